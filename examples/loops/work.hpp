@@ -1,0 +1,57 @@
+// A thread that works while a loop of somebody else's runs elsewhere: it puts results into a queue and sets an event.
+#pragma once
+
+#include <tocsin/event.hpp>
+
+#include <cstdio>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+class work {
+public:
+    static constexpr int results = 10'000;
+
+    tocsin::auto_reset_event ready;
+
+    // What has been done since the last call. True once it was all.
+    bool collect() {
+        std::vector<int> some;
+        {
+            const std::lock_guard lock(mutex_);
+            some = std::exchange(done_, {});
+        }
+        if (!some.empty()) ++rounds_;
+        for (const int each : some) sum_ += each;
+        count_ += static_cast<int>(some.size());
+        return count_ == results;
+    }
+
+    // What the program ends with.
+    int verdict(const char* loop) const {
+        const bool right = sum_ == long{results} * (results + 1) / 2;
+        std::printf("%s: %d results in %d rounds, %s\n", loop, count_, rounds_,
+                    right ? "all there" : "some missing");
+        return right ? 0 : 1;
+    }
+
+private:
+    void run() {
+        for (int i = 1; i <= results; ++i) {
+            {
+                const std::lock_guard lock(mutex_);
+                done_.push_back(i);
+            }
+            ready.set();
+            if (i % 100 == 0) std::this_thread::yield();
+        }
+    }
+
+    std::mutex mutex_;
+    std::vector<int> done_;
+    long sum_ = 0;
+    int count_ = 0;
+    int rounds_ = 0;
+    std::jthread thread_{[this] { run(); }};
+};

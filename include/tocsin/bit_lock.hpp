@@ -1,0 +1,113 @@
+// A lock in one bit of a word that the user owns. The other bits stay the user's.
+//
+//     std::atomic<std::uint32_t> flags{0};
+//     tocsin::bit_lock guard(flags, 31);
+//     std::unique_lock held(guard);
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/spin.hpp>
+
+#include <climits>
+#include <cstdint>
+#include <stdexcept>
+#include <type_traits>
+
+namespace tocsin {
+namespace detail {
+
+// The lock's word without its type. `take` tries to take the bits in `mask` and says whether it did.
+struct lock_word {
+    void* word;
+    unsigned bit;
+    bool (*take)(void* word, unsigned bit) noexcept;
+    bool (*is_taken)(const void* word, unsigned bit) noexcept;
+};
+
+TOCSIN_API bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) noexcept;
+TOCSIN_API void unlock_wake(const void* word, unsigned bit) noexcept;
+[[noreturn]] TOCSIN_API void unlocked_twice(const void* word, unsigned bit) noexcept;
+
+}  // namespace detail
+
+// A handle on a lock: as many as one likes may refer to the same bit. Lockable and TimedLockable. Not
+// recursive, not fair (who comes while it is free may take it before a thread just woken), and each
+// bit of a word is a lock of its own: waiters for one are never woken for another.
+// `Word` is an unsigned integer of 1, 2, 4 or 8 bytes. The word must outlive whoever holds, takes or
+// waits for the lock, but not the end of unlock(): the next holder may destroy it.
+template <class Word>
+class bit_lock {
+    static_assert(std::is_unsigned_v<Word> && sizeof(Word) <= 8,
+                  "tocsin: a bit lock needs an unsigned integer of 1, 2, 4 or 8 bytes");
+
+public:
+    using word_type = detail::atomic<Word>;
+
+    // Throws std::invalid_argument if the word has no such bit.
+    constexpr bit_lock(word_type& word, unsigned bit) : word_(&word), bit_(bit) {
+        if (bit >= sizeof(Word) * CHAR_BIT) {
+            throw std::invalid_argument("tocsin::bit_lock: the word has no such bit");
+        }
+    }
+
+    // Blocks until it is taken. One load and one read-modify-write if it is free.
+    void lock(spin_policy spin = {}) noexcept {
+        if (!try_lock()) (void)detail::lock_slow(erased(), deadline::never(), spin);
+    }
+
+    [[nodiscard]] bool try_lock() noexcept { return take(word_, bit_); }
+
+    // False if the deadline passed first (deadline.hpp says what a deadline is).
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> longest,
+                                    spin_policy spin = {}) noexcept {
+        return try_lock_until(longest, spin);
+    }
+    [[nodiscard]] bool try_lock_until(const deadline& until, spin_policy spin = {}) noexcept {
+        return try_lock() || detail::lock_slow(erased(), until, spin);
+    }
+
+    // One read-modify-write and one load, and a wake if somebody waits for this bit.
+    void unlock() noexcept {
+#if TOCSIN_CHECKED
+        if (!is_taken(word_, bit_)) detail::unlocked_twice(word_, bit_);
+#endif
+        const void* const address = word_;
+        // [lock-release] with the acquire of the next holder.
+        word_->fetch_and(static_cast<Word>(~mask(bit_)), std::memory_order_release);
+        detail::unlock_wake(address, bit_);  // by the address alone: the word may be gone
+    }
+
+private:
+    static constexpr Word mask(unsigned bit) noexcept { return static_cast<Word>(Word{1} << bit); }
+
+    static bool take(void* word, unsigned bit) noexcept {
+        auto& bits = *static_cast<word_type*>(word);
+        Word seen = bits.load(std::memory_order_relaxed);  // no order: the exchange decides
+        while ((seen & mask(bit)) == 0) {
+            // [lock-release] acquires what the last holder wrote.
+            if (bits.compare_exchange_weak(seen, static_cast<Word>(seen | mask(bit)),
+                                           std::memory_order_acquire, std::memory_order_relaxed)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    static bool is_taken(const void* word, unsigned bit) noexcept {
+        // No order: the lot asks after its fence [wake-check], the checked build only as a hint.
+        return (static_cast<const word_type*>(word)->load(std::memory_order_relaxed) & mask(bit)) != 0;
+    }
+
+    detail::lock_word erased() const noexcept { return {word_, bit_, take, is_taken}; }
+
+    word_type* word_;
+    unsigned bit_;
+};
+
+template <class Atomic>
+bit_lock(Atomic&, unsigned) -> bit_lock<typename Atomic::value_type>;
+
+}  // namespace tocsin

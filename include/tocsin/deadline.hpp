@@ -1,0 +1,119 @@
+// The one notion of "how long" in tocsin: an absolute point on a clock, or never.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <ratio>
+#include <type_traits>
+#include <utility>
+
+namespace tocsin {
+
+// A deadline converts implicitly from a duration (from now, on the steady clock) and from a time
+// point of any clock. Durations round up to the clock's nanosecond and saturate: a maximal duration
+// or time point is `never`, one of zero or less has passed already and costs no look at the clock.
+// Steady and system clocks are each followed as themselves, also while asleep (the system clock may be
+// set). For any other clock only `now()` is needed; it is read again whenever its estimated end comes,
+// and must not throw. A deadline made from a time point of such a clock refers to that time point,
+// which must outlive it; as the argument of a wait it does.
+class deadline {
+public:
+    enum class clock : std::uint8_t { never, passed, steady, system, other };
+
+    static constexpr deadline never() noexcept { return deadline(clock::never, 0); }
+
+    template <class Rep, class Period>
+    deadline(std::chrono::duration<Rep, Period> from_now) noexcept  // implicit on purpose
+        : deadline(after(nanoseconds_up(from_now))) {}
+
+    template <class Clock, class Duration>
+    deadline(const std::chrono::time_point<Clock, Duration>& at) noexcept {  // implicit on purpose
+        if constexpr (std::is_same_v<Clock, std::chrono::steady_clock> ||
+                      std::is_same_v<Clock, std::chrono::system_clock>) {
+            constexpr bool steady = std::is_same_v<Clock, std::chrono::steady_clock>;
+            nanoseconds_ = nanoseconds_up(at.time_since_epoch());
+            clock_ = nanoseconds_ == forever ? clock::never : steady ? clock::steady : clock::system;
+        } else {
+            clock_ = at == at.max() ? clock::never : clock::other;
+            time_point_ = &at;
+            remaining_ = [](const void* time_point) noexcept {
+                const auto& point = *static_cast<const std::chrono::time_point<Clock, Duration>*>(time_point);
+                const auto now = Clock::now();
+                return now >= point ? 0 : nanoseconds_up(point - now);
+            };
+        }
+    }
+
+    constexpr bool is_never() const noexcept { return clock_ == clock::never; }
+
+    // True once it has passed. Reads the clock (no system call on Linux), but for `never` and for what
+    // had passed when it was made.
+    bool has_passed() const noexcept { return clock_ == clock::passed || (!is_never() && remaining() == 0); }
+
+    // Nanoseconds left, never less than zero; the maximum for `never`.
+    std::int64_t remaining() const noexcept {
+        switch (clock_) {
+            case clock::never: return forever;
+            case clock::passed: return 0;
+            case clock::steady: return left(std::chrono::steady_clock::now().time_since_epoch());
+            case clock::system: return left(std::chrono::system_clock::now().time_since_epoch());
+            case clock::other: break;
+        }
+        return remaining_(time_point_);
+    }
+
+    // For those who sleep until it: which clock, and for steady and system how many nanoseconds after
+    // that clock's epoch.
+    constexpr clock which() const noexcept { return clock_; }
+    constexpr std::int64_t nanoseconds() const noexcept { return nanoseconds_; }
+
+private:
+    static constexpr std::int64_t forever = std::numeric_limits<std::int64_t>::max();
+
+    constexpr deadline(clock which, std::int64_t nanoseconds) noexcept
+        : clock_(which), nanoseconds_(nanoseconds) {}
+
+    static deadline after(std::int64_t nanoseconds) noexcept {
+        if (nanoseconds <= 0) return deadline(clock::passed, 0);
+        const std::int64_t now = count(std::chrono::steady_clock::now().time_since_epoch());
+        if (nanoseconds >= forever - now) return never();
+        return deadline(clock::steady, now + nanoseconds);
+    }
+
+    // Rounded up; out of range saturates, not-a-number has passed.
+    template <class Rep, class Period>
+    static constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
+        constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+        using factor = std::ratio_divide<Period, std::nano>;
+        if constexpr (std::is_integral_v<Rep> && !std::is_same_v<Rep, bool> && factor::den == 1) {
+            if (std::cmp_greater(duration.count(), forever / factor::num)) return forever;
+            if (std::cmp_less(duration.count(), least / factor::num)) return least;
+            return static_cast<std::int64_t>(duration.count()) * factor::num;
+        } else {
+            const long double exact = std::chrono::duration<long double, std::nano>(duration).count();
+            if (!(exact > static_cast<long double>(least))) return least;
+            if (exact >= static_cast<long double>(forever)) return forever;
+            const auto whole = static_cast<std::int64_t>(exact);
+            return whole + (static_cast<long double>(whole) < exact ? 1 : 0);
+        }
+    }
+
+    template <class Duration>
+    static std::int64_t count(Duration since_epoch) noexcept {
+        return std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
+    }
+
+    template <class Duration>
+    std::int64_t left(Duration now) const noexcept {
+        const std::int64_t now_nanoseconds = count(now);
+        return nanoseconds_ > now_nanoseconds ? nanoseconds_ - now_nanoseconds : 0;
+    }
+
+    clock clock_ = clock::never;
+    std::int64_t nanoseconds_ = 0;
+    const void* time_point_ = nullptr;
+    std::int64_t (*remaining_)(const void*) noexcept = nullptr;
+};
+
+}  // namespace tocsin

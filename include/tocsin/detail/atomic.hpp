@@ -1,0 +1,96 @@
+// The seam under every algorithm: atomics, plain fields that a lock protects, the processor's pause.
+// A model build (TOCSIN_MODEL) takes them from the explorer, which then owns every step the library
+// makes; any other build takes them from the standard library, at no cost.
+#pragma once
+
+#if defined(TOCSIN_MODEL)
+
+#include <explorer/atomic.hpp>
+#include <explorer/stop.hpp>
+
+#include <cstdint>
+
+namespace tocsin::detail {
+
+template <class T>
+using atomic = model::atomic<T>;
+template <class T>
+using plain = model::plain<T>;
+using model::cpu_relax;
+using model::full_fence;
+using model::stop_callback;
+using model::stop_token;
+
+inline std::uint64_t load_erased(const volatile void* address, unsigned size) noexcept {
+    return model::load_erased(const_cast<const void*>(address), size);
+}
+
+}  // namespace tocsin::detail
+
+#else
+
+#include <atomic>
+#include <cstdint>
+#include <stop_token>
+
+namespace tocsin::detail {
+
+template <class T>
+using atomic = std::atomic<T>;
+
+// A field that only the holder of some lock touches; the explorer checks that this is so.
+template <class T>
+using plain = T;
+
+using std::stop_callback;
+using std::stop_token;
+
+inline void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+// Tells the processor that this is a spin: cheaper for its sibling thread and for the memory bus.
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(_M_X64) || defined(_M_IX86)
+    _mm_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+    __asm__ __volatile__("yield" ::: "memory");
+#elif defined(__riscv)
+    __asm__ __volatile__(".insn i 0x0F, 0, x0, x0, 0x010" ::: "memory");
+#endif
+}
+
+// The object of `size` bytes (1, 2, 4 or 8, aligned to its size) at `address`, as one acquire load.
+inline std::uint64_t load_erased(const volatile void* address, unsigned size) noexcept {
+    const auto load = [address]<class Word>(Word) {
+        auto* word = const_cast<Word*>(static_cast<const volatile Word*>(address));
+        return static_cast<std::uint64_t>(std::atomic_ref<Word>(*word).load(std::memory_order_acquire));
+    };
+    switch (size) {
+        case 1: return load(std::uint8_t{});
+        case 2: return load(std::uint16_t{});
+        case 4: return load(std::uint32_t{});
+        default: return load(std::uint64_t{});
+    }
+}
+
+}  // namespace tocsin::detail
+
+#endif
+
+namespace tocsin::detail {
+
+// Whether every read-modify-write is a full fence as well. It is on x86, so there the fence after one can
+// be left out, and a set on a set event can publish with a fence and a load instead of a write: the
+// consumer's read-modify-write is the other fence. Not on ARM, where the consumer could read the user's
+// data before its own write lands. ThreadSanitizer does not understand fences and gets the general way.
+#if defined(TOCSIN_MODEL)
+inline bool rmw_is_full_fence() noexcept { return model::rmw_is_full_fence(); }
+#elif (defined(__x86_64__) || defined(__i386__) || defined(_M_X64) || defined(_M_IX86)) && \
+    !defined(__SANITIZE_THREAD__) && !defined(TOCSIN_THREAD_SANITIZER)
+constexpr bool rmw_is_full_fence() noexcept { return true; }
+#else
+constexpr bool rmw_is_full_fence() noexcept { return false; }
+#endif
+
+}  // namespace tocsin::detail

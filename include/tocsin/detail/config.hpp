@@ -1,0 +1,28 @@
+// What the build decides: which symbols a shared library exports, and which checks are on.
+#pragma once
+
+// Exported from a shared tocsin. On ELF the mark also keeps the table of waiters (src/core/lot.cpp)
+// visible when the library is linked statically into a plug-in built with hidden visibility, so that
+// the dynamic linker can unify its copies.
+#if defined(_WIN32)
+#if defined(TOCSIN_SHARED) && defined(TOCSIN_BUILDING)
+#define TOCSIN_API __declspec(dllexport)
+#elif defined(TOCSIN_SHARED)
+#define TOCSIN_API __declspec(dllimport)
+#else
+#define TOCSIN_API
+#endif
+#else
+#define TOCSIN_API __attribute__((visibility("default")))
+#endif
+
+// Misuse that can be seen (an event destroyed with waiters, an unlocked lock unlocked) stops the
+// program with a message that names it. The build sets it for every user of a debug library alike.
+#if !defined(TOCSIN_CHECKED)
+#define TOCSIN_CHECKED 0
+#endif
+
+// Counters of what waits did (spin.hpp). Without it they are not compiled in.
+#if !defined(TOCSIN_COUNTERS)
+#define TOCSIN_COUNTERS 0
+#endif

@@ -1,0 +1,68 @@
+// The byte of an event, and the half of its operations that is inline. The protocol and the argument
+// for it: src/event.cpp.
+#pragma once
+
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/detail/wait_options.hpp>
+#include <tocsin/source.hpp>
+#include <tocsin/status.hpp>
+
+#include <cstdint>
+
+namespace tocsin::detail {
+
+enum class reset_mode : std::uint8_t { manual_reset, auto_reset };
+
+using event_byte = atomic<std::uint8_t>;
+
+namespace event_state {
+inline constexpr std::uint8_t unset = 0b000;
+inline constexpr std::uint8_t set_bit = 0b001;
+inline constexpr std::uint8_t parked_bit = 0b010;  // somebody is queued in the lot
+inline constexpr std::uint8_t held_bit = 0b100;  // set, and being taken by a wait for all: ask under the lock
+}  // namespace event_state
+
+TOCSIN_API bool event_is_set_slow(const event_byte& state) noexcept;
+TOCSIN_API bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept;
+
+inline bool event_is_set(const event_byte& state) noexcept {
+    const std::uint8_t seen = state.load(std::memory_order_acquire);  // [event-publish] [all-taken]
+    if ((seen & event_state::set_bit) == 0) return false;
+    return (seen & event_state::held_bit) == 0 || event_is_set_slow(state);
+}
+
+template <reset_mode Mode>
+bool event_try_wait(event_byte& state) noexcept {
+    if constexpr (Mode == reset_mode::manual_reset) {
+        return event_is_set(state);
+    } else {
+        // [all-taken] who finds it taken by a wait for all sees the others held.
+        std::uint8_t seen = state.load(std::memory_order_acquire);
+        while ((seen & event_state::set_bit) != 0) {
+            if ((seen & event_state::held_bit) != 0) [[unlikely]]
+                return event_try_wait_slow(state, Mode);
+            const auto taken = static_cast<std::uint8_t>(seen & ~event_state::set_bit);
+            // [event-publish] acquires what the set published; [all-taken] if it fails.
+            if (state.compare_exchange_weak(seen, taken, std::memory_order_acquire)) {
+                return true;
+            }
+        }
+        return false;
+    }
+}
+
+TOCSIN_API void event_set_slow(event_byte& state, reset_mode mode) noexcept;
+TOCSIN_API void event_reset_slow(event_byte& state) noexcept;
+TOCSIN_API wait_status event_wait_slow(event_byte& state, reset_mode mode,
+                                       const wait_options& options) noexcept;
+TOCSIN_API void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept;
+
+// How events are waited for together with other things.
+TOCSIN_API extern const lot_source manual_reset_source;
+TOCSIN_API extern const lot_source auto_reset_source;
+template <reset_mode Mode>
+inline constexpr const lot_source& event_source =
+    Mode == reset_mode::manual_reset ? manual_reset_source : auto_reset_source;
+
+}  // namespace tocsin::detail

@@ -1,0 +1,16 @@
+// How one wait wants to wait: what the inline half of every wait hands to the half in the library.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/spin.hpp>
+
+namespace tocsin::detail {
+
+struct wait_options {
+    const deadline& until;
+    const stop_token* stop;  // or null
+    spin_policy spin;
+};
+
+}  // namespace tocsin::detail

@@ -1,0 +1,156 @@
+// Events: one byte that threads wait on and any thread sets.
+//
+//     tocsin::auto_reset_event ready;
+//     std::jthread consumer([&] { ready.wait(); });
+//     ready.set();
+//
+// Any thread may call any member at any time, before main, after it, and from the destructors of
+// thread-local objects. An event owns nothing: no heap, no kernel object, no registration.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/detail/event_state.hpp>
+#include <tocsin/detail/wait_options.hpp>
+#include <tocsin/source.hpp>
+#include <tocsin/spin.hpp>
+#include <tocsin/status.hpp>
+
+#include <type_traits>
+
+namespace tocsin {
+namespace detail {
+
+// What both events share; see the two classes below.
+template <reset_mode Mode>
+class basic_event {
+public:
+    constexpr basic_event() noexcept = default;
+    constexpr explicit basic_event(bool initially_set) noexcept
+        : state_(initially_set ? event_state::set_bit : event_state::unset) {}
+    basic_event(const basic_event&) = delete;
+    basic_event& operator=(const basic_event&) = delete;
+
+#if TOCSIN_CHECKED
+    // Checked builds stop the program when somebody still waits.
+    constexpr ~basic_event() {
+        if (!std::is_constant_evaluated()) event_check_destroyed(state_, Mode);
+    }
+#else
+    ~basic_event() = default;
+#endif
+
+    // Manual: releases every thread that waits at this moment, also when reset() follows at once, and
+    // lets later waiters pass until reset(). Auto: hands itself to exactly one waiter, the longest
+    // waiting that can take it; with none, stays set until one consumes it.
+    // On a set event it changes nothing, but still publishes: what the caller did before is visible to
+    // whoever is released by, passes or consumes the set it found.
+    // The thread released may destroy the event at once, also one that only polled: set() does not touch
+    // the event after the step that makes it visible.
+    // Cost: one read-modify-write without waiters; a fence and a load on a set event (x86; elsewhere a
+    // read-modify-write); with waiters a short lock and at most a few system calls to wake, however many
+    // wait. Never blocks on a waiter. Safe in a signal handler (Linux futex; the portable backend: only while
+    // nobody waits): in one that interrupted a critical section of this library in its own thread, a set or
+    // reset of an event with waiters takes effect just after the handler returns.
+    void set() noexcept {
+        std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: a hint
+        if (seen == event_state::unset) [[likely]] {
+            // [event-publish] with the acquire of whoever takes or passes the event.
+            if (state_.compare_exchange_strong(seen, event_state::set_bit, std::memory_order_release,
+                                               std::memory_order_relaxed)) {
+                return;
+            }
+        } else if (rmw_is_full_fence() && is_plainly_set(seen)) {
+            full_fence();  // [event-publish] with the consumer's read-modify-write, itself a full fence
+            if (is_plainly_set(state_.load(std::memory_order_relaxed))) return;
+        }
+        event_set_slow(state_, Mode);
+    }
+
+    // Unset. Waiters released already stay released. One read-modify-write.
+    void reset() noexcept {
+        std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: the exchange decides
+        do {
+            // Somebody is parked, so it was unset; but a set of it may be put off, in a signal handler.
+            if (seen == event_state::parked_bit || (seen & event_state::held_bit) != 0) [[unlikely]]
+                return event_reset_slow(state_);
+            // [event-publish] acquires: who resets and then finds nothing to do must have seen what the sets
+            // it wiped out published.
+        } while (!state_.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen & ~event_state::set_bit),
+                                               std::memory_order_acquire, std::memory_order_relaxed));
+    }
+
+    // Peeks: whether it is set right now. One plain load; consumes nothing. (While a wait_all() takes it together
+    // with others, for some instructions, a short lock.)
+    [[nodiscard]] bool is_set() const noexcept { return event_is_set(state_); }
+
+    // Takes what is there without blocking: consumes an auto-reset event, passes a set manual one.
+    // A load, and for an auto-reset event that is set one read-modify-write.
+    [[nodiscard]] bool try_wait() noexcept { return event_try_wait<Mode>(state_); }
+
+    // Blocks until released by set(). Never returns for any other reason. Queued waiters are served first
+    // in, first out; a thread that arrives while the event is set may take it at once. A thread waits from when
+    // it is queued: at once, or where a short look has paid before, after up to 4 us of looking (spin.hpp).
+    // Cost: as try_wait() if it is set; else a short lock and one system call to sleep.
+    void wait(spin_policy spin = {}) noexcept {
+        if (!try_wait()) (void)wait_with(deadline::never(), nullptr, spin);
+    }
+
+    // The same, and gives up when a stop is requested (`stopped`). What is there is taken first: a set
+    // event is taken even when the stop was requested before.
+    [[nodiscard]] wait_status wait(const stop_token& stop, spin_policy spin = {}) noexcept {
+        return try_wait() ? wait_status::signaled : wait_with(deadline::never(), &stop, spin);
+    }
+
+    // Waits until a deadline: a duration from now or a time point of any clock (deadline.hpp). Zero or
+    // past: tries, with no system call. A timeout never eats a signal: if the event was handed to this
+    // wait it says `signaled`, even past its deadline; and it never says `timed_out` early.
+    template <class Rep, class Period>
+    [[nodiscard]] wait_status wait_for(std::chrono::duration<Rep, Period> longest,
+                                       spin_policy spin = {}) noexcept {
+        if (try_wait()) return wait_status::signaled;
+        return longest > longest.zero() ? wait_with(longest, nullptr, spin) : wait_status::timed_out;
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] wait_status wait_for(std::chrono::duration<Rep, Period> longest, const stop_token& stop,
+                                       spin_policy spin = {}) noexcept {
+        return try_wait() ? wait_status::signaled : wait_with(longest, &stop, spin);
+    }
+    [[nodiscard]] wait_status wait_until(const deadline& until, spin_policy spin = {}) noexcept {
+        return try_wait() ? wait_status::signaled : wait_with(until, nullptr, spin);
+    }
+    [[nodiscard]] wait_status wait_until(const deadline& until, const stop_token& stop,
+                                         spin_policy spin = {}) noexcept {
+        return try_wait() ? wait_status::signaled : wait_with(until, &stop, spin);
+    }
+
+    // For wait_any() and wait_all() (wait.hpp).
+    operator source() noexcept { return {&state_, event_source<Mode>}; }
+
+private:
+    static bool is_plainly_set(std::uint8_t seen) noexcept {
+        return (seen & (event_state::set_bit | event_state::held_bit)) == event_state::set_bit;
+    }
+
+    wait_status wait_with(const deadline& until, const stop_token* stop, spin_policy spin) noexcept {
+        return event_wait_slow(state_, Mode, {until, stop, spin});
+    }
+
+    event_byte state_{event_state::unset};
+};
+
+}  // namespace detail
+
+// Set until reset: a gate. set() lets everyone through who waits or comes, until reset().
+class manual_reset_event : public detail::basic_event<detail::reset_mode::manual_reset> {
+    using basic_event::basic_event;
+};
+
+// One set, one waiter: a token. set() releases exactly one thread, now or the next that comes; setting a
+// set event adds nothing.
+class auto_reset_event : public detail::basic_event<detail::reset_mode::auto_reset> {
+    using basic_event::basic_event;
+};
+
+}  // namespace tocsin

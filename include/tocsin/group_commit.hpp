@@ -1,0 +1,208 @@
+// Group commit: any number of threads submit, one of them flushes for all who are there.
+//
+//     struct record { std::string_view text; std::uint64_t position; };
+//     tocsin::group_commit<record> commit([&](tocsin::commit_group<record> group) {
+//         for (record& each : group) each.position = append(each.text);
+//         sync();                                      // once for the group
+//     });
+//     record mine{"hello", 0};
+//     commit.submit(mine);                             // any thread; afterwards it is on the disk
+//
+// How to use it and what it guarantees, at length: docs/group_commit.md.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/detail/wait_options.hpp>
+#include <tocsin/spin.hpp>
+
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace tocsin {
+
+// How a submission ended. If its group's flush failed, submit() throws instead.
+enum class commit_status : std::uint8_t {
+    committed,  // covered by a flush that has ended well
+    timed_out,  // withdrawn: the deadline passed before a flush took it; no flush has seen it
+    stopped,    // withdrawn: a stop was requested before a flush took it; no flush has seen it
+};
+
+struct group_commit_options {
+    // A flush takes no more than this many; the others gather for the next. At least 1.
+    std::size_t largest_group = std::numeric_limits<std::size_t>::max();
+    // How long a group may wait for more, from when its first member came, unless it is full before. At
+    // zero nobody waits artificially: a group gathers while the flush before it runs.
+    std::chrono::nanoseconds longest_gathering{0};
+};
+
+struct group_commit_statistics {
+    std::uint64_t groups = 0;       // flushes that have ended
+    std::uint64_t failed = 0;       // of them, those that threw
+    std::uint64_t submissions = 0;  // covered by them
+    std::uint64_t withdrawn = 0;    // timed out or stopped
+    std::size_t largest_group = 0;
+    std::size_t waiting = 0;                // right now, for a flush that has not taken them
+    std::chrono::nanoseconds gathering{0};  // sum over the groups: from the first one's coming to the flush
+    std::chrono::nanoseconds flushing{0};   // sum over the groups: the flush
+    std::array<std::uint64_t, 32> sizes{};  // [k]: groups of 2^k to 2^(k+1)-1; the last also all larger
+};
+
+namespace detail {
+
+// One submission as the half in the library sees it: on its submitter's stack.
+struct submission {
+    explicit submission(const volatile void* object) noexcept : what(const_cast<void*>(object)) {}
+    void* const what;
+};
+TOCSIN_API submission* next_submission(const submission* before) noexcept;
+
+// The user's flush, without its types.
+class TOCSIN_API flusher {
+public:
+    virtual ~flusher();
+    virtual void flush(submission* first, std::size_t count) = 0;
+};
+
+class TOCSIN_API commit_engine {
+public:
+    commit_engine(std::unique_ptr<flusher> flush, const group_commit_options& options);
+    ~commit_engine();
+    commit_engine(const commit_engine&) = delete;
+    commit_engine& operator=(const commit_engine&) = delete;
+
+    commit_status submit(const volatile void* object, const wait_options& options);
+    group_commit_statistics statistics() const noexcept;
+
+private:
+    struct state;
+    std::unique_ptr<state> state_;
+};
+
+}  // namespace detail
+
+// The submissions that one flush covers, in the order in which they joined: a forward range, which is
+// there for the length of the flush. Its elements are the submitters' own objects.
+template <class Submission>
+class commit_group {
+public:
+    class iterator {
+    public:
+        using value_type = std::remove_cv_t<Submission>;
+        using difference_type = std::ptrdiff_t;
+        using iterator_category = std::forward_iterator_tag;
+        using pointer = Submission*;
+        using reference = Submission&;
+
+        iterator() noexcept = default;
+        reference operator*() const noexcept { return *static_cast<Submission*>(at_->what); }
+        pointer operator->() const noexcept { return static_cast<Submission*>(at_->what); }
+        iterator& operator++() noexcept {
+            at_ = detail::next_submission(at_);
+            return *this;
+        }
+        iterator operator++(int) noexcept {
+            const iterator before = *this;
+            ++*this;
+            return before;
+        }
+        friend bool operator==(const iterator&, const iterator&) noexcept = default;
+
+    private:
+        friend commit_group;
+        explicit iterator(detail::submission* at) noexcept : at_(at) {}
+        detail::submission* at_ = nullptr;
+    };
+
+    commit_group(detail::submission* first, std::size_t count) noexcept : first_(first), count_(count) {}
+
+    iterator begin() const noexcept { return iterator(first_); }
+    iterator end() const noexcept { return iterator(); }
+    std::size_t size() const noexcept { return count_; }  // at least 1
+    Submission& front() const noexcept { return *begin(); }
+
+private:
+    detail::submission* first_;
+    std::size_t count_;
+};
+
+template <class Submission>
+class group_commit {
+public:
+    // `flush(commit_group<Submission>)` runs in whichever submitting thread leads, under no lock, never
+    // twice at once, and each run sees what the one before it did. It reports failure by an exception,
+    // which every submitter of its group gets and nobody else; what it has for a single submitter it
+    // writes into that submission. It must not submit to the same object (checked builds say so).
+    // Allocates; throws std::invalid_argument for a largest group of 0.
+    template <class Flush>
+        requires std::invocable<Flush&, commit_group<Submission>>
+    explicit group_commit(Flush flush, const group_commit_options& options = {})
+        : engine_(std::make_unique<typed_flusher<Flush>>(std::move(flush)), options) {}
+
+    // Blocks until a flush that covers the submission has ended. What the submitter did before is visible
+    // to that flush, and what the flush did is visible to the submitter. If the flush throws, so does
+    // this: all of its group get the same exception object (treat it as const); other groups are none of
+    // their business. `submission` must stay where it is until this returns; then nothing touches it.
+    // The thread that finds nobody leading leads: it flushes for itself and for who has joined. Others
+    // join, sleep, and are told by their own leader, or are made the next one.
+    // Cost: two short locks and the flush for a leader, with at most two wake-ups of other threads (more
+    // processors: a few more), however many it flushed for; one short lock and one sleep for who joins,
+    // who then wakes a few others of its group. Allocates nothing.
+    void submit(Submission& submission) {
+        (void)engine_.submit(&submission, {deadline::never(), nullptr, {}});
+    }
+    void submit(Submission&& submission) { submit(submission); }
+
+    // The same, but withdraws the submission if the deadline passes, or the stop is requested, before a
+    // flush takes it; then no flush has seen it or ever will. One that has been taken can't be withdrawn:
+    // then this waits for the result, past the deadline. With a deadline that has passed already, or a
+    // stop requested already, nothing is submitted.
+    [[nodiscard]] commit_status submit(Submission& submission, const detail::stop_token& stop) {
+        return engine_.submit(&submission, {deadline::never(), &stop, {}});
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] commit_status submit_for(Submission& submission,
+                                           std::chrono::duration<Rep, Period> longest) {
+        return submit_until(submission, longest);
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] commit_status submit_for(Submission& submission, std::chrono::duration<Rep, Period> longest,
+                                           const detail::stop_token& stop) {
+        return submit_until(submission, longest, stop);
+    }
+    [[nodiscard]] commit_status submit_until(Submission& submission, const deadline& until) {
+        return engine_.submit(&submission, {until, nullptr, {}});
+    }
+    [[nodiscard]] commit_status submit_until(Submission& submission, const deadline& until,
+                                             const detail::stop_token& stop) {
+        return engine_.submit(&submission, {until, &stop, {}});
+    }
+
+    // What happened since construction, at one instant. One short lock.
+    [[nodiscard]] group_commit_statistics statistics() const noexcept { return engine_.statistics(); }
+
+private:
+    template <class Flush>
+    struct typed_flusher final : detail::flusher {
+        static_assert(std::is_void_v<std::invoke_result_t<Flush&, commit_group<Submission>>>,
+                      "tocsin: a flush returns nothing; it reports failure by an exception");
+        explicit typed_flusher(Flush&& flush) : call(std::move(flush)) {}
+        void flush(detail::submission* first, std::size_t count) override {
+            call(commit_group<Submission>(first, count));
+        }
+        Flush call;
+    };
+
+    detail::commit_engine engine_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,279 @@
+// A handler thread: any number of threads give it jobs, it runs them one after the other.
+//
+//     tocsin::handler_thread owner;                          // of some data that only it touches
+//     owner.post([&] { cache.erase(key); });                 // goes on at once
+//     int size = owner.send([&] { return cache.size(); });   // waits for the result
+//
+// Jobs run in the order in which they were accepted, never two at once, each sees what the one before did.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/word_lock.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tocsin {
+
+// What post() and send() throw when the handler takes no more jobs, and send() when its job was dropped.
+class TOCSIN_API handler_closed : public std::runtime_error {
+public:
+    handler_closed() : runtime_error("tocsin::handler_thread: the handler is closed") {}
+    ~handler_closed() override;
+};
+
+enum class post_status : std::uint8_t {
+    posted,
+    full,       // try_post only
+    timed_out,  // no room before the deadline passed
+    stopped,    // no room before a stop was requested
+    closed,     // the handler takes no more jobs
+};
+
+// Something to run once: any callable without arguments, which need only be movable. A small one that is
+// trivially copyable (references, pointers, numbers: up to 48 bytes) is kept inside; others are allocated.
+class job {
+public:
+    template <class Call>
+        requires(std::invocable<std::decay_t<Call>&> && !std::same_as<std::decay_t<Call>, job>)
+    job(Call&& call) {  // implicit on purpose
+        using callable = std::decay_t<Call>;
+        if constexpr (is_small<callable>) {
+            ::new (static_cast<void*>(place_)) callable(std::forward<Call>(call));
+            what_ = &inside<callable>;
+        } else {
+            ::new (static_cast<void*>(place_)) void*(new callable(std::forward<Call>(call)));
+            what_ = &outside<callable>;
+        }
+    }
+    job(job&& other) noexcept { take(other); }
+    job& operator=(job&& other) noexcept {
+        if (this != &other) {
+            drop();
+            take(other);
+        }
+        return *this;
+    }
+    ~job() { drop(); }
+
+    // Whether it has still to be run: not once it was run, moved from, or accepted by a handler.
+    explicit operator bool() const noexcept { return what_ != nullptr; }
+
+    // Runs it, and lets go of the callable even if that throws.
+    void operator()() {
+        job self(std::move(*this));
+        self.what_->run(self.place_);
+    }
+
+private:
+    friend class handler_thread;
+
+    struct operations {
+        void (*run)(void* place);
+        void (*drop)(void* place) noexcept;  // or null
+    };
+
+    template <class Call>
+    static constexpr bool is_small =
+        sizeof(Call) <= 48 && alignof(Call) <= alignof(void*) && std::is_trivially_copyable_v<Call>;
+    template <class Call>
+    static constexpr operations inside{[](void* place) { (*std::launder(static_cast<Call*>(place)))(); },
+                                       nullptr};
+    template <class Call>
+    static constexpr operations outside{
+        [](void* place) { (**std::launder(static_cast<Call**>(place)))(); },
+        [](void* place) noexcept { delete *std::launder(static_cast<Call**>(place)); }};
+
+    job(const operations& what, void* pointer) noexcept : what_(&what) {
+        ::new (static_cast<void*>(place_)) void*(pointer);
+    }
+
+    void take(job& other) noexcept {
+        std::memcpy(place_, other.place_, sizeof place_);
+        what_ = std::exchange(other.what_, nullptr);
+    }
+    void drop() noexcept {
+        if (what_ != nullptr && what_->drop != nullptr) what_->drop(place_);
+        what_ = nullptr;
+    }
+
+    const operations* what_ = nullptr;
+    alignas(void*) unsigned char place_[48];
+};
+
+struct handler_options {
+    // How many jobs may be queued; then post() waits and try_post() says `full`. The handler takes the
+    // whole queue at once, so as many again can be in its hands. The default never fills.
+    std::size_t capacity = std::numeric_limits<std::size_t>::max();
+    // Gets, in the handler thread, what a posted job throws. Without it the program ends, as if a thread's
+    // function had thrown. What a sent job throws goes to its sender.
+    std::function<void(std::exception_ptr)> on_exception;
+};
+
+class TOCSIN_API handler_thread {
+public:
+    // Starts the thread. Throws std::system_error if there can be no more, std::invalid_argument for a
+    // capacity of 0.
+    explicit handler_thread(handler_options options = {});
+
+    // As join(). Not from a job of its own; not while another thread still calls a member.
+    ~handler_thread();
+    handler_thread(const handler_thread&) = delete;
+    handler_thread& operator=(const handler_thread&) = delete;
+
+    // Queues the job and returns; what the caller did before is visible to it. An accepted job is run once,
+    // or handed out once by cancel(). post() waits while the queue is full; posting from a job of the same
+    // handler never waits, and goes over the capacity (it would wait for itself). Throws handler_closed.
+    // Cost: a short lock, and one system call if the handler sleeps: of many posts to a sleeping handler
+    // one wakes it, of those to one that runs none. Allocates for a large callable, and as the queue grows.
+    void post(job&& work);
+
+    // The same without waiting, or no longer than that. A job that was not accepted stays the caller's.
+    [[nodiscard]] post_status try_post(job&& work);
+    template <class Rep, class Period>
+    [[nodiscard]] post_status post_for(job&& work, std::chrono::duration<Rep, Period> longest,
+                                       const detail::stop_token& stop = {}) {
+        return post_until(std::move(work), longest, stop);
+    }
+    [[nodiscard]] post_status post_until(job&& work, const deadline& until,
+                                         const detail::stop_token& stop = {});
+
+    // Runs `call` in the handler thread and returns what it returns or throws what it throws. In a job of
+    // the same handler it runs at once, ahead of what is queued. Waits for room, then for the result: two
+    // handlers that send to each other wait for ever. Throws handler_closed if `call` will never be run.
+    // Allocates nothing for it. Cost: as post(), and a sleep.
+    template <class Call>
+        requires std::invocable<Call&>
+    std::invoke_result_t<Call&> send(Call&& call);
+
+    // Takes no more jobs; what is queued will be run, then the thread ends. Who waits for room is told
+    // `closed`. Any thread, also a job; returns at once.
+    void close() noexcept;
+
+    // close(), and waits until everything has been run. From a job of its own: only close().
+    void join() noexcept;
+
+    // close(), waits for the job that is under way, and returns those that have not begun, oldest first. A
+    // sent job among them reaches its sender if the caller runs it; if it is dropped, send() throws. From a
+    // job of its own it waits for nothing.
+    [[nodiscard]] std::vector<job> cancel();
+
+    [[nodiscard]] bool is_closed() const noexcept;
+    [[nodiscard]] bool is_this_thread() const noexcept;
+    // How many jobs are queued right now, apart from those in the handler's hands.
+    [[nodiscard]] std::size_t queued() const noexcept;
+
+private:
+    template <class Call>
+    class sent_call;
+
+    post_status accept(job& work, const deadline& until, const detail::stop_token* stop, bool wait);
+    void accept_or_throw(job&& work);
+    bool take_batch();
+    void run_batch() noexcept;
+    void run() noexcept;
+    void pass_on_room(bool more) noexcept;
+
+    const handler_options options_;
+    mutable word_lock<> lock_;
+    std::vector<job> queue_;    // under the lock
+    std::size_t blocked_ = 0;   // under the lock: how many wait for room
+    bool closed_ = false;       // under the lock
+    std::vector<job> batch_;    // of the handler thread; under the lock once it has finished
+    std::size_t position_ = 0;  // the same: the next of the batch
+    detail::atomic<bool> cancelled_{false};
+    auto_reset_event ready_;       // to the handler: there is something in the queue, or it was closed
+    auto_reset_event room_;        // to one who waits for room: look again
+    manual_reset_event finished_;  // the handler runs no more jobs
+    std::thread thread_;
+};
+
+// A call whose sender waits: on the sender's stack.
+template <class Call>
+class handler_thread::sent_call {
+public:
+    using result = std::invoke_result_t<Call&>;
+
+    explicit sent_call(Call& call) noexcept : call_(call) {}
+
+    job as_job() noexcept { return job(operations, this); }
+
+    result wait() {
+        done_.wait();
+        if (error_ != nullptr) std::rethrow_exception(error_);
+        if (!value_) throw handler_closed();
+        if constexpr (std::is_reference_v<result>) {
+            return static_cast<result>(**value_);
+        } else if constexpr (!std::is_void_v<result>) {
+            return *std::move(value_);
+        }
+    }
+
+private:
+    using kept = std::conditional_t<
+        std::is_void_v<result>, std::monostate,
+        std::conditional_t<std::is_reference_v<result>, std::remove_reference_t<result>*, result>>;
+
+    void run() noexcept {
+        try {
+            if constexpr (std::is_void_v<result>) {
+                std::invoke(call_);
+                value_.emplace();
+            } else if constexpr (std::is_reference_v<result>) {
+                auto&& reference = std::invoke(call_);
+                value_.emplace(std::addressof(reference));
+            } else {
+                value_.emplace(std::invoke(call_));
+            }
+        } catch (...) {
+            error_ = std::current_exception();
+        }
+        done_.set();
+    }
+
+    static sent_call& at(void* place) noexcept { return **std::launder(static_cast<sent_call**>(place)); }
+    // Once run, the sender may be gone: the job forgets it first.
+    static constexpr job::operations operations{
+        [](void* place) {
+            sent_call& self = at(place);
+            ::new (place) void*(nullptr);
+            self.run();
+        },
+        [](void* place) noexcept {
+            if (*std::launder(static_cast<sent_call**>(place)) != nullptr) at(place).done_.set();
+        }};
+
+    Call& call_;
+    std::optional<kept> value_;
+    std::exception_ptr error_;
+    manual_reset_event done_;
+};
+
+template <class Call>
+    requires std::invocable<Call&>
+std::invoke_result_t<Call&> handler_thread::send(Call&& call) {
+    if (is_this_thread()) return std::invoke(call);
+    using callable = std::remove_reference_t<Call>;
+    sent_call<callable> sent(call);
+    accept_or_throw(sent.as_job());
+    return sent.wait();
+}
+
+}  // namespace tocsin

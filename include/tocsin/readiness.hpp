@@ -1,0 +1,32 @@
+// What a descriptor can be ready for: what is asked for, and what is found.
+#pragma once
+
+#include <cstdint>
+
+namespace tocsin {
+
+enum class readiness : std::uint16_t {
+    none = 0,
+    readable = 1,  // something to read, or the end; a connection to accept; a timer or process that ended
+    writable = 2,  // room to write; connected, or failed to
+    urgent = 4,    // out-of-band data, or what else the system calls a priority
+    hang_up = 8,   // found without being asked for when both ways are closed; if asked for, also when the
+                   // peer has closed its way (where the system has POLLRDHUP: elsewhere that is readable)
+    error = 16,    // found without being asked for
+    invalid = 32,  // found: not an open descriptor
+};
+
+// One thing found ready in a set, by the number that it was added with.
+struct ready_item {
+    std::uint64_t tag = 0;
+    readiness found = readiness::none;  // of a descriptor
+};
+
+constexpr readiness operator|(readiness a, readiness b) noexcept {
+    return static_cast<readiness>(static_cast<std::uint16_t>(a) | static_cast<std::uint16_t>(b));
+}
+constexpr bool has(readiness all, readiness any) noexcept {
+    return (static_cast<std::uint16_t>(all) & static_cast<std::uint16_t>(any)) != 0;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,188 @@
+// What can be waited for together with other things, by wait_any() and wait_all() (wait.hpp): events,
+// descriptors (fd.hpp), timers (wait.hpp), and a type of your own, with three operations:
+//
+//     class countdown {
+//     public:
+//         bool try_wait() noexcept;                     // takes it if it is ready
+//         bool enlist(tocsin::waiting& who) noexcept;   // puts `who` into a list, or false: it is ready
+//         void delist(tocsin::waiting& who) noexcept;   // takes `who` out of the list, if it is still there
+//         static constexpr bool stays_ready = true;     // nobody can take it away again (for wait_all)
+//
+//         void count_down() {
+//             tocsin::wake_list freed;
+//             {
+//                 const std::lock_guard lock(mutex_);
+//                 if (--left_ == 0) freed = waiting_.notify_all();
+//             }
+//             freed.wake();
+//         }
+//     };
+//
+// examples/countdown has all of it.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/readiness.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <utility>
+
+namespace tocsin {
+
+class waiting_list;
+class wake_list;
+
+namespace core {
+class many_wait;
+}
+
+namespace detail {
+
+// How a source whose waiters stand in the lot is waited for; `object` is the address they wait on. What says
+// "locked" is called under the lock of its bucket. The argument: src/core/many_wait.cpp.
+struct lot_source {
+    std::uint8_t use;                                  // core::use
+    bool (*try_take)(void* object) noexcept;           // takes it if it is ready
+    bool (*looks_ready)(const void* object) noexcept;  // a peek
+    bool (*hold)(void* object) noexcept;               // locked: if ready, nobody else changes it until ...
+    void (*take_held)(void* object) noexcept;          // locked: ... it is taken,
+    void (*let_go)(void* object) noexcept;             // locked: or left as it was
+    bool (*park)(void* object, bool also_if_ready) noexcept;  // locked: somebody is about to be queued
+    void (*unpark)(void* object) noexcept;                    // locked: nobody is queued any more
+    void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again, if it is used up when taken
+};
+
+}  // namespace detail
+
+// Somebody who waits, as one of the things sees it that are waited for: valid from enlist() until delist() has
+// returned.
+class waiting {
+public:
+    waiting(core::many_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
+    waiting(const waiting&) = delete;
+    waiting& operator=(const waiting&) = delete;
+
+private:
+    friend class waiting_list;
+    friend class wake_list;
+
+    core::many_wait* wait_;
+    std::uint32_t index_;
+    bool listed_ = false;
+    waiting* next_ = nullptr;
+    waiting* previous_ = nullptr;
+};
+
+// Those who are to be woken. Own them, then wake() once, under no lock: it wakes threads and may resume
+// coroutines.
+class [[nodiscard]] wake_list {
+public:
+    wake_list() noexcept = default;
+    wake_list(wake_list&& from) noexcept : first_(std::exchange(from.first_, nullptr)) {}
+    wake_list& operator=(wake_list&& from) noexcept {
+        std::swap(first_, from.first_);
+        return *this;
+    }
+
+    bool empty() const noexcept { return first_ == nullptr; }
+    TOCSIN_API void wake() noexcept;
+
+private:
+    friend class waiting_list;
+    explicit wake_list(waiting* first) noexcept : first_(first) {}
+
+    waiting* first_ = nullptr;
+};
+
+// Who waits for one source: a queue, first in, first out, that owns and allocates nothing. Guard it by a lock of
+// yours: enlist(), delist() and whatever makes the source ready take it.
+class waiting_list {
+public:
+    waiting_list() noexcept = default;
+    waiting_list(const waiting_list&) = delete;
+    waiting_list& operator=(const waiting_list&) = delete;
+
+    bool empty() const noexcept { return first_ == nullptr; }
+    TOCSIN_API void append(waiting& who) noexcept;
+    TOCSIN_API void remove(waiting& who) noexcept;  // nothing if it has been taken out already
+
+    // Hands the source to the longest waiting who can take it: their wait ends with it. Empty if nobody can: then
+    // it is still to be had. (A wait for all never takes it here: see stays_ready.)
+    TOCSIN_API wake_list notify_one() noexcept;
+    // Hands it to all; for a source that stays ready.
+    TOCSIN_API wake_list notify_all() noexcept;
+
+private:
+    waiting* first_ = nullptr;
+    waiting* last_ = nullptr;
+};
+
+// The three operations. None may throw, wait for long, or call back into the wait that called them; none is ever
+// called under a lock of this library. A type that says `stays_ready` can't become unready again while somebody
+// waits; only such a type can stand in a wait_all().
+template <class T>
+concept waitable = requires(T& object, waiting& who) {
+    { object.try_wait() } noexcept -> std::same_as<bool>;
+    { object.enlist(who) } noexcept -> std::same_as<bool>;
+    { object.delist(who) } noexcept -> std::same_as<void>;
+};
+
+// One thing to wait for: a reference to it. Made implicitly from events and from whatever is waitable.
+class source {
+public:
+    enum class kind : std::uint8_t { lot, timer, descriptor, custom };
+
+    struct operations {
+        bool (*try_take)(void* object) noexcept;
+        bool (*enlist)(void* object, waiting& who) noexcept;
+        void (*delist)(void* object, waiting& who) noexcept;
+        bool stays_ready;
+    };
+
+    template <waitable T>
+    source(T& object) noexcept  // implicit on purpose
+        : source(&object, custom_operations<T>) {}
+    source(void* object, const operations& how) noexcept
+        : kind_(kind::custom), object_(object), operations_(&how) {}
+    source(void* object, const detail::lot_source& how) noexcept
+        : kind_(kind::lot), object_(object), lot_(&how) {}
+    explicit source(const deadline& when) noexcept : kind_(kind::timer), when_(when) {}
+    source(int descriptor, readiness asked) noexcept
+        : kind_(kind::descriptor), asked_(asked), descriptor_(descriptor) {}
+
+    kind what() const noexcept { return kind_; }
+    void* object() const noexcept { return object_; }
+    const operations& custom() const noexcept { return *operations_; }
+    const detail::lot_source& lot() const noexcept { return *lot_; }
+    const deadline& when() const noexcept { return when_; }
+    int descriptor() const noexcept { return descriptor_; }
+    readiness asked() const noexcept { return asked_; }
+
+private:
+    template <class T>
+    static constexpr bool says_it_stays = [] {
+        if constexpr (requires { T::stays_ready; }) {
+            return T::stays_ready;
+        } else {
+            return false;
+        }
+    }();
+
+    template <class T>
+    static constexpr operations custom_operations{
+        [](void* object) noexcept { return static_cast<T*>(object)->try_wait(); },
+        [](void* object, waiting& who) noexcept { return static_cast<T*>(object)->enlist(who); },
+        [](void* object, waiting& who) noexcept { static_cast<T*>(object)->delist(who); }, says_it_stays<T>};
+
+    kind kind_;
+    readiness asked_ = readiness::none;
+    int descriptor_ = -1;
+    void* object_ = nullptr;
+    const operations* operations_ = nullptr;
+    const detail::lot_source* lot_ = nullptr;
+    deadline when_ = deadline::never();
+};
+
+}  // namespace tocsin

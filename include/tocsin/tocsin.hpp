@@ -1,0 +1,21 @@
+// All of tocsin. Each header stands alone, too.
+#pragma once
+
+#include <tocsin/address.hpp>
+#include <tocsin/await.hpp>
+#include <tocsin/bit_lock.hpp>
+#include <tocsin/coalescer.hpp>
+#include <tocsin/deadline.hpp>
+#include <tocsin/diagnose.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/fd.hpp>
+#include <tocsin/group_commit.hpp>
+#include <tocsin/handler_thread.hpp>
+#include <tocsin/pollable.hpp>
+#include <tocsin/readiness.hpp>
+#include <tocsin/source.hpp>
+#include <tocsin/spin.hpp>
+#include <tocsin/status.hpp>
+#include <tocsin/wait.hpp>
+#include <tocsin/wait_set.hpp>
+#include <tocsin/word_lock.hpp>

@@ -1,0 +1,173 @@
+// Waiting for the first of several things, or for all of them at once.
+//
+//     tocsin::auto_reset_event job;
+//     tocsin::manual_reset_event shutdown;
+//     switch (tocsin::wait_any(shutdown, job).index) {
+//         case 0: return;
+//         case 1: work(); break;
+//     }
+//     if (tocsin::wait_any_for(50ms, job, tocsin::at(tomorrow)).status == tocsin::wait_status::timed_out) ...
+//     tocsin::wait_all(left_fork, right_fork);
+//
+// Sources are events, timers, descriptors (fd.hpp) and what is `waitable` (source.hpp), in any mix, given one by
+// one or as a span. Up to 16 need no allocation; more take one block of memory, for the length of the wait; more than
+// 16 descriptors among them another (and more than 64 one in the poll).
+//
+// A wait sleeps on one clock: with timers (or a deadline) of several, on that of the first to come as the clocks
+// stand when it begins. If the system clock is set meanwhile, a timer on another clock may be seen late.
+//
+// Bad sources are refused before anything is waited for, by std::invalid_argument: none at all; for wait_all the
+// same one twice, a custom one that doesn't stay ready, or a descriptor. std::bad_alloc likewise. Built without
+// exceptions the program ends with that message.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/detail/wait_options.hpp>
+#include <tocsin/source.hpp>
+#include <tocsin/spin.hpp>
+#include <tocsin/status.hpp>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+namespace tocsin {
+
+// A timer as a source: ready once the duration from now has passed, or the time point of any clock; from then on.
+// Costs no thread and no descriptor: it becomes a deadline of the wait. (A time point of a clock of your own is
+// referred to and must outlive the source.)
+template <class Rep, class Period>
+source after(std::chrono::duration<Rep, Period> from_now) noexcept {
+    return source(deadline(from_now));
+}
+template <class Clock, class Duration>
+source at(const std::chrono::time_point<Clock, Duration>& when) noexcept {
+    return source(deadline(when));
+}
+
+struct any_result {
+    wait_status status;
+    std::size_t index = 0;              // of the source that was taken, if status is `signaled`
+    readiness found = readiness::none;  // of a descriptor
+
+    friend bool operator==(const any_result&, const any_result&) noexcept = default;
+};
+
+namespace detail {
+
+TOCSIN_API any_result wait_any_slow(std::span<const source> sources, const wait_options& options);
+TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const wait_options& options);
+
+template <class T>
+concept source_like = std::is_convertible_v<T&, source>;
+
+template <class... Sources>
+concept sources = sizeof...(Sources) > 0 && (source_like<std::remove_reference_t<Sources>> && ...);
+
+template <class... Sources>
+std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept {
+    return {source(from)...};
+}
+
+}  // namespace detail
+
+// Waits for the first that is ready and takes it, and only it: consumes an auto-reset event, passes a manual one. If
+// several are ready at the start, the lowest index wins. The same source may stand there twice.
+// No spurious return; a timeout or a stop never eats a signal; FIFO among the waiters of each event, as for its own
+// wait(). A wait that times out or is stopped has taken nothing.
+// Cost: without a source that is ready, a short lock for each source to queue and to leave, and one system call to
+// sleep; if one is ready, about as much as its try_wait().
+inline any_result wait_any(std::span<const source> sources, spin_policy spin = {}) {
+    return detail::wait_any_slow(sources, {deadline::never(), nullptr, spin});
+}
+[[nodiscard]] inline any_result wait_any(const detail::stop_token& stop, std::span<const source> sources,
+                                         spin_policy spin = {}) {
+    return detail::wait_any_slow(sources, {deadline::never(), &stop, spin});
+}
+[[nodiscard]] inline any_result wait_any_until(const deadline& until, std::span<const source> sources,
+                                               spin_policy spin = {}) {
+    return detail::wait_any_slow(sources, {until, nullptr, spin});
+}
+[[nodiscard]] inline any_result wait_any_until(const deadline& until, const detail::stop_token& stop,
+                                               std::span<const source> sources, spin_policy spin = {}) {
+    return detail::wait_any_slow(sources, {until, &stop, spin});
+}
+
+// Waits until all are ready at the same instant, and then takes all of them in one step: nobody sees one taken and
+// another not. Until then, and if it times out or is stopped, it takes nothing. The thread is released when all are
+// ready and not before (with timers among the sources it also wakes when the last of those comes).
+// Overlapping waits for all don't deadlock. Which of them is served: at each set() of an auto-reset event, the
+// longest waiting that can take it. One that wants many busy events can wait for long while others take them one by
+// one: nothing is kept for it.
+// Cost: as wait_any; and each set() of one of the events looks at the others while somebody waits for all.
+inline wait_status wait_all(std::span<const source> sources) {
+    return detail::wait_all_slow(sources, {deadline::never(), nullptr, {}});
+}
+[[nodiscard]] inline wait_status wait_all(const detail::stop_token& stop, std::span<const source> sources) {
+    return detail::wait_all_slow(sources, {deadline::never(), &stop, {}});
+}
+[[nodiscard]] inline wait_status wait_all_until(const deadline& until, std::span<const source> sources) {
+    return detail::wait_all_slow(sources, {until, nullptr, {}});
+}
+[[nodiscard]] inline wait_status wait_all_until(const deadline& until, const detail::stop_token& stop,
+                                                std::span<const source> sources) {
+    return detail::wait_all_slow(sources, {until, &stop, {}});
+}
+
+// The same with the sources one by one. `_for` takes a duration, `_until` a deadline or a time point.
+template <class... Sources>
+    requires detail::sources<Sources...>
+any_result wait_any(Sources&&... from) {
+    return wait_any(detail::list_of(from...));
+}
+template <class... Sources>
+    requires detail::sources<Sources...>
+[[nodiscard]] any_result wait_any(const detail::stop_token& stop, Sources&&... from) {
+    return wait_any(stop, detail::list_of(from...));
+}
+template <class... Sources>
+    requires detail::sources<Sources...>
+[[nodiscard]] any_result wait_any_until(const deadline& until, Sources&&... from) {
+    return wait_any_until(until, detail::list_of(from...));
+}
+template <class... Sources>
+    requires detail::sources<Sources...>
+[[nodiscard]] any_result wait_any_until(const deadline& until, const detail::stop_token& stop,
+                                        Sources&&... from) {
+    return wait_any_until(until, stop, detail::list_of(from...));
+}
+template <class Rep, class Period, class... Rest>
+[[nodiscard]] any_result wait_any_for(std::chrono::duration<Rep, Period> longest, Rest&&... rest) {
+    return wait_any_until(deadline(longest), rest...);
+}
+
+template <class... Sources>
+    requires detail::sources<Sources...>
+wait_status wait_all(Sources&&... from) {
+    return wait_all(detail::list_of(from...));
+}
+template <class... Sources>
+    requires detail::sources<Sources...>
+[[nodiscard]] wait_status wait_all(const detail::stop_token& stop, Sources&&... from) {
+    return wait_all(stop, detail::list_of(from...));
+}
+template <class... Sources>
+    requires detail::sources<Sources...>
+[[nodiscard]] wait_status wait_all_until(const deadline& until, Sources&&... from) {
+    return wait_all_until(until, detail::list_of(from...));
+}
+template <class... Sources>
+    requires detail::sources<Sources...>
+[[nodiscard]] wait_status wait_all_until(const deadline& until, const detail::stop_token& stop,
+                                         Sources&&... from) {
+    return wait_all_until(until, stop, detail::list_of(from...));
+}
+template <class Rep, class Period, class... Rest>
+[[nodiscard]] wait_status wait_all_for(std::chrono::duration<Rep, Period> longest, Rest&&... rest) {
+    return wait_all_until(deadline(longest), rest...);
+}
+
+}  // namespace tocsin

@@ -1,0 +1,39 @@
+// A lock of 1, 2, 4 or 8 bytes: constant-initialized, trivially destructible, no heap.
+//
+//     tocsin::word_lock<> mutex;             // four bytes
+//     std::scoped_lock held(mutex);
+#pragma once
+
+#include <tocsin/bit_lock.hpp>
+
+#include <cstdint>
+
+namespace tocsin {
+
+// Lockable and TimedLockable; a bit_lock (see there for what it promises) on a word of its own.
+template <class Word = std::uint32_t>
+class word_lock {
+public:
+    constexpr word_lock() noexcept = default;
+    word_lock(const word_lock&) = delete;
+    word_lock& operator=(const word_lock&) = delete;
+
+    void lock(spin_policy spin = {}) noexcept { bit().lock(spin); }
+    [[nodiscard]] bool try_lock() noexcept { return bit().try_lock(); }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> longest,
+                                    spin_policy spin = {}) noexcept {
+        return bit().try_lock_until(longest, spin);
+    }
+    [[nodiscard]] bool try_lock_until(const deadline& until, spin_policy spin = {}) noexcept {
+        return bit().try_lock_until(until, spin);
+    }
+    void unlock() noexcept { bit().unlock(); }
+
+private:
+    bit_lock<Word> bit() noexcept { return bit_lock<Word>(word_, 0); }
+
+    detail::atomic<Word> word_{0};
+};
+
+}  // namespace tocsin

@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""The report in a real browser: it draws, filters, asks no network for anything, and fits phone and desktop.
+
+    browser.py               on a result made by hand
+    browser.py RESULT.json   on a real one
+Screenshots of what was looked at are left in build/report/."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import unittest
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from playwright.sync_api import Page, sync_playwright  # noqa: E402
+
+from tests.made_by_hand import contestant, result  # noqa: E402
+from tests.test_histogram import SUB_BITS, index_of  # noqa: E402
+from tocsin_lab.report import write_report  # noqa: E402
+from tocsin_lab.results import load  # noqa: E402
+
+FOLDER = Path(__file__).resolve().parents[2] / "build" / "report"
+PAGE = FOLDER / "report.html"
+PHONE, DESKTOP = 390, 1440
+DRAWN = "document.documentElement.dataset.drawn === 'all'"
+EVIL = "<img src=x>"  # a label that must stay text
+
+CONTESTANTS = [
+    contestant("floor", "floor"),
+    contestant("tocsin", "ours"),
+    contestant("tocsin_no_spin", "variant"),
+    contestant("raw_futex", "peer"),
+    {**contestant("odd", "peer"), "label": EVIL},
+    contestant("exchange", "reference"),
+]
+
+
+def distribution(*nanoseconds: float) -> dict[str, Any]:
+    values = [round(one * 1000) for one in nanoseconds]
+    counts: dict[int, int] = {}
+    for value in values:
+        counts[index_of(value)] = counts.get(index_of(value), 0) + 1
+    return {"sub_bits": SUB_BITS, "least": min(values), "most": max(values), "counts": sorted(counts.items())}
+
+
+def column(metric: str, statistic: str, *, judged: bool = True, unit: str = "ns") -> dict[str, Any]:
+    return {"metric": metric, "statistic": statistic, "label": metric, "unit": unit, "judged": judged}
+
+
+def scenario(name: str, columns: list[dict[str, Any]], cases: list[dict[str, str]]) -> dict[str, Any]:
+    listed = [{"parameters": one, "tier": "quick", "refusals": {}} for one in cases]
+    return {"name": name, "question": f"How fast is {name}?", "method": "by hand", "floor": "nothing",
+            "columns": columns, "cases": listed}  # fmt: skip
+
+
+SCENARIOS = [
+    scenario("floors", [column("time", "median", judged=False)], [{"operation": "load"}, {"operation": "exchange"}]),
+    scenario("polling", [column("poll", "median")], [{"threads": one} for one in ("1", "2", "16")]),
+    scenario("broadcast", [column("held", "median"), column("last", "median")], [{"threads": "1000"}]),
+    scenario("strangers", [column("disturbed", "value", unit="count")], [{}]),
+]
+
+
+def samples_of(one: dict[str, Any], given: dict[str, str], who: str, speed: float) -> list[dict[str, Any]]:
+    spread = [speed * (1 + step / 40) for step in range(200)]
+    found = []
+    for round_ in range(1, 7):
+        scale = 1 + round_ / 50
+        distributions = {each["metric"]: distribution(*(value * scale for value in spread)) for each in one["columns"]}
+        if one["name"] == "broadcast":
+            distributions["awake"] = distribution(*(value * 1000 for value in spread))
+        found.append({"round": round_, "order": 0, "scenario": one["name"], "contestant": who, "parameters": given,
+                      "ok": True, "values": {"disturbed": 0.0 if who == "tocsin" else speed},
+                      "distributions": distributions, "notes": [], "failures": []})  # fmt: skip
+    return found
+
+
+def made_result() -> dict[str, Any]:
+    samples = [
+        sample
+        for one in SCENARIOS
+        for case in one["cases"]
+        for speed, who in enumerate(CONTESTANTS, 1)
+        if one["name"] != "floors" or who["role"] == "floor"
+        for sample in samples_of(one, case["parameters"], who["name"], float(speed))
+    ]
+    return result(samples, contestants=CONTESTANTS, scenarios=SCENARIOS, interrupted=True)
+
+
+class BrowserTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        write_report(load(REAL) if REAL else made_result(), PAGE)
+        cls.playwright = sync_playwright().start()
+        cls.addClassCleanup(cls.playwright.stop)
+        # As root Chromium starts without its sandbox only; it opens nothing but our own page.
+        cls.browser = cls.playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        cls.addClassCleanup(cls.browser.close)
+
+    def open(self, width: int = DESKTOP, scheme: str = "light", **options: Any) -> Page:
+        context = self.browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, **options
+        )
+        self.addCleanup(context.close)
+        page = context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.goto(PAGE.as_uri())
+        if options.get("java_script_enabled", True):
+            page.wait_for_function(DRAWN, timeout=120_000)
+        return page
+
+    def labels(self, page: Page, chart: str) -> list[str]:
+        return page.locator(f"{chart} svg .mark-text.role-axis-label text").all_text_contents()
+
+    def test_draws_without_a_word_and_without_a_network(self) -> None:
+        for width in (PHONE, DESKTOP):
+            for scheme in ("light", "dark"):
+                with self.subTest(width=width, scheme=scheme):
+                    page = self.open(width, scheme)
+                    page.screenshot(path=FOLDER / f"{width}-{scheme}.png")
+                    page.screenshot(path=FOLDER / f"{width}-{scheme}-whole.png", full_page=True)
+                    self.assertEqual(self.said, [])
+                    self.assertEqual([one for one in self.asked if not one.startswith(("file:", "data:"))], [])
+                    shown = page.locator(".chart:visible").count()
+                    self.assertGreater(shown, 5)
+                    self.assertEqual(page.locator(".chart:visible svg").count(), shown)
+
+    def test_nothing_is_wider_than_the_window(self) -> None:
+        for width in (PHONE, DESKTOP):
+            page = self.open(width)
+            page.click("#open-all")
+            page.wait_for_function(DRAWN, timeout=120_000)
+            self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+            wide = page.evaluate(
+                """[...document.querySelectorAll('.chart svg')].filter((svg) =>
+                   svg.getBoundingClientRect().right > innerWidth ||
+                   [...svg.querySelectorAll('text')].some((text) => text.getBoundingClientRect().left < 0)).length"""
+            )
+            self.assertEqual(wide, 0)
+            self.assertEqual(self.said, [])
+
+    def test_the_filter_takes_contestants_out_of_charts_and_tables(self) -> None:
+        page = self.open()
+        rows = page.locator("tr[data-who=tocsin]:visible")
+        self.assertGreater(rows.count(), 0)
+        page.click("#filter > summary")
+        page.uncheck("input[value=tocsin]")
+        page.wait_for_function(DRAWN)
+        self.assertEqual(rows.count(), 0)
+        self.assertNotIn("tocsin", page.locator(".chart:visible").all_inner_texts())
+        self.assertNotIn("tocsin", self.labels(page, ".card"))
+        page.click("[data-preset=all]")
+        page.wait_for_function(DRAWN)
+        self.assertGreater(rows.count(), 0)
+        self.assertIn("tocsin", self.labels(page, ".card"))
+        self.assertEqual(self.said, [])
+
+    def test_presets_and_nobody_at_all(self) -> None:
+        page = self.open()
+        page.click("#filter > summary")
+        page.click("[data-preset=main]")
+        page.wait_for_function(DRAWN)
+        self.assertFalse(page.is_checked("input[value=tocsin_no_spin]"))
+        self.assertTrue(page.is_checked("input[value=raw_futex]"))
+        page.click("[data-preset=none]")
+        page.wait_for_function(DRAWN)
+        self.assertEqual(page.locator(".chart:visible svg").count(), 0)
+        self.assertIn("Nobody", page.locator(".chart:visible").first.inner_text())
+        self.assertIn("0 of", page.inner_text("#count"))
+        self.assertEqual(self.said, [])
+
+    def test_historic_figures_come_and_go_with_their_machines(self) -> None:
+        page = self.open()
+        page.click("#scenario-polling details.case:not([open]) > summary")
+        page.wait_for_function(DRAWN)
+        self.assertIn("Core i7 870, 4 cores, Windows 7", " ".join(self.labels(page, "#scenario-polling")))
+        page.click("#filter > summary")
+        page.uncheck("#historic")
+        page.wait_for_function(DRAWN)
+        self.assertNotIn("Core i7", " ".join(self.labels(page, "#scenario-polling")))
+
+    def test_everything_is_reached_by_the_keyboard(self) -> None:
+        page = self.open()
+        page.keyboard.press("Tab")
+        self.assertEqual(page.evaluate("document.activeElement.className"), "skip")
+        page.focus("#filter > summary")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        self.assertEqual(page.evaluate("document.activeElement.dataset.preset"), "all")
+        page.keyboard.press("Escape")
+        self.assertEqual(page.evaluate("document.getElementById('filter').open"), False)
+        unreachable = page.evaluate(
+            "[...document.querySelectorAll('.scroll')].filter((one) => one.tabIndex !== 0 || !one.ariaLabel).length"
+        )
+        self.assertEqual(unreachable, 0)
+
+    def test_every_chart_has_words_for_those_who_do_not_see_it(self) -> None:
+        page = self.open()
+        silent = page.evaluate("[...document.querySelectorAll('[role=img]')].filter((one) => !one.ariaLabel).length")
+        self.assertEqual(silent, 0)
+        levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map((one) => Number(one.tagName[1]))")
+        self.assertEqual(levels[0], 1)
+        self.assertTrue(all(after - before <= 1 for before, after in zip(levels, levels[1:])))
+
+    def test_colours_follow_the_system_until_told_otherwise(self) -> None:
+        page = self.open(scheme="dark")
+        colour = "getComputedStyle(document.body).backgroundColor"
+        dark = page.evaluate(colour)
+        page.emulate_media(color_scheme="light")
+        page.wait_for_function(f"{colour} !== {dark!r}")
+        page.click("#theme")
+        page.click("#theme")
+        self.assertEqual((page.inner_text("#theme"), page.evaluate(colour)), ("Dark", dark))
+
+    def test_text_stands_out_in_both_colours(self) -> None:
+        for scheme in ("light", "dark"):
+            page = self.open(scheme=scheme)
+            for name, least in (("--ink", 7.0), ("--soft", 4.5), ("--ours", 4.5), ("--loss", 4.5), ("--win", 4.5)):
+                for ground in ("--paper", "--panel"):
+                    with self.subTest(scheme=scheme, name=name, ground=ground):
+                        self.assertGreaterEqual(page.evaluate(CONTRAST, [name, ground]), least)
+
+    def test_prints_every_chart_that_is_open_on_white(self) -> None:
+        page = self.open(scheme="dark")
+        page.emulate_media(media="print", color_scheme="dark")
+        self.assertEqual(page.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.assertFalse(page.is_visible("nav.bar"))
+        page.pdf(path=FOLDER / "report.pdf", format="A4")
+        self.assertEqual(page.locator(".chart:visible svg").count(), page.locator(".chart:visible").count())
+
+    def test_tables_and_answers_need_no_script(self) -> None:
+        page = self.open(java_script_enabled=False)
+        self.assertGreater(page.locator("main table").count(), 3)
+        self.assertGreater(page.locator(".winner").count(), 0)
+
+    @unittest.skipIf(len(sys.argv) > 1, "a real result has no such name, and may be whole")
+    def test_names_stay_text_and_a_partial_run_is_said(self) -> None:
+        page = self.open()
+        self.assertIn(EVIL, self.labels(page, ".card"))
+        self.assertEqual(page.locator("img").count(), 0)
+        self.assertTrue(page.is_visible("#partial"))
+
+
+CONTRAST = """([text, ground]) => {
+  const style = getComputedStyle(document.documentElement);
+  const luminance = (name) => {
+    const hex = style.getPropertyValue(name).trim().slice(1);
+    const parts = [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
+    const [r, g, b] = parts.map((one) => (one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const [light, dark] = [luminance(text), luminance(ground)].sort((one, other) => other - one);
+  return (light + 0.05) / (dark + 0.05);
+}"""
+
+REAL = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+
+if __name__ == "__main__":
+    outcome = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromTestCase(BrowserTest))
+    bad = len(outcome.failures) + len(outcome.errors)
+    print(f"{outcome.testsRun - bad - len(outcome.skipped)} passed, {bad} failed, {len(outcome.skipped)} skipped")
+    sys.exit(bool(bad))

@@ -1,0 +1,93 @@
+"""Catalogues and results for the tests, small enough to know every figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+COLUMNS = [
+    {"metric": "time", "statistic": "value", "label": "time", "unit": "ns", "judged": True},
+    {"metric": "syscalls", "statistic": "value", "label": "system calls", "unit": "count", "judged": False},
+]
+
+
+def contestant(name: str, role: str, tier: str = "quick") -> dict[str, str]:
+    return {"name": name, "label": name, "role": role, "about": "", "limits": "", "tier": tier}
+
+
+CONTESTANTS = [
+    contestant("floor", "floor"),
+    contestant("tocsin", "ours"),
+    contestant("fast", "peer"),
+    contestant("slow", "peer"),
+    contestant("wrong_way", "reference"),
+]
+
+
+def description(**changes: Any) -> dict[str, Any]:
+    """What a worker's --list says."""
+    case = {"parameters": {"threads": "1"}, "tier": "quick", "refusals": {"wrong_way": "can't be waited for"}}
+    full = {"parameters": {"threads": "2"}, "tier": "full", "refusals": {}}
+    scenario = {
+        "name": "sprint",
+        "question": "How fast?",
+        "method": "run",
+        "floor": "nothing",
+        "columns": COLUMNS,
+        "cases": [case, full],
+    }
+    other = {**scenario, "name": "rest", "cases": [{"parameters": {}, "tier": "quick", "refusals": {}}]}
+    build = {"compiler": "c", "flags": "f", "standard_library": "s"}
+    return {"protocol": 1, "build": build, "contestants": CONTESTANTS, "scenarios": [scenario, other], **changes}
+
+
+def sample(contestant_name: str, round_: int, **values: float) -> dict[str, Any]:
+    return {
+        "round": round_,
+        "order": 0,
+        "scenario": "sprint",
+        "contestant": contestant_name,
+        "parameters": {"threads": "1"},
+        "ok": True,
+        "values": values,
+        "distributions": {},
+        "notes": [],
+        "failures": [],
+    }
+
+
+def result(samples: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "started": "2026-01-02T03:04:05+00:00",
+        "finished": "2026-01-02T03:14:05+00:00",
+        "interrupted": False,
+        "project": {"commit": "0123456789", "changed": False},
+        "machine": {
+            "processor": "Abacus",
+            "architecture": "wood",
+            "cores": 2,
+            "usable_cores": [0, 1],
+            "hypervisor": False,
+            "memory_mb": 1,
+            "kernel": "1.0",
+            "system": "System",
+            "governor": None,
+            "idle_driver": None,
+            "clock": None,
+            "root": False,
+        },
+        "workers": {"tocsin_lab_worker": description()["build"]},
+        "plan": {"mode": "test", "rounds": 6, "budget_ms": 1, "seed": 7},
+        "quietness": {"before": {"others": 0.0, "stolen": 0.0}, "rounds": []},
+        "contestants": CONTESTANTS,
+        "scenarios": description()["scenarios"],
+        "rounds_finished": 6,
+        "samples": samples,
+        "counts": [],
+        "failures": [],
+        **changes,
+    }
+
+
+def rounds_of(name: str, *times: float) -> list[dict[str, Any]]:
+    return [sample(name, round_, time=time) for round_, time in enumerate(times, 1)]

@@ -1,0 +1,65 @@
+"""The command line: what bad input gets."""
+
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+from tocsin_lab.cli import main
+
+
+def outcome(*arguments: str) -> tuple[int, str, str]:
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        try:
+            code = main(list(arguments))
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return code, out.getvalue(), errors.getvalue()
+
+
+class CommandLineTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        os.symlink(Path(__file__).with_name("fake_worker.py"), Path(folder.name, "tocsin_lab_worker_fake"))
+        self.workers = ("--workers", folder.name)
+
+    def test_unknown_names_list_the_valid_ones(self) -> None:
+        for arguments, expected in (
+            (("--scenario", "marathon"), "unknown scenario marathon; valid: sprint, rest"),
+            (("--contestant", "tocsin,nobody"), "unknown contestant nobody; valid: floor, tocsin"),
+            (("--where", "threads=2", "--where", "size=1"), "unknown parameter size; valid: threads"),
+        ):
+            code, _, errors = outcome(*self.workers, *arguments)
+            self.assertEqual(code, 2)
+            self.assertIn(expected, errors)
+
+    def test_nonsense_is_refused_with_a_usage_line(self) -> None:
+        for arguments in (("--fast",), ("--rounds", "0"), ("--rounds", "1.5"), ("--where", "threads"),
+                          ("--budget-ms", "nan"), ("--quick", "--full"), ("--seed", "x")):
+            code, _, errors = outcome(*self.workers, *arguments)
+            self.assertEqual(code, 2, arguments)
+            self.assertIn("usage", errors)
+
+    def test_a_case_that_does_not_exist(self) -> None:
+        code, _, errors = outcome(*self.workers, "--where", "threads=77", "--scenario", "sprint")
+        self.assertEqual(code, 2)
+        self.assertIn("nothing to run", errors)
+
+    def test_without_workers_it_says_how_to_get_them(self) -> None:
+        code, _, errors = outcome("--workers", "nowhere")
+        self.assertEqual(code, 2)
+        self.assertIn("./dev lab", errors)
+
+    def test_smoke_names_who_fails(self) -> None:
+        code, out, _ = outcome(*self.workers, "--smoke")
+        self.assertEqual(code, 1)
+        self.assertIn("slow: 2 and 2 is 4", out)
+        self.assertRegex(out, r"\d+ passed, \d+ failed\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,96 @@
+"""What is run, in which order."""
+
+import unittest
+from pathlib import Path
+
+from tests.made_by_hand import description
+from tocsin_lab.plan import Estimator, Selection, UnknownName, seed_of, select, shuffled_round
+from tocsin_lab.workers import Catalogue, Pair
+
+
+def catalogue() -> Catalogue:
+    made = Catalogue()
+    made.add(Path("worker"), description())
+    return made
+
+
+class SelectTest(unittest.TestCase):
+    def test_everything_applicable_in_the_cases_of_the_tier(self) -> None:
+        pairs = select(catalogue(), Selection(), "quick")
+        sprint = [pair.contestant for pair in pairs if pair.scenario == "sprint"]
+        self.assertEqual(sprint, ["floor", "tocsin", "fast", "slow"])
+        self.assertEqual({pair.parameters for pair in pairs}, {(("threads", "1"),), ()})
+
+    def test_a_higher_tier_includes_the_lower(self) -> None:
+        pairs = select(catalogue(), Selection(scenarios=("sprint",)), "full")
+        self.assertEqual({pair.parameters for pair in pairs}, {(("threads", "1"),), (("threads", "2"),)})
+
+    def test_floors_come_with_every_contestant(self) -> None:
+        pairs = select(catalogue(), Selection(("sprint",), ("slow",)), "quick")
+        self.assertEqual([pair.contestant for pair in pairs], ["floor", "slow"])
+
+    def test_contestants_of_longer_runs_come_when_everybody_does_or_when_named(self) -> None:
+        description_with_rare = description()
+        description_with_rare["contestants"] = [
+            {**one, "tier": "full"} if one["name"] == "slow" else one for one in description_with_rare["contestants"]
+        ]
+        made = Catalogue()
+        made.add(Path("worker"), description_with_rare)
+
+        def present(selection: Selection, tier: str) -> bool:
+            return "slow" in {pair.contestant for pair in select(made, selection, tier)}
+
+        self.assertFalse(present(Selection(), "quick"))
+        self.assertTrue(present(Selection(), "full"))
+        self.assertTrue(present(Selection(everybody=True), "quick"))
+        self.assertTrue(present(Selection(contestants=("slow",)), "quick"))
+
+    def test_cases_asked_for_by_value_come_whatever_their_tier(self) -> None:
+        pairs = select(catalogue(), Selection(("sprint",), where={"threads": ("2",)}), "quick")
+        self.assertEqual({pair.parameters for pair in pairs}, {(("threads", "2"),)})
+
+    def test_unknown_names_are_answered_with_the_valid_ones(self) -> None:
+        for selection, expected in (
+            (Selection(scenarios=("sprnt",)), "unknown scenario sprnt; valid: sprint, rest"),
+            (Selection(contestants=("nobody",)), "valid: floor, tocsin, fast, slow, wrong_way"),
+            (Selection(where={"thread": ("1",)}), "unknown parameter thread; valid: threads"),
+        ):
+            with self.assertRaises(UnknownName) as caught:
+                select(catalogue(), selection, "quick")
+            self.assertIn(expected, str(caught.exception))
+
+
+class RoundTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.pairs = [Pair("sprint", (("threads", str(n)),), name) for n in range(20) for name in "abcdef"]
+
+    def test_runs_each_pair_once(self) -> None:
+        self.assertCountEqual(shuffled_round(self.pairs, 1, 1), self.pairs)
+
+    def test_keeps_the_contestants_of_a_case_together(self) -> None:
+        cases = [pair.case for pair in shuffled_round(self.pairs, 1, 1)]
+        changes = sum(one != other for one, other in zip(cases, cases[1:]))
+        self.assertEqual(changes, 19)
+
+    def test_the_seed_decides_the_order_and_rounds_differ(self) -> None:
+        first = list(shuffled_round(self.pairs, 1, 1))
+        self.assertEqual(first, list(shuffled_round(self.pairs, 1, 1)))
+        self.assertNotEqual(first, list(shuffled_round(self.pairs, 1, 2)))
+        self.assertNotEqual(first, list(shuffled_round(self.pairs, 2, 1)))
+
+    def test_each_sample_has_a_seed_of_its_own(self) -> None:
+        seeds = {seed_of(pair, 1, round_) for pair in self.pairs for round_ in (1, 2)}
+        self.assertEqual(len(seeds), 240)
+
+
+class EstimatorTest(unittest.TestCase):
+    def test_guesses_first_and_knows_better_later(self) -> None:
+        estimator = Estimator(2.0)
+        self.assertEqual(estimator.left(["a", "b"]), 4.0)
+        estimator.record("a", 10.0)
+        estimator.record("a", 20.0)
+        self.assertEqual(estimator.left(["a", "b"]), 17.0)
+
+
+if __name__ == "__main__":
+    unittest.main()

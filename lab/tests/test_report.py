@@ -1,0 +1,177 @@
+"""The page, without a browser: what stands in it, and that it is written whole or not at all."""
+
+import contextlib
+import importlib.util
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from tests.made_by_hand import CONTESTANTS, result, rounds_of
+from tocsin_lab.results import save
+
+NEEDED = ("jinja2", "vl_convert", "rich")
+HAS_ALL = all(importlib.util.find_spec(name) for name in NEEDED)
+
+
+def some_result(**changes) -> dict:
+    samples = [
+        *rounds_of("floor", 10, 11, 10, 11, 10, 11),
+        *rounds_of("tocsin", 30, 31, 30, 31, 30, 31),
+        *rounds_of("fast", 20, 21, 20, 21, 20, 21),
+    ]
+    return result(samples, **changes)
+
+
+@unittest.skipUnless(HAS_ALL, f"needs {', '.join(NEEDED)}, which ./dev lab installs")
+class ReportTest(unittest.TestCase):
+    def page(self, made: dict) -> str:
+        from tocsin_lab import report
+
+        with mock.patch.object(report, "chart_library", return_value="/* charts */"):
+            return report.make_report(made)
+
+    def test_says_who_wins_and_where_tocsin_loses(self) -> None:
+        page = self.page(some_result())
+        self.assertIn('<p class="winner">fast', page)
+        self.assertIn("<strong>1</strong> losses", page)
+        self.assertIn("Not known yet.", page)
+        self.assertNotIn('id="partial"', page)
+
+    def test_a_partial_run_says_so(self) -> None:
+        page = self.page(some_result(interrupted=True, rounds_finished=2))
+        self.assertIn("interrupted after 2 of\n    6 rounds", page)
+
+    def test_a_loud_machine_and_failures_are_said(self) -> None:
+        quietness = {"before": {"others": 0, "stolen": 0}, "rounds": [{"others": 0.5, "stolen": 0.0}]}
+        failure = {"scenario": "sprint", "parameters": {"threads": "1"}, "contestant": "slow", "while": "run",
+                   "round": 1, "reason": "hangs"}  # fmt: skip
+        page = self.page(some_result(quietness=quietness, failures=[failure]))
+        self.assertIn("Not quiet.", page)
+        self.assertIn("slow failed: hangs", page)
+
+    def test_names_from_a_result_stay_text(self) -> None:
+        evil = "</script><script>alert(1)</script>"
+        contestants = [{**one, "label": evil} if one["name"] == "fast" else one for one in CONTESTANTS]
+        self.assertNotIn(evil, self.page(some_result(contestants=contestants)))
+
+    def test_nothing_measured_makes_no_page(self) -> None:
+        from tocsin_lab.report import ReportError
+
+        with self.assertRaises(ReportError):
+            self.page(result([]))
+
+    def test_the_data_of_the_charts_is_json(self) -> None:
+        page = self.page(some_result())
+        text = page.split('<script type="application/json" id="data">')[1].split("</script>")[0]
+        data = json.loads(text)
+        self.assertEqual([one["name"] for one in data["contestants"]], ["floor", "tocsin", "fast"])
+        self.assertEqual(page.count("data-chart="), len(data["charts"]))
+
+
+@unittest.skipUnless(HAS_ALL, f"needs {', '.join(NEEDED)}, which ./dev lab installs")
+class VerbTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.slow, self.fast = self.folder / "slow.json", self.folder / "fast.json"
+        save(some_result(), self.slow)
+        save(result(rounds_of("floor", *[10, 11] * 3) + rounds_of("tocsin", *[12, 13] * 3)), self.fast)
+
+    def outcome(self, *arguments: object) -> tuple[int, str, str]:
+        from tocsin_lab.cli import main
+
+        out, errors = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+            try:
+                code = main([str(one) for one in arguments])
+            except SystemExit as end:
+                code = int(end.code or 0)
+        return code, out.getvalue(), errors.getvalue()
+
+    def test_report_writes_beside_the_result_and_again(self) -> None:
+        for _ in range(2):
+            self.assertEqual(self.outcome("report", self.slow)[0], 0)
+        page = (self.folder / "slow.html").read_text()
+        self.assertIn("vegaEmbed", page)
+        self.assertLess(len(page), 3_000_000)
+
+    def test_report_where_nothing_can_be_written(self) -> None:
+        code, _, errors = self.outcome("report", self.slow, "--out", "/proc/no/such/page.html")
+        self.assertEqual(code, 3)
+        self.assertIn("can't be written", errors)
+
+    def test_a_full_disk_leaves_no_half_page(self) -> None:
+        from tocsin_lab import results
+
+        with mock.patch.object(results.os, "replace", side_effect=OSError(28, "No space left on device")):
+            code, _, errors = self.outcome("report", self.slow)
+        self.assertEqual(code, 3)
+        self.assertIn("No space left", errors)
+        self.assertEqual(sorted(one.name for one in self.folder.iterdir()), ["fast.json", "slow.json"])
+
+    def test_compare_says_by_its_exit_code_whether_tocsin_became_slower(self) -> None:
+        code, out, _ = self.outcome("compare", self.fast, self.slow)
+        self.assertEqual(code, 1)
+        self.assertIn("sprint, threads 1: time", out)
+        self.assertEqual(self.outcome("compare", self.slow, self.fast)[0], 0)
+        self.assertEqual(self.outcome("compare", self.slow, self.slow)[0], 0)
+
+    def test_unknown_names_are_answered_with_the_valid_ones(self) -> None:
+        for arguments, expected in (
+            (("raport",), "unknown verb raport; valid: compare, report"),
+            (("compare", self.slow, self.fast, "--scenario", "marathon"), "valid: sprint, rest"),
+            (("compare", self.slow, self.fast, "--contestant", "nobody"), "valid: floor, tocsin, fast"),
+            (("report", self.folder / "none.json"), "No such file"),
+        ):
+            code, _, errors = self.outcome(*arguments)
+            self.assertEqual(code, 2, arguments)
+            self.assertIn(expected, errors)
+
+    def test_a_file_of_another_version_is_compared_with_a_warning_or_refused(self) -> None:
+        newer = self.folder / "newer.json"
+        save({**some_result(), "format": 2}, newer)
+        code, out, _ = self.outcome("compare", self.slow, newer)
+        self.assertEqual(code, 0)
+        self.assertIn("different formats: 1 and 2", out)
+        save({**some_result(), "format": 2, "samples": [{"else": 1}]}, newer)
+        self.assertEqual(self.outcome("compare", self.slow, newer)[0], 2)
+        self.assertEqual(self.outcome("report", newer)[0], 2)
+
+
+@unittest.skipUnless(HAS_ALL, f"needs {', '.join(NEEDED)}, which ./dev lab installs")
+class PartialRunTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name, "result.json")
+
+    def outcome(self, made: dict) -> tuple[int, str]:
+        from rich.console import Console
+
+        from tocsin_lab import cli
+
+        session = mock.Mock()
+        session.run.return_value = made
+        out = io.StringIO()
+        return cli.measure(Console(file=out, width=140), session, self.path), out.getvalue()
+
+    def test_an_interrupted_run_writes_its_report_and_says_it_is_partial(self) -> None:
+        code, out = self.outcome(some_result(interrupted=True, rounds_finished=1))
+        self.assertEqual(code, 130)
+        self.assertIn('id="partial"', self.path.with_suffix(".html").read_text())
+        self.assertIn("result.html", out)
+
+    def test_what_was_interrupted_at_once_has_a_result_and_no_page(self) -> None:
+        code, out = self.outcome(result([], interrupted=True, rounds_finished=0))
+        self.assertEqual(code, 130)
+        self.assertTrue(self.path.exists())
+        self.assertFalse(self.path.with_suffix(".html").exists())
+        self.assertNotIn("Report", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,56 @@
+"""Result files: whole, readable again, and never lost."""
+
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from tests.made_by_hand import result, sample
+from tocsin_lab import results
+
+
+class SaveTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.result = result([sample("tocsin", 1, time=1.5), sample("fast", 1, time=2.5)])
+
+    def test_comes_back_as_it_was(self) -> None:
+        path = self.folder / "new" / "result.json"
+        results.save(self.result, path)
+        self.assertEqual(results.load(path), self.result)
+
+    def test_has_a_sample_a_line(self) -> None:
+        path = self.folder / "result.json"
+        results.save(self.result, path)
+        lines = [line for line in path.read_text().splitlines() if line.startswith('{"round"')]
+        self.assertEqual(len(lines), 2)
+
+    def test_what_cannot_be_written_is_printed(self) -> None:
+        out, errors = io.StringIO(), io.StringIO()
+        saved = results.save_or_print(self.result, Path("/proc/no/such/result.json"), out, errors)
+        self.assertFalse(saved)
+        self.assertEqual(json.loads(out.getvalue()), self.result)
+        self.assertIn("can't be written", errors.getvalue())
+
+    def test_a_full_disk_leaves_no_half_file_and_loses_nothing(self) -> None:
+        path = self.folder / "result.json"
+        out = io.StringIO()
+        with mock.patch.object(results.os, "fsync", side_effect=OSError(28, "No space left on device")):
+            self.assertFalse(results.save_or_print(self.result, path, out, io.StringIO()))
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(json.loads(out.getvalue()), self.result)
+
+    def test_other_files_are_refused(self) -> None:
+        for text in ("", "[]", '{"format": 99}', "no json"):
+            path = self.folder / "other.json"
+            path.write_text(text)
+            with self.assertRaises(results.ResultError):
+                results.load(path)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,1 @@
+"""Plans, runs and presents what the workers measure. lab/README.md is the map."""

@@ -1,0 +1,110 @@
+"""What was measured on, and whether anybody else was using it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+BUSY_LIMIT = 0.10  # above this share of all cores, others disturb the measurement
+
+
+def read_text(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def describe_machine() -> dict[str, Any]:
+    cpuinfo = read_text("/proc/cpuinfo")
+    fields = {}
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    usable = sorted(os.sched_getaffinity(0))
+    memory_kb = next((line.split()[1] for line in read_text("/proc/meminfo").splitlines() if "MemTotal" in line), "0")
+    return {
+        "processor": fields.get("model name", platform.machine()),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count(),
+        "usable_cores": usable,
+        "hypervisor": "hypervisor" in fields.get("flags", "").split(),
+        "memory_mb": int(memory_kb) // 1024,
+        "kernel": platform.release(),
+        "system": platform.platform(),
+        "governor": read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
+        "idle_driver": read_text("/sys/devices/system/cpu/cpuidle/current_driver") or None,
+        "clock": read_text("/sys/devices/system/clocksource/clocksource0/current_clocksource") or None,
+        "root": os.geteuid() == 0,
+    }
+
+
+def describe_project(root: Path) -> dict[str, Any]:
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return done.stdout.strip()
+
+    changes = git("status", "--porcelain")
+    return {"commit": git("rev-parse", "HEAD"), "changed": None if changes is None else bool(changes)}
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """Seconds since the machine started, over all cores; and those of the children we have waited for."""
+
+    at: float
+    busy: float
+    stolen: float
+    own: float
+
+    @classmethod
+    def now(cls) -> CpuTimes:
+        ticks = os.sysconf("SC_CLK_TCK")
+        values = [int(text) / ticks for text in read_text("/proc/stat").splitlines()[0].split()[1:]]
+        user, nice, system, _idle, _wait, irq, softirq, stolen = values[:8]
+        used = os.times()
+        own = used.user + used.system + used.children_user + used.children_system
+        return cls(time.monotonic(), user + nice + system + irq + softirq, stolen, own)
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """The share of all cores that others used meanwhile, and that the hypervisor took away."""
+
+    others: float
+    stolen: float
+
+    @classmethod
+    def between(cls, before: CpuTimes, after: CpuTimes) -> Disturbance:
+        available = max(after.at - before.at, 1e-9) * (os.cpu_count() or 1)
+        others = (after.busy - before.busy - (after.own - before.own)) / available
+        return cls(min(max(others, 0.0), 1.0), min(max((after.stolen - before.stolen) / available, 0.0), 1.0))
+
+    @property
+    def is_quiet(self) -> bool:
+        return self.others <= BUSY_LIMIT and self.stolen <= BUSY_LIMIT
+
+    def complaint(self) -> str | None:
+        if self.is_quiet:
+            return None
+        return (
+            f"the machine is not quiet: others use {self.others:.0%} of its cores"
+            + (f", and the hypervisor takes {self.stolen:.0%}" if self.stolen > 0.01 else "")
+            + "; expect wide intervals"
+        )
+
+
+def observe_quietness(seconds: float = 1.0) -> Disturbance:
+    before = CpuTimes.now()
+    time.sleep(seconds)
+    return Disturbance.between(before, CpuTimes.now())

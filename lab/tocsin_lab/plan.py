@@ -1,0 +1,129 @@
+"""What to run, in which order, and how long it will take."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tocsin_lab.workers import Catalogue, Pair
+
+TIERS = ("quick", "standard", "full")
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How thorough a run is: which cases, how many rounds, how long a sample."""
+
+    name: str
+    tier: str
+    rounds: int
+    budget_ms: float
+
+
+MODES = {
+    "quick": Mode("quick", "quick", rounds=5, budget_ms=25),
+    "default": Mode("default", "standard", rounds=7, budget_ms=50),
+    "full": Mode("full", "full", rounds=25, budget_ms=150),
+}
+
+
+class UnknownName(Exception):
+    """Something was asked for that doesn't exist; the text lists what does."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the command line asks for. Nothing means everything."""
+
+    scenarios: tuple[str, ...] = ()
+    contestants: tuple[str, ...] = ()
+    where: Mapping[str, tuple[str, ...]] | None = None
+    everybody: bool = False  # also contestants that only longer runs include
+
+    def wants_case(self, parameters: Mapping[str, str]) -> bool:
+        """A scenario that doesn't have a parameter isn't narrowed by it."""
+        return all(parameters.get(name, values[0]) in values for name, values in (self.where or {}).items())
+
+    def names_case(self, parameters: Mapping[str, str]) -> bool:
+        """Asked for by value: then it is run whatever the length of the run."""
+        return bool(self.where) and any(name in parameters for name in self.where)
+
+
+def require_known(what: str, names: Iterable[str], valid: Iterable[str]) -> None:
+    known = list(valid)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UnknownName(f"unknown {what} {', '.join(unknown)}; valid: {', '.join(known)}")
+
+
+def select(catalogue: Catalogue, selection: Selection, tier: str) -> list[Pair]:
+    """Every pair that is asked for and applicable, in the catalogue's order.
+
+    Floors are always among them: they are what the others are measured by.
+    """
+    require_known("scenario", selection.scenarios, catalogue.scenarios)
+    require_known("contestant", selection.contestants, catalogue.contestants)
+    parameters = {name for one in catalogue.scenarios.values() for case in one["cases"] for name in case["parameters"]}
+    require_known("parameter", selection.where or {}, sorted(parameters))
+
+    tiers = TIERS[: TIERS.index(tier) + 1]
+    floors = {name for name, one in catalogue.contestants.items() if one["role"] == "floor"}
+    regular = {name for name, one in catalogue.contestants.items() if selection.everybody or one["tier"] in tiers}
+    wanted = set(selection.contestants or regular) | floors
+    pairs = []
+    for name, scenario in catalogue.scenarios.items():
+        if selection.scenarios and name not in selection.scenarios:
+            continue
+        for case in scenario["cases"]:
+            in_length = case["tier"] in tiers or selection.names_case(case["parameters"])
+            if not in_length or not selection.wants_case(case["parameters"]):
+                continue
+            given = tuple(case["parameters"].items())
+            pairs += [Pair(name, given, contestant) for contestant in case["contestants"] if contestant in wanted]
+    return pairs
+
+
+def shuffled_round(pairs: list[Pair], seed: int, round_: int) -> Iterator[Pair]:
+    """All pairs once: cases in random order, and a case's contestants together, in random order too, so that
+    what they are compared with was measured within the same moments."""
+    dice = random.Random(f"{seed}/{round_}")
+    cases: dict[tuple, list[Pair]] = {}
+    for pair in pairs:
+        cases.setdefault(pair.case, []).append(pair)
+    order = list(cases.values())
+    dice.shuffle(order)
+    for members in order:
+        dice.shuffle(members)
+        yield from members
+
+
+def seed_of(pair: Pair, seed: int, round_: int) -> int:
+    return random.Random(f"{seed}/{round_}/{pair}").getrandbits(32)
+
+
+class Estimator:
+    """Time that is left, from what each kind of step took so far."""
+
+    def __init__(self, first_guess_s: float) -> None:
+        self._guess = first_guess_s
+        self._took: dict[object, tuple[float, int]] = {}
+
+    def record(self, step: object, seconds: float) -> None:
+        total, count = self._took.get(step, (0.0, 0))
+        self._took[step] = (total + seconds, count + 1)
+
+    def of(self, step: object) -> float:
+        total, count = self._took.get(step, (0.0, 0))
+        return total / count if count else self._guess
+
+    def left(self, steps: Iterable[object]) -> float:
+        return sum(self.of(step) for step in steps)
+
+
+def with_overrides(mode: Mode, rounds: int | None, budget_ms: float | None) -> Mode:
+    return replace(
+        mode,
+        rounds=mode.rounds if rounds is None else rounds,
+        budget_ms=mode.budget_ms if budget_ms is None else budget_ms,
+    )

@@ -1,0 +1,54 @@
+"""Every scenario with every contestant, at tiny sizes: the check passes, and a sample comes out that has
+every figure which the scenario promises. Needs nothing but Python: `run.py --smoke`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tocsin_lab.summary import figure_of
+from tocsin_lab.workers import Catalogue, Pair, WorkerError, run_pair
+
+BUDGET_MS = 1.0
+# Figures that some contestants or cases have no way to give.
+OPTIONAL = {"syscalls", "latency", "late", "last", "awake", "wakeups"}
+
+
+def pairs_of(catalogue: Catalogue) -> Iterator[Pair]:
+    """Each pair in the first case that it can run in, and each parameter's values with tocsin."""
+    for name, scenario in catalogue.scenarios.items():
+        seen: set[str] = set()
+        for case in scenario["cases"]:
+            given = tuple(case["parameters"].items())
+            for contestant in case["contestants"]:
+                ours = catalogue.contestants[contestant]["role"] == "ours" and case["tier"] == "quick"
+                if ours or contestant not in seen:
+                    yield Pair(name, given, contestant)
+                seen.add(contestant)
+
+
+def failures_of(catalogue: Catalogue, pair: Pair) -> list[str]:
+    worker = catalogue.worker_of[pair.contestant]
+    try:
+        check = run_pair(worker, pair, "check", seed=1, budget_ms=BUDGET_MS)
+        sample = run_pair(worker, pair, "run", seed=1, budget_ms=BUDGET_MS)
+    except WorkerError as error:
+        return [str(error)]
+    missing = [
+        f"no figure for {column['label']}"
+        for column in catalogue.scenarios[pair.scenario]["columns"]
+        if column["metric"] not in OPTIONAL and figure_of(sample, column["metric"], column["statistic"]) is None
+    ]
+    return check["failures"] + sample["failures"] + missing
+
+
+def smoke(catalogue: Catalogue) -> int:
+    """The exit code; what failed is printed, and at the end how many pairs passed."""
+    passed = failed = 0
+    for pair in pairs_of(catalogue):
+        failures = failures_of(catalogue, pair)
+        for failure in failures:
+            print(f"{pair}: {failure}")
+        passed += not failures
+        failed += bool(failures)
+    print(f"{passed} passed, {failed} failed")
+    return 0 if passed and not failed else 1

@@ -1,0 +1,119 @@
+"""The executables that measure, and the protocol they speak (lab/README.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PROTOCOL = 1
+PREFIX = "tocsin_lab_worker"
+
+
+class WorkerError(Exception):
+    """A worker that can't be used, or a run that gave no sample. The text is for the reader."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A scenario in one of its cases with one contestant: what a worker is asked to run."""
+
+    scenario: str
+    parameters: tuple[tuple[str, str], ...]
+    contestant: str
+
+    @property
+    def case(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        return self.scenario, self.parameters
+
+    def __str__(self) -> str:
+        values = " ".join(f"{name}={value}" for name, value in self.parameters)
+        return " ".join(part for part in (self.scenario, values, self.contestant) if part)
+
+
+@dataclass
+class Catalogue:
+    """What all workers together can run."""
+
+    contestants: dict[str, dict[str, Any]] = field(default_factory=dict)
+    scenarios: dict[str, dict[str, Any]] = field(default_factory=dict)
+    worker_of: dict[str, Path] = field(default_factory=dict)  # by contestant
+    builds: dict[str, dict[str, Any]] = field(default_factory=dict)  # by worker
+
+    def add(self, worker: Path, description: dict[str, Any]) -> None:
+        self.builds[worker.name] = description["build"]
+        for contestant in description["contestants"]:
+            self.contestants[contestant["name"]] = contestant
+            self.worker_of[contestant["name"]] = worker
+        for scenario in description["scenarios"]:
+            self._add_scenario(scenario, [one["name"] for one in description["contestants"]])
+
+    def _add_scenario(self, scenario: dict[str, Any], offered_by: list[str]) -> None:
+        known = self.scenarios.setdefault(scenario["name"], {**scenario, "cases": []})
+        cases = {tuple(case["parameters"].items()): case for case in known["cases"]}
+        for case in scenario["cases"]:
+            merged = cases.get(tuple(case["parameters"].items()))
+            if merged is None:
+                merged = {**case, "refusals": {}, "contestants": []}
+                known["cases"].append(merged)
+            merged["refusals"].update(case["refusals"])
+            merged["contestants"] += [name for name in offered_by if name not in case["refusals"]]
+
+
+def find_workers(folder: Path) -> list[Path]:
+    """Every executable of that name, the main one first."""
+    found = [path for path in folder.glob(f"{PREFIX}*") if path.is_file() and os.access(path, os.X_OK)]
+    return sorted(found, key=lambda path: (len(path.name), path.name))
+
+
+def load_catalogue(workers: list[Path]) -> Catalogue:
+    catalogue = Catalogue()
+    for worker in workers:
+        description = ask(worker, ["--list"], timeout=30)
+        if description.get("protocol") != PROTOCOL:
+            raise WorkerError(f"{worker.name} speaks protocol {description.get('protocol')}, not {PROTOCOL}")
+        catalogue.add(worker, description)
+    return catalogue
+
+
+def ask(worker: Path, arguments: list[str], timeout: float) -> dict[str, Any]:
+    """One line of JSON. The worker is in a session of its own, so that Ctrl-C reaches only us."""
+    process = subprocess.Popen(
+        [worker, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        out, errors = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise WorkerError(f"no answer within {timeout:.0f} s") from None
+    except BaseException:
+        process.kill()
+        process.communicate()
+        raise
+    try:
+        return json.loads(out)
+    except json.JSONDecodeError:
+        how = f"signal {-process.returncode}" if process.returncode < 0 else f"exit {process.returncode}"
+        raise WorkerError(errors.strip() or f"no result ({how})") from None
+
+
+def run_pair(
+    worker: Path, pair: Pair, mode: str, *, seed: int, budget_ms: float, count_syscalls: bool = False
+) -> dict[str, Any]:
+    """`mode` is check or run. A result that is wrong comes back with ok false."""
+    watchdog_s = 60 + int(budget_ms / 100)
+    arguments = [f"--{mode}", pair.scenario, pair.contestant]
+    arguments += [f"{name}={value}" for name, value in pair.parameters]
+    arguments += ["--seed", str(seed), "--budget-ms", f"{budget_ms:g}", "--watchdog-s", str(watchdog_s)]
+    if count_syscalls:
+        arguments.append("--count-syscalls")
+    return ask(worker, arguments, timeout=watchdog_s + 10)

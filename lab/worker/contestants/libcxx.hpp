@@ -1,0 +1,33 @@
+// libc++'s own, where they aren't the system's: its waits on atomics, and what it makes of them.
+#pragma once
+
+#include "semaphores.hpp"
+#include "standard.hpp"
+
+namespace lab {
+
+// A copy of what is said of the same thing in the other standard library.
+constexpr contestant_info as_libcxx(contestant_info info, std::string_view name, std::string_view label) {
+    info.name = name;
+    info.label = label;
+    info.included_from = tier::full;
+    return info;
+}
+
+struct libcxx_atomic : std_atomic {
+    static constexpr contestant_info info =
+        as_libcxx(std_atomic::info, "libcxx_atomic", "libc++ atomic wait");
+};
+struct libcxx_binary_semaphore : std_binary_semaphore {
+    static constexpr contestant_info info =
+        as_libcxx(std_binary_semaphore::info, "libcxx_binary_semaphore", "libc++ binary_semaphore");
+};
+struct libcxx_counting_semaphore : std_counting_semaphore {
+    static constexpr contestant_info info =
+        as_libcxx(std_counting_semaphore::info, "libcxx_counting_semaphore", "libc++ counting_semaphore");
+};
+struct libcxx_latch : std_latch {
+    static constexpr contestant_info info = as_libcxx(std_latch::info, "libcxx_latch", "libc++ latch");
+};
+
+}  // namespace lab

@@ -1,0 +1,262 @@
+// tocsin as a user has it, over whichever backend this worker is linked with; and with a spin policy
+// given to every wait.
+#pragma once
+
+#include "../contestant.hpp"
+#include "wakers.hpp"
+
+#include <tocsin/tocsin.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace lab {
+
+// `Policy::spin()` goes to every wait.
+template <class Policy>
+struct tocsin_adapter {
+    class manual_event {
+    public:
+        void set() noexcept { event_.set(); }
+        void reset() noexcept { event_.reset(); }
+        bool is_set() const noexcept { return event_.is_set(); }
+        void wait() noexcept { event_.wait(Policy::spin()); }
+
+    private:
+        tocsin::manual_reset_event event_;
+    };
+
+    class auto_event {
+    public:
+        void set() noexcept { event_.set(); }
+        bool try_wait() noexcept { return event_.try_wait(); }
+        void wait() noexcept { event_.wait(Policy::spin()); }
+        bool wait_for(std::chrono::nanoseconds longest) noexcept {
+            return event_.wait_for(longest, Policy::spin()) == tocsin::wait_status::signaled;
+        }
+
+    private:
+        tocsin::auto_reset_event event_;
+    };
+
+    template <class Word>
+    class address_word {
+    public:
+        void store(Word value) noexcept { word_.store(value); }
+        void wait(Word expected) const { (void)tocsin::wait_on_address(&word_, expected, Policy::spin()); }
+        void wake_one() noexcept { (void)tocsin::wake_by_address_one(&word_); }
+        void wake_all() noexcept { (void)tocsin::wake_by_address_all(&word_); }
+
+    private:
+        std::atomic<Word> word_{0};
+    };
+
+    template <class Word>
+    class word_lock {
+    public:
+        void lock() noexcept { lock_.lock(Policy::spin()); }
+        void unlock() noexcept { lock_.unlock(); }
+
+    private:
+        tocsin::word_lock<Word> lock_;
+    };
+
+    template <class Word>
+    class bit_lock {
+    public:
+        void lock() noexcept { handle_.lock(Policy::spin()); }
+        void unlock() noexcept { handle_.unlock(); }
+
+    private:
+        std::atomic<Word> word_{0};
+        tocsin::bit_lock<Word> handle_{word_, 0};
+    };
+};
+
+template <std::int64_t GatheringNanoseconds>
+class tocsin_committer {
+public:
+    explicit tocsin_committer(std::function<void(std::size_t)> flush)
+        : commit_([flush = std::move(flush)](tocsin::commit_group<nothing> group) { flush(group.size()); },
+                  {.longest_gathering = std::chrono::nanoseconds(GatheringNanoseconds)}) {}
+    void submit() { commit_.submit(nothing{}); }
+
+private:
+    struct nothing {};
+    tocsin::group_commit<nothing> commit_;
+};
+
+// Several auto-reset events, waited for at once.
+class tocsin_group {
+public:
+    explicit tocsin_group(std::size_t count)
+        : events_(std::make_unique<tocsin::auto_reset_event[]>(count)),
+          sources_(events_.get(), events_.get() + count) {}
+
+    void set(std::size_t which) noexcept { events_[which].set(); }
+    std::size_t wait_any() { return tocsin::wait_any(sources_).index; }
+    void wait_all() { tocsin::wait_all(sources_); }
+
+private:
+    std::unique_ptr<tocsin::auto_reset_event[]> events_;
+    std::vector<tocsin::source> sources_;
+};
+
+// An event beside idle sockets: in a set, or in one call.
+class tocsin_set_waker {
+public:
+    explicit tocsin_set_waker(std::span<const int> idle) {
+        set_.add(bell_, 0);
+        for (const int each : idle) set_.add(tocsin::readable(each), 1);
+    }
+    void wake() noexcept { bell_.set(); }
+    void wait() {
+        tocsin::ready_item found[16];
+        set_.wait(found);
+    }
+
+private:
+    tocsin::auto_reset_event bell_;
+    tocsin::wait_set set_;
+};
+
+class tocsin_any_waker {
+public:
+    explicit tocsin_any_waker(std::span<const int> idle) : sources_{bell_} {
+        for (const int each : idle) sources_.push_back(tocsin::readable(each));
+    }
+    void wake() noexcept { bell_.set(); }
+    void wait() { tocsin::wait_any(sources_); }
+
+protected:
+    tocsin::auto_reset_event bell_;
+    std::vector<tocsin::source> sources_;
+};
+
+class tocsin_coalesced_waker : tocsin_any_waker {
+public:
+    using tocsin_any_waker::tocsin_any_waker;
+    using tocsin_any_waker::wake;
+    void wait() { interval_.wait_any(sources_); }
+
+private:
+    tocsin::coalescer interval_{std::chrono::milliseconds(10)};
+};
+
+struct default_spin {
+    static constexpr tocsin::spin_policy spin() noexcept { return {}; }
+};
+struct no_spin {
+    static constexpr tocsin::spin_policy spin() noexcept { return tocsin::spin_policy::none(); }
+};
+struct long_spin {
+    static constexpr tocsin::spin_policy spin() noexcept {
+        return tocsin::spin_policy::fixed(std::chrono::milliseconds(100));
+    }
+};
+
+struct tocsin_default : tocsin_adapter<default_spin> {
+    static constexpr contestant_info info{
+        .name = "tocsin",
+        .label = "tocsin",
+        .role = role::ours,
+        .about = "tocsin over the system's own futex, default settings",
+    };
+    using committer = tocsin_committer<0>;
+    using event_group = tocsin_group;
+    using loop_waker = tocsin_set_waker;
+};
+
+struct tocsin_wait_any {
+    static constexpr waker_only info{"tocsin_wait_any", "tocsin wait_any",
+                                     "an event and the sockets in one wait_any(), registered with every wait",
+                                     "", role::variant};
+    using loop_waker = tocsin_any_waker;
+};
+
+struct tocsin_coalesced {
+    static constexpr waker_only info{"tocsin_coalesced", "tocsin coalesced",
+                                     "the same, at most one release in 10 ms", "", role::variant};
+    using loop_waker = tocsin_coalesced_waker;
+};
+
+struct rejected_no_spin : tocsin_adapter<no_spin> {
+    static constexpr contestant_info info{
+        .name = "rejected_no_spin",
+        .label = "(tocsin, no spin)",
+        .role = role::rejected,
+        .about = "every wait with spin_policy::none(), which is not the default",
+        .included_from = tier::full,
+    };
+};
+
+struct tocsin_long_spin {
+    static constexpr contestant_info info{
+        .name = "tocsin_long_spin",
+        .label = "tocsin, long spin",
+        .role = role::variant,
+        .about = "every wait with spin_policy::fixed(100 ms): a core burnt for latency",
+        .no_manual_event = "is measured for the latency of one waiter",
+        .no_lock = "is measured for the latency of one waiter",
+        .no_address_wait = "is measured for the latency of one waiter",
+    };
+    static constexpr bool burns_a_core = true;
+    using auto_event = tocsin_adapter<long_spin>::auto_event;
+};
+
+struct tocsin_gathering {
+    static constexpr contestant_info info{
+        .name = "tocsin_gathering",
+        .label = "tocsin, gathering",
+        .role = role::variant,
+        .about = "tocsin::group_commit whose groups wait 100 us for more members",
+        .no_manual_event = "is a group commit and nothing else",
+        .no_auto_event = "is a group commit and nothing else",
+        .no_lock = "is a group commit and nothing else",
+        .no_address_wait = "is a group commit and nothing else",
+    };
+    using committer = tocsin_committer<100'000>;
+};
+
+struct tocsin_handler {
+    static constexpr contestant_info info{
+        .name = "tocsin_handler",
+        .label = "tocsin handler thread",
+        .role = role::variant,
+        .about = "tocsin::handler_thread: an item is a posted job",
+        .no_manual_event = "is a thread that runs jobs",
+        .no_auto_event = "is a thread that runs jobs",
+        .no_lock = "is a thread that runs jobs",
+        .no_address_wait = "is a thread that runs jobs",
+    };
+
+    class handler {
+    public:
+        explicit handler(std::size_t capacity) : thread_({.capacity = capacity, .on_exception = {}}) {}
+        template <class Job>
+        void post(Job job) {
+            thread_.post(job);
+        }
+        void join() noexcept { thread_.join(); }
+
+    private:
+        tocsin::handler_thread thread_;
+    };
+};
+
+struct tocsin_portable : tocsin_adapter<default_spin> {
+    static constexpr contestant_info info{
+        .name = "tocsin_portable",
+        .label = "tocsin (portable)",
+        .role = role::variant,
+        .about = "tocsin over a mutex and a condition variable a thread, default settings",
+    };
+    using committer = tocsin_committer<0>;
+};
+
+}  // namespace lab

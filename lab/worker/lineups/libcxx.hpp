@@ -1,0 +1,11 @@
+// The standard library once more, by LLVM: built by clang.
+#pragma once
+
+#include "../contestants/libcxx.hpp"
+#include "../registry.hpp"
+
+namespace lab {
+
+using lineup = contestants<libcxx_atomic, libcxx_binary_semaphore, libcxx_counting_semaphore, libcxx_latch>;
+
+}  // namespace lab

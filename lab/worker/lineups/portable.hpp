@@ -1,0 +1,12 @@
+// tocsin once more, over the portable futex. In a worker of its own: two copies of the library must not
+// live in one process.
+#pragma once
+
+#include "../contestants/tocsin.hpp"
+#include "../registry.hpp"
+
+namespace lab {
+
+using lineup = contestants<tocsin_portable>;
+
+}  // namespace lab

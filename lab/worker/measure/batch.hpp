@@ -1,0 +1,93 @@
+// Times an operation too short for the clock: in batches long enough that reading the clock (about
+// 50 ns) is a quarter of a percent of one.
+#pragma once
+
+#include "../scenario.hpp"
+#include "clock.hpp"
+#include "keep.hpp"
+
+#include <cstdint>
+#include <type_traits>
+
+namespace lab {
+
+inline constexpr std::int64_t batch_ns = 20'000;
+
+// Runs operation(subject) `count` times. The operation has no state of its own, so that the loop holds the
+// subject's address in a register, as a program's would; were it captured, every acquire would make the
+// compiler fetch it again. Not inlined and aligned, so that every contestant's loop starts at the same kind
+// of address.
+template <class Subject, class Operation>
+[[gnu::noinline, gnu::aligned(64)]] void repeat(std::uint64_t count, Subject& subject, Operation operation) {
+    static_assert(std::is_empty_v<Operation>);
+    for (std::uint64_t i = 0; i < count; ++i) operation(subject);
+}
+
+struct batch {
+    std::uint64_t size = 4;      // operations that take at least batch_ns
+    std::uint64_t executed = 0;  // in finding that out
+};
+
+// Also warms up caches, predictors and the core.
+template <class Subject, class Operation>
+batch find_batch(Subject& subject, Operation operation, std::int64_t warm_up_ns) {
+    batch found;
+    const std::int64_t warm = now() + warm_up_ns;
+    for (;;) {
+        const std::int64_t start = now();
+        repeat(found.size, subject, operation);
+        const std::int64_t end = now();
+        found.executed += found.size;
+        if (end - start < batch_ns) {
+            found.size *= 2;
+        } else if (end >= warm) {
+            return found;
+        }
+    }
+}
+
+// In the calling thread, until the run's budget is spent. Records the mean of each batch under `metric`.
+template <class Subject, class Operation>
+void time_batches(context& run, const char* metric, Subject& subject, Operation operation) {
+    histogram& times = run.distribution(metric);
+    const std::uint64_t size = find_batch(subject, operation, run.budget_ns() / 10).size;
+    std::uint64_t batches = 0;
+    timed_section section(run);
+    const std::int64_t end = now() + run.budget_ns();
+    std::int64_t start = now();
+    while (start < end || batches == 0) {
+        repeat(size, subject, operation);
+        const std::int64_t stop = now();
+        times.record_batch(stop - start, size);
+        start = stop;
+        ++batches;
+    }
+    section.stop(size * batches);
+}
+
+struct batches_done {
+    std::uint64_t operations = 0;  // warming up among them
+    std::uint64_t harness_calls = 0;
+};
+
+// In each of several threads at once, by the thread's CPU clock: what an operation costs, whoever else
+// runs on the core. A turn is so many operations.
+template <std::uint64_t OperationsATurn = 1, class Subject, class Turn>
+batches_done time_batches_by_cpu(std::int64_t budget_ns, histogram& times, Subject& subject, Turn turn) {
+    const batch found = find_batch(subject, turn, budget_ns / 10);
+    const std::uint64_t size = found.size * 4;  // this clock is a system call
+    batches_done done{found.executed * OperationsATurn, 1};
+    const std::int64_t end = now() + budget_ns;
+    std::int64_t start = thread_cpu();
+    do {
+        repeat(size, subject, turn);
+        const std::int64_t stop = thread_cpu();
+        times.record_batch(stop - start, size * OperationsATurn);
+        start = stop;
+        done.operations += size * OperationsATurn;
+        ++done.harness_calls;
+    } while (now() < end);
+    return done;
+}
+
+}  // namespace lab

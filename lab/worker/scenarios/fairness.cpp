@@ -1,0 +1,151 @@
+// Who gets how much, and who waits how long, when several threads want the same thing all the time.
+#include LAB_LINEUP
+#include "../checks.hpp"
+#include "../measure/machine.hpp"
+#include "../measure/work.hpp"
+#include "width.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace lab {
+namespace {
+
+constexpr std::uint64_t work_inside = 500, work_outside = 500;  // units of one to two nanoseconds
+
+struct fairness {
+    static const scenario_info& info() {
+        static const scenario_info about{
+            .name = "fairness",
+            .question = "Does everybody get a turn, and how long does the unluckiest wait for it?",
+            .method =
+                "each thread takes its turn, works for 500 units (0.5 to 1 us), passes it on, works as long "
+                "outside and wants the next, until the time is up. event: a turn is what one set of an auto "
+                "event gives; lock: a word lock of 4 bytes, or the lock of its own size. A thread's longest "
+                "wait is one value; shares are of the turns, 1 is even. Unpinned",
+            .columns = {{"longest", "median", "longest wait", "ns", true},
+                        {"longest", "most", "of the unluckiest", "ns"},
+                        {"least_share", "value", "least share", "count"},
+                        {"most_share", "value", "largest share", "count"},
+                        {"turn", "value", "time a turn", "ns"},
+                        cpu_column,
+                        switches_column,
+                        syscalls_column},
+            .cases = {{{{"turn", "event"}, {"threads", "4"}}, tier::quick},
+                      {{{"turn", "lock"}, {"threads", "4"}}, tier::standard},
+                      {{{"turn", "event"}, {"threads", "16"}}, tier::full},
+                      {{{"turn", "lock"}, {"threads", "16"}}, tier::full}},
+            .floor = "none: an even share takes a switch of threads a turn, the fastest way none",
+        };
+        return about;
+    }
+
+    static bool is_event(const parameters& given) { return given.text("turn") == "event"; }
+
+    template <class C>
+    static std::string refuses(const parameters& given) {
+        if constexpr (is_floor<C>)
+            return "an even share and a fast turn exclude each other";
+        else if (is_event(given))
+            return refuses_auto_event<C>();
+        else if constexpr (has_word_lock<C, std::uint32_t> || has_own_lock<C>)
+            return {};
+        else
+            return std::string(C::info.no_lock);
+    }
+
+    template <class C, class F>
+    static void with_turn(const parameters& given, F f) {
+        if (is_event(given)) {
+            with_auto_event<C>(
+                [&]<class E>(std::type_identity<E>) { f(std::type_identity<passed_on<E>>{}); });
+        } else {
+            (void)(offer_word_lock<C, std::uint32_t>(f) || offer_own_lock<C>(f));
+        }
+    }
+
+    // A lock made of an event that is set while nobody has it.
+    template <class E>
+    class passed_on {
+    public:
+        passed_on() { event_.set(); }
+        void lock() { event_.wait(); }
+        void unlock() { event_.set(); }
+
+    private:
+        E event_;
+    };
+
+    template <class C>
+    static void check(context& run) {
+        with_turn<C>(run.given, [&]<class Turn>(std::type_identity<Turn>) { check_lock<Turn>(run); });
+    }
+
+    template <class C>
+    static void run(context& run) {
+        with_turn<C>(run.given, [&]<class Turn>(std::type_identity<Turn>) { take_turns<Turn>(run); });
+    }
+
+    struct alignas(128) record {
+        std::uint64_t turns = 0;
+        std::int64_t longest = 0;
+    };
+
+    template <class Turn>
+    static void take_turns(context& run) {
+        const std::size_t wanted = run.given.number("threads");
+        struct alignas(128) shared {
+            Turn turn;
+            alignas(128) std::uint64_t inside = 0;
+        };
+        const auto data = std::make_unique<shared>();
+        std::vector<record> records(wanted);
+        std::atomic<bool> over{false};
+        thread_group threads(wanted, [&](std::size_t index) {
+            record own;
+            do {  // one turn at least, however late this thread came
+                const std::int64_t start = now();
+                data->turn.lock();
+                own.longest = std::max(own.longest, now() - start);
+                ++data->inside;
+                work(work_inside);
+                data->turn.unlock();
+                work(work_outside);
+                ++own.turns;
+            } while (!over.load(std::memory_order_relaxed));
+            records[index] = own;
+        });
+        if (!threads.shortage().empty()) run.note(threads.shortage());
+        timed_section section(run);
+        const std::int64_t start = now();
+        threads.go();
+        sleep_until(start + run.budget_ns());
+        over = true;
+        threads.join();
+        report(run, section, now() - start, {records.data(), threads.size()}, data->inside);
+    }
+
+    static void report(context& run, timed_section& section, std::int64_t took,
+                       std::span<const record> records, std::uint64_t inside) {
+        std::uint64_t total = 0;
+        for (const record& one : records) {
+            total += one.turns;
+            run.distribution("longest").record_nanoseconds(one.longest);
+        }
+        section.stop(total, 0, 1 + records.size());
+        const auto [least, most] = std::ranges::minmax_element(records, {}, &record::turns);
+        const double even = static_cast<double>(total) / static_cast<double>(records.size());
+        run.value("least_share", static_cast<double>(least->turns) / even);
+        run.value("most_share", static_cast<double>(most->turns) / even);
+        run.value("turn", static_cast<double>(took) / static_cast<double>(total));
+        run.require(inside == total, "one thread at a time has the turn");
+    }
+};
+
+}  // namespace
+
+void add_fairness(registry& all) { all.add<fairness>(lineup{}); }
+
+}  // namespace lab

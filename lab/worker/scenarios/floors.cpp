@@ -1,0 +1,80 @@
+// The floors alone: what this machine needs for the operations that everything else is made of.
+#include LAB_LINEUP
+#include "../measure/batch.hpp"
+#include "../measure/machine.hpp"
+#include "physical.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace lab {
+namespace {
+
+struct floors {
+    static const scenario_info& info() {
+        static const scenario_info about{
+            .name = "floors",
+            .question = "What do the operations cost that every wake-up is made of?",
+            .method = "one thread pinned to a core, in batches; hand-offs between two threads, pinned",
+            .columns = {{"time", "median", "time", "ns", false}, {"time", "p99", "p99", "ns", false}},
+            .cases = {{{{"operation", "load"}}, tier::quick},
+                      {{{"operation", "exchange"}}, tier::quick},
+                      {{{"operation", "two_exchanges"}}, tier::quick},
+                      {{{"operation", "fence_load"}}, tier::quick},
+                      {{{"operation", "system_call"}}, tier::quick},
+                      {{{"operation", "futex_wake_nobody"}}, tier::quick},
+                      {{{"operation", "futex_wake_sleeper"}}, tier::quick},
+                      {{{"operation", "cache_line_round_trip"}}, tier::quick},
+                      {{{"operation", "futex_hand_off_one_core"}}, tier::quick}},
+            .floor = "the operation itself",
+        };
+        return about;
+    }
+
+    template <class C>
+    static std::string refuses(const parameters& given) {
+        if constexpr (!is_floor<C>) return "is no floor";
+        if (given.text("operation") == "cache_line_round_trip" && usable_cores().size() < 2) {
+            return "needs two cores";
+        }
+        return {};
+    }
+
+    template <class C>
+    static void check(context&) {}
+
+    template <class C>
+    static void run(context& run) {
+        if constexpr (is_floor<C>) {
+            if (!pin_to_nth(0)) run.note("not permitted to pin threads to cores");
+            const std::string& operation = run.given.text("operation");
+            std::atomic<std::uint8_t> byte{0};
+            futex_word word{0};
+            if (operation == "load") {
+                time_batches(run, "time", byte, [](auto& subject) { physical::load(subject); });
+            } else if (operation == "exchange") {
+                time_batches(run, "time", byte, [](auto& subject) { physical::exchange(subject); });
+            } else if (operation == "two_exchanges") {
+                time_batches(run, "time", byte, [](auto& subject) { physical::two_exchanges(subject); });
+            } else if (operation == "fence_load") {
+                time_batches(run, "time", byte, [](auto& subject) { physical::fence_and_load(subject); });
+            } else if (operation == "system_call") {
+                time_batches(run, "time", byte, [](auto&) { keep(syscall(SYS_getppid)); });
+            } else if (operation == "futex_wake_nobody") {
+                time_batches(run, "time", word, [](futex_word& subject) { keep(futex_wake(subject, 1)); });
+            } else if (operation == "futex_wake_sleeper") {
+                physical::wake_one_sleeper(run, "time");
+            } else if (operation == "cache_line_round_trip") {
+                physical::cache_line_round_trips(run, "time");
+            } else {
+                physical::hand_offs_on_one_core(run, "time");
+            }
+        }
+    }
+};
+
+}  // namespace
+
+void add_floors(registry& all) { all.add<floors>(lineup{}); }
+
+}  // namespace lab

@@ -1,0 +1,153 @@
+// Locks made of address waits (document 004), 1 to 8 bytes, beside the system's own.
+#include LAB_LINEUP
+#include "../checks.hpp"
+#include "../measure/batch.hpp"
+#include "../measure/machine.hpp"
+#include "../measure/work.hpp"
+#include "physical.hpp"
+#include "width.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace lab {
+namespace {
+
+constexpr std::uint64_t work_inside = 30, work_outside = 100;  // units of one to two nanoseconds
+
+struct locks {
+    static const scenario_info& info() {
+        static const scenario_info about{
+            .name = "locks",
+            .question = "What does a lock cost that is made of an address wait?",
+            .method =
+                "each thread takes the lock, works for 30 units (30 to 50 ns), releases it and works for 100 "
+                "outside, until the time is up. Wall time and CPU of all threads per turn; the share of the "
+                "thread that got least (1 is fair). Unpinned. Locks of a size of their own run beside the "
+                "word "
+                "locks of every size",
+            .columns = {{"turn", "value", "time a turn", "ns", true},
+                        cpu_column,
+                        {"least_share", "value", "least share", "count"},
+                        switches_column,
+                        syscalls_column},
+            .cases = cases(),
+            .floor = "the same work with two exchanges of a word of the thread's own",
+        };
+        return about;
+    }
+
+    static std::vector<scenario_case> cases() {
+        std::vector<scenario_case> all;
+        for (const char* kind : {"word", "bit"}) {
+            for (const std::uint64_t bytes : {1u, 2u, 4u, 8u}) {
+                for (const std::uint64_t threads : {1u, 2u, 4u, 8u}) {
+                    parameters given;
+                    given.add("lock", kind);
+                    given.add("bytes", bytes);
+                    given.add("threads", threads);
+                    const bool common = kind == std::string_view("word") ? bytes == 4 : bytes == 1;
+                    const bool wanted = bytes == 4 || bytes == 1;
+                    all.push_back({given, common && threads != 8 ? tier::quick
+                                          : wanted               ? tier::standard
+                                                                 : tier::full});
+                }
+            }
+        }
+        return all;
+    }
+
+    static bool is_word(const parameters& given) { return given.text("lock") == "word"; }
+
+    // f(std::type_identity<Lock>) if the contestant has the lock of this case; says whether it has.
+    template <class C, class F>
+    static bool with_lock(const parameters& given, F f) {
+        return with_width(given, [&]<class Word>(std::type_identity<Word>) {
+            if (!is_word(given)) return offer_bit_lock<C, Word>(f);
+            return offer_word_lock<C, Word>(f) || offer_own_lock<C>(f);
+        });
+    }
+
+    template <class C>
+    static std::string refuses(const parameters& given) {
+        if constexpr (is_floor<C>) return {};
+        if (with_lock<C>(given, [](auto) {})) return {};
+        if constexpr (has_own_lock<C>) return "is no lock in a bit";
+        return std::string(C::info.no_lock);
+    }
+
+    template <class C>
+    static void check(context& run) {
+        with_lock<C>(run.given, [&]<class Lock>(std::type_identity<Lock>) { check_lock<Lock>(run); });
+    }
+
+    // Not shared with anybody: the floor.
+    struct alignas(128) private_word {
+        std::atomic<std::uint8_t> word{0};
+    };
+
+    template <class C>
+    static void run(context& run) {
+        if constexpr (is_floor<C>) {
+            std::vector<private_word> words(run.given.number("threads"));
+            take_turns(
+                run,
+                [&](std::size_t thread) { keep(words[thread].word.exchange(1, std::memory_order_relaxed)); },
+                [&](std::size_t thread) { keep(words[thread].word.exchange(0, std::memory_order_relaxed)); });
+        } else {
+            with_lock<C>(run.given, [&]<class Lock>(std::type_identity<Lock>) {
+                struct alignas(128) shared {
+                    Lock lock;
+                    alignas(128) std::uint64_t inside = 0;
+                };
+                const auto data = std::make_unique<shared>();
+                const std::uint64_t turns = take_turns(
+                    run,
+                    [&](std::size_t) {
+                        data->lock.lock();
+                        ++data->inside;
+                    },
+                    [&](std::size_t) { data->lock.unlock(); });
+                run.require(data->inside == turns, "one thread at a time holds the lock");
+            });
+        }
+    }
+
+    template <class Enter, class Leave>
+    static std::uint64_t take_turns(context& run, Enter enter, Leave leave) {
+        const std::uint64_t wanted = run.given.number("threads");
+        std::atomic<bool> over{false};
+        std::vector<std::uint64_t> turns(wanted);
+        thread_group threads(wanted, [&](std::size_t i) {
+            std::uint64_t own = 0;
+            do {  // one turn at least, however late this thread came
+                enter(i);
+                work(work_inside);
+                leave(i);
+                work(work_outside);
+                ++own;
+            } while (!over.load(std::memory_order_relaxed));
+            turns[i] = own;
+        });
+        if (!threads.shortage().empty()) run.note(threads.shortage());
+        timed_section section(run);
+        const std::int64_t start = now();
+        threads.go();
+        sleep_until(start + run.budget_ns());
+        over = true;
+        threads.join();
+        const std::int64_t took = now() - start;
+        const std::uint64_t total = std::accumulate(turns.begin(), turns.end(), std::uint64_t{0});
+        section.stop(total, 0, 1 + wanted);  // one sleep; opening the gate and joining, about
+        run.value("turn", static_cast<double>(took) / static_cast<double>(total));
+        run.value("least_share", static_cast<double>(*std::ranges::min_element(turns)) *
+                                     static_cast<double>(threads.size()) / static_cast<double>(total));
+        return total;
+    }
+};
+
+}  // namespace
+
+void add_locks(registry& all) { all.add<locks>(lineup{}); }
+
+}  // namespace lab

@@ -1,0 +1,145 @@
+// What an event and a waiter weigh.
+#include LAB_LINEUP
+#include "../checks.hpp"
+#include "../measure/machine.hpp"
+
+#include <memory>
+#include <vector>
+
+#include <malloc.h>
+#include <sys/resource.h>
+
+namespace lab {
+namespace {
+
+struct memory {
+    static const scenario_info& info() {
+        static const scenario_info about{
+            .name = "memory",
+            .question = "What does an event weigh, and a thread that waits for it?",
+            .method =
+                "events made in a row, each set once: their size, heap beyond that size, descriptors, RAM "
+                "that the process has more than before. Then 64 threads sleep on one of them: heap per "
+                "waiter. "
+                "Not timed",
+            .columns = {{"size", "value", "size", "bytes", true},
+                        {"heap", "value", "heap an event", "bytes"},
+                        {"kernel_objects", "value", "kernel objects an event", "count"},
+                        {"resident", "value", "RAM an event", "bytes"},
+                        {"waiter_heap", "value", "heap a waiter", "bytes"}},
+            .cases = {{{{"event", "auto"}, {"events", "1000"}}, tier::quick},
+                      {{{"event", "manual"}, {"events", "1000"}}, tier::quick},
+                      {{{"event", "auto"}, {"events", "1000000"}}, tier::full},
+                      {{{"event", "manual"}, {"events", "1000000"}}, tier::full}},
+            .floor = "one byte",
+        };
+        return about;
+    }
+
+    template <class C>
+    static std::string refuses(const parameters& given) {
+        if constexpr (is_floor<C>) {
+            return {};
+        } else {
+            if (requires { C::is_descriptor; } && given.number("events") > 1'000) {
+                return "more descriptors than a process may have";
+            }
+            return given.text("event") == "auto" ? refuses_auto_event<C>() : refuses_manual_event<C>();
+        }
+    }
+
+    template <class C>
+    static void check(context&) {}
+
+    template <class C>
+    static void run(context& run) {
+        if constexpr (is_floor<C>) {
+            run.value("size", 1);
+            run.value("heap", 0);
+            run.value("kernel_objects", 0);
+            run.value("resident", 1);
+            run.value("waiter_heap", 0);
+        } else if (run.given.text("event") == "auto") {
+            with_auto_event<C>([&]<class E>(std::type_identity<E>) { weigh<E>(run); });
+        } else {
+            with_manual_event<C>([&]<class E>(std::type_identity<E>) { weigh<E>(run); });
+        }
+    }
+
+    static double heap_in_use() {
+        const struct mallinfo2 info = mallinfo2();
+        return static_cast<double>(info.uordblks + info.hblkhd);
+    }
+
+    // As many as the process is permitted: a thousand events may be two thousand descriptors.
+    static void allow_descriptors() {
+        rlimit limit{};
+        getrlimit(RLIMIT_NOFILE, &limit);
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+
+    template <class E>
+    static void weigh(context& run) {
+        allow_descriptors();
+        const std::size_t count = run.given.number("events");
+        const auto an_event = [&](double all) { return all / static_cast<double>(count); };
+        const auto before_descriptors = open_descriptors();
+        const auto before_array = heap_in_use();
+        // The array itself is one allocation: taken off, with what rounding adds to it.
+        auto room = std::make_unique<std::byte[]>(count * sizeof(E) + alignof(E));
+        const double array = heap_in_use() - before_array;
+        room.reset();
+        const double before = heap_in_use();
+        const std::uint64_t before_resident = resident_bytes();
+        auto events = std::make_unique<E[]>(count);
+        for (std::size_t i = 0; i < count; ++i) events[i].set();
+        const double heap = heap_in_use() - before - array;
+        run.value("size", sizeof(E));
+        run.value("heap", heap > 64 ? an_event(heap) : 0);
+        run.value("kernel_objects", an_event(static_cast<double>(open_descriptors() - before_descriptors)));
+        run.value("resident", an_event(static_cast<double>(resident_bytes() - before_resident)));
+        for (std::size_t i = 0; i < count; ++i) take_back(events[i]);
+        weigh_waiters(run, events[0]);
+    }
+
+    template <class E>
+    static void take_back(E& event) {
+        if constexpr (consumable<E>)
+            event.wait();
+        else
+            rearm(event);
+    }
+
+    template <class E>
+    static void weigh_waiters(context& run, E& event) {
+        constexpr std::size_t waiters = 64;
+        std::atomic<std::size_t> left{0};
+        thread_group threads(waiters, [&](std::size_t) {
+            event.wait();
+            left.fetch_add(1);
+        });
+        const double before = heap_in_use();
+        threads.go();
+        run.require(wait_until_asleep(threads.ids()), "the waiters sleep");
+        run.value("waiter_heap", (heap_in_use() - before) / static_cast<double>(threads.size()));
+        if (run.given.text("event") == "manual") {
+            event.set();
+        } else if constexpr (counting<E>) {
+            for (std::size_t i = 0; i < threads.size(); ++i) event.set();
+        } else {
+            // A set may meet one that nobody has consumed yet.
+            while (left.load() != threads.size()) {
+                event.set();
+                sleep_until(now() + 50'000);
+            }
+        }
+        threads.join();
+    }
+};
+
+}  // namespace
+
+void add_memory(registry& all) { all.add<memory>(lineup{}); }
+
+}  // namespace lab

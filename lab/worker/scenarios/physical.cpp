@@ -1,0 +1,132 @@
+#include "physical.hpp"
+
+#include "../measure/machine.hpp"
+#include "../measure/threads.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace lab::physical {
+
+void wake_one_sleeper(context& run, const char* metric) {
+    histogram& times = run.distribution(metric);
+    futex_word word{0};
+    std::atomic<std::uint32_t> woken{0};
+    std::atomic<bool> done{false};
+    thread_group sleeper(1, [&](std::size_t) {
+        pin_to_nth(1);
+        while (!done.load()) {
+            while (word.load() == 0) futex_wait(word, 0);
+            word.store(0);
+            woken.fetch_add(1);
+        }
+    });
+    pin_to_nth(0);
+    sleeper.go();
+    const std::int64_t end = now() + run.budget_ns();
+    std::uint32_t wakes = 0;
+    timed_section section(run, true);
+    while (wakes < 3 || now() < end) {
+        if (!wait_until_asleep(sleeper.ids())) break;
+        word.store(1);
+        section.resume();
+        const std::int64_t start = now();
+        futex_wake(word, 1);
+        times.record_nanoseconds(now() - start);
+        ++wakes;
+        while (woken.load() != wakes) keep(woken);
+        section.pause();
+    }
+    section.stop(wakes);
+    done = true;
+    word.store(1);
+    futex_wake(word);
+    sleeper.join();
+}
+
+namespace {
+
+constexpr std::uint64_t trips_a_batch = 8;
+
+// Way 0 goes to the partner, way 1 comes back. `share` of a trip is what is asked for.
+template <class Send, class Receive>
+void round_trips(context& run, const char* metric, std::size_t partner_core, double share, Send send,
+                 Receive receive) {
+    histogram& times = run.distribution(metric);
+    std::atomic<bool> done{false};
+    thread_group partner(1, [&](std::size_t) {
+        pin_to_nth(partner_core);
+        for (;;) {
+            receive(0);
+            if (done.load(std::memory_order_relaxed)) return;
+            send(1);
+        }
+    });
+    pin_to_nth(0);
+    partner.go();
+    const auto batch = [&] {
+        for (std::uint64_t i = 0; i < trips_a_batch; ++i) {
+            send(0);
+            receive(1);
+        }
+    };
+    const std::int64_t warm = now() + run.budget_ns() / 10;
+    while (now() < warm) batch();
+    std::uint64_t batches = 0;
+    timed_section section(run);
+    const std::int64_t end = now() + run.budget_ns();
+    std::int64_t start = now();
+    while (start < end || batches == 0) {
+        batch();
+        const std::int64_t stop = now();
+        times.record_batch(static_cast<std::int64_t>(static_cast<double>(stop - start) * share),
+                           trips_a_batch);
+        start = stop;
+        ++batches;
+    }
+    section.stop(batches * trips_a_batch);
+    done = true;
+    send(0);
+    partner.join();
+}
+
+struct alignas(128) line {
+    futex_word word{0};
+};
+
+}  // namespace
+
+// Each way is a counter that only its sender writes: a line goes there, a line comes back, no more.
+void cache_line_round_trips(context& run, const char* metric) {
+    std::array<line, 2> lines;
+    struct alignas(128) own_count {
+        std::uint32_t sent_or_received = 0;
+    };
+    std::array<own_count, 4> counts;  // sent and received, of each way; each touched by one thread
+    round_trips(
+        run, metric, 1, 1.0,
+        [&](std::size_t way) {
+            lines[way].word.store(++counts[2 * way].sent_or_received, std::memory_order_release);
+        },
+        [&](std::size_t way) {
+            const std::uint32_t expected = ++counts[2 * way + 1].sent_or_received;
+            while (lines[way].word.load(std::memory_order_acquire) != expected) {
+            }
+        });
+}
+
+void hand_offs_on_one_core(context& run, const char* metric, double share) {
+    std::array<line, 2> lines;
+    round_trips(
+        run, metric, 0, share,
+        [&](std::size_t way) {
+            lines[way].word.store(1, std::memory_order_release);
+            futex_wake(lines[way].word, 1);
+        },
+        [&](std::size_t way) {
+            while (lines[way].word.exchange(0, std::memory_order_acquire) == 0)
+                futex_wait(lines[way].word, 0);
+        });
+}
+
+}  // namespace lab::physical

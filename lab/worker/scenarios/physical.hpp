@@ -1,0 +1,47 @@
+// The floors that several scenarios measure beside their contestants.
+#pragma once
+
+#include "../measure/batch.hpp"
+#include "../measure/futex.hpp"
+#include "../scenario.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace lab::physical {
+
+template <class Word>
+void load(const std::atomic<Word>& word) noexcept {
+    if (word.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        stay_a_branch();
+}
+
+template <class Word>
+void exchange(std::atomic<Word>& word) noexcept {
+    keep(word.exchange(1, std::memory_order_relaxed));
+}
+
+template <class Word>
+void two_exchanges(std::atomic<Word>& word) noexcept {
+    keep(word.exchange(1, std::memory_order_relaxed));
+    keep(word.exchange(0, std::memory_order_relaxed));
+}
+
+template <class Word>
+void fence_and_load(const std::atomic<Word>& word) noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    load(word);
+}
+
+// How long FUTEX_WAKE holds its caller when one thread really sleeps there, on another core if there is
+// one.
+void wake_one_sleeper(context& run, const char* metric);
+
+// A byte that goes to the other core and back: both threads spin.
+void cache_line_round_trips(context& run, const char* metric);
+
+// Two threads on one core, each sleeping in a futex until the other wakes it. Half a round trip is one wake
+// and one switch.
+void hand_offs_on_one_core(context& run, const char* metric, double share = 0.5);
+
+}  // namespace lab::physical

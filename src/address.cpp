@@ -1,0 +1,101 @@
+// Address waits: the lot, keyed by the address, and a look at the value under its lock.
+//
+// State: none but the user's word and the lot.
+//
+// Invariants
+//   A1  A node is queued only if the value was the expected one after announce(), under the lock.
+//   A2  A wake never reads the word, and reaches exactly the nodes of its address and use: a waiter on a
+//       neighbour, on another use of the address, or in the same bucket is not touched.
+//
+// No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter; the waiter sets
+// the filter, makes a full fence (announce), and looks at the value. One of them sees the other: the waiter
+// returns `differed`, or the waker goes for the lock and finds the node (lot.cpp).
+//
+// Memory order
+//   [user]        the look at the value acquires, for who returns because it differs and goes on to read what
+//                 the user's own store released.
+//   [wake-check]  the two fences. What the waker did before is visible to who it releases by [release]
+//                 (waiter.cpp), and to who sees the changed value by the order of the user's own store.
+//
+// Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp, tests/stress/.
+#include "core/lot.hpp"
+#include "core/spinner.hpp"
+#include "platform/system.hpp"
+
+#include <tocsin/address.hpp>
+
+#include <cstdio>
+#include <stdexcept>
+
+namespace tocsin {
+namespace {
+
+core::key key_of(const volatile void* address) noexcept {
+    return {const_cast<const void*>(address), core::use::address};
+}
+
+// Out of the way of the wake that finds nobody.
+[[gnu::noinline]] std::size_t wake(const volatile void* address, std::size_t count) noexcept {
+    const core::key where = key_of(address);
+    std::size_t taken = 0;
+    core::release_list freed;
+    {
+        core::parking lot(where);
+        freed = lot.take(count, taken);
+    }
+    freed.wake();
+    return taken;
+}
+
+}  // namespace
+
+namespace detail {
+
+void throw_misaligned(const volatile void* address, unsigned size) {
+    char message[128];
+    std::snprintf(message, sizeof message,
+                  "tocsin::wait_on_address: address %p is not aligned to the %u bytes of its object",
+                  const_cast<const void*>(address), size);
+    throw std::invalid_argument(message);
+}
+
+address_status address_wait_slow(const volatile void* address, unsigned size, std::uint64_t expected,
+                                 const wait_options& options) noexcept {
+    if (options.stop != nullptr && options.stop->stop_requested()) return address_status::stopped;
+    if (options.until.has_passed()) return address_status::timed_out;
+    const core::key where = key_of(address);
+    // [user] acquires; what it finds under the lock is ordered by the fence of announce(). [wake-check]
+    const auto differs = [&]() noexcept { return load_erased(address, size) != expected; };
+    core::spinner looking(where, options);
+    if (looking.before_parking(differs)) return address_status::differed;
+
+    core::waiter self;
+    core::node place(where, self, core::may_leave(options));
+    {
+        core::parking lot(where);
+        lot.announce();
+        if (differs()) return address_status::differed;
+        lot.append(place);
+    }
+    const core::claim how = self.sleep(options, &looking);
+    if (how == core::claim::signaled) return address_status::woken;
+    core::parking(where).remove(place);
+    return how == core::claim::stopped ? address_status::stopped : address_status::timed_out;
+}
+
+}  // namespace detail
+
+std::size_t wake_by_address_n(const volatile void* address, std::size_t count) noexcept {
+    const bool maybe = core::may_be_waited_on(key_of(address), [] { detail::full_fence(); });  // [wake-check]
+    return maybe ? wake(address, count) : 0;
+}
+
+std::size_t wake_by_address_one(const volatile void* address) noexcept {
+    return wake_by_address_n(address, 1);
+}
+
+std::size_t wake_by_address_all(const volatile void* address) noexcept {
+    return wake_by_address_n(address, static_cast<std::size_t>(-1));
+}
+
+}  // namespace tocsin

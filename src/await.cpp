@@ -1,0 +1,296 @@
+// Coroutines that wait: many_wait (core/many_wait.cpp) with a waiter that is resumed instead of woken.
+//
+// State
+//   The wait, a stop callback, alarms for the deadline and the last timer, a watch for descriptors (core/service.hpp):
+//   each can claim and release the waiter, as a set() can.
+//   posted_  with an executor: whether whoever released the waiter is through with handing it over.
+//
+// Invariants
+//   C1  Everything is begun before the waiter's word says `suspended`. After that the suspending thread touches
+//       nothing: the coroutine may be running already, or gone.
+//   C2  A suspended coroutine is resumed, or handed to its executor, exactly once, by whoever released its waiter;
+//       or destroyed, by who claimed the waiter, or called off the resumption, or found that it has been handed
+//       over.
+//   C3  The coroutine does not go on before the thread that hands it over is through with that: the executor that it
+//       calls may stand in the coroutine's frame, and who destroys the coroutine can rely on it that nobody will
+//       hand it over afterwards.
+//   C4  Before the wait returns or is destroyed nobody else knows of it: stop callback, alarms, watch and nodes are
+//       taken back, in this order, each of which waits for who is at it.
+//
+// No lost wake-up: that of many_wait, and of [suspend] in core/waiter.cpp. What was handed to a wait that is destroyed
+// before it went on is given back, as by another set().
+//
+// Memory order
+//   [posted]  the thread that has handed it over releases, the coroutine acquires before it goes on.
+//   everything else is ordered by [release] and [suspend] in waiter.cpp.
+//
+// Checked by: tests/model/await_model_test.cpp, tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
+#include "core/lot.hpp"
+#include "core/many_wait.hpp"
+#include "core/resumption.hpp"
+#include "core/service.hpp"
+#include "core/sources.hpp"
+#include "platform/futex.hpp"
+
+#include <tocsin/await.hpp>
+
+#include <memory>
+#include <new>
+#include <optional>
+
+namespace tocsin::detail {
+
+using core::claim;
+using core::many_wait;
+using core::seat;
+
+class awaiting final : public core::resumable {
+public:
+    awaiting(async_wait_base& what, std::coroutine_handle<> who) noexcept
+        : resumable(released),
+          what_(what),
+          who_(who),
+          first_(core::first_deadline(what.sources_, what.until_)),
+          polled_(what.sources_, static_cast<platform::pollable*>(what.room_.descriptors)),
+          wait_(what.sources_, what.all_ ? many_wait::wants::all : many_wait::wants::any, empty_seats(what),
+                what.room_.buckets, this) {}
+    ~awaiting() {
+        if (!over_) abandon();
+        std::destroy_n(static_cast<seat*>(what_.room_.seats), what_.sources_.size());
+    }
+
+    // Throws if it can't be waited for.
+    many_wait::progress begin();
+    bool suspend() noexcept;
+    // In the coroutine, which has gone on.
+    void leave() noexcept;
+    any_result result() const;
+
+private:
+    struct end final : core::alarm {
+        explicit end(awaiting& of) noexcept : self(of) {}
+        bool claim() noexcept override { return self.wait_.self.try_claim(core::claim::timed_out); }
+        void act() noexcept override { self.wait_.self.release(nullptr); }
+        awaiting& self;
+    };
+    struct timers final : core::alarm {
+        explicit timers(awaiting& of) noexcept : self(of) {}
+        bool claim() noexcept override {
+            self.wait_.notify_timers();
+            return true;
+        }
+        void act() noexcept override { self.wait_.wake_notified(); }
+        awaiting& self;
+    };
+    struct descriptors final : core::watch {
+        explicit descriptors(awaiting& of) noexcept : self(of) {}
+        bool claim() noexcept override {
+            const core::found_source found = self.polled_.first();
+            return found ? self.wait_.self.try_claim(core::claim::signaled, found.index)
+                         : self.wait_.self.try_claim(core::claim::timed_out);  // the poll failed
+        }
+        void act() noexcept override { self.wait_.self.release(nullptr); }
+        awaiting& self;
+    };
+    struct stopper {
+        void operator()() const noexcept { self.wait_.self.stop(); }
+        awaiting& self;
+    };
+
+    static seat* empty_seats(const async_wait_base& what) noexcept;
+    static void released(resumable& self) noexcept;
+    void post() noexcept;
+    void wait_until_posted() noexcept;
+    void abandon() noexcept;
+    void give_back() noexcept;
+    void take_back() noexcept;
+
+    async_wait_base& what_;
+    const std::coroutine_handle<> who_;
+    const deadline& first_;
+    const std::uint32_t forks_ = core::forks();
+    plain<bool> suspended_{false};
+    bool over_ = false;
+    atomic<std::uint32_t> posted_{0};
+    core::descriptors polled_;
+    many_wait wait_;
+    end end_{*this};
+    timers timers_{*this};
+    descriptors descriptors_{*this};
+    std::optional<stop_callback<stopper>> stop_;
+};
+
+static_assert(sizeof(seat) <= async_seat_size && alignof(seat) <= alignof(std::max_align_t));
+static_assert(sizeof(awaiting) <= async_wait_size && alignof(awaiting) <= alignof(std::max_align_t));
+static_assert(sizeof(platform::pollable) <= 16);
+
+namespace {
+
+constexpr std::uint32_t posted = 1;
+constexpr std::uint32_t awaited = 2;  // somebody sleeps until it is posted
+
+}  // namespace
+
+seat* awaiting::empty_seats(const async_wait_base& what) noexcept {
+    auto* const seats = static_cast<seat*>(what.room_.seats);
+    std::uninitialized_default_construct_n(seats, what.sources_.size());
+    return seats;
+}
+
+many_wait::progress awaiting::begin() {
+    const deadline& until = what_.all_ ? what_.until_ : first_;
+    const deadline* const last = what_.all_ ? core::last_timer(what_.sources_) : nullptr;
+    const bool later = last != nullptr && !last->has_passed();
+    const bool ends_later = !until.has_passed();
+    if (later) core::alarm::start(*last);
+    if (ends_later) core::alarm::start(until);
+    if (!polled_.none()) descriptors_.set(polled_.all());
+
+    if (what_.all_ && !later) wait_.timers_have_come();
+    const auto made = wait_.enlist();
+    if (made != many_wait::progress::waiting) return made;
+    if (!ends_later && wait_.self.try_claim(claim::timed_out)) return many_wait::progress::done;
+    if (later) timers_.set(*last);
+    if (ends_later) end_.set(until);
+    if (what_.stop_.stop_possible()) stop_.emplace(what_.stop_, stopper{*this});
+    return made;
+}
+
+bool awaiting::suspend() noexcept {
+    suspended_ = true;
+    if (wait_.self.suspend()) return true;  // C1
+    suspended_ = false;
+    return false;
+}
+
+void awaiting::released(resumable& self) noexcept {
+    auto& released = static_cast<awaiting&>(self);
+    if (released.what_.executor_.object != nullptr) return released.post();
+    released.go_on_here([](resumable& next) noexcept { static_cast<awaiting&>(next).who_.resume(); });
+}
+
+void awaiting::post() noexcept {
+    {
+        const core::posting inside(*this);
+        what_.executor_.post(what_.executor_.object, who_);
+    }
+    if (posted_.exchange(posted, std::memory_order_release) == awaited) {  // [posted]
+        platform::futex_wake_one(&posted_);                                // the address alone
+    }
+}
+
+void awaiting::wait_until_posted() noexcept {
+    if (core::posting::is_inside(*this)) {
+        platform::die(
+            "tocsin: an executor resumed a coroutine inside the call that was to have it resumed\n");
+    }
+    std::uint32_t seen = 0;
+    // [posted]
+    posted_.compare_exchange_strong(seen, awaited, std::memory_order_acquire);
+    while (posted_.load(std::memory_order_acquire) != posted) {  // [posted]
+        (void)platform::futex_wait(posted_, awaited, deadline::never());
+    }
+}
+
+void awaiting::leave() noexcept {
+    if (suspended_ && what_.executor_.object != nullptr) wait_until_posted();
+    take_back();
+}
+
+// C4
+void awaiting::take_back() noexcept {
+    over_ = true;
+    const platform::errno_kept kept;
+    stop_.reset();
+    end_.cancel();
+    timers_.cancel();
+    descriptors_.cancel();
+    wait_.delist();
+}
+
+// C2: the coroutine is destroyed while it waits.
+void awaiting::abandon() noexcept {
+    if (core::forks() != forks_) return;
+    if (suspended_ && !wait_.self.try_claim(claim::stopped)) {
+        if (!call_off() && what_.executor_.object != nullptr) wait_until_posted();
+        if (wait_.self.outcome() == claim::signaled) give_back();
+    }
+    take_back();
+}
+
+void awaiting::give_back() noexcept {
+    for (std::size_t i = 0; i != what_.sources_.size(); ++i) {
+        const source& each = what_.sources_[i];
+        const bool taken = what_.all_ || i == wait_.self.winner();
+        if (taken && each.what() == source::kind::lot && each.lot().give_back != nullptr) {
+            each.lot().give_back(each.object());
+        }
+    }
+}
+
+any_result awaiting::result() const {
+    if (descriptors_.error() != 0) polled_.check(descriptors_.error());
+    switch (wait_.self.outcome()) {
+        case claim::stopped: return {wait_status::stopped};
+        case claim::timed_out: {
+            if (what_.all_) return {wait_status::timed_out};
+            const std::uint32_t timer = core::timer_that_came(what_.sources_, first_);
+            if (timer == many_wait::none) return {wait_status::timed_out};
+            return {wait_status::signaled, timer};
+        }
+        default: break;
+    }
+    if (what_.all_) return {wait_status::signaled};
+    const std::uint32_t index = wait_.self.winner();
+    if (what_.sources_[index].what() != source::kind::descriptor) return {wait_status::signaled, index};
+    polled_.check(0);
+    return {wait_status::signaled, index, polled_.first().found};
+}
+
+bool async_wait_base::ready() {
+    if (all_) {
+        core::check_all(sources_, "async_wait_all");
+        auto* const order = static_cast<std::uint32_t*>(room_.seats);  // nobody sits there yet
+        std::uninitialized_default_construct_n(order, sources_.size());
+        core::check_distinct(sources_, {order, sources_.size()}, "async_wait_all");
+        return false;
+    }
+    core::check(sources_, "async_wait_any");
+    core::descriptors polled(sources_, static_cast<platform::pollable*>(room_.descriptors));
+    if (const core::found_source first = core::take_first_ready(sources_, polled)) {
+        result_ = {wait_status::signaled, first.index, first.found};
+    } else if (stop_.stop_requested()) {
+        result_ = {wait_status::stopped};
+    } else if (until_.has_passed()) {
+        result_ = {wait_status::timed_out};
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool async_wait_base::suspend(std::coroutine_handle<> who) {
+    for (;;) {
+        waiting_ = ::new (memory_) awaiting(*this, who);
+        switch (waiting_->begin()) {
+            case many_wait::progress::waiting: return waiting_->suspend();
+            case many_wait::progress::done: return false;
+            case many_wait::progress::retry: break;
+        }
+        destroy();  // a source of the user's was taken by somebody else
+        if (ready()) return false;
+    }
+}
+
+any_result async_wait_base::result() {
+    if (waiting_ == nullptr) return result_;
+    waiting_->leave();
+    return waiting_->result();
+}
+
+void async_wait_base::destroy() noexcept {
+    waiting_->~awaiting();
+    waiting_ = nullptr;
+}
+
+}  // namespace tocsin::detail

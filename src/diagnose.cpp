@@ -1,0 +1,119 @@
+// Reading the lot, and the names given to addresses.
+//
+// Names stand in a map of their own under a mutex; nothing of the user's and no allocation happens under a
+// bucket's lock: a bucket is counted first, then copied into memory that is there already.
+#include "core/lot.hpp"
+
+#include <tocsin/diagnose.hpp>
+
+#include <cstdio>
+#include <map>
+#include <mutex>
+
+namespace tocsin {
+namespace {
+
+struct names {
+    std::mutex mutex;
+    std::map<const void*, std::string> of;
+};
+
+// Never destroyed: threads may wait, and be asked about, after main.
+names& all_names() {
+    static names* const all = new names;
+    return *all;
+}
+
+// A node that stands there, of a set or a view, is nobody's wait.
+bool is_wait(const core::node& node) noexcept { return node.owner != nullptr; }
+
+parked_wait as_parked(const core::node& node) {
+    parked_wait result{};
+    const auto use = static_cast<unsigned>(node.where.what);
+    constexpr auto first_bit = static_cast<unsigned>(core::use::lock_bit_0);
+    if (use >= first_bit) {
+        result.what = parked_wait::kind::lock;
+        result.bit = use - first_bit;
+    } else {
+        result.what =
+            node.where.what == core::use::event ? parked_wait::kind::event : parked_wait::kind::address;
+    }
+    result.address = node.where.address;
+    result.thread = node.thread;
+    result.since = std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(node.since));
+    return result;
+}
+
+// Copies what is parked into the memory that `waits` has, and goes on counting beyond it.
+struct copy {
+    std::vector<parked_wait>& waits;
+    std::size_t seen = 0;
+
+    static void look(const core::node& node, void* context) {
+        auto& self = *static_cast<copy*>(context);
+        if (!is_wait(node)) return;
+        if (self.seen++ < self.waits.capacity()) self.waits.push_back(as_parked(node));
+    }
+};
+
+}  // namespace
+
+std::size_t waiting_on(const volatile void* address) noexcept {
+    std::size_t count = 0;
+    const auto* const plain = const_cast<const void*>(address);
+    for (unsigned use = 0; use != core::uses; ++use) {
+        core::parking({plain, static_cast<core::use>(use)}).for_each([&](const core::node& node) {
+            if (is_wait(node)) ++count;
+        });
+    }
+    return count;
+}
+
+std::vector<parked_wait> parked_waits() {
+    std::vector<parked_wait> waits;
+    for (;;) {
+        copy all{waits};
+        core::for_each_parked(copy::look, &all);
+        if (all.seen <= waits.capacity()) break;
+        waits.clear();
+        waits.reserve(all.seen + all.seen / 4);
+    }
+    names& known = all_names();
+    const std::lock_guard lock(known.mutex);
+    for (parked_wait& each : waits) {
+        if (const auto found = known.of.find(each.address); found != known.of.end())
+            each.name = found->second;
+    }
+    return waits;
+}
+
+std::string describe_parked_waits() {
+    constexpr const char* kinds[] = {"event", "address", "lock"};
+    const auto now = std::chrono::steady_clock::now();
+    std::string text;
+    for (const parked_wait& each : parked_waits()) {
+        char line[160];
+        std::snprintf(line, sizeof line, "%s %p", kinds[static_cast<unsigned>(each.what)], each.address);
+        text += line;
+        if (each.what == parked_wait::kind::lock) text += " bit " + std::to_string(each.bit);
+        if (!each.name.empty()) text += " '" + each.name + "'";
+        std::snprintf(line, sizeof line, ": thread %llu, for %.3f s\n",
+                      static_cast<unsigned long long>(each.thread),
+                      std::chrono::duration<double>(now - each.since).count());
+        text += line;
+    }
+    return text;
+}
+
+void name_address(const volatile void* address, std::string name) {
+    names& known = all_names();
+    const std::lock_guard lock(known.mutex);
+    const auto* const plain = const_cast<const void*>(address);
+    if (name.empty()) {
+        known.of.erase(plain);
+    } else {
+        known.of.insert_or_assign(plain, std::move(name));
+    }
+}
+
+}  // namespace tocsin

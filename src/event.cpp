@@ -1,0 +1,262 @@
+// The protocol of both events: one byte here, a queue in the lot (core/lot.hpp).
+//
+// State: the byte holds three bits, `set`, `parked` and `held`.
+//
+// Invariants
+//   E1  `parked` changes only under the lock of the event's bucket.
+//   E2  Whenever that lock is free, `parked` is on exactly if the event's queue is not empty. (Except in the
+//       child of a fork, which has no queues: there it may be on; the next set or wait puts it right.)
+//   E3  Whenever that lock is free, `set` and `parked` are both on only if all who are queued are choosers
+//       (core/lot.hpp): wait for all of several sources, or stand there. Who sets while another is parked hands over
+//       instead (auto) or releases all those in the same step (manual). All choosers have been asked then.
+//   E4  A set of an event with waiters becomes visible under the lock, in one step with taking them off the
+//       queue. So a set still under way can never release somebody who queued after a reset() that came
+//       after it, nor a waiter of a later event at the same address.
+//   E5  After the step that makes it visible (the exchange; or, when it hands over, the release of the
+//       waiter) a set touches the event no more. It may look into the queue of its address after it, for choosers,
+//       and goes by their nodes: while one is queued, its event exists.
+//   E6  `held` is on only while `set` is, and only while the lock is; nobody but the thread that turned it on
+//       changes the byte meanwhile. Whoever would change it, or tell what it says, comes back under the lock.
+//       (Except in the child of a fork, where it may have stayed on: who changes the byte under the lock turns it off.)
+//
+// No lost wake-up: a wait moves the byte from unset to parked by a compare-and-exchange under the lock, a set
+// moves it from unset to set by a compare-and-exchange without it; all changes of one byte have one order. If
+// the set comes first, the wait sees it and takes it. If the wait comes first, the set fails, goes for the
+// lock, and finds the node, which was queued before the lock was freed. A wait that times out or is stopped
+// gives up its claim word first (waiter.cpp): a set that finds it claimed goes on to the next waiter, or
+// leaves the event set.
+//
+// Memory order
+//   [event-publish]  every set() releases, by its read-modify-write of the byte or (handing over) through
+//                    [release] in waiter.cpp; taking, passing and resetting acquire. All writes of the byte
+//                    are read-modify-writes, so a later one never hides what an earlier set published.
+//                    A set on a set event: in general the read-modify-write set -> set. On x86 a full fence
+//                    and a load: if that load still sees the set, the read-modify-write that takes it comes
+//                    later, and is a full fence itself; what the producer wrote before its fence is visible
+//                    to what the consumer reads after its own. Without the fence the load may pass the
+//                    producer's earlier stores, and the consumer sleeps on a full queue.
+//   [all-taken]      a wait for all holds everything, then takes one after the other, which releases; is_set()
+//                    and try_wait() acquire when they see it.
+//   parked           is ordered by the lock; its own accesses are relaxed.
+//
+// Checked by: tests/model/event_model_test.cpp, tests/unit/event_test.cpp, tests/stress/.
+#include "core/lot.hpp"
+#include "core/many_wait.hpp"
+#include "core/resumption.hpp"
+#include "core/spinner.hpp"
+#include "platform/system.hpp"
+
+#include <tocsin/event.hpp>
+
+#include <cstdio>
+
+namespace tocsin::detail {
+namespace {
+
+using namespace event_state;
+
+bool try_wait(event_byte& state, reset_mode mode) noexcept {
+    return mode == reset_mode::manual_reset ? event_try_wait<reset_mode::manual_reset>(state)
+                                            : event_try_wait<reset_mode::auto_reset>(state);
+}
+
+core::key key_of(const event_byte& state) noexcept { return {&state, core::use::event}; }
+
+// Marks that somebody is parked; false, and nothing done, if it is set instead.
+bool park(event_byte& state) noexcept {
+    std::uint8_t seen = unset;
+    return state.compare_exchange_strong(seen, parked_bit, std::memory_order_relaxed) ||
+           seen == parked_bit;  // no order: the bucket's lock gives it
+}
+
+void clear(event_byte& state, std::uint8_t bits) noexcept {
+    // [event-publish] a read-modify-write, so that it hides no earlier set; under the lock, which orders it
+    state.fetch_and(static_cast<std::uint8_t>(~bits), std::memory_order_relaxed);
+}
+
+// Under the lock nobody holds it: the bit is from before a fork (E6).
+void forget_hold(event_byte& state) noexcept {
+    if ((state.load(std::memory_order_relaxed) & held_bit) != 0) clear(state, held_bit);  // no order: E6
+}
+
+// Queues the node, or takes the event if it turns out to be set.
+bool take_or_park(event_byte& state, reset_mode mode, core::node& place) noexcept {
+    core::parking lot(place.where);
+    forget_hold(state);
+    for (;;) {
+        if (try_wait(state, mode)) return true;
+        if (park(state)) {
+            lot.append(place);
+            return false;
+        }
+    }
+}
+
+// Takes back what take_or_park did, for a wait that ended otherwise.
+void unpark(event_byte& state, core::node& place) noexcept {
+    core::parking lot(place.where);
+    lot.remove(place);
+    if (lot.empty()) clear(state, parked_bit);
+}
+
+// Makes it visible as set; true if there are waits for all of several sources that have to be looked at. The last
+// touch (E5).
+bool show(event_byte& state, const core::queue& lot) noexcept {
+    const std::uint8_t stay = lot.has_choosers() ? parked_bit : unset;
+    state.exchange(static_cast<std::uint8_t>(set_bit | stay), std::memory_order_release);  // [event-publish]
+    return lot.has_all_waits();
+}
+
+// Hands an auto-reset event to the longest waiting that can take it, or leaves it set.
+void hand_over(event_byte& state) noexcept {
+    const core::resuming_later after_all;
+    const core::key where = key_of(state);
+    for (;;) {
+        core::node* undecided = nullptr;  // of a wait for all, to which this may be the last that it lacked
+        core::release_list freed;
+        bool all_waits = false;
+        {
+            core::parking lot(where);
+            const auto said = lot.offer_to_one(freed, undecided);
+            if (said == core::chooser::reply::passes) {
+                all_waits = show(state, lot);
+            } else if (lot.empty()) {
+                clear(state, parked_bit);
+            }
+        }
+        const bool declined = undecided != nullptr && !undecided->chooses->commit(undecided);
+        freed.wake();
+        if (all_waits) core::satisfy_all_waits(where);
+        if (!declined) return;
+    }
+}
+
+void open_gate(event_byte& state) noexcept {
+    const core::resuming_later after_all;
+    const core::key where = key_of(state);
+    core::release_list taken;
+    bool all_waits = false;
+    {
+        core::parking lot(where);
+        all_waits = show(state, lot);
+        taken = lot.take_all();
+    }
+    taken.wake();
+    if (all_waits) core::satisfy_all_waits(where);
+}
+
+event_byte& byte_of(void* event) noexcept { return *static_cast<event_byte*>(event); }
+
+template <reset_mode Mode>
+constexpr lot_source source_of{
+    .use = static_cast<std::uint8_t>(core::use::event),
+    .try_take = [](void* event) noexcept { return event_try_wait<Mode>(byte_of(event)); },
+    .looks_ready =
+        [](const void* event) noexcept {
+            // no order: a guess; the fences of [all-check] see to it that it is not too old
+            return (static_cast<const event_byte*>(event)->load(std::memory_order_relaxed) & set_bit) != 0;
+        },
+    .hold =
+        [](void* event) noexcept {
+            std::uint8_t seen =
+                byte_of(event).load(std::memory_order_relaxed);  // no order: the exchange decides
+            while ((seen & set_bit) != 0) {
+                // [event-publish] acquires what the set published.
+                if (byte_of(event).compare_exchange_weak(seen, static_cast<std::uint8_t>(seen | held_bit),
+                                                         std::memory_order_acquire,
+                                                         std::memory_order_relaxed)) {
+                    return true;
+                }
+            }
+            return false;
+        },
+    .take_held =
+        [](void* event) noexcept {
+            // [all-taken] releases: who sees this one taken finds the others held, and asks under the lock.
+            constexpr std::uint8_t gone = Mode == reset_mode::manual_reset ? held_bit : set_bit | held_bit;
+            byte_of(event).fetch_and(static_cast<std::uint8_t>(~gone), std::memory_order_release);
+        },
+    .let_go = [](void* event) noexcept { clear(byte_of(event), held_bit); },
+    .park =
+        [](void* event, bool also_if_set) noexcept {
+            if (!also_if_set) return park(byte_of(event));
+            byte_of(event).fetch_or(parked_bit, std::memory_order_relaxed);  // no order: E1
+            return true;
+        },
+    .unpark = [](void* event) noexcept { clear(byte_of(event), parked_bit); },
+    .give_back = Mode == reset_mode::manual_reset
+                     ? nullptr
+                     : +[](void* event) noexcept { event_set_slow(byte_of(event), Mode); },
+};
+
+wait_status status_of(core::claim how) noexcept {
+    switch (how) {
+        case core::claim::timed_out: return wait_status::timed_out;
+        case core::claim::stopped: return wait_status::stopped;
+        default: return wait_status::signaled;
+    }
+}
+
+}  // namespace
+
+const lot_source manual_reset_source = source_of<reset_mode::manual_reset>;
+const lot_source auto_reset_source = source_of<reset_mode::auto_reset>;
+
+void event_set_slow(event_byte& state, reset_mode mode) noexcept {
+    const auto open = [](void* event) noexcept { open_gate(byte_of(event)); };
+    const auto give = [](void* event) noexcept { hand_over(byte_of(event)); };
+    void (*const set)(void*) noexcept = mode == reset_mode::manual_reset ? +open : +give;
+    if (!core::critical_section::defer(set, &state)) set(&state);
+}
+
+void event_reset_slow(event_byte& state) noexcept {
+    const auto reset = [](void* event) noexcept {
+        core::parking lot(key_of(byte_of(event)));
+        byte_of(event).fetch_and(static_cast<std::uint8_t>(~(set_bit | held_bit)),
+                                 std::memory_order_acquire);  // [event-publish]
+    };
+    if (!core::critical_section::defer(reset, &state)) reset(&state);
+}
+
+// A signal handler cannot wait for the thread that it has interrupted: there it is still set, and not to be had,
+// also if another that is taken with it is already gone.
+
+bool event_is_set_slow(const event_byte& state) noexcept {
+    if (core::critical_section::is_inside()) return true;
+    core::parking lot(key_of(state));
+    return (state.load(std::memory_order_acquire) & set_bit) != 0;  // [event-publish]
+}
+
+bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept {
+    if (core::critical_section::is_inside()) return false;
+    core::parking lot(key_of(state));
+    forget_hold(state);
+    return try_wait(state, mode);
+}
+
+wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_options& options) noexcept {
+    if (options.stop != nullptr && options.stop->stop_requested()) return wait_status::stopped;
+    if (options.until.has_passed()) return wait_status::timed_out;
+    const auto take = [&]() noexcept { return try_wait(state, mode); };
+    core::spinner looking(key_of(state), options);
+    if (looking.before_parking(take)) return wait_status::signaled;
+
+    core::waiter self;
+    core::node place(key_of(state), self, core::may_leave(options));
+    if (take_or_park(state, mode, place)) return wait_status::signaled;
+    const core::claim how = self.sleep(options, &looking);
+    if (how != core::claim::signaled) unpark(state, place);
+    return status_of(how);
+}
+
+void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept {
+    if ((state.load(std::memory_order_relaxed) & parked_bit) == 0) return;  // no order: misuse, seen or not
+    if (core::parking(key_of(state)).empty()) return;                       // E2: in the child of a fork
+    char message[160];
+    std::snprintf(message, sizeof message, "tocsin: %s at %p destroyed while threads wait on it\n",
+                  mode == reset_mode::manual_reset ? "manual_reset_event" : "auto_reset_event",
+                  static_cast<const void*>(&state));
+    platform::die(message);
+}
+
+}  // namespace tocsin::detail

@@ -1,0 +1,395 @@
+// Group commit: a queue of submitters, of whom one at a time leads.
+//
+// State
+//   led       somebody leads: it gathers, flushes, or has been told to and is about to wake up.
+//   queue     those who have joined and whom no flush has taken, oldest first: a doubly linked list of
+//             members. A member stands on its submitter's stack and has a waiter that the thread sleeps on.
+//   gatherer  the waiter on which a leader sleeps that lets its group gather; else null.
+//   A group under way has no state here: it is a chain of members, its leader's first, which only the
+//   leader uses.
+//
+// Invariants
+//   G1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few
+//       steps, never over a flush, a sleep, a release or a system call to wake.
+//   G2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without one
+//       who will take it, and nobody flushes beside another.
+//   G3  A member leaves the queue exactly once: taken by a leader into its group, taken by an outgoing
+//       leader to be the next, or withdrawn by its own thread. A member that may withdraw (deadline, stop)
+//       is claimed when it is taken: from then on its sleep has one end, the release. One whose claim fails
+//       is about to leave and is dropped. So no submission is withdrawn and flushed, or neither.
+//   G4  A member that was taken is released exactly once, after the flush of its group has ended or in
+//       order to lead, and its thread does not go on before. So nobody is told of a flush that does not
+//       cover it, and the members of a group under way exist.
+//   G5  A leader touches a member of its group no more once it, or a chain it is in, was released, and no
+//       follower ever touches anything of its leader's.
+//   G6  `error` of a follower is written before its release, and only by the leader of its group.
+//
+// No lost wake-up: joining and leading meet in the lock. Who joins has seen `led` on, so the leader has not
+// yet looked at the queue for its last time; when it does, under the same lock, it finds the member and
+// takes it or makes it lead (G2). A release that comes before the sleep ends it at once (waiter.cpp). A full
+// group is noticed by who makes it full, under the lock: it claims the gatherer there, or there is none, and
+// then its leader looks at the size under the lock before it sleeps, or does not gather at all.
+//
+// Memory order
+//   [bucket]   the lock: from what a submitter did before to the flush that takes it, and from one flush
+//              to the next leader's.
+//   [release]  from the end of the flush to the followers, also down the chain (waiter.cpp).
+//
+// How long the leader is held: two releases on a machine of few processors, however many it flushed for;
+// the followers release each other (core/lot.cpp), and the next leader where it stands behind them. Under the
+// lock, taking a group is one step when nobody in the queue may withdraw and all of it is taken; else a step for
+// each member, which claims it. Only a flush that failed makes the leader visit each of its followers.
+//
+// Checked by: tests/model/group_commit_model_test.cpp, tests/unit/group_commit_test.cpp,
+// tests/stress/group_commit_stress_test.cpp.
+#include "core/bucket_lock.hpp"
+#include "core/lot.hpp"
+#include "core/waiter.hpp"
+#include "platform/system.hpp"
+
+#include <tocsin/group_commit.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+namespace tocsin::detail {
+namespace {
+
+using std::chrono::steady_clock;
+
+// A node that stands in the queue here instead of in one of the lot's; nobody looks at its key.
+struct member : submission, core::node {
+    member(const volatile void* object, const wait_options& options) noexcept
+        : submission(object),
+          node({nullptr, core::use::event}, sleeper, core::may_leave(options)),
+          joined(steady_clock::now()) {}
+
+    core::waiter sleeper;
+    plain<bool> leads{false};
+    std::exception_ptr error;
+    const steady_clock::time_point joined;
+};
+
+member* member_of(core::node* place) noexcept { return static_cast<member*>(place); }
+
+// All under the lock of its owner.
+class member_queue {
+public:
+    std::size_t size() const noexcept { return size_; }
+
+    void append(member& last) noexcept {
+        last.queued = true;
+        last.previous = last_;
+        (last_ != nullptr ? last_->next : first_) = &last;
+        last_ = &last;
+        size_ = size_ + 1;
+        if (last.leaves) leavers_ = leavers_ + 1;
+    }
+
+    void unlink(core::node& gone) noexcept {
+        core::node* const before = gone.previous;
+        core::node* const after = gone.next;
+        (before != nullptr ? before->next : first_) = after;
+        (after != nullptr ? after->previous : last_) = before;
+        gone.next = nullptr;
+        gone.queued = false;
+        size_ = size_ - 1;
+        if (gone.leaves) leavers_ = leavers_ - 1;
+    }
+
+    // Takes out the oldest that has not withdrawn (G3).
+    member* pop() noexcept {
+        while (core::node* const oldest = first_) {
+            unlink(*oldest);
+            if (!oldest->leaves || oldest->owner->try_claim(core::claim::signaled)) return member_of(oldest);
+        }
+        return nullptr;
+    }
+
+    // Chains up to `most` of the oldest to `leader`; how many. The end of the chain is `leader.last`.
+    std::size_t take_behind(member& leader, std::size_t most) noexcept {
+        if (leavers_ == 0 && size_ <= most) {  // `queued` stays on: nobody asks for it (core::node)
+            const std::size_t taken = size_;
+            leader.next = first_;
+            leader.last = taken != 0 ? last_ : &leader;
+            first_ = last_ = nullptr;
+            size_ = 0;
+            return taken;
+        }
+        std::size_t taken = 0;
+        leader.last = &leader;
+        for (core::node* tail = &leader; taken != most; ++taken) {
+            member* const each = pop();
+            if (each == nullptr) break;
+            tail->next = each;
+            tail = each;
+            leader.last = tail;
+        }
+        return taken;
+    }
+
+private:
+    plain<core::node*> first_{nullptr};
+    plain<core::node*> last_{nullptr};
+    plain<std::size_t> size_{0};     // also those that are about to withdraw
+    plain<std::size_t> leavers_{0};  // those that may
+};
+
+// The flushes that a thread is in, one inside the other: checked builds find one that submits to itself.
+#if TOCSIN_CHECKED && !defined(TOCSIN_MODEL)
+class own_flush {
+public:
+    explicit own_flush(const void* whose) noexcept : whose_(whose), outer_(innermost) { innermost = this; }
+    ~own_flush() { innermost = outer_; }
+    own_flush(const own_flush&) = delete;
+    own_flush& operator=(const own_flush&) = delete;
+    static bool is_of(const void* whose) noexcept {
+        const own_flush* each = innermost;
+        while (each != nullptr && each->whose_ != whose) each = each->outer_;
+        return each != nullptr;
+    }
+
+private:
+    const void* const whose_;
+    const own_flush* const outer_;
+    static thread_local const own_flush* innermost;
+};
+thread_local const own_flush* own_flush::innermost = nullptr;
+#else
+struct own_flush {
+    explicit own_flush(const void*) noexcept {}
+    static constexpr bool is_of(const void*) noexcept { return false; }
+};
+#endif
+
+commit_status status_of(core::claim how) noexcept {
+    return how == core::claim::stopped ? commit_status::stopped : commit_status::timed_out;
+}
+
+deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanoseconds longest) noexcept {
+    return longest >= steady_clock::time_point::max() - from ? deadline::never() : deadline(from + longest);
+}
+
+// The thread sanitizer does not see the count of references of an exception, which is in the standard library:
+// to it, who gives back the last one races with all who read the exception. So there the memory is never freed.
+void keep_for_the_thread_sanitizer([[maybe_unused]] const std::exception_ptr& error) {
+#if defined(__SANITIZE_THREAD__) || defined(TOCSIN_THREAD_SANITIZER)
+    new std::exception_ptr(error);
+#endif
+}
+
+}  // namespace
+
+submission* next_submission(const submission* before) noexcept {
+    return member_of(static_cast<const member*>(before)->next);
+}
+
+flusher::~flusher() = default;
+
+struct commit_engine::state {
+    state(std::unique_ptr<flusher> its_flush, const group_commit_options& its_options)
+        : flush(std::move(its_flush)), options(its_options) {}
+
+    bool join_or_lead(member& self) noexcept;
+    void withdraw(member& self) noexcept;
+    commit_status lead(member& self, const wait_options& how_long);
+    core::claim gather(member& self, const wait_options& how_long) noexcept;
+    std::size_t take_group(member& self) noexcept;
+    void run(member& self, std::size_t count);
+    void fail(member& self, const std::exception_ptr& error) noexcept;
+    void settle(member& self, std::size_t count, bool failed, steady_clock::time_point begin) noexcept;
+    void pass_on() noexcept;
+    member* next_leader() noexcept;
+
+    const std::unique_ptr<flusher> flush;
+    const group_commit_options options;
+
+    mutable core::bucket_lock lock;
+    plain<bool> led{false};
+    member_queue queue;
+    plain<core::waiter*> gatherer{nullptr};
+    group_commit_statistics counts;
+};
+
+commit_engine::commit_engine(std::unique_ptr<flusher> flush, const group_commit_options& options)
+    : state_(std::make_unique<state>(std::move(flush), options)) {
+    if (options.largest_group == 0) {
+        throw std::invalid_argument("tocsin::group_commit: the largest group must be at least 1");
+    }
+}
+
+commit_engine::~commit_engine() {
+#if TOCSIN_CHECKED
+    const std::lock_guard held(state_->lock);
+    if (state_->led) platform::die("tocsin: group_commit destroyed while threads submit to it\n");
+#endif
+}
+
+commit_status commit_engine::submit(const volatile void* object, const wait_options& options) {
+    if (own_flush::is_of(state_.get())) {
+        platform::die(
+            "tocsin: group_commit: a flush submits to its own group_commit, and would wait for itself\n");
+    }
+    if (options.stop != nullptr && options.stop->stop_requested()) return commit_status::stopped;
+    if (options.until.has_passed()) return commit_status::timed_out;
+    member self(object, options);
+    if (!state_->join_or_lead(self)) {
+        const core::claim how = self.sleeper.sleep(options);
+        if (how != core::claim::signaled) {
+            state_->withdraw(self);
+            return status_of(how);
+        }
+        if (!self.leads) {
+            if (self.error != nullptr) std::rethrow_exception(self.error);
+            return commit_status::committed;
+        }
+    }
+    return state_->lead(self, options);
+}
+
+group_commit_statistics commit_engine::statistics() const noexcept {
+    const std::lock_guard held(state_->lock);
+    group_commit_statistics now = state_->counts;
+    now.waiting = state_->queue.size();
+    return now;
+}
+
+// True if the caller leads.
+bool commit_engine::state::join_or_lead(member& self) noexcept {
+    core::waiter* full = nullptr;
+    {
+        const std::lock_guard held(lock);
+        if (!led) {
+            led = true;
+            return true;
+        }
+        queue.append(self);
+        if (gatherer != nullptr && queue.size() + 1 >= options.largest_group) {
+            if (gatherer->try_claim(core::claim::signaled)) full = gatherer;
+            gatherer = nullptr;
+        }
+    }
+    if (full != nullptr) full->release(nullptr);
+    return false;
+}
+
+void commit_engine::state::withdraw(member& self) noexcept {
+    const std::lock_guard held(lock);
+    if (self.queued) queue.unlink(self);
+    ++counts.withdrawn;
+}
+
+commit_status commit_engine::state::lead(member& self, const wait_options& how_long) {
+    if (const core::claim how = gather(self, how_long); how != core::claim::signaled) {
+        pass_on();
+        return status_of(how);
+    }
+    run(self, take_group(self));
+    return commit_status::committed;
+}
+
+// Lets the group gather for as long as the options say. Not `signaled`: the leader withdraws.
+core::claim commit_engine::state::gather(member& self, const wait_options& how_long) noexcept {
+    if (options.longest_gathering <= std::chrono::nanoseconds(0)) return core::claim::signaled;
+    const deadline end = end_of_gathering(self.joined, options.longest_gathering);
+    if (end.has_passed()) return core::claim::signaled;
+    // Which comes first is decided once: who sets the system's clock meanwhile moves a deadline on it, too.
+    const bool own_first = how_long.until.remaining() < end.remaining();
+    core::waiter pause;
+    {
+        const std::lock_guard held(lock);
+        if (queue.size() + 1 >= options.largest_group) return core::claim::signaled;
+        gatherer = &pause;
+    }
+    const core::claim how = pause.sleep({own_first ? how_long.until : end, how_long.stop, {}});
+    if (how == core::claim::signaled) return how;
+    {
+        const std::lock_guard held(lock);
+        gatherer = nullptr;
+    }
+    return how == core::claim::timed_out && !own_first ? core::claim::signaled : how;
+}
+
+std::size_t commit_engine::state::take_group(member& self) noexcept {
+    const std::lock_guard held(lock);
+    return 1 + queue.take_behind(self, options.largest_group - 1);
+}
+
+// Flushes for the chain that begins with `self`, and tells everybody.
+void commit_engine::state::run(member& self, std::size_t count) {
+    const auto begin = steady_clock::now();
+    std::exception_ptr error;
+    try {
+        const own_flush mark(this);
+        flush->flush(&self, count);
+    } catch (...) {
+        error = std::current_exception();
+        if (error == nullptr) {
+            // The thread was cancelled. It unwinds with something that is no C++ exception and must go on
+            // doing so; to the others it is a failure like any.
+            fail(self, std::make_exception_ptr(std::runtime_error("tocsin::group_commit: flush cancelled")));
+            settle(self, count, true, begin);
+            throw;
+        }
+    }
+    if (error != nullptr) fail(self, error);
+    settle(self, count, error != nullptr, begin);
+    if (error != nullptr) std::rethrow_exception(error);
+}
+
+// Gives the followers their group's exception (G6).
+void commit_engine::state::fail(member& self, const std::exception_ptr& error) noexcept {
+    keep_for_the_thread_sanitizer(error);
+    for (core::node* each = self.next; each != nullptr; each = each->next) member_of(each)->error = error;
+}
+
+// After the flush: the next leader first, so that it flushes while this group is still waking up. But if few have
+// come meanwhile it is released last, behind this group in the same chain: those who are released now and submit
+// again at once then join its group. Going first it would flush for few, and they wait for that, again and again.
+void commit_engine::state::settle(member& self, std::size_t count, bool failed,
+                                  steady_clock::time_point begin) noexcept {
+    const auto end = steady_clock::now();
+    member* next;
+    {
+        const std::lock_guard held(lock);
+        ++counts.groups;
+        counts.failed += failed ? 1 : 0;
+        counts.submissions += count;
+        counts.largest_group = std::max(counts.largest_group, count);
+        counts.gathering += begin - self.joined;
+        counts.flushing += end - begin;
+        ++counts.sizes[std::min<std::size_t>(std::bit_width(count) - 1, counts.sizes.size() - 1)];
+        next = next_leader();
+        if (next != nullptr && 2 * (queue.size() + 1) < count) self.last->next = std::exchange(next, nullptr);
+    }
+    if (next != nullptr) next->sleeper.release(nullptr);
+    core::release_list(self.next).wake();
+}
+
+// For a leader that withdraws before it has taken a group.
+void commit_engine::state::pass_on() noexcept {
+    member* next;
+    {
+        const std::lock_guard held(lock);
+        ++counts.withdrawn;
+        next = next_leader();
+    }
+    if (next != nullptr) next->sleeper.release(nullptr);
+}
+
+// Under the lock: whom to release so that it leads, or null and nobody leads (G2).
+member* commit_engine::state::next_leader() noexcept {
+    member* const next = queue.pop();
+    if (next != nullptr) {
+        next->leads = true;
+    } else {
+        led = false;
+    }
+    return next;
+}
+
+}  // namespace tocsin::detail

@@ -1,0 +1,41 @@
+// What else the algorithms ask of the system. One file per family of systems: system_<family>.cpp.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+
+namespace tocsin::platform {
+
+// Keeps errno as it was at its construction.
+class errno_kept {
+public:
+    errno_kept() noexcept : kept_(errno) {}
+    ~errno_kept() { errno = kept_; }
+    errno_kept(const errno_kept&) = delete;
+    errno_kept& operator=(const errno_kept&) = delete;
+
+private:
+    const int kept_;
+};
+
+// How many processors the process may use, at least 1. Read once, at the first call.
+unsigned processors() noexcept;
+
+// Lets another thread that is ready to run go first on this processor, if there is one.
+void yield_thread() noexcept;
+
+// A number by which the system knows the calling thread, for people to read (the kernel's id on Linux).
+std::uint64_t thread_number() noexcept;
+
+// Starts a thread that runs as long as the process, out of the way: no signal is handled there, and this copy of the
+// library stays loaded. 0 or the system's error.
+int start_thread(void (*run)() noexcept) noexcept;
+
+// Calls `child` in the child process of every later fork, before fork returns there.
+void on_fork_in_child(void (*child)() noexcept) noexcept;
+
+// Writes the message to the standard error stream; the second form also ends the process.
+void say(const char* message) noexcept;
+[[noreturn]] void die(const char* message) noexcept;
+
+}  // namespace tocsin::platform

@@ -1,0 +1,8 @@
+// expect: use of deleted function|deleted
+#include <tocsin/event.hpp>
+
+void assign(tocsin::auto_reset_event& one, tocsin::auto_reset_event& other);
+
+#if defined(MISUSE)
+void assign(tocsin::auto_reset_event& one, tocsin::auto_reset_event& other) { one = other; }
+#endif

@@ -1,0 +1,8 @@
+// expect: use of deleted function|deleted constructor
+#include <tocsin/event.hpp>
+
+tocsin::manual_reset_event event;
+
+#if defined(MISUSE)
+tocsin::manual_reset_event copy(event);
+#endif

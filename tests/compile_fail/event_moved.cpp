@@ -1,0 +1,10 @@
+// expect: use of deleted function|deleted constructor
+#include <tocsin/event.hpp>
+
+#include <utility>
+
+tocsin::auto_reset_event event;
+
+#if defined(MISUSE)
+tocsin::auto_reset_event moved(std::move(event));
+#endif

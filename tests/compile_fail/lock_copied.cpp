@@ -1,0 +1,8 @@
+// expect: use of deleted function|deleted constructor
+#include <tocsin/word_lock.hpp>
+
+tocsin::word_lock<> mutex;
+
+#if defined(MISUSE)
+tocsin::word_lock<> copy(mutex);
+#endif

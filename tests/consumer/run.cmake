@@ -1,0 +1,57 @@
+# One step of the consumer test:
+#   install            builds tocsin and installs it into FOLDER/moved, by way of another folder:
+#                      an installed tree may be moved
+#   find_package       builds and runs the stranger against that install
+#   pkg_config         the same with the compiler and pkg-config alone
+#   add_subdirectory   builds and runs the stranger with tocsin's source tree inside its own build
+set(here "${CMAKE_CURRENT_LIST_DIR}")
+set(prefix "${FOLDER}/moved")
+set(build "${FOLDER}/${STEP}")
+if(LINKAGE STREQUAL "shared")
+    set(shared ON)
+else()
+    set(shared OFF)
+endif()
+
+function(run)
+    execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT result EQUAL 0)
+        list(JOIN ARGV " " command)
+        message(NOTICE "${output}")
+        message(FATAL_ERROR "failed (${result}): ${command}")
+    endif()
+    set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+function(build_project source)
+    run(${CMAKE_COMMAND} -S "${source}" -B "${build}" -G "${GENERATOR}" -DCMAKE_BUILD_TYPE=Release
+        "-DCMAKE_CXX_COMPILER=${COMPILER}" -DBUILD_SHARED_LIBS=${shared} ${ARGN})
+    run(${CMAKE_COMMAND} --build "${build}")
+endfunction()
+
+file(REMOVE_RECURSE "${build}")
+if(STEP STREQUAL "install")
+    build_project("${SOURCE}" -DTOCSIN_BUILD_TESTS=OFF -DTOCSIN_BUILD_EXAMPLES=OFF)
+    run(${CMAKE_COMMAND} --install "${build}" --prefix "${FOLDER}/prefix")
+    file(REMOVE_RECURSE "${prefix}")
+    file(RENAME "${FOLDER}/prefix" "${prefix}")
+elseif(STEP STREQUAL "find_package")
+    build_project("${here}/find_package" "-DCMAKE_PREFIX_PATH=${prefix}")
+    run("${build}/stranger")
+elseif(STEP STREQUAL "add_subdirectory")
+    build_project("${here}/add_subdirectory" "-DTOCSIN_SOURCE=${SOURCE}")
+    run("${build}/stranger")
+elseif(STEP STREQUAL "pkg_config")
+    file(GLOB_RECURSE pc "${prefix}/*/tocsin.pc")
+    cmake_path(GET pc PARENT_PATH pc_folder)
+    cmake_path(GET pc_folder PARENT_PATH libraries)
+    set(ENV{PKG_CONFIG_PATH} "${pc_folder}")
+    run(pkg-config --cflags --libs tocsin)
+    separate_arguments(flags UNIX_COMMAND "${output}")
+    file(MAKE_DIRECTORY "${build}")
+    run("${COMPILER}" -std=c++20 "${here}/main.cpp" -o "${build}/stranger" ${flags})
+    set(ENV{LD_LIBRARY_PATH} "${libraries}")
+    run("${build}/stranger")
+else()
+    message(FATAL_ERROR "unknown step `${STEP}`")
+endif()

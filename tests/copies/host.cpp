@@ -1,0 +1,136 @@
+// Loads plug-ins, each perhaps with a copy of the library of its own, lets one wait and the other wake, and
+// says whether that works. Nothing may be lost in silence.
+//
+//     host <expectation> <plug-in> <plug-in>
+//         works          wake-ups arrive, and nobody complains
+//         works_or_loud  wake-ups arrive, or the second copy complained while it was loaded
+//         loud           the second copy complained while it was loaded
+//         outlives       the second works on by itself after the first was unloaded
+//     In place of a plug-in, "program" stands for the copy in this program (if it was built with one).
+#include "plugin.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#if defined(TOCSIN_COPY_IN_PROGRAM)
+extern "C" const plugin_functions* tocsin_test_plugin();
+#endif
+
+namespace {
+
+struct loaded {
+    void* handle = nullptr;
+    const plugin_functions* call = nullptr;
+    std::string said;  // on the standard error stream while it was loaded
+};
+
+// Runs `work` with the standard error stream going into a file, and returns what was written.
+template <class Work>
+std::string standard_error_of(Work work) {
+    std::FILE* const file = std::tmpfile();
+    const int before = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    work();
+    std::fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    std::string written;
+    std::rewind(file);
+    for (int each = std::fgetc(file); each != EOF; each = std::fgetc(file)) {
+        written.push_back(static_cast<char>(each));
+    }
+    std::fclose(file);
+    std::fputs(written.c_str(), stderr);
+    return written;
+}
+
+loaded load(const char* name) {
+    loaded result;
+#if defined(TOCSIN_COPY_IN_PROGRAM)
+    if (std::strcmp(name, "program") == 0) {
+        result.call = tocsin_test_plugin();
+        return result;
+    }
+#endif
+    result.said = standard_error_of([&] { result.handle = dlopen(name, RTLD_NOW | RTLD_LOCAL); });
+    if (result.handle == nullptr) {
+        std::fprintf(stderr, "%s\n", dlerror());
+        std::exit(2);
+    }
+    using entry = const plugin_functions* (*)();
+    result.call = reinterpret_cast<entry>(dlsym(result.handle, "tocsin_test_plugin"))();
+    return result;
+}
+
+// `waits` is called in a thread and parks there; then `wakes`. Whether the wait was ended by it.
+template <class Waits, class Wakes>
+bool reaches(const plugin_functions& sleeper, void* objects, Waits waits, Wakes wakes) {
+    std::atomic<bool> released{false};
+    std::thread thread([&] { released.store(waits()); });
+    const auto begin = std::chrono::steady_clock::now();
+    while (sleeper.parked(objects) == 0) {
+        std::this_thread::yield();
+        if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(15)) break;
+    }
+    wakes();
+    thread.join();
+    return released.load();
+}
+
+bool wakes_arrive(const plugin_functions& sleeper, const plugin_functions& waker, void* objects) {
+    const bool event = reaches(
+        sleeper, objects, [&] { return sleeper.wait_for_event(objects); }, [&] { waker.set_event(objects); });
+    bool counted = false;
+    const bool word = reaches(
+        sleeper, objects, [&] { return sleeper.wait_for_word(objects); },
+        [&] { counted = waker.wake_word(objects) == 1; });
+    const bool held = waker.lock(objects);
+    const bool lock = reaches(
+        sleeper, objects,
+        [&] {
+            const bool taken = sleeper.lock(objects);
+            if (taken) sleeper.unlock(objects);
+            return taken;
+        },
+        [&] { waker.unlock(objects); });
+    std::printf("event %d, word %d, counted %d, lock %d\n", event, word, counted, held && lock);
+    return event && word && counted && held && lock;
+}
+
+bool is_loud(const std::string& said) { return said.find("tocsin") != std::string::npos; }
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count != 4) {
+        std::fprintf(stderr, "usage: %s works|works_or_loud|loud|outlives <plug-in> <plug-in>\n",
+                     arguments[0]);
+        return 2;
+    }
+    const std::string expectation = arguments[1];
+    const loaded first = load(arguments[2]);
+    void* const objects = first.call->make();
+
+    if (expectation == "outlives") {
+        const loaded second = load(arguments[3]);
+        void* const own = second.call->make();
+        dlclose(first.handle);
+        return wakes_arrive(*second.call, *second.call, own) ? 0 : 1;
+    }
+
+    const loaded second = load(arguments[3]);
+    if (expectation == "loud") return is_loud(second.said) ? 0 : 1;
+    if (expectation == "works_or_loud" && is_loud(second.said)) return 0;
+    const bool works = wakes_arrive(*first.call, *second.call, objects) &&
+                       wakes_arrive(*second.call, *first.call, second.call->make());
+    const bool quiet = !is_loud(first.said) && !is_loud(second.said);
+    return works && quiet ? 0 : 1;
+}

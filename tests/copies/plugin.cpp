@@ -1,0 +1,53 @@
+// A plug-in that brings its own copy of the library, or uses the shared one.
+#include "plugin.hpp"
+
+#include <tocsin/address.hpp>
+#include <tocsin/diagnose.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/word_lock.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace {
+
+using tocsin::wait_status;
+
+// No wait here is endless: a wake-up that is lost shall be seen as lost.
+constexpr std::chrono::seconds patience(20);
+
+void* make() {
+    static shared_objects objects;
+    return &objects;
+}
+
+bool wait_for_event(void* objects) {
+    return static_cast<shared_objects*>(objects)->event.wait_for(patience) == wait_status::signaled;
+}
+void set_event(void* objects) { static_cast<shared_objects*>(objects)->event.set(); }
+
+bool wait_for_word(void* objects) {
+    auto& word = static_cast<shared_objects*>(objects)->word;
+    return tocsin::wait_on_address(&word, std::uint16_t{0}, patience) == tocsin::address_status::woken;
+}
+unsigned wake_word(void* objects) {
+    return static_cast<unsigned>(tocsin::wake_by_address_all(&static_cast<shared_objects*>(objects)->word));
+}
+
+bool lock(void* objects) { return static_cast<shared_objects*>(objects)->lock.try_lock_for(patience); }
+void unlock(void* objects) { static_cast<shared_objects*>(objects)->lock.unlock(); }
+
+unsigned parked(void* objects) {
+    const auto& all = *static_cast<shared_objects*>(objects);
+    return static_cast<unsigned>(tocsin::waiting_on(&all.event) + tocsin::waiting_on(&all.word) +
+                                 tocsin::waiting_on(&all.lock));
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const plugin_functions* tocsin_test_plugin() {
+    static const plugin_functions functions{make,      wait_for_event, set_event, wait_for_word,
+                                            wake_word, lock,           unlock,    parked};
+    return &functions;
+}

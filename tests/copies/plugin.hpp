@@ -1,0 +1,29 @@
+// What a plug-in of this test gives to its host, which itself knows nothing of tocsin.
+#pragma once
+
+#if defined(TOCSIN_BUILDING_PLUGIN)
+
+#include <tocsin/event.hpp>
+#include <tocsin/word_lock.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+struct shared_objects {
+    tocsin::auto_reset_event event;
+    std::atomic<std::uint16_t> word{0};
+    tocsin::word_lock<> lock;
+};
+
+#endif
+
+struct plugin_functions {
+    void* (*make)();  // the objects that all the others are about; one for each plug-in
+    bool (*wait_for_event)(void* objects);
+    void (*set_event)(void* objects);
+    bool (*wait_for_word)(void* objects);
+    unsigned (*wake_word)(void* objects);
+    bool (*lock)(void* objects);
+    void (*unlock)(void* objects);
+    unsigned (*parked)(void* objects);
+};

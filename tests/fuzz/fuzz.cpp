@@ -1,0 +1,221 @@
+// Sequences of calls from several threads against a simple reference implementation.
+//
+// The bytes are a program: steps, in each of which one to three idle actors make one call at the same moment.
+// Then everything comes to rest (every actor has returned, or is parked for good), and what can be seen must
+// be what one of the reference's worlds shows: every result, who has returned, how many wait on what, every
+// event, word and lock. The worlds that agree go on to the next step.
+#include "reference.hpp"
+#include "stage.hpp"
+
+#include <tocsin/diagnose.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace fuzz {
+namespace {
+
+class bytes {
+public:
+    bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+    bool empty() const { return size_ == 0; }
+    unsigned next() {
+        if (size_ == 0) return 0;
+        --size_;
+        return *data_++;
+    }
+    unsigned below(unsigned limit) { return next() % limit; }
+
+private:
+    const std::uint8_t* data_;
+    std::size_t size_;
+};
+
+class program {
+public:
+    program(stage& real, bytes input) : real_(real), input_(input), worlds_{world()} { holder_.fill(actors); }
+
+    void run() {
+        real_.clear();
+        for (int steps = 0; !input_.empty() && steps < 100; ++steps) {
+            if (input_.below(16) == 0) {
+                hand_over();
+            } else {
+                step();
+            }
+        }
+        real_.release_all();
+    }
+
+private:
+    std::vector<std::size_t> idle() const {
+        std::vector<std::size_t> found;
+        for (std::size_t i = 0; i < actors; ++i) {
+            if (real_.is_idle(i)) found.push_back(i);
+        }
+        return found;
+    }
+
+    void hand_over() {
+        const auto free = idle();
+        if (free.size() < 2) return;
+        history_ += "a hand-over\n";
+        real_.hand_over(free[0], free[1], input_.below(2) == 0);
+    }
+
+    void step() {
+        std::vector<std::size_t> free = idle();
+        std::vector<call> calls;
+        for (std::size_t i = 0; i < actors; ++i) busy_[i] = !real_.is_idle(i);
+        const std::size_t meeting_place = draw_meeting_place();
+        for (unsigned count = 1 + input_.below(3); count != 0 && !free.empty(); --count) {
+            const auto place = static_cast<std::ptrdiff_t>(input_.below(static_cast<unsigned>(free.size())));
+            const std::size_t who = free[static_cast<std::size_t>(place)];
+            free.erase(free.begin() + place);
+            busy_[who] = true;
+            calls.push_back(draw(who, meeting_place, !free.empty()));
+        }
+        for (const call& each : calls) history_ += text_of(each) + '\n';
+        history_ += "--\n";
+        if (!real_.play(calls)) fail("somebody neither returns nor is parked");
+
+        std::set<world> all;
+        for (world each : worlds_) {
+            for (const call& some : calls) each.begin(some);
+            all.merge(each.outcomes());
+        }
+        std::set<world> agreeing;
+        for (const world& each : all) {
+            if (agrees(each)) agreeing.insert(each);
+        }
+        if (agreeing.empty())
+            fail("none of " + std::to_string(all.size()) + " possible worlds is the real one");
+        if (real_.timed_out_early()) fail("a wait timed out early");
+        worlds_ = std::move(agreeing);
+        note_holders(calls);
+    }
+
+    // Where somebody waits, if the bytes say so.
+    std::size_t draw_meeting_place() {
+        const unsigned drawn = input_.next();
+        const std::size_t waiter = drawn % actors;
+        const bool waits = !real_.is_idle(waiter);
+        return waits && drawn < 192 ? worlds_.begin()->actor(waiter).doing.object : drawn % objects;
+    }
+
+    std::size_t draw_victim(unsigned drawn) const {
+        for (std::size_t i = 0; i < actors; ++i) {
+            const std::size_t victim = (drawn + i) % actors;
+            if (!real_.is_idle(victim)) return victim;
+        }
+        return drawn % actors;
+    }
+
+    // Most calls of a step are for one object. An actor waits without end only while another one can still do
+    // something about it.
+    call draw(std::size_t who, std::size_t meeting_place, bool others_idle) {
+        call made;
+        made.actor = who;
+        const unsigned where = input_.below(4 * objects);
+        made.object = where < objects ? where : meeting_place;
+        const unsigned shape = input_.next();
+        made.flavour = shape % 3;
+        made.until = shape / 3 % 8 == 0  ? patience::none
+                     : shape / 3 % 8 < 3 ? patience::little
+                                         : patience::endless;
+        if (made.until == patience::endless && !others_idle) made.until = patience::little;
+        made.stoppable = shape / 24 % 2 == 0;
+        made.value = static_cast<std::uint8_t>(shape / 48 % 3);
+        made.victim = draw_victim(shape);
+        const unsigned delay = input_.next();
+        made.delay = delay < 128 ? 0 : delay - 128;
+        made.what = draw_verb(made);
+        if (made.what == verb::lock) made.stoppable = false;  // locks know no stop
+        return made;
+    }
+
+    verb draw_verb(const call& made) {
+        const unsigned drawn = input_.below(10);
+        if (drawn > 7) return verb::stop;
+        if (made.object < first_word) {
+            constexpr std::array verbs{verb::set,  verb::set,  verb::reset, verb::is_set,
+                                       verb::wait, verb::wait, verb::wait,  verb::try_wait};
+            return verbs[drawn];
+        }
+        if (made.object < first_lock) {
+            constexpr auto wait = verb::wait_on_address;
+            constexpr std::array verbs{verb::store, verb::wake_one, verb::wake_two, verb::wake_all,
+                                       wait,        wait,           wait,           wait};
+            return verbs[drawn];
+        }
+        if (holder_[made.object] == made.actor) return verb::unlock;
+        return drawn == 0 ? verb::try_lock : verb::lock;
+    }
+
+    bool agrees(const world& one) const {
+        const things& real = real_.all();
+        for (std::size_t i = 0; i < actors; ++i) {
+            const bool returned = one.actor(i).now == phase::idle;
+            if (returned != real_.is_idle(i)) return false;
+            if (returned && busy_[i] && one.actor(i).came != real_.came(i)) return false;
+        }
+        for (std::size_t i = 0; i < objects - 1; ++i) {
+            // Both bit locks are one address.
+            const std::size_t waiting = one.waiting(i) + (i == objects - 2 ? one.waiting(i + 1) : 0);
+            if (tocsin::waiting_on(real.address(i)) != waiting) return false;
+        }
+        for (std::size_t i = 0; i < first_word; ++i) {
+            if (one.is_set(i) != real.is_set(i)) return false;
+        }
+        for (std::size_t i = first_word; i < first_lock; ++i) {
+            if (one.value(i) != real.value(i)) return false;
+        }
+        return true;
+    }
+
+    // Only who holds a lock unlocks it.
+    void note_holders(const std::vector<call>& calls) {
+        for (const call& each : calls) {
+            if (each.what == verb::unlock) holder_[each.object] = actors;
+        }
+        const world& now = *worlds_.begin();
+        for (std::size_t i = 0; i < actors; ++i) {
+            const call& done = now.actor(i).doing;
+            const bool took = done.what == verb::lock || done.what == verb::try_lock;
+            if (took && now.actor(i).now == phase::idle && now.actor(i).came == result::yes &&
+                holder_[done.object] == actors) {
+                holder_[done.object] = i;
+            }
+        }
+    }
+
+    [[noreturn]] void fail(const std::string& why) const {
+        std::fprintf(stderr, "%s\n%s\nIt is:\n", history_.c_str(), why.c_str());
+        for (std::size_t i = 0; i < actors; ++i) {
+            std::fprintf(stderr, "actor %zu: %s\n", i,
+                         real_.is_idle(i) ? name_of(real_.came(i)).c_str() : "has not returned");
+        }
+        std::fprintf(stderr, "%s", tocsin::describe_parked_waits().c_str());
+        std::abort();
+    }
+
+    stage& real_;
+    bytes input_;
+    std::set<world> worlds_;
+    std::array<std::size_t, objects> holder_{};  // the actor that holds a lock; `actors`: nobody
+    std::array<bool, actors> busy_{};            // those with a call in this step
+    std::string history_;
+};
+
+}  // namespace
+}  // namespace fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static fuzz::stage stage;
+    fuzz::program(stage, {data, size}).run();
+    return 0;
+}

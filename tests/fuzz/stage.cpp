@@ -1,0 +1,281 @@
+#include "stage.hpp"
+
+#include "facts.hpp"
+
+#include <tocsin/diagnose.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace fuzz {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr unsigned first_bit = 2;
+constexpr unsigned second_bit = 9;
+constexpr std::chrono::nanoseconds moment = std::chrono::microseconds(20);
+
+result to_result(bool yes) { return yes ? result::yes : result::no; }
+
+result to_result(tocsin::wait_status how) {
+    switch (how) {
+        case tocsin::wait_status::signaled: return result::signaled;
+        case tocsin::wait_status::timed_out: return result::timed_out;
+        default: return result::stopped;
+    }
+}
+
+result to_result(tocsin::address_status how) {
+    switch (how) {
+        case tocsin::address_status::woken: return result::woken;
+        case tocsin::address_status::differed: return result::differed;
+        case tocsin::address_status::timed_out: return result::timed_out;
+        default: return result::stopped;
+    }
+}
+
+}  // namespace
+
+const void* things::address(std::size_t object) const {
+    if (object < first_gate) return &tokens[object];
+    if (object < first_word) return &gates[object - first_gate];
+    if (object < first_word + 2) return &bytes[object - first_word];
+    if (object < first_lock) return &word;
+    return object == first_lock ? static_cast<const void*>(&lock) : &bits;
+}
+
+bool things::is_set(std::size_t event) const {
+    return event < first_gate ? tokens[event].is_set() : gates[event - first_gate].is_set();
+}
+
+std::uint8_t things::value(std::size_t which) const {
+    return which < first_word + 2 ? bytes[which - first_word].load() : static_cast<std::uint8_t>(word.load());
+}
+
+stage::stage() {
+    for (player& each : actors_) each.thread = std::thread([this, &each] { live(each); });
+}
+
+stage::~stage() {
+    {
+        const std::lock_guard lock(mutex_);
+        over_ = true;
+    }
+    told_.notify_all();
+    for (player& each : actors_) each.thread.join();
+}
+
+void stage::clear() { things_ = std::make_unique<things>(); }
+
+void stage::live(player& self) {
+    for (;;) {
+        std::function<result()> task;
+        {
+            std::unique_lock lock(mutex_);
+            told_.wait(lock, [&] { return over_ || self.task; });
+            if (over_) return;
+            task = std::exchange(self.task, nullptr);
+        }
+        self.came = task();
+        self.idle.store(true);
+    }
+}
+
+void stage::give(player& to, std::function<result()> task) {
+    to.idle.store(false);
+    const std::lock_guard lock(mutex_);
+    to.task = std::move(task);
+    told_.notify_all();
+}
+
+bool stage::play(const std::vector<call>& calls) {
+    support::starting_line line(static_cast<int>(calls.size()));
+    for (const call& each : calls) {
+        actors_[each.actor].until = each.until;
+        actors_[each.actor].stoppable = each.stoppable;
+        actors_[each.actor].stop = std::stop_source();
+    }
+    std::atomic<std::size_t> off{0};
+    for (const call& each : calls) {
+        give(actors_[each.actor], [this, each, &line, &off] {
+            line.arrive();
+            off.fetch_add(1);
+            const auto begin = steady_clock::now();
+            while (steady_clock::now() - begin < std::chrono::microseconds(each.delay)) {
+            }
+            return perform(each);
+        });
+    }
+    support::until("all calls to have begun", [&] { return off.load() == calls.size(); });
+    return comes_to_rest();
+}
+
+void stage::hand_over(std::size_t waiter, std::size_t setter, bool gate) {
+    std::atomic<void*> shared{nullptr};
+    const auto wait_and_destroy = [&shared]<class Event>(std::unique_ptr<Event> event) {
+        shared.store(event.get(), std::memory_order_release);
+        event->wait();
+        event.reset();
+        return result::none;
+    };
+    const auto set = [&shared]<class Event>(std::unique_ptr<Event>) {
+        void* seen = nullptr;
+        while ((seen = shared.load(std::memory_order_acquire)) == nullptr) std::this_thread::yield();
+        static_cast<Event*>(seen)->set();
+        return result::none;
+    };
+    actors_[waiter].until = actors_[setter].until = patience::none;
+    const auto run = [gate](const auto& part) {
+        return gate ? part(std::make_unique<tocsin::manual_reset_event>())
+                    : part(std::make_unique<tocsin::auto_reset_event>());
+    };
+    give(actors_[waiter], [&] { return run(wait_and_destroy); });
+    give(actors_[setter], [&] { return run(set); });
+    support::until("a hand-over to end", [&] { return is_idle(waiter) && is_idle(setter); });
+}
+
+// An actor that parks releases nobody in the same call, so if as many are parked as have not returned, all of
+// these are, and nobody moves. A wait that was stopped stays in its queue until its thread runs, so one that
+// may end in this way or by a deadline must have returned.
+bool stage::is_quiet() const {
+    std::size_t busy = 0;
+    for (const player& each : actors_) {
+        if (each.idle.load()) continue;
+        if (each.until != patience::endless || (each.stoppable && each.stop.stop_requested())) return false;
+        ++busy;
+    }
+    std::size_t parked = 0;
+    for (std::size_t i = 0; i < objects - 1; ++i) parked += tocsin::waiting_on(things_->address(i));
+    return parked == busy;
+}
+
+bool stage::comes_to_rest() const {
+    const auto begin = steady_clock::now();
+    for (int looks = 0; !is_quiet(); ++looks) {
+        if (looks < 200) {
+            std::this_thread::yield();
+            continue;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        if (steady_clock::now() - begin > support::patience()) return false;
+    }
+    return true;
+}
+
+result stage::perform(const call& what) {
+    if (what.what == verb::stop) {
+        actors_[what.victim].stop.request_stop();
+        return result::none;
+    }
+    switch (what.object) {
+        case 0:
+        case 1: return on_event(things_->tokens[what.object], what);
+        case 2:
+        case 3: return on_event(things_->gates[what.object - first_gate], what);
+        case 4:
+        case 5: return on_word(things_->bytes[what.object - first_word], what);
+        case 6: return on_word(things_->word, what);
+        case 7: return on_lock(things_->lock, what);
+        case 8: return on_lock(tocsin::bit_lock(things_->bits, first_bit), what);
+        default: return on_lock(tocsin::bit_lock(things_->bits, second_bit), what);
+    }
+}
+
+template <class Call>
+result stage::not_early(const call& what, Call wait) {
+    const auto begin = steady_clock::now();
+    const result how = to_result(wait());
+    const bool gave_up = how == result::timed_out || how == result::no;
+    if (what.until == patience::little && gave_up && steady_clock::now() - begin < moment) early_.store(true);
+    return how;
+}
+
+template <class Event>
+result stage::on_event(Event& event, const call& what) {
+    switch (what.what) {
+        case verb::set: event.set(); return result::none;
+        case verb::reset: event.reset(); return result::none;
+        case verb::is_set: return to_result(event.is_set());
+        case verb::try_wait: return to_result(event.try_wait());
+        default: break;
+    }
+    const std::stop_token stop = actors_[what.actor].stop.get_token();
+    return not_early(what, [&] {
+        switch (what.until) {
+            case patience::none: {
+                if (what.stoppable) return event.wait_for(std::chrono::nanoseconds(0), stop);
+                return event.wait_until(steady_clock::now() - std::chrono::seconds(what.flavour));
+            }
+            case patience::little: {
+                if (what.stoppable) return event.wait_for(moment, stop);
+                if (what.flavour == 0) return event.wait_until(std::chrono::system_clock::now() + 3 * moment);
+                if (what.flavour == 1) return event.wait_for(moment, tocsin::spin_policy::none());
+                return event.wait_until(steady_clock::now() + moment);
+            }
+            default: {
+                if (what.stoppable) return event.wait(stop);
+                if (what.flavour == 0) return event.wait_for(std::chrono::hours(1));
+                return event.wait(), tocsin::wait_status::signaled;
+            }
+        }
+    });
+}
+
+template <class Word>
+result stage::on_word(std::atomic<Word>& word, const call& what) {
+    switch (what.what) {
+        case verb::store: word.store(what.value); return result::none;
+        case verb::wake_one: return released(tocsin::wake_by_address_one(&word));
+        case verb::wake_two: return released(tocsin::wake_by_address_n(&word, 2));
+        case verb::wake_all: return released(tocsin::wake_by_address_all(&word));
+        default: break;
+    }
+    const std::stop_token stop = actors_[what.actor].stop.get_token();
+    return not_early(what, [&] {
+        const tocsin::deadline until = what.until == patience::none
+                                           ? tocsin::deadline(std::chrono::seconds(0))
+                                       : what.until == patience::little ? tocsin::deadline(moment)
+                                                                        : tocsin::deadline::never();
+        return what.stoppable ? tocsin::wait_on_address(&word, Word{what.value}, until, stop)
+                              : tocsin::wait_on_address(&word, Word{what.value}, until);
+    });
+}
+
+template <class Lock>
+result stage::on_lock(Lock&& lock, const call& what) {
+    switch (what.what) {
+        case verb::try_lock: return to_result(lock.try_lock());
+        case verb::unlock: lock.unlock(); return result::none;
+        default: break;
+    }
+    return not_early(what, [&] {
+        if (what.until == patience::none) return lock.try_lock_for(std::chrono::seconds(0));
+        if (what.until == patience::little) return lock.try_lock_for(moment);
+        return lock.lock(), true;
+    });
+}
+
+void stage::release_all() {
+    for (player& each : actors_) each.stop.request_stop();
+    // Nobody unlocks any more but this thread: a lock that can't be taken is held by one who will not.
+    const auto free = [](auto&& lock) {
+        (void)lock.try_lock();
+        lock.unlock();
+    };
+    support::until("everybody to be released", [&] {
+        for (auto& each : things_->tokens) each.set();
+        for (auto& each : things_->gates) each.set();
+        for (auto& each : things_->bytes) tocsin::wake_by_address_all(&each);
+        tocsin::wake_by_address_all(&things_->word);
+        free(things_->lock);
+        free(tocsin::bit_lock(things_->bits, first_bit));
+        free(tocsin::bit_lock(things_->bits, second_bit));
+        bool all = true;
+        for (std::size_t i = 0; i < actors; ++i) all = all && is_idle(i);
+        return all;
+    });
+    early_.store(false);
+}
+
+}  // namespace fuzz

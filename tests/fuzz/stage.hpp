@@ -1,0 +1,94 @@
+// The library's side: real objects, and real threads that make the calls.
+#pragma once
+
+#include "calls.hpp"
+#include "threads.hpp"
+
+#include <tocsin/address.hpp>
+#include <tocsin/bit_lock.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/word_lock.hpp>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+namespace fuzz {
+
+struct things {
+    std::array<tocsin::auto_reset_event, 2> tokens;
+    std::array<tocsin::manual_reset_event, 2> gates;
+    std::array<std::atomic<std::uint8_t>, 2> bytes{};
+    std::atomic<std::uint32_t> word{0};
+    tocsin::word_lock<std::uint8_t> lock;
+    std::atomic<std::uint16_t> bits{0};
+
+    const void* address(std::size_t object) const;
+    bool is_set(std::size_t event) const;
+    std::uint8_t value(std::size_t word) const;
+};
+
+// Threads that live as long as the program, on fresh objects for each of the fuzzer's programs.
+class stage {
+public:
+    stage();
+    ~stage();
+
+    void clear();  // nobody may be in a call; new objects at new addresses
+
+    // Starts calls of different idle actors as nearly at once as can be, and returns when nothing moves any
+    // more: every actor has returned, or is parked and has no deadline. False if that does not come about.
+    [[nodiscard]] bool play(const std::vector<call>& calls);
+
+    // One actor waits on an event of its own and destroys it as soon as it is released; the other sets it.
+    void hand_over(std::size_t waiter, std::size_t setter, bool gate);
+
+    bool is_idle(std::size_t actor) const { return actors_[actor].idle.load(); }
+    result came(std::size_t actor) const { return actors_[actor].came; }  // of an idle one
+    bool timed_out_early() const { return early_.load(); }
+    const things& all() const { return *things_; }
+
+    // Lets everybody return, whatever they wait for.
+    void release_all();
+
+private:
+    struct player {
+        std::thread thread;
+        std::function<result()> task;  // under the mutex
+        std::atomic<bool> idle{true};
+        result came = result::none;
+        patience until = patience::none;
+        bool stoppable = false;
+        std::stop_source stop;
+    };
+
+    void live(player& self);
+    void give(player& to, std::function<result()> task);
+    bool is_quiet() const;
+    bool comes_to_rest() const;
+
+    result perform(const call& what);
+    template <class Event>
+    result on_event(Event& event, const call& what);
+    template <class Word>
+    result on_word(std::atomic<Word>& word, const call& what);
+    template <class Lock>
+    result on_lock(Lock&& lock, const call& what);
+    template <class Call>
+    result not_early(const call& what, Call wait);
+
+    std::unique_ptr<things> things_ = std::make_unique<things>();
+    std::array<player, actors> actors_;
+    std::atomic<bool> early_{false};
+    std::mutex mutex_;
+    std::condition_variable told_;
+    bool over_ = false;
+};
+
+}  // namespace fuzz

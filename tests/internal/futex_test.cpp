@@ -1,0 +1,331 @@
+// What src/platform/futex.hpp promises, for every backend that builds on this machine.
+#include "platform/futex.hpp"
+
+#include "clocks.hpp"
+#include "facts.hpp"
+#include "random.hpp"
+#include "system_calls.hpp"
+#include "threads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+#include <thread>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+using std::chrono::system_clock;
+using support::rounds;
+using support::thread_group;
+using support::until_sound_asleep;
+using tocsin::deadline;
+using tocsin::platform::futex_word;
+using tocsin::platform::sleep_result;
+
+struct chosen {
+    static constexpr auto wait = tocsin::platform::futex_wait;
+    static constexpr auto wake_one = tocsin::platform::futex_wake_one;
+};
+struct portable {
+    static constexpr auto wait = tocsin::platform::portable_futex::futex_wait;
+    static constexpr auto wake_one = tocsin::platform::portable_futex::futex_wake_one;
+};
+#if defined(__linux__)
+struct linux_kernel {
+    static constexpr auto wait = tocsin::platform::linux_futex::futex_wait;
+    static constexpr auto wake_one = tocsin::platform::linux_futex::futex_wake_one;
+};
+using backends = testing::Types<chosen, linux_kernel, portable>;
+#else
+using backends = testing::Types<chosen, portable>;
+#endif
+
+template <class Backend>
+class EveryFutex : public testing::Test {};
+TYPED_TEST_SUITE(EveryFutex, backends);
+
+// A wait for the word to change, as callers do it: whoever returns looks again.
+template <class Backend>
+sleep_result wait_for_change(futex_word& word, std::uint32_t old, const deadline& until) {
+    while (word.load(std::memory_order_acquire) == old) {
+        if (Backend::wait(word, old, until) == sleep_result::timed_out) return sleep_result::timed_out;
+    }
+    return sleep_result::returned;
+}
+
+TYPED_TEST(EveryFutex, AValueThatDiffersReturnsAtOnce) {
+    futex_word word{1};
+    EXPECT_EQ(TypeParam::wait(word, 0, deadline::never()), sleep_result::returned);
+    EXPECT_EQ(TypeParam::wait(word, 2, 1h), sleep_result::returned);
+    EXPECT_EQ(TypeParam::wait(word, 0x80000001u, system_clock::now() + 1h), sleep_result::returned);
+}
+
+TYPED_TEST(EveryFutex, AWakeEndsTheWait) {
+    futex_word word{0};
+    thread_group threads;
+    threads.start("sleeper", [&] {
+        EXPECT_EQ(wait_for_change<TypeParam>(word, 0, deadline::never()), sleep_result::returned);
+    });
+    until_sound_asleep(threads.id(0));
+    EXPECT_FALSE(threads.finished(0));
+    word.store(1);
+    TypeParam::wake_one(&word);
+    threads.join();
+}
+
+TYPED_TEST(EveryFutex, AWakeBeforeTheWaitIsNotSaved) {
+    futex_word word{0};
+    for (int i = 0; i < 3; ++i) TypeParam::wake_one(&word);
+    EXPECT_EQ(TypeParam::wait(word, 0, 2ms), sleep_result::timed_out);
+}
+
+TYPED_TEST(EveryFutex, AChangeBeforeTheWaitIsSeen) {
+    futex_word word{0};
+    word.store(1);
+    TypeParam::wake_one(&word);
+    EXPECT_EQ(TypeParam::wait(word, 0, deadline::never()), sleep_result::returned);
+}
+
+TYPED_TEST(EveryFutex, AWakeWakesNoMoreThanOneAndTheNextWakesTheNext) {
+    futex_word word{0};
+    std::atomic<std::size_t> returned{0};
+    thread_group threads;
+    threads.start_many(3, "sleeper", [&](int) {
+        (void)TypeParam::wait(word, 0, deadline::never());
+        returned.fetch_add(1);
+    });
+    for (std::size_t i = 0; i < 3; ++i) until_sound_asleep(threads.id(i));
+    for (std::size_t wakes = 1; wakes <= 3; ++wakes) {
+        TypeParam::wake_one(&word);
+        support::until("one more returns", [&] { return returned.load() >= wakes; });
+        EXPECT_EQ(returned.load(), wakes);
+    }
+}
+
+TYPED_TEST(EveryFutex, ThreeWakesInARowWakeThree) {
+    futex_word word{0};
+    thread_group threads;
+    threads.start_many(3, "sleeper", [&](int) { (void)TypeParam::wait(word, 0, deadline::never()); });
+    for (std::size_t i = 0; i < 3; ++i) until_sound_asleep(threads.id(i));
+    for (int i = 0; i < 3; ++i) TypeParam::wake_one(&word);
+    threads.join();
+}
+
+TYPED_TEST(EveryFutex, ATimeoutIsNeverEarlyOnItsOwnClock) {
+    futex_word word{0};
+    support::random_source random(1);
+    for (int i = 0; i < 25; ++i) {
+        const auto after = std::chrono::nanoseconds(1 + random.below(1'500'000));
+        const auto steady = steady_clock::now() + after;
+        EXPECT_EQ(wait_for_change<TypeParam>(word, 0, steady), sleep_result::timed_out);
+        EXPECT_GE(steady_clock::now(), steady);
+        const auto system = system_clock::now() + std::chrono::ceil<system_clock::duration>(after);
+        EXPECT_EQ(wait_for_change<TypeParam>(word, 0, system), sleep_result::timed_out);
+        EXPECT_GE(system_clock::now(), system);
+        const auto slow = support::slow_clock::now() + after / 3.0;
+        EXPECT_EQ(wait_for_change<TypeParam>(word, 0, slow), sleep_result::timed_out);
+        EXPECT_GE(support::slow_clock::now(), slow);
+    }
+}
+
+TYPED_TEST(EveryFutex, ADeadlineThatHasPassedDoesNotSleep) {
+    futex_word word{0};
+    EXPECT_EQ(TypeParam::wait(word, 0, 0s), sleep_result::timed_out);
+    EXPECT_EQ(TypeParam::wait(word, 0, -1h), sleep_result::timed_out);
+    EXPECT_EQ(TypeParam::wait(word, 0, steady_clock::now() - 1s), sleep_result::timed_out);
+    EXPECT_EQ(TypeParam::wait(word, 0, steady_clock::time_point{}), sleep_result::timed_out);
+    EXPECT_EQ(TypeParam::wait(word, 0, steady_clock::time_point::min()), sleep_result::timed_out);
+    EXPECT_EQ(TypeParam::wait(word, 0, system_clock::now() - 1s), sleep_result::timed_out);
+    EXPECT_EQ(TypeParam::wait(word, 0, system_clock::time_point{}), sleep_result::timed_out);
+    EXPECT_EQ(TypeParam::wait(word, 0, system_clock::time_point::min()), sleep_result::timed_out);
+    EXPECT_EQ(TypeParam::wait(word, 0, support::slow_clock::now() - 1s), sleep_result::timed_out);
+}
+
+TYPED_TEST(EveryFutex, AFarDeadlineIsSleptFor) {
+    const std::array<deadline, 5> far{steady_clock::now() + 24h * 365 * 200, system_clock::now() + 1h,
+                                      steady_clock::time_point::max(), system_clock::time_point::max() - 1s,
+                                      std::chrono::nanoseconds::max() / 2};
+    for (const auto& each : far) {
+        futex_word word{0};
+        thread_group threads;
+        threads.start("sleeper",
+                      [&] { EXPECT_EQ(wait_for_change<TypeParam>(word, 0, each), sleep_result::returned); });
+        until_sound_asleep(threads.id(0));
+        word.store(1);
+        TypeParam::wake_one(&word);
+        threads.join();
+    }
+}
+
+TYPED_TEST(EveryFutex, AWakeGoesByTheAddressAlone) {
+    const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* const page = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(page, MAP_FAILED);
+    auto* const word = new (page) futex_word{0};
+    TypeParam::wake_one(word);
+    munmap(page, size);
+    TypeParam::wake_one(word);
+    TypeParam::wake_one(nullptr);
+    TypeParam::wake_one(reinterpret_cast<const void*>(~std::uintptr_t{3}));
+}
+
+TYPED_TEST(EveryFutex, AWakeLeavesOtherWordsAsleep) {
+    std::array<futex_word, 16> words{};
+    thread_group threads;
+    threads.start_many(16, "sleeper", [&](int i) {
+        (void)wait_for_change<TypeParam>(words[static_cast<std::size_t>(i)], 0, deadline::never());
+    });
+    for (std::size_t i = 0; i < 16; ++i) until_sound_asleep(threads.id(i));
+    for (std::size_t i = 0; i < 16; ++i) {
+        words[i].store(1);
+        TypeParam::wake_one(&words[i]);
+        threads.until_finished(i + 1);
+        EXPECT_TRUE(threads.finished(i));
+        EXPECT_EQ(threads.finished(), i + 1);
+    }
+}
+
+TYPED_TEST(EveryFutex, SignalsNeitherEndNorProlongAWait) {
+    const support::signal_counter signals(SIGUSR1);
+    futex_word word{0};
+    thread_group threads;
+    const auto begin = steady_clock::now();
+    sleep_result ended{};
+    threads.start("endless", [&] {
+        errno = 77;
+        while (word.load() == 0) (void)TypeParam::wait(word, 0, deadline::never());
+        EXPECT_EQ(errno, 77);
+    });
+    threads.start("timed", [&] {
+        errno = 78;
+        ended = wait_for_change<TypeParam>(word, 0, 60ms);
+        EXPECT_EQ(errno, 78);
+    });
+    (void)threads.id(0);
+    (void)threads.id(1);
+    while (!threads.finished(1)) {
+        for (std::size_t i = 0; i < 2; ++i) pthread_kill(threads.handle(i), SIGUSR1);
+        std::this_thread::sleep_for(500us);  // no fact to wait for: signals at intervals
+        if (steady_clock::now() - begin > support::patience()) support::give_up("prolonged by signals");
+    }
+    EXPECT_EQ(ended, sleep_result::timed_out);
+    EXPECT_GE(steady_clock::now() - begin, 60ms);
+    word.store(1);
+    TypeParam::wake_one(&word);
+    threads.join();
+}
+
+#if defined(__linux__)
+TEST(LinuxFutex, ToWakeIsOneSystemCall) {
+    futex_word word{0};
+    const auto calls = support::system_calls_of(
+        [&] {
+            std::atomic<pid_t> id{0};
+            std::thread([&] {
+                id.store(support::thread_id());
+                (void)linux_kernel::wait(word, 0, deadline::never());
+                for (;;) pause();
+            }).detach();
+            support::until("the sleeper begins", [&] { return id.load() != 0; });
+            until_sound_asleep(id.load());
+        },
+        [&] { linux_kernel::wake_one(&word); });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.exit_code, 0);
+    EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
+}
+
+TEST(LinuxFutex, ToSleepIsOneSystemCall) {
+    const auto calls = support::system_calls_of([] {
+        futex_word word{0};
+        (void)linux_kernel::wait(word, 0, 20ms);
+        (void)linux_kernel::wait(word, 0, 0s);
+    });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.exit_code, 0);
+    EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
+}
+#endif
+
+TYPED_TEST(EveryFutex, ErrnoIsPreserved) {
+    futex_word word{0};
+    for (const int value : {0, 4242}) {
+        errno = value;
+        (void)TypeParam::wait(word, 1, deadline::never());
+        (void)TypeParam::wait(word, 0, 100us);
+        (void)TypeParam::wait(word, 0, 0s);
+        TypeParam::wake_one(&word);
+        EXPECT_EQ(errno, value);
+    }
+}
+
+TYPED_TEST(EveryFutex, ASleeperBurnsNoTime) {
+    futex_word word{0};
+    thread_group threads;
+    threads.start("sleeper", [&] { (void)wait_for_change<TypeParam>(word, 0, deadline::never()); });
+    until_sound_asleep(threads.id(0));
+    const auto burnt = support::cpu_time_of(threads.handle(0));
+    const auto switched = support::switches_of(threads.id(0));
+    std::this_thread::sleep_for(200ms);  // no fact to wait for: nothing must happen
+    EXPECT_LT(support::cpu_time_of(threads.handle(0)) - burnt, 1ms);
+    EXPECT_EQ(support::switches_of(threads.id(0)).voluntary, switched.voluntary);
+    word.store(1);
+    TypeParam::wake_one(&word);
+}
+
+// The look and the falling asleep are one step: no wake may slip between them.
+TYPED_TEST(EveryFutex, NoWakeIsLostInAPingPong) {
+    futex_word there{0};
+    futex_word back{0};
+    const auto count = static_cast<std::uint32_t>(rounds(20'000, 4'000));
+    thread_group threads;
+    threads.start("answers", [&] {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            (void)wait_for_change<TypeParam>(there, i, deadline::never());
+            back.store(i + 1, std::memory_order_release);
+            TypeParam::wake_one(&back);
+        }
+    });
+    for (std::uint32_t i = 0; i < count; ++i) {
+        there.store(i + 1, std::memory_order_release);
+        TypeParam::wake_one(&there);
+        (void)wait_for_change<TypeParam>(back, i, deadline::never());
+    }
+    threads.join();
+}
+
+TYPED_TEST(EveryFutex, NoWakeIsLostWhileTimeoutsRaceWithIt) {
+    futex_word word{0};
+    std::atomic<std::uint32_t> acknowledged{0};
+    const auto count = static_cast<std::uint32_t>(rounds(3'000, 800));
+    thread_group threads;
+    threads.start("sleeper", [&] {
+        support::random_source random(2);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            while (wait_for_change<TypeParam>(word, i, std::chrono::nanoseconds(random.below(60'000))) ==
+                   sleep_result::timed_out) {
+            }
+            acknowledged.store(i + 1, std::memory_order_release);
+        }
+    });
+    for (std::uint32_t i = 0; i < count; ++i) {
+        word.store(i + 1, std::memory_order_release);
+        TypeParam::wake_one(&word);
+        support::until("the change is seen", [&] { return acknowledged.load() == i + 1; });
+    }
+    threads.join();
+}
+
+}  // namespace

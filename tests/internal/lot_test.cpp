@@ -1,0 +1,438 @@
+// The lot's queues, looked at from inside: order, counts, nodes taken from anywhere, nothing left behind.
+#include "core/lot.hpp"
+
+#include "facts.hpp"
+#include "random.hpp"
+#include "sanitizer.hpp"
+#include "threads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+namespace {
+
+// What a wake asks before it looks into the queue.
+bool announced(const tocsin::core::key& where) {
+    return tocsin::core::may_be_waited_on(where, [] { tocsin::detail::full_fence(); });
+}
+
+using namespace std::chrono_literals;
+using support::rounds;
+using support::thread_group;
+using tocsin::deadline;
+using tocsin::core::claim;
+using tocsin::core::home;
+using tocsin::core::key;
+using tocsin::core::node;
+using tocsin::core::parking;
+using tocsin::core::release_list;
+using tocsin::core::use;
+using tocsin::core::waiter;
+
+// A waiter with its node, and no thread: a released one doesn't sleep.
+struct parked {
+    parked(const key& where, bool leaves) : place(where, self, leaves) {}
+    waiter self;
+    node place;
+
+    // Whether it was released; passes on what it was given, as a thread would.
+    bool released() { return self.sleep(deadline(0s)) == claim::signaled; }
+};
+
+// Every test leaves the table as it found it: empty.
+class Lot : public testing::Test {
+protected:
+    void TearDown() override {
+        std::size_t dirty = 0;
+        for (const auto& each : tocsin::core::the_lot->at) dirty += each.is_pristine() ? 0 : 1;
+        EXPECT_EQ(dirty, 0u) << "buckets with something left in them";
+        std::size_t nodes = 0;
+        tocsin::core::for_each_parked([](const node&, void* count) { ++*static_cast<std::size_t*>(count); },
+                                      &nodes);
+        EXPECT_EQ(nodes, 0u);
+    }
+
+    key at(std::size_t offset, use what = use::address) { return {&memory_[offset], what}; }
+
+    parked& park(const key& where, bool leaves = false) {
+        auto& made = *waiters_.emplace_back(std::make_unique<parked>(where, leaves));
+        parking place(where);
+        place.announce();
+        place.append(made.place);
+        return made;
+    }
+
+    static std::vector<const node*> queue_of(const key& where) {
+        std::vector<const node*> found;
+        parking place(where);
+        place.for_each([&](const node& each) { found.push_back(&each); });
+        EXPECT_EQ(found.empty(), place.empty());
+        return found;
+    }
+
+    static bool take_one(const key& where) {
+        release_list freed;
+        {
+            parking place(where);
+            freed = place.take_one();
+        }
+        const bool any = !freed.empty();
+        freed.wake();
+        return any;
+    }
+
+    static std::size_t take(const key& where, std::size_t most) {
+        std::size_t taken = 99;
+        release_list freed;
+        {
+            parking place(where);
+            freed = place.take(most, taken);
+        }
+        EXPECT_EQ(freed.empty(), taken == 0);
+        freed.wake();
+        return taken;
+    }
+
+    static void remove(parked& leaver) {
+        parking place(leaver.place.where);
+        place.remove(leaver.place);
+    }
+
+    // Two different keys in one bucket, and with the same bit of its filter if asked for.
+    std::pair<key, key> neighbours(bool same_filter_bit) {
+        const home first(at(0));
+        for (std::size_t i = 1; i < memory_.size(); ++i) {
+            const home other(at(i));
+            if (other.index == first.index && (other.filter_bit == first.filter_bit) == same_filter_bit) {
+                return {at(0), at(i)};
+            }
+        }
+        ADD_FAILURE() << "no two such keys in " << memory_.size() << " bytes";
+        return {at(0), at(1)};
+    }
+
+    std::vector<char> memory_ = std::vector<char>(std::size_t{1} << 21);
+    std::deque<std::unique_ptr<parked>> waiters_;
+};
+
+TEST_F(Lot, IsEmptyAtTheBeginning) {
+    EXPECT_TRUE(queue_of(at(0)).empty());
+    EXPECT_FALSE(take_one(at(0)));
+    EXPECT_EQ(take(at(0), 5), 0u);
+    EXPECT_FALSE(announced(at(0)));
+}
+
+TEST_F(Lot, TakesInTheOrderOfArrival) {
+    for (const bool leaves : {false, true}) {
+        std::vector<parked*> all;
+        for (int i = 0; i < 6; ++i) all.push_back(&park(at(8), leaves));
+        ASSERT_EQ(queue_of(at(8)).size(), 6u);
+        for (std::size_t i = 0; i < 6; ++i) {
+            EXPECT_EQ(queue_of(at(8)).front(), &all[i]->place);
+            EXPECT_TRUE(take_one(at(8)));
+            EXPECT_EQ(queue_of(at(8)).size(), 5 - i);
+            EXPECT_TRUE(all[i]->released());
+        }
+        EXPECT_FALSE(take_one(at(8)));
+    }
+}
+
+TEST_F(Lot, TakesSeveralOldestFirst) {
+    for (const bool leaves : {false, true}) {
+        std::vector<parked*> all;
+        for (int i = 0; i < 10; ++i) all.push_back(&park(at(8), leaves));
+        EXPECT_EQ(take(at(8), 0), 0u);
+        EXPECT_EQ(take(at(8), 4), 4u);
+        EXPECT_EQ(queue_of(at(8)).size(), 6u);
+        EXPECT_EQ(queue_of(at(8)).front(), &all[4]->place);
+        for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(all[i]->released()) << i;
+        EXPECT_EQ(take(at(8), 100), 6u);
+        for (std::size_t i = 4; i < 10; ++i) EXPECT_TRUE(all[i]->released()) << i;
+    }
+}
+
+TEST_F(Lot, TakesExactlyAsManyAsThereAre) {
+    for (const bool leaves : {false, true}) {
+        for (int i = 0; i < 3; ++i) park(at(8), leaves);
+        EXPECT_EQ(take(at(8), 3), 3u);
+        EXPECT_EQ(take(at(8), static_cast<std::size_t>(-1)), 0u);
+        for (auto& each : waiters_) EXPECT_TRUE(each->released());
+        waiters_.clear();
+    }
+}
+
+TEST_F(Lot, LetsALeaverGoFromTheHeadTheMiddleAndTheTail) {
+    for (std::size_t gone = 0; gone < 5; ++gone) {
+        std::vector<parked*> all;
+        for (int i = 0; i < 5; ++i) all.push_back(&park(at(16), true));
+        EXPECT_TRUE(all[gone]->self.try_claim(claim::timed_out));
+        remove(*all[gone]);
+        remove(*all[gone]);  // once more changes nothing
+        std::vector<const node*> expected;
+        for (std::size_t i = 0; i < 5; ++i) {
+            if (i != gone) expected.push_back(&all[i]->place);
+        }
+        EXPECT_EQ(queue_of(at(16)), expected);
+        EXPECT_EQ(take(at(16), 10), 4u);
+        for (std::size_t i = 0; i < 5; ++i) {
+            EXPECT_TRUE(i == gone || all[i]->released());
+        }
+    }
+}
+
+TEST_F(Lot, LetsTheOnlyOneGo) {
+    auto& only = park(at(16), true);
+    EXPECT_TRUE(only.self.try_claim(claim::stopped));
+    remove(only);
+    EXPECT_TRUE(queue_of(at(16)).empty());
+    EXPECT_FALSE(announced(at(16)));
+    auto& next = park(at(16));
+    EXPECT_TRUE(take_one(at(16)));
+    EXPECT_TRUE(next.released());
+}
+
+TEST_F(Lot, PassesOverThoseThatAreClaimedAlready) {
+    auto& late = park(at(24), true);
+    auto& stopped = park(at(24), true);
+    auto& waiting = park(at(24), true);
+    EXPECT_TRUE(late.self.try_claim(claim::timed_out));
+    EXPECT_TRUE(stopped.self.try_claim(claim::stopped));
+    EXPECT_TRUE(take_one(at(24)));
+    EXPECT_TRUE(waiting.released());
+    EXPECT_TRUE(queue_of(at(24)).empty());
+    remove(late);  // what their threads do afterwards
+    remove(stopped);
+    EXPECT_FALSE(take_one(at(24)));
+}
+
+TEST_F(Lot, CountsOnlyThoseItReleased) {
+    std::vector<parked*> all;
+    for (int i = 0; i < 7; ++i) all.push_back(&park(at(24), i % 2 == 0));
+    EXPECT_TRUE(all[0]->self.try_claim(claim::timed_out));
+    EXPECT_TRUE(all[4]->self.try_claim(claim::timed_out));
+    EXPECT_EQ(take(at(24), 2), 2u);
+    EXPECT_TRUE(all[1]->released());
+    EXPECT_TRUE(all[2]->released());
+    EXPECT_EQ(take(at(24), 100), 3u);
+    for (const std::size_t i : {3u, 5u, 6u}) EXPECT_TRUE(all[i]->released());
+    remove(*all[0]);
+    remove(*all[4]);
+}
+
+TEST_F(Lot, ATakenLeaverCanNoLongerBeClaimed) {
+    auto& taken = park(at(24), true);
+    EXPECT_TRUE(take_one(at(24)));
+    EXPECT_FALSE(taken.self.try_claim(claim::timed_out));
+    EXPECT_FALSE(taken.self.try_claim(claim::stopped));
+    EXPECT_TRUE(taken.released());
+}
+
+TEST_F(Lot, KeepsTheUsesOfOneAddressApart) {
+    auto& event = park(at(32, use::event));
+    auto& address = park(at(32, use::address));
+    auto& lock = park(at(32, use::lock_bit_0));
+    auto& other = park(at(32, static_cast<use>(static_cast<unsigned>(use::lock_bit_0) + 63)));
+    EXPECT_EQ(take(at(32, use::address), 9), 1u);
+    EXPECT_TRUE(address.released());
+    EXPECT_EQ(take(other.place.where, 9), 1u);
+    EXPECT_TRUE(other.released());
+    EXPECT_EQ(take(at(32, use::event), 9), 1u);
+    EXPECT_TRUE(event.released());
+    EXPECT_EQ(take(at(32, use::lock_bit_0), 9), 1u);
+    EXPECT_TRUE(lock.released());
+}
+
+TEST_F(Lot, KeepsSeveralQueuesInOneBucketApart) {
+    for (const bool same_bit : {false, true}) {
+        const auto [first, second] = neighbours(same_bit);
+        std::vector<parked*> of_first;
+        std::vector<parked*> of_second;
+        for (int i = 0; i < 4; ++i) {
+            of_first.push_back(&park(first, true));
+            of_second.push_back(&park(second, true));
+        }
+        EXPECT_EQ(queue_of(first).size(), 4u);
+        EXPECT_EQ(queue_of(second).size(), 4u);
+        // The heads change places in the bucket's list of queues.
+        EXPECT_TRUE(take_one(first));
+        EXPECT_TRUE(of_first[0]->released());
+        EXPECT_TRUE(of_second[0]->self.try_claim(claim::timed_out));
+        remove(*of_second[0]);
+        EXPECT_EQ(queue_of(first).front(), &of_first[1]->place);
+        EXPECT_EQ(queue_of(second).front(), &of_second[1]->place);
+        EXPECT_EQ(take(first, 9), 3u);
+        EXPECT_EQ(queue_of(second).size(), 3u);
+        EXPECT_TRUE(announced(second));
+        EXPECT_EQ(announced(first), same_bit) << "no other queue has that bit of the filter";
+        EXPECT_EQ(take(second, 9), 3u);
+        EXPECT_FALSE(announced(first));
+        EXPECT_FALSE(announced(second));
+        for (std::size_t i = 1; i < 4; ++i) {
+            EXPECT_TRUE(of_first[i]->released());
+            EXPECT_TRUE(of_second[i]->released());
+        }
+    }
+}
+
+TEST_F(Lot, AnAnnouncementThatParksNobodyIsTakenBack) {
+    {
+        parking place(at(40));
+        place.announce();
+        EXPECT_TRUE(announced(at(40)));
+    }
+    EXPECT_FALSE(announced(at(40)));
+}
+
+TEST_F(Lot, AnAnnouncementStandsWhileSomebodyIsParked) {
+    auto& first = park(at(40), true);
+    auto& second = park(at(40), true);
+    EXPECT_TRUE(announced(at(40)));
+    EXPECT_TRUE(first.self.try_claim(claim::timed_out));
+    remove(first);
+    EXPECT_TRUE(announced(at(40)));
+    EXPECT_TRUE(second.self.try_claim(claim::timed_out));
+    remove(second);
+    EXPECT_FALSE(announced(at(40)));
+}
+
+TEST_F(Lot, HoldsTwentyThousandNodesOnAddressesOfTheirOwn) {
+    constexpr std::size_t count = 20'000;
+    std::vector<parked*> all;
+    for (std::size_t i = 0; i < count; ++i) all.push_back(&park(at(i * 64), i % 2 == 0));
+    std::size_t nodes = 0;
+    tocsin::core::for_each_parked([](const node&, void* sum) { ++*static_cast<std::size_t*>(sum); }, &nodes);
+    EXPECT_EQ(nodes, count);
+    std::size_t longest = 0;
+    for (const auto& each : tocsin::core::the_lot->at) {
+        std::size_t queues = 0;
+        for (const node* queue = each.queues; queue != nullptr; queue = queue->next_queue) ++queues;
+        longest = std::max(longest, queues);
+    }
+    const std::size_t average = count / std::size(tocsin::core::the_lot->at) + 1;
+    EXPECT_LE(longest, 6 * average + 6) << "addresses a cache line apart crowd into few buckets";
+    support::random_source random(1);
+    for (std::size_t i = count; i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
+    for (parked* each : all) {
+        if (each->place.leaves && random.one_in(2)) {
+            EXPECT_TRUE(each->self.try_claim(claim::timed_out));
+            remove(*each);
+        } else {
+            ASSERT_EQ(take(each->place.where, 2), 1u);
+            EXPECT_TRUE(each->released());
+        }
+    }
+}
+
+TEST_F(Lot, HoldsTwentyThousandNodesOnOneAddress) {
+    constexpr std::size_t count = 20'000;
+    std::vector<parked*> all;
+    for (std::size_t i = 0; i < count; ++i) all.push_back(&park(at(48), true));
+    support::random_source random(2);
+    const auto gone =
+        std::partition(all.begin(), all.end(), [&](const parked*) { return !random.one_in(3); });
+    for (auto each = gone; each != all.end(); ++each) {
+        EXPECT_TRUE((*each)->self.try_claim(claim::stopped));
+        remove(**each);
+    }
+    all.erase(gone, all.end());
+    std::vector<const node*> left = queue_of(at(48));
+    EXPECT_EQ(left.size(), all.size());
+    EXPECT_EQ(take(at(48), count), left.size());
+    for (const node* each : left) ASSERT_TRUE(each->owner->sleep(deadline(0s)) == claim::signaled);
+}
+
+// Random operations against a model that is a list of pointers for each key.
+TEST_F(Lot, AgreesWithAListForEachKey) {
+    support::random_source random(3);
+    const auto [first, second] = neighbours(true);
+    const std::array<key, 4> keys{first, second, at(3, use::event), key{first.address, use::event}};
+    std::array<std::vector<parked*>, 4> model;
+    for (int step = 0; step < rounds(30'000, 6'000); ++step) {
+        const auto which = random.below(keys.size());
+        auto& list = model[which];
+        switch (random.below(6)) {
+            case 0:
+            case 1:
+            case 2:
+                if (list.size() < 12) list.push_back(&park(keys[which], random.one_in(2)));
+                break;
+            case 3: {  // one leaves
+                if (list.empty()) break;
+                const auto at = static_cast<std::ptrdiff_t>(random.below(list.size()));
+                parked* const leaver = list[static_cast<std::size_t>(at)];
+                if (!leaver->place.leaves) break;
+                ASSERT_TRUE(leaver->self.try_claim(claim::timed_out));
+                remove(*leaver);
+                list.erase(list.begin() + at);
+                break;
+            }
+            default: {
+                const auto most = random.below(5);
+                const auto expected = std::min<std::size_t>(most, list.size());
+                ASSERT_EQ(take(keys[which], most), expected);
+                for (std::size_t i = 0; i < expected; ++i) ASSERT_TRUE(list[i]->released());
+                list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(expected));
+            }
+        }
+        std::vector<const node*> expected;
+        for (const parked* each : list) expected.push_back(&each->place);
+        ASSERT_EQ(queue_of(keys[which]), expected);
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        EXPECT_EQ(take(keys[i], 1000), model[i].size());
+        for (parked* each : model[i]) EXPECT_TRUE(each->released());
+    }
+}
+
+TEST_F(Lot, ReleasesSleepingThreadsThroughOneAnother) {
+    constexpr int count = 40;
+    std::array<waiter, count> waiters;
+    thread_group threads;
+    std::atomic<int> awake{0};
+    for (auto& each : waiters) {
+        threads.start("sleeper", [&] {
+            node place(at(56), each, false);
+            {
+                parking here(at(56));
+                here.append(place);
+            }
+            EXPECT_EQ(each.sleep(deadline::never()), claim::signaled);
+            awake.fetch_add(1);
+        });
+    }
+    support::until("all are parked", [&] { return queue_of(at(56)).size() == count; });
+    EXPECT_EQ(awake.load(), 0);
+    EXPECT_EQ(take(at(56), 15), 15u);
+    support::until("fifteen are awake", [&] { return awake.load() == 15; });
+    EXPECT_EQ(queue_of(at(56)).size(), 25u);
+    EXPECT_EQ(take(at(56), 1000), 25u);
+    threads.join();
+}
+
+TEST_F(Lot, WaitersAreClaimedOnce) {
+    for (int round = 0; round < rounds(3'000, 500); ++round) {
+        waiter contested;
+        std::array<bool, 2> won{};
+        support::starting_line line(2);
+        std::thread other([&] {
+            line.arrive();
+            won[1] = contested.try_claim(claim::stopped);
+        });
+        line.arrive();
+        won[0] = contested.try_claim(claim::timed_out);
+        other.join();
+        ASSERT_NE(won[0], won[1]);
+    }
+}
+
+}  // namespace

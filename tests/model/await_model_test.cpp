@@ -1,0 +1,210 @@
+// Coroutines that wait, in every interleaving of small programs: resumed exactly once, by who ended the wait; destroyed
+// at any time where an executor resumes them. Proof P13 in docs/proofs.md. Deadlines claim as stops do; what watches
+// them is outside of the models.
+#include "../support/task.hpp"
+#include "support/library_model.hpp"
+
+#include <coroutine>
+#include <mutex>
+#include <utility>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::plain;
+using model::run;
+using support::task;
+
+int tokens_in(auto_reset_event& event) { return event.try_wait() ? 1 : 0; }
+
+// Holds what is to be resumed.
+class loop {
+public:
+    void operator()(std::coroutine_handle<> who) {
+        {
+            const std::lock_guard held(lock_);
+            ready_ = who;
+        }
+        posted_.set();
+    }
+    std::coroutine_handle<> take() {
+        const std::lock_guard held(lock_);
+        const auto who = static_cast<std::coroutine_handle<>>(ready_);
+        ready_ = nullptr;
+        return who;
+    }
+    std::coroutine_handle<> wait_and_take() {
+        posted_.wait(sleep_at_once);
+        return take();
+    }
+
+private:
+    core::bucket_lock lock_;
+    plain<std::coroutine_handle<>> ready_{nullptr};
+    auto_reset_event posted_;
+};
+
+TEST(await_model, ASetResumesItOnceAndPublishes) {
+    holds_always([](run& r) {
+        auto_reset_event event;
+        plain<int> data{0};
+        plain<int> own{0};
+        int resumed = 0;
+        task one;
+        r.spawn("setter", [&] {
+            data = 1;
+            event.set();
+        });
+        r.spawn("coroutine", [&] {
+            one = [](auto& on, auto& theirs, auto& mine, int& count) -> task {
+                mine = 1;
+                const auto how = co_await async_wait(on);
+                model::check(how == wait_status::signaled && theirs == 1 && mine == 1, "all is visible");
+                ++count;
+            }(event, data, own, resumed);
+        });
+        r.join_all();
+        r.check(resumed == 1 && !event.is_set(), "resumed once, token taken");
+    });
+}
+
+TEST(await_model, AStopNeverEatsTheToken) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        model::stop_source stop;
+        int ended = 0;
+        int taken = 0;
+        task one;
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("stopper", [&] { stop.request_stop(); });
+        r.spawn("coroutine", [&] {
+            one = [](auto& on, auto token, int& count, int& tokens) -> task {
+                if (co_await async_wait(on).stop(token) == wait_status::signaled) ++tokens;
+                ++count;
+            }(event, stop.get_token(), ended, taken);
+        });
+        r.join_all();
+        r.check(ended == 1 && taken + tokens_in(event) == 1, "resumed once; one token in, one out");
+    });
+}
+
+TEST(await_model, AnyTakesOneAndLeavesTheOther) {
+    holds_within(2, [](run& r) {
+        auto_reset_event a;
+        auto_reset_event b;
+        std::size_t taken = 2;
+        task one;
+        r.spawn("setter of a", [&] { a.set(); });
+        r.spawn("setter of b", [&] { b.set(); });
+        r.spawn("coroutine", [&] {
+            one = [](auto& x, auto& y, auto& index) -> task {
+                const any_result how = co_await async_wait_any(x, y);
+                index = how.index;
+            }(a, b, taken);
+        });
+        r.join_all();
+        r.check(taken < 2 && a.is_set() == (taken != 0) && b.is_set() == (taken != 1), "one taken, one left");
+    });
+}
+
+TEST(await_model, AllTakesBoth) {
+    holds_within(2, [](run& r) {
+        auto_reset_event a;
+        auto_reset_event b;
+        int ended = 0;
+        task one;
+        r.spawn("setter of a", [&] { a.set(); });
+        r.spawn("setter of b", [&] { b.set(); });
+        r.spawn("coroutine", [&] {
+            one = [](auto& x, auto& y, int& count) -> task {
+                co_await async_wait_all(x, y);
+                ++count;
+            }(a, b, ended);
+        });
+        r.join_all();
+        r.check(ended == 1 && !a.is_set() && !b.is_set(), "both are taken, once");
+    });
+}
+
+TEST(await_model, ABroadcastReleasesThreadAndCoroutine) {
+    holds_within(2, [](run& r) {
+        manual_reset_event gate;
+        int ended = 0;
+        task one;
+        r.spawn("setter", [&] { gate.set(); });
+        r.spawn("coroutine", [&] {
+            one = [](auto& on, int& count) -> task {
+                co_await async_wait(on);
+                ++count;
+            }(gate, ended);
+        });
+        r.spawn("thread", [&] { gate.wait(sleep_at_once); });
+        r.join_all();
+        r.check(ended == 1, "resumed once");
+    });
+}
+
+// The executor's thread resumes it at once, and destroys it at its end.
+TEST(await_model, AnExecutorsThreadMayBeDoneBeforeItWasHandedOver) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        loop executor;
+        int ended = 0;
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("executor", [&] {
+            task one = [](auto& on, auto& where, int& count) -> task {
+                co_await async_wait(on).on(where);
+                ++count;
+            }(event, executor, ended);
+            if (!one.done()) executor.wait_and_take().resume();
+        });
+        r.join_all();
+        r.check(ended == 1 && !event.is_set(), "resumed once, token taken");
+    });
+}
+
+// In the executor's only thread, while another sets and a third stops.
+TEST(await_model, DestroyedAtAnyTimeWhereAnExecutorResumes) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        model::stop_source stop;
+        loop executor;
+        int taken = 0;
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("stopper", [&] { stop.request_stop(); });
+        r.spawn("executor", [&] {
+            task one = [](auto& on, auto token, auto& where, int& tokens) -> task {
+                if (co_await async_wait(on).stop(token).on(where) == wait_status::signaled) ++tokens;
+            }(event, stop.get_token(), executor, taken);
+            one.destroy();
+            (void)executor.take();
+        });
+        r.join_all();
+        r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
+        r.check(taken + tokens_in(event) == 1, "one token in, one out");
+    });
+}
+
+TEST(await_model, AWaitForAllDestroyedAtAnyTimeGivesBackBoth) {
+    holds_within(1, [](run& r) {
+        auto_reset_event a;
+        auto_reset_event b;
+        loop executor;
+        int taken = 0;
+        r.spawn("setter of a", [&] { a.set(); });
+        r.spawn("setter of b", [&] { b.set(); });
+        r.spawn("executor", [&] {
+            task one = [](auto& x, auto& y, auto& where, int& tokens) -> task {
+                co_await async_wait_all(x, y).on(where);
+                ++tokens;
+            }(a, b, executor, taken);
+            one.destroy();
+            (void)executor.take();
+        });
+        r.join_all();
+        r.check(taken + tokens_in(a) == 1 && taken + tokens_in(b) == 1, "two tokens in, two out");
+    });
+}
+
+}  // namespace

@@ -1,0 +1,77 @@
+// Every interleaving of rings and sleeps over a doorbell's turns (src/platform/doorbells.cpp), with the
+// system's object as a word that strikes fill and empty. The object orders nothing here: less than systems
+// do.
+#include "explorer/futex.hpp"
+#include "platform/doorbells.hpp"
+#include "support/library_model.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace {
+
+using namespace tocsin;
+using model::atomic;
+using model::run;
+using namespace tocsin::library_model;
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+class modelled_bell {
+public:
+    void ring() {
+        turn_.ring([this](bool even) {
+            full_.exchange(even ? 1 : 0, relaxed);
+            model::futex_wake(&full_);
+        });
+    }
+    // One poll, which finds it struck.
+    void sleep() {
+        const std::uint32_t struck = turn_.even() ? 1 : 0;
+        while (full_.load(relaxed) != struck) (void)model::futex_wait(&full_, 1 - struck);
+        turn_.answer();
+    }
+
+private:
+    tocsin::platform::doorbell_turn turn_;
+    atomic<std::uint32_t> full_{0};
+};
+
+// Each ringer gives its reasons one after the other and rings for each; the sleeper sleeps until it has seen
+// all. A ring that is lost, or undone by a late one, leaves it asleep for ever.
+template <std::size_t Ringers>
+void all_are_heard(run& r, const std::array<int, Ringers>& rings) {
+    modelled_bell bell;
+    std::array<atomic<int>, Ringers> given;
+    for (std::size_t i = 0; i < Ringers; ++i) {
+        r.spawn("ringer " + std::to_string(i), [&, i] {
+            for (int reason = 1; reason <= rings[i]; ++reason) {
+                given[i].store(reason, relaxed);
+                bell.ring();
+            }
+        });
+    }
+    r.spawn("sleeper", [&] {
+        for (std::size_t i = 0; i < Ringers; ++i) {
+            while (given[i].load(relaxed) != rings[i]) bell.sleep();
+        }
+    });
+    r.join_all();
+}
+
+TEST(doorbell_model, EveryRingOfOneIsHeard) {
+    holds_always([](run& r) { all_are_heard<1>(r, {3}); });
+}
+
+TEST(doorbell_model, EveryRingOfTwoIsHeard) {
+    holds_always([](run& r) { all_are_heard<2>(r, {1, 1}); });
+    holds_within(3, [](run& r) { all_are_heard<2>(r, {2, 2}); });
+}
+
+TEST(doorbell_model, EveryRingOfThreeIsHeard) {
+    holds_within(2, [](run& r) { all_are_heard<3>(r, {1, 2, 1}); });
+}
+
+}  // namespace

@@ -1,0 +1,68 @@
+// Who decides. The engine asks a chooser for every choice of a run: which thread
+// makes the next step, and which of several results that step has.
+#pragma once
+
+#include "footprint.hpp"
+#include "options.hpp"
+#include "view.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tocsin::model {
+
+struct situation {
+    thread_mask ready = 0;  // can make a step of its own
+    thread_mask exits = 0;  // sleeps, but may time out or wake for no reason
+    int running = 0;        // who made the last step; may be in neither
+    bool barrier = false;   // only reached because nothing else could run
+
+    thread_mask all() const noexcept { return ready | exits; }
+};
+
+enum class choice { message, place, exit, weak, user };
+
+// What each thread will do next: valid for live threads.
+struct intentions {
+    std::array<footprint, max_threads> next{};
+    thread_mask live = 0;
+};
+
+class chooser {
+public:
+    virtual ~chooser() = default;
+
+    // `all` outlives the run.
+    virtual void start(const intentions& all) = 0;
+    virtual int thread(const situation& now) = 0;
+    // One of these; a key says the same in every search, whatever that leaves out.
+    virtual unsigned value(const std::vector<unsigned>& keys, choice what) = 0;
+    // The step just chosen turned out to touch this.
+    virtual void executed(int thread, const footprint& touched);
+    // The next step of `to` happens after the last one of `from`.
+    virtual void edge(int from, int to);
+    // Before this step, that sleeper could have left by itself; now it can't.
+    virtual void withdrawn(int sleeper);
+    virtual bool next() = 0;  // is there another run to make?
+
+    // Does the step being made by `thread` depend on step `earlier` of `writer`,
+    // given that it comes after step `behind`?
+    virtual bool follows(int thread, std::uint32_t behind, int writer, std::uint32_t earlier) const;
+    virtual std::uint32_t step_number() const { return 0; }
+    virtual bool cut() const { return false; }       // the rest of the run repeats an earlier one
+    virtual bool diverged() const { return false; }  // the body is not repeatable
+};
+
+std::unique_ptr<chooser> make_depth_first(const options& how);
+std::unique_ptr<chooser> make_random(const options& how);
+std::unique_ptr<chooser> make_priorities(const options& how);
+std::unique_ptr<chooser> make_replayer(std::vector<std::uint32_t> decisions);
+
+std::string to_replay(const std::vector<std::uint32_t>& decisions);
+std::vector<std::uint32_t> from_replay(std::string_view text);
+
+}  // namespace tocsin::model

@@ -1,0 +1,190 @@
+// The engine runs one execution at a time: it owns the model threads (fibers),
+// hands every visible operation to the memory, and asks the chooser wherever more
+// than one thing may happen. A thread announces its next operation, then the
+// next thread is chosen; the chosen one performs what it has announced and runs
+// on to its next announcement. What lies between two operations is atomic.
+#pragma once
+
+#include "chooser.hpp"
+#include "fiber.hpp"
+#include "memory.hpp"
+#include "trace.hpp"
+
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tocsin::model {
+
+using source = std::source_location;
+
+enum class rmw_kind { exchange, add, subtract, bit_or, bit_and, bit_xor };
+enum class thread_state { ready, sleeping, joining, expecting, finished };
+enum class wake_reason { woken, timed_out, spurious };
+
+struct model_thread {
+    fiber stack;
+    std::string name;
+    std::function<void()> body;
+    thread_memory memory;
+    thread_state state = thread_state::finished;
+    int returns_to = -1;  // until its first announcement: who started it
+    // fairness; see look()
+    unsigned relaxed = 0;                   // calls of cpu_relax in the current window
+    thread_mask after = 0;                  // these go first, if they can
+    thread_mask stepped = ~thread_mask{0};  // since the window began
+    thread_mask could_step = 0;             // all through the window
+    thread_mask stopped = 0;                // by this thread, in the window
+    unsigned spurious_left = 0;
+    unsigned timeouts_left = 0;
+    unsigned weak_left = 0;
+    // asleep
+    const void* sleeps_on = nullptr;
+    bool may_time_out = false;
+    wake_reason reason = wake_reason::woken;
+    unsigned slept_at = 0;
+    word slept_for = 0;
+    thread_mask waits_for = 0;                       // joining
+    const std::function<bool()>* expects = nullptr;  // expecting
+    const char* doing = "";
+};
+
+class engine {
+public:
+    // The one that is running a model thread now; none outside of explorations.
+    static inline engine* active = nullptr;
+
+    explicit engine(const options& how);
+    ~engine();
+
+    report explore(const std::function<void()>& body, std::unique_ptr<chooser> how);
+
+    // --- operations of the running thread ---
+    word load(object o, std::memory_order order, source where);
+    void store(object o, word value, std::memory_order order, source where);
+    word rmw(object o, rmw_kind kind, word operand, std::memory_order order, source where);
+    bool compare_exchange(object o, word& expected, word desired, std::memory_order success,
+                          std::memory_order failure, bool weak, source where);
+    void fence(std::memory_order order, source where);
+    void relax(source where);
+    wake_reason futex_wait(object o, word expected, bool may_time_out, bool& slept, source where);
+    unsigned futex_wake(const void* address, unsigned count, source where);
+
+    void constructed(object o, word value);
+    void destroyed(object o);
+    void forgotten(object o);  // destroyed, unchecked
+    void cell_constructed(object o);
+    void cell_destroyed(object o);
+    void cell_read(object o, source where);
+    void cell_written(object o, source where);
+
+    int spawn(std::string_view name, std::function<void()> body);
+    void join(thread_mask threads, source where);
+    void wait_until(const std::function<bool()>& fact, source where);
+    unsigned choose(unsigned count, std::string_view what, source where);
+    int running() const noexcept { return running_; }
+    thread_mask spawned() const noexcept { return mask_of(thread_count_) - 1; }
+    const std::string& thread_name(int t) const { return thread_at(t).name; }
+
+    void name(const void* address, std::string_view text);
+    void note(std::string_view text, source where);
+    [[noreturn]] void fail(std::string text);
+    [[noreturn]] void fail(const void* address, std::string_view what, source where);
+
+    const options& how() const noexcept { return options_; }
+    std::string replay_so_far() const { return to_replay(decisions_); }
+    void write_table() noexcept { trace_.on = true; }
+
+private:
+    struct sleeper {
+        const void* address;
+        int thread;
+    };
+    struct queue_name {
+        const void* address;
+        std::int32_t number;
+    };
+
+    // --- one run ---
+    void run(const std::function<void()>& body);
+    void begin(const std::function<void()>& body);
+    void finish();
+    [[noreturn]] void leave() noexcept;  // back to the explorer's own stack, for good
+    void count_run();
+    report again_with_table(const std::function<void()>& body);
+    static void thread_main(void* self);
+    void thread_body();
+
+    // --- scheduling ---
+    bool announce(const footprint& f, const char* doing);
+    int next_thread();
+    situation look();
+    thread_mask fair(thread_mask ready);
+    void close_window();
+    bool can_step(const model_thread& t);
+    void switch_to(int thread);
+    void executed(const footprint& f);
+    std::string deadlock();
+    void sleep(object o, word expected, bool may_time_out, const footprint& f, source where);
+    void leave_sleep(const footprint& f);
+    void release(std::size_t sleeper);
+
+    // --- helpers of the operations ---
+    int enter(object o, footprint& f, const char* doing, source where);
+    unsigned pick(unsigned count, choice what);
+    unsigned pick_key(choice what);
+    int pick_message(const location& x, const std::vector<int>& among, choice what);
+    void full_fence_if(bool wanted) {
+        if (wanted) memory_.fence(me().memory, std::memory_order_seq_cst);
+    }
+    int write(int x, int behind, word value, std::memory_order order, bool rmw);
+    const std::vector<int>& places(int x, std::memory_order order, bool fence);
+    const std::vector<int>& readable(int x, std::memory_order order);
+    bool follows(bool everything, std::uint32_t behind, const message& m) const;
+    std::int32_t queue_of(const void* address);
+    std::memory_order strengthened(std::memory_order o, bool reads, bool writes) const noexcept;
+    struct outcome {
+        int from;
+        bool succeeds;
+    };
+    unsigned pick_outcome(int x);
+    void outcomes(int x, word expected, std::memory_order success, std::memory_order failure, bool weak,
+                  unsigned size);
+
+    model_thread& me() { return thread_at(running_); }
+    model_thread& thread_at(int t) { return *threads_[static_cast<std::size_t>(t)]; }
+    const model_thread& thread_at(int t) const { return *threads_[static_cast<std::size_t>(t)]; }
+    void end_of_step() { ++me().memory.current.clock[static_cast<std::size_t>(running_)]; }
+    bool settled(thread_mask threads) const;
+    std::string object_name(const void* address) { return trace_.name_of(address); }
+    std::string origin(const location& x, int from) const;
+    void tell(std::string_view operation, const void* address, std::string value, std::string_view order,
+              std::string remark, source where);
+
+    options options_;
+    std::unique_ptr<chooser> chooser_;
+    memory memory_;
+    tracer trace_;
+    fiber outside_;
+    std::vector<std::unique_ptr<model_thread>> threads_;
+    int thread_count_ = 0;
+    int running_ = 0;
+    int last_stepped_ = 0;
+    situation now_;
+    thread_mask could_step_ = 0;
+    intentions intentions_;
+    std::vector<sleeper> sleepers_;  // in order of arrival
+    std::vector<queue_name> queues_;
+    std::vector<std::uint32_t> decisions_;
+    std::vector<outcome> outcomes_;
+    std::vector<unsigned> keys_;
+    unsigned steps_ = 0;
+    bool failed_ = false;
+    std::string failure_;
+    report report_;
+};
+
+}  // namespace tocsin::model

@@ -1,0 +1,453 @@
+// The rest of the explorer: what it detects, how it reports, and that its shortcuts
+// leave nothing out.
+#include <explorer/expect.hpp>
+
+#include <memory>
+#include <new>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+namespace {
+
+using namespace tocsin::model;
+using enum std::memory_order;
+
+// --- reports ---
+
+test_body broken_message_passing() {
+    return [](run& r) {
+        atomic<int> data{0}, flag{0};
+        name(&data, "data");
+        name(&flag, "flag");
+        r.spawn("writer", [&] {
+            data.store(42, relaxed);
+            flag.store(1, relaxed);
+        });
+        r.spawn("reader", [&] {
+            if (flag.load(acquire) == 1) check(data.load(relaxed) == 42, "data before flag");
+        });
+        r.join_all();
+    };
+}
+
+TEST(report, TableSaysWhoReadWhatFromWhere) {
+    const report r = expect_finds("data before flag", {}, broken_message_passing());
+    for (const char* part : {"writer", "reader", "store", "load", "data", "flag", "42", "relaxed", "acquire",
+                             "STALE", "initial value, newest 42 from step", "engine_test.cpp:"})
+        EXPECT_NE(r.schedule.find(part), std::string::npos) << part << " in\n" << r.schedule;
+}
+
+TEST(report, ReplayStringRepeatsTheFailure) {
+    for (const options& how :
+         {options{}, options::bounded(2), options::drawn(1000), options::priorities(1000)}) {
+        const report first = explore(how, broken_message_passing());
+        ASSERT_TRUE(first.failed);
+        const report again = replay(how, first.replay, broken_message_passing());
+        EXPECT_TRUE(again.failed);
+        EXPECT_EQ(again.executions, 1u);
+        EXPECT_EQ(again.message, first.message);
+        EXPECT_EQ(again.schedule, first.schedule);
+        EXPECT_EQ(again.replay, first.replay);
+    }
+}
+
+TEST(report, ReplayStringOfAnotherProgramIsRefused) {
+    const report r = replay({}, "r1:7*3", broken_message_passing());
+    EXPECT_TRUE(r.failed);
+    EXPECT_NE(r.message.find("does not repeat"), std::string::npos) << r.message;
+}
+
+TEST(report, SameSeedDrawsTheSameRuns) {
+    const report a = explore(options::drawn(1000, 7), broken_message_passing());
+    const report b = explore(options::drawn(1000, 7), broken_message_passing());
+    EXPECT_EQ(a.replay, b.replay);
+    EXPECT_EQ(a.executions, b.executions);
+}
+
+TEST(report, AnExceptionIsAFailure) {
+    expect_finds("thrown by a test", {}, [](run& r) {
+        r.spawn("throws", [] { throw std::runtime_error("thrown by a test"); });
+        r.join_all();
+    });
+}
+
+TEST(report, ExceptionsAreHandledAcrossSteps) {
+    expect_holds({}, [](run& r) {
+        atomic<int> n{0};
+        for (int i = 0; i < 2; ++i)
+            r.spawn("throws", [&, i] {
+                try {
+                    n.fetch_add(1);
+                    throw i;
+                } catch (int caught) {
+                    n.fetch_add(1);
+                    check(caught == i, "its own exception");
+                }
+            });
+        r.join_all();
+    });
+}
+
+TEST(report, BodiesMustJoin) {
+    expect_finds("join_all", {}, [](run& r) {
+        static atomic<int> n{0};
+        r.spawn("left behind", [] { n.store(1); });
+    });
+}
+
+TEST(report, EndlessSpinningIsALivelock) {
+    expect_finds("livelock", {}, [](run& r) {
+        atomic<int> never{0};
+        r.spawn("spins", [&] {
+            while (never.load() == 0) cpu_relax();
+        });
+        r.join_all();
+    });
+}
+
+TEST(report, HookSeesTheEndOfEveryRun) {
+    static atomic<int> left_over{0};
+    options how;
+    how.on_execution_end = [] { return left_over.load() == 2 ? "" : "not empty"; };
+    const auto body = [](run& r) {
+        for (int i = 0; i < 2; ++i) r.spawn("adds", [] { left_over.fetch_add(1); });
+        r.join_all();
+    };
+    EXPECT_TRUE(explore(how, body).exhausted());  // and starts from 0 every time
+    EXPECT_EQ(left_over.load(), 0);
+    how.on_execution_end = [] { return left_over.load() == 0 ? "" : "not empty"; };
+    EXPECT_EQ(explore(how, body).message, "not empty");
+}
+
+// --- lifetimes and races ---
+
+TEST(lifetime, UseAfterDestructionIsFound) {
+    expect_finds("destr", {}, [](run& r) {
+        auto object = std::make_unique<atomic<int>>(0);
+        atomic<int>* const seen = object.get();
+        r.spawn("late", [seen] { seen->store(1); });
+        r.spawn("owner", [&] { object.reset(); });
+        r.join_all();
+    });
+}
+
+TEST(lifetime, UseOfRecycledStorageIsFound) {
+    expect_finds("storage used again", {}, [](run& r) {
+        alignas(atomic<int>) unsigned char storage[sizeof(atomic<int>)];
+        auto* first = new (storage) atomic<int>(0);
+        atomic<int> released{0}, renewed{0};
+        r.spawn("late", [&, first] {
+            released.store(1, release);
+            while (renewed.load(relaxed) == 0) cpu_relax();
+            first->load(acquire);
+        });
+        r.spawn("owner", [&, first] {
+            while (released.load(acquire) == 0) cpu_relax();
+            first->~atomic<int>();
+            new (storage) atomic<int>(7);
+            renewed.store(1, relaxed);
+        });
+        r.join_all();
+    });
+}
+
+TEST(lifetime, StackObjectsComeAndGo) {
+    expect_holds({}, [](run& r) {
+        for (int i = 0; i < 2; ++i)
+            r.spawn("local", [] {
+                for (int k = 0; k < 2; ++k) {
+                    atomic<int> own{k};
+                    plain<int> data{k};
+                    ++data;
+                    check(own.fetch_add(1) == k && data == k + 1, "fresh each time");
+                }
+            });
+        r.join_all();
+    });
+}
+
+TEST(races, UnorderedPlainAccessesAreFound) {
+    expect_finds("data race", {}, [](run& r) {
+        plain<int> n{0};
+        for (int i = 0; i < 2; ++i) r.spawn("writes", [&] { n = 1; });
+        r.join_all();
+    });
+}
+
+TEST(races, SeqCstFencesDoNotOrderPlainAccessesByThemselves) {
+    expect_finds("data race", {}, [](run& r) {
+        plain<int> n{0};
+        for (int i = 0; i < 2; ++i)
+            r.spawn("writes", [&] {
+                full_fence();
+                n = 1;
+                full_fence();
+            });
+        r.join_all();
+    });
+}
+
+TEST(races, WhatFollowsAReleaseIsNotPublishedByIt) {
+    expect_finds("data race", {}, [](run& r) {
+        plain<int> n{0};
+        atomic<int> flag{0};
+        r.spawn("writer", [&] {
+            thread_fence(release);
+            n = 1;
+            flag.store(1, relaxed);
+        });
+        r.spawn("reader", [&] {
+            if (flag.load(acquire) == 1) check(n == 1, "");
+        });
+        r.join_all();
+    });
+}
+
+TEST(races, JoinedAndSpawnedThreadsAreOrdered) {
+    expect_holds({}, [](run& r) {
+        plain<int> n{0};
+        n = 1;
+        auto t = r.spawn("writes", [&] { n = 2; });
+        t.join();
+        n = 3;
+        r.spawn("reads", [&] { check(n == 3, "spawned after"); });
+        r.join_all();
+    });
+}
+
+// The futex orders nothing: only the atomics do.
+TEST(races, AWakeUpDoesNotPublish) {
+    expect_finds("data race", {}, [](run& r) {
+        atomic<std::uint32_t> word{0};
+        plain<int> data{0};
+        r.spawn("sleeper", [&] {
+            while (word.load(relaxed) == 0) futex_wait(&word, 0);
+            check(data == 1, "");
+        });
+        r.spawn("waker", [&] {
+            data = 1;
+            word.store(1, release);
+            futex_wake(&word);
+        });
+        r.join_all();
+    });
+}
+
+// --- sleeping ---
+
+std::set<futex_result> results_of_a_wait(const options& how, bool timed, bool woken) {
+    std::set<futex_result> seen;
+    expect_holds(how, [&](run& r) {
+        atomic<std::uint32_t> word{0};
+        r.spawn("sleeper", [&] {
+            futex_result got;
+            do {
+                got = futex_wait(&word, 0, timed);
+                seen.insert(got);
+            } while (got == futex_result::spurious);
+        });
+        if (woken)
+            r.spawn("waker", [&] {
+                word.store(1);
+                futex_wake(&word);
+            });
+        r.join_all();
+    });
+    return seen;
+}
+
+TEST(sleeping, EndsInEveryWayThatItMay) {
+    using enum futex_result;
+    EXPECT_EQ(results_of_a_wait({}, true, true), (std::set{differed, woken, timed_out, spurious}));
+    EXPECT_EQ(results_of_a_wait({}, false, true), (std::set{differed, woken, spurious}));
+    options quiet;
+    quiet.spurious_returns = 0;
+    EXPECT_EQ(results_of_a_wait(quiet, false, true), (std::set{differed, woken}));
+    quiet.timeouts = 0;  // but time goes on when nothing else does
+    EXPECT_EQ(results_of_a_wait(quiet, true, false), (std::set{timed_out}));
+    EXPECT_EQ(results_of_a_wait(quiet, true, true), (std::set{differed, woken}));
+}
+
+// A wake-up for no reason must not hide that nobody is going to wake the sleeper.
+TEST(sleeping, SpuriousReturnsSaveNobody) {
+    expect_finds("nobody is left to wake it", {}, [](run& r) {
+        atomic<std::uint32_t> word{0};
+        r.spawn("sleeper", [&] { futex_wait(&word, 0); });
+        r.join_all();
+    });
+}
+
+TEST(sleeping, AWakeReachesAsManyAsItSays) {
+    options how;
+    how.spurious_returns = 0;
+    expect_holds(how, [](run& r) {
+        atomic<std::uint32_t> word{0};
+        unsigned woken = 0;
+        for (int i = 0; i < 2; ++i)
+            r.spawn("sleeper", [&] { woken += futex_wait(&word, 0) == futex_result::woken; });
+        unsigned said = futex_wake(&word, 1);
+        check(said <= 1, "one at most");
+        word.store(1);
+        said += futex_wake(&word, 2);
+        r.join_all();
+        check(woken == said, "those and no others");
+    });
+}
+
+TEST(sleeping, TwoWakesReachTwoWhoSleepAlready) {
+    options how;
+    how.spurious_returns = 0;
+    expect_holds(how, [](run& r) {
+        atomic<std::uint32_t> word{0};
+        int going_to_sleep = 0;
+        for (int i = 0; i < 2; ++i)
+            r.spawn("sleeper", [&] {
+                word.load(relaxed);
+                ++going_to_sleep;  // and asleep with the next step
+                futex_wait(&word, 0);
+            });
+        wait_until([&] { return going_to_sleep == 2; });
+        unsigned woken = futex_wake(&word) + futex_wake(&word);
+        word.store(1);
+        woken += futex_wake(&word, 2);
+        r.join_all();
+        check(woken <= 2, "no more than slept");
+    });
+}
+
+TEST(sleeping, AFactThatNeverComesTrueIsADeadlock) {
+    expect_finds("does not come true", {}, [](run& r) {
+        atomic<int> n{0};
+        r.spawn("adds", [&] { n.fetch_add(1); });
+        wait_until([&] { return n.load() == 2; });
+        r.join_all();
+    });
+}
+
+// --- stop tokens ---
+
+TEST(stopping, RunsEveryCallbackOnceAndWaitsForIt) {
+    expect_holds({}, [](run& r) {
+        stop_source source;
+        atomic<int> finished{0};
+        int calls = 0;
+        r.spawn("stopper", [&] { source.request_stop(); });
+        r.spawn("registers", [&] {
+            {
+                stop_callback callback(source.get_token(), [&] {
+                    ++calls;
+                    finished.store(1, relaxed);
+                    finished.store(2, relaxed);
+                });
+            }
+            const int seen = finished.load(relaxed);
+            check(seen == 0 || seen == 2, "a callback does not run past its destructor");
+        });
+        r.join_all();
+        check(calls <= 1 && source.stop_requested(), "");
+    });
+}
+
+TEST(stopping, RunsACallbackAtOnceIfRequestedAlready) {
+    expect_holds({}, [](run&) {
+        stop_source source;
+        check(source.request_stop() && !source.request_stop(), "one request");
+        int calls = 0;
+        stop_callback callback(source.get_token(), [&] { ++calls; });
+        check(calls == 1, "in the constructor");
+    });
+}
+
+// --- the reductions against the full search ---
+
+struct operation {
+    int kind, location, value;
+    std::memory_order order;
+};
+using program = std::vector<std::vector<operation>>;
+
+program random_program(unsigned seed, int threads, int length) {
+    constexpr std::memory_order loads[] = {relaxed, acquire, seq_cst};
+    constexpr std::memory_order stores[] = {relaxed, release, seq_cst};
+    constexpr std::memory_order all[] = {relaxed, acquire, release, acq_rel, seq_cst};
+    std::mt19937 draw(seed);
+    const auto below = [&](unsigned n) { return static_cast<int>(draw() % n); };
+    program p(static_cast<std::size_t>(threads));
+    int value = 0;
+    for (auto& thread : p)
+        for (int i = 0; i < length; ++i) {
+            const int d = below(10);
+            const int kind = d < 4 ? 0 : d < 7 ? 1 : d - 5;  // load, store, exchange, cas, fence
+            const std::memory_order o = kind == 0   ? loads[below(3)]
+                                        : kind == 1 ? stores[below(3)]
+                                        : kind == 4 ? all[1 + below(4)]
+                                                    : all[below(5)];
+            thread.push_back({kind, below(2), ++value, o});
+        }
+    return p;
+}
+
+std::set<std::vector<int>> outcomes_of(const program& p, const options& how, report& made) {
+    std::set<std::vector<int>> seen;
+    made = explore(how, [&](run& r) {
+        atomic<int> x[2]{0, 0};
+        std::vector<std::vector<int>> got(p.size());
+        for (std::size_t t = 0; t < p.size(); ++t)
+            r.spawn("thread", [&, t] {
+                for (const operation& o : p[t]) {
+                    atomic<int>& at = x[o.location];
+                    int expected = 0;
+                    switch (o.kind) {
+                        case 0: got[t].push_back(at.load(o.order)); break;
+                        case 1: at.store(o.value, o.order); break;
+                        case 2: got[t].push_back(at.exchange(o.value, o.order)); break;
+                        case 3:
+                            got[t].push_back(at.compare_exchange_strong(expected, o.value, o.order));
+                            got[t].push_back(expected);
+                            break;
+                        default: thread_fence(o.order);
+                    }
+                }
+            });
+        r.join_all();
+        std::vector<int> all{x[0].load(relaxed), x[1].load(relaxed)};
+        for (const auto& g : got) all.insert(all.end(), g.begin(), g.end());
+        seen.insert(all);
+    });
+    return seen;
+}
+
+TEST(reduction, KeepsEveryOutcomeOfRandomPrograms) {
+    std::uint64_t full = 0, reduced = 0;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        const program p = random_program(seed, 2 + seed % 2, seed % 2 ? 2 : 3);
+        for (options how : {options{}, options::x86()}) {
+            report r;
+            how.reduce = reduction::none;
+            const auto all = outcomes_of(p, how, r);
+            ASSERT_TRUE(r.exhausted());
+            full += r.executions;
+            for (const auto reduce : {reduction::sleep_sets, reduction::dpor}) {
+                how.reduce = reduce;
+                EXPECT_EQ(outcomes_of(p, how, r), all) << "program " << seed;
+            }
+            reduced += r.executions;
+        }
+    }
+    std::printf("  %llu executions, reduced to %llu\n", static_cast<unsigned long long>(full),
+                static_cast<unsigned long long>(reduced));
+}
+
+TEST(reduction, DrawnRunsStayWithinWhatIsPossible) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+        const program p = random_program(seed, 3, 2);
+        report r;
+        const auto all = outcomes_of(p, {}, r);
+        const auto drawn = outcomes_of(p, options::drawn(500), r);
+        for (const auto& outcome : drawn) EXPECT_TRUE(all.contains(outcome)) << "program " << seed;
+    }
+}
+
+}  // namespace

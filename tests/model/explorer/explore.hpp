@@ -1,0 +1,80 @@
+// Model tests read like small programs:
+//
+//     const auto result = explore({}, [](run& r) {
+//         atomic<int> ready{0};
+//         plain<int> data{0};
+//         r.spawn("producer", [&] {
+//             data = 42;
+//             ready.store(1, std::memory_order_release);
+//         });
+//         r.spawn("consumer", [&] {
+//             if (ready.load(std::memory_order_acquire)) check(data == 42, "data arrived");
+//         });
+//         r.join_all();
+//     });
+//     EXPECT_TRUE(result.exhausted()) << result.text();
+//
+// The body is itself a model thread, "main". It runs once per execution and must
+// depend on nothing but its choices: no clocks, no random numbers, no state that
+// survives it, except atomics and plains, which are restored. Code between two
+// visible operations is atomic, so counters of a test may be ordinary variables.
+#pragma once
+
+#include "atomic.hpp"
+#include "futex.hpp"
+#include "options.hpp"
+
+#include <functional>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+namespace tocsin::model {
+
+class run {
+public:
+    class thread {
+    public:
+        void join(std::source_location where = std::source_location::current()) const;
+
+    private:
+        friend class run;
+        explicit thread(int number) : number_(number) {}
+        int number_;
+    };
+
+    // Starts at once and runs up to its first visible operation.
+    thread spawn(std::string_view name, std::function<void()> body);
+
+    // Before the body returns: what it has on its stack goes with it.
+    void join_all(std::source_location where = std::source_location::current());
+
+    // Explores all of 0 .. count - 1.
+    unsigned choose(unsigned count, std::string_view what = {},
+                    std::source_location where = std::source_location::current());
+
+    void check(bool condition, std::string_view text,
+               std::source_location where = std::source_location::current());
+};
+
+using test_body = std::function<void(run&)>;
+
+report explore(const options& how, const test_body& body);
+
+// The one run that a report's replay string stands for, with its table.
+report replay(const options& how, std::string_view text, const test_body& body);
+
+// The condition holds, or this run is the failure. From any model thread.
+void check(bool condition, std::string_view text,
+           std::source_location where = std::source_location::current());
+
+// Until a fact has come true, without polling: for tests that need others to have got
+// somewhere, e.g. to sleep. The fact is looked at from outside of the model: atomics show
+// their newest values, nothing is a step, and it must not lock or wait. Orders nothing.
+void wait_until(const std::function<bool()>& fact,
+                std::source_location where = std::source_location::current());
+
+// A line for the table.
+void note(std::string_view text, std::source_location where = std::source_location::current());
+
+}  // namespace tocsin::model

@@ -1,0 +1,27 @@
+// What one step of a thread touches: enough to say whether two steps of
+// different threads commute.
+#pragma once
+
+#include <cstdint>
+
+namespace tocsin::model {
+
+struct footprint {
+    std::int32_t location = -1;  // an atomic
+    std::int32_t queue = -1;     // the sleepers on one address
+    bool writes = false;         // the location
+    bool sc = false;             // takes a place in the sequentially consistent order at its location
+    bool everything = false;     // looks at all there is
+    bool fence = false;          // takes a place in that order for all locations
+};
+
+// Steps that are not dependent lead to the same state in either order, and
+// neither takes a possibility from the other.
+constexpr bool dependent(const footprint& a, const footprint& b) noexcept {
+    if (a.everything || b.everything) return true;
+    if (a.location >= 0 && a.location == b.location && (a.writes || b.writes || (a.sc && b.sc))) return true;
+    if (a.queue >= 0 && a.queue == b.queue) return true;
+    return (a.fence && (b.fence || b.sc)) || (b.fence && a.sc);
+}
+
+}  // namespace tocsin::model

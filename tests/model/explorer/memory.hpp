@@ -1,0 +1,264 @@
+// The memory of one run.
+//
+// State. Every atomic object is a location with a history: its messages in
+// modification order, each with a value, a timestamp and a view (what a thread
+// learns that reads it with acquire). A thread has three views: `current` (it may
+// not read anything older than that), `acquired` (what an acquire fence would
+// add: the views of everything it has read), `released` (what its relaxed stores
+// carry: `current` at its last release fence). One more view is global: `sc_`.
+//
+// A load may take any message not older than current (coherence), and for
+// seq_cst not older than sc_ at that location. It raises current there, and with
+// acquire joins the message's view. A store goes to the end of the history or,
+// with store_insertion, before newer messages that its thread has not seen;
+// never between a read-modify-write and the message that one read. Its view is
+// current (release) or released (relaxed). A read-modify-write reads a message
+// and is put directly after it; its view includes that of the message it read,
+// which is the release sequence of C++20: through read-modify-writes only.
+//
+// Sequentially consistent. The order S of the standard is the order of
+// execution. A seq_cst access at a location raises sc_ there and may not go
+// behind it. A seq_cst fence is an acquire and a release fence, takes sc_ into
+// current, and puts current into sc_: [atomics.order] 4.1 to 4.4, case by case.
+// It passes on memory, not happens-before: plain data stay racy across it.
+//
+// Bounds. A load goes at most stale_distance messages back, and a thread takes the
+// same outdated message stale_repeats times, then a newer one: the standard asks that
+// stores become visible in finite time, and spinning threads have to end. Both are
+// reported when felt.
+//
+// Redundancy. Reading something outdated, or being put before a newer store, is only
+// another outcome if the newer store had to be executed first (it is in this step's
+// past by conflicts, or in that of the message taken). Otherwise a schedule in which
+// this step comes first has the same outcome, so the depth-first searches leave the
+// choice out. With a preemption bound that schedule counts its preemptions. A test
+// compares with the full search on random programs.
+//
+// Not modelled. Load buffering: a load never takes the value of a store that is
+// executed later, so po and rf are acyclic (as in RC11; out-of-thin-air values
+// with it). consume is acquire. S agrees with happens-before also where C++20
+// asks for strongly-happens-before only, so outcomes like Z6.U are not produced.
+// Accesses of different sizes to one object are refused.
+#pragma once
+
+#include "options.hpp"
+#include "view.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+namespace tocsin::model {
+
+using word = std::uint64_t;
+
+struct object {
+    const void* address;
+    unsigned size;
+};
+
+struct message {
+    word value = 0;
+    timestamp at = 0;
+    int writer = -1;
+    unsigned step = 0;
+    std::uint32_t writer_step_clock = 0;  // the chooser's number of that step
+    bool claimed = false;                 // a read-modify-write stands directly behind it
+    view carried;
+};
+
+struct location {
+    object where{};
+    bool alive = false;
+    bool found = false;  // met at its first use, not constructed in this run
+    word initial = 0;
+    int born_by = -1;
+    std::uint32_t born_at = 0;
+    std::size_t count = 0;         // of the messages in use; the rest are spare
+    std::vector<message> history;  // in modification order
+    thread_clock touched{};        // each thread's last access
+    std::source_location first_use;
+
+    const message& newest() const noexcept { return history[count - 1]; }
+    std::size_t index_of(timestamp t) const noexcept;
+};
+
+// A plain object shared by threads: never reordered, only checked for races.
+struct cell {
+    object where{};
+    bool alive = false;
+    bool found = false;
+    int writer = -1;
+    std::uint32_t written_at = 0;
+    thread_clock read_at{};
+    std::unique_ptr<unsigned char[]> initial;
+};
+
+struct stale_mark {
+    timestamp message = 0;
+    unsigned times = 0;
+};
+
+struct thread_memory {
+    int id = 0;
+    view current;
+    view acquired;
+    view released;
+    std::vector<stale_mark> stale;  // by location
+
+    void clear();
+    std::uint32_t epoch() const noexcept { return current.clock[static_cast<std::size_t>(id)]; }
+};
+
+// From an address to the number of what stands there.
+class address_map {
+public:
+    int find(const void* address) const noexcept;
+    void put(const void* address, int number);
+    void clear();
+
+private:
+    struct slot {
+        const void* address = nullptr;
+        int number = -1;
+        std::uint32_t round = 0;
+    };
+    std::size_t probe(const void* address) const noexcept;
+    void grow();
+
+    std::vector<slot> slots_ = std::vector<slot>(256);
+    std::size_t used_ = 0;
+    std::uint32_t round_ = 1;
+};
+
+class memory {
+public:
+    void start(const options& how);
+    // Gives everything that was there before the run its first value back.
+    void restore();
+
+    // --- objects; the text, if any, is what is wrong ---
+    int locate(object o, const std::source_location& where);
+    void construct(object o, word value, const thread_memory* by);
+    std::string destroy(const void* address, const thread_memory& by);
+    void forget(const void* address);
+    std::string touch(int number, object o, const thread_memory& by);
+    location& at(int number) { return *locations_[static_cast<std::size_t>(number)]; }
+
+    void construct_cell(object o, const thread_memory* by);
+    std::string read_cell(object o, const thread_memory& by);
+    std::string write_cell(object o, const thread_memory& by, bool destroys = false);
+
+    // --- accesses, once the engine has chosen a message ---
+    // `before(k, m)` says whether the step that wrote m must be executed before this
+    // one anyway, if step k must. To be earlier than any other store, in a read or in
+    // modification order, is left to the schedules in which it is: they are explored.
+    // The messages a load may take, newest first.
+    template <class Before>
+    const std::vector<int>& readable(const thread_memory& by, int number, std::memory_order o,
+                                     Before&& before);
+    // Those a read-modify-write may take, or behind which a store may stand.
+    template <class Before>
+    const std::vector<int>& placeable(const thread_memory& by, int number, std::memory_order o,
+                                      Before&& before);
+
+    word read(thread_memory& by, int number, int from, std::memory_order o);
+    int write(thread_memory& by, int number, int behind, word value, std::memory_order o, unsigned step,
+              std::uint32_t step_clock, bool rmw);
+    void fence(thread_memory& by, std::memory_order o);
+
+    bool out_of_reach = false;  // the bounds on stale reads were felt
+    bool worn_out = false;
+
+    static word peek(object o) noexcept;
+    static void poke(object o, word value) noexcept;
+
+private:
+    template <class Before>
+    bool may_pass(const location& x, std::size_t behind, Before&& before) const;
+    timestamp floor(const thread_memory& by, int number, std::memory_order o) const noexcept;
+    cell& locate_cell(object o);
+    std::optional<timestamp> stamp_behind(const location& x, std::size_t index) const noexcept;
+
+    options options_;
+    std::vector<std::unique_ptr<location>> locations_;
+    std::vector<std::unique_ptr<cell>> cells_;
+    std::size_t location_count_ = 0;
+    std::size_t cell_count_ = 0;
+    address_map location_at_;
+    address_map cell_at_;
+    view sc_;
+    std::vector<int> choices_;
+};
+
+constexpr bool acquires(std::memory_order o) noexcept {
+    return o == std::memory_order_acquire || o == std::memory_order_consume ||
+           o == std::memory_order_acq_rel || o == std::memory_order_seq_cst;
+}
+
+constexpr bool releases(std::memory_order o) noexcept {
+    return o == std::memory_order_release || o == std::memory_order_acq_rel || o == std::memory_order_seq_cst;
+}
+
+constexpr bool is_sc(std::memory_order o) noexcept { return o == std::memory_order_seq_cst; }
+
+template <class Before>
+bool memory::may_pass(const location& x, std::size_t behind, Before&& before) const {
+    const std::size_t oldest = behind - std::min<std::size_t>(behind, options_.stale_distance);
+    for (std::size_t newer = behind + 1; newer < x.count; ++newer) {
+        bool ordered = false;
+        for (std::size_t k = behind + 1; k-- > oldest && !ordered;)
+            ordered = before(x.history[k].writer_step_clock, x.history[newer]);
+        if (!ordered) return false;
+    }
+    return true;
+}
+
+template <class Before>
+const std::vector<int>& memory::readable(const thread_memory& by, int number, std::memory_order o,
+                                         Before&& before) {
+    const location& x = at(number);
+    const auto n = static_cast<std::size_t>(number);
+    choices_.clear();
+    const timestamp oldest = floor(by, number, o);
+    const stale_mark mark = n < by.stale.size() ? by.stale[n] : stale_mark{};
+    for (std::size_t i = x.count; i-- > 0 && x.history[i].at >= oldest;) {
+        const bool passes = may_pass(x, i, before);
+        if (x.count - 1 - i > options_.stale_distance) {
+            out_of_reach |= passes;
+            break;
+        }
+        if (!passes) continue;
+        if (i + 1 < x.count && x.history[i].at == mark.message && mark.times >= options_.stale_repeats) {
+            worn_out = true;
+            break;  // a thread whose reads go forward does not return to what is older still
+        }
+        choices_.push_back(static_cast<int>(i));
+    }
+    return choices_;
+}
+
+template <class Before>
+const std::vector<int>& memory::placeable(const thread_memory& by, int number, std::memory_order o,
+                                          Before&& before) {
+    const location& x = at(number);
+    choices_.clear();
+    const timestamp oldest = floor(by, number, o);
+    for (std::size_t i = x.count; i-- > 0;) {
+        const message& m = x.history[i];
+        if (m.at < oldest) break;
+        const bool room = !m.claimed && (i + 1 == x.count || stamp_behind(x, i)) && may_pass(x, i, before);
+        if (x.count - 1 - i > options_.stale_distance) {
+            out_of_reach |= room;
+            break;
+        }
+        if (room) choices_.push_back(static_cast<int>(i));
+        if (!options_.store_insertion) break;
+    }
+    return choices_;
+}
+
+}  // namespace tocsin::model

@@ -1,0 +1,113 @@
+// How to explore, and what came of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace tocsin::model {
+
+enum class search {
+    exhaustive,  // depth-first over every choice
+    random,      // every choice drawn, seeded
+    pct,         // random thread priorities, lowered at a few random steps
+};
+
+// What the exhaustive search leaves out as equivalent. With a preemption bound
+// it is always `none`: the two do not combine soundly.
+enum class reduction {
+    none,
+    sleep_sets,  // one complete run per class of equivalent runs, but many cut ones
+    dpor,        // the same, and branches only where two steps really conflict
+};
+
+struct options {
+    // --- the search ---
+    search how = search::exhaustive;
+    reduction reduce = reduction::dpor;
+    int preemption_bound = -1;                  // -1: unbounded
+    std::uint64_t max_executions = 20'000'000;  // then stop, and say `complete == false`
+    double max_seconds = 0;                     // 0: no limit
+    std::uint64_t seed = 1;
+    int pct_depth = 3;          // priority changes in a run, plus one
+    unsigned max_steps = 3000;  // a longer run is reported as a livelock
+
+    // --- the memory ---
+    // Every read-modify-write is a sequentially consistent fence as well (x86).
+    bool rmw_is_full_fence = false;
+    // Loads acquire, stores release, modification order is execution order.
+    bool total_store_order = false;
+    // A store may be put before newer stores of other threads that its thread
+    // has not seen. Needed for 2+2W.
+    bool store_insertion = true;
+    // A load reads at most that many messages behind the newest one.
+    unsigned stale_distance = 8;
+    // A thread reads the same outdated message at most that often.
+    unsigned stale_repeats = 2;
+
+    // --- the environment; each number is a budget per thread and run ---
+    unsigned spurious_returns = 1;
+    unsigned timeouts = 1;  // at any point; more only when nothing else can run
+    unsigned weak_failures = 0;
+    // After each so many calls of cpu_relax a thread gives way to those that could
+    // have run meanwhile and did not. Bounded spins should be no longer than that.
+    unsigned relaxes = 2;
+
+    // Called after every complete run, outside of it: atomics then hold their
+    // last values. A text that is not empty is a failure.
+    std::function<std::string()> on_execution_end;
+
+    // x86: read-modify-writes are full fences and the stores are TSO's.
+    static options x86() {
+        options o;
+        o.rmw_is_full_fence = true;
+        o.total_store_order = true;
+        o.store_insertion = false;
+        return o;
+    }
+
+    static options drawn(std::uint64_t executions, std::uint64_t seed = 1) {
+        options o;
+        o.how = search::random;
+        o.max_executions = executions;
+        o.seed = seed;
+        return o;
+    }
+
+    static options priorities(std::uint64_t executions, std::uint64_t seed = 1, int depth = 3) {
+        options o = drawn(executions, seed);
+        o.how = search::pct;
+        o.pct_depth = depth;
+        return o;
+    }
+
+    static options bounded(int preemptions) {
+        options o;
+        o.preemption_bound = preemptions;
+        return o;
+    }
+};
+
+struct report {
+    bool failed = false;
+    std::string message;   // what went wrong
+    std::string schedule;  // the failing run, as a table
+    std::string replay;    // give it to replay() to run exactly that one again
+
+    bool complete = false;            // every run within the bounds was explored
+    std::uint64_t executions = 0;     // all runs
+    std::uint64_t redundant = 0;      // of them: cut as equivalent to an earlier one
+    std::uint64_t steps = 0;          // of all runs
+    unsigned longest = 0;             // steps of the longest run
+    int preemption_bound = -1;        // the bound explored up to, -1 if none
+    bool hit_stale_distance = false;  // an older message was out of reach of a load
+    bool hit_stale_repeats = false;   // a load was refused an outdated message for repetition
+    double seconds = 0;
+
+    bool passed() const noexcept { return !failed; }
+    bool exhausted() const noexcept { return !failed && complete; }
+    std::string summary() const;  // one line of numbers
+    std::string text() const;     // summary, and for a failure message, table and replay string
+};
+
+}  // namespace tocsin::model

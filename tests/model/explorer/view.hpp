@@ -1,0 +1,64 @@
+// What a thread, a message or the global order of sequentially consistent
+// operations knows about memory: for every location the newest message it has
+// seen, and for every thread how far that thread's past is included
+// (happens-before, for the race checks).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tocsin::model {
+
+// A message's place in its location's modification order. Not an index: a store
+// may be put between two older ones.
+using timestamp = std::uint64_t;
+
+inline constexpr int max_threads = 12;
+using thread_mask = std::uint32_t;
+using thread_clock = std::array<std::uint32_t, max_threads>;
+
+constexpr thread_mask mask_of(int thread) noexcept { return thread_mask{1} << thread; }
+
+class view {
+public:
+    void clear() noexcept {
+        seen_.clear();
+        clock.fill(0);
+    }
+
+    timestamp at(std::size_t location) const noexcept {
+        return location < seen_.size() ? seen_[location] : 0;
+    }
+
+    void raise(std::size_t location, timestamp to) {
+        if (location >= seen_.size()) seen_.resize(location + 1, 0);
+        seen_[location] = std::max(seen_[location], to);
+    }
+
+    // Knowledge of memory alone: what a sequentially consistent fence passes on.
+    // It does not order the threads' plain accesses.
+    void join_seen(const view& other) {
+        if (other.seen_.size() > seen_.size()) seen_.resize(other.seen_.size(), 0);
+        for (std::size_t i = 0; i < other.seen_.size(); ++i) seen_[i] = std::max(seen_[i], other.seen_[i]);
+    }
+
+    // Everything: what synchronizes-with passes on.
+    void join(const view& other) {
+        join_seen(other);
+        for (std::size_t i = 0; i < clock.size(); ++i) clock[i] = std::max(clock[i], other.clock[i]);
+    }
+
+    bool includes(int thread, std::uint32_t epoch) const noexcept {
+        return clock[static_cast<std::size_t>(thread)] >= epoch;
+    }
+
+    thread_clock clock{};
+
+private:
+    std::vector<timestamp> seen_;
+};
+
+}  // namespace tocsin::model

@@ -1,0 +1,230 @@
+// Every interleaving of small programs over group_commit: every submission has one fate, its submitter is told
+// that one, no flush runs beside another, nothing is touched that is gone.
+#include "support/library_model.hpp"
+
+#include <tocsin/group_commit.hpp>
+
+#include <chrono>
+#include <memory>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::check;
+using model::plain;
+using model::run;
+
+struct failure {};
+
+// What the flush does to a submission; unordered accesses by it and its submitter are found as races.
+struct submission {
+    plain<int> value{0};
+    plain<int> flushes{0};
+    plain<int> group{0};
+};
+
+// A group commit whose flush notes what it covers. Its own data are plain: flushes beside each other race.
+struct journal {
+    explicit journal(group_commit_options options = {}, int failing = 0)
+        : failing_group(failing), commit([this](commit_group<submission> group) { flush(group); }, options) {}
+
+    void flush(commit_group<submission> group) {
+        groups = groups + 1;
+        int size = 0;
+        for (submission& each : group) {
+            check(each.value == 7, "what the submitter wrote is visible to the flush");
+            each.flushes = each.flushes + 1;
+            each.group = groups;
+            ++size;
+        }
+        check(size == static_cast<int>(group.size()), "the group has the size it says");
+        covered = covered + size;
+        largest = size > largest ? size : static_cast<int>(largest);
+        if (groups == failing_group) throw failure();
+    }
+
+    plain<int> groups{0};
+    plain<int> covered{0};
+    plain<int> largest{0};
+    const int failing_group;
+    group_commit<submission> commit;
+};
+
+// Submits and checks what came of it.
+commit_status submit(journal& log, const deadline& until = deadline::never(),
+                     const detail::stop_token& stop = {}) {
+    submission mine;
+    mine.value = 7;
+    commit_status how = commit_status::committed;
+    bool failed = false;
+    try {
+        how = log.commit.submit_until(mine, until, stop);
+    } catch (const failure&) {
+        failed = true;
+    }
+    const bool taken = how == commit_status::committed;
+    check(mine.flushes == (taken ? 1 : 0), "covered by one flush, or withdrawn and seen by none");
+    if (taken) check(failed == (mine.group == log.failing_group), "told of its own group's result");
+    return how;
+}
+
+TEST(group_commit_model, TwoSubmittersAreEachCoveredOnce) {
+    holds_always([](run& r) {
+        journal log;
+        r.spawn("one", [&] { submit(log); });
+        r.spawn("two", [&] { submit(log); });
+        r.join_all();
+        r.check(log.covered == 2, "both were covered");
+    });
+}
+
+TEST(group_commit_model, ThreeSubmittersAreEachCoveredOnce) {
+    holds_within(2, [](run& r) {
+        journal log;
+        for (const char* name : {"one", "two", "three"}) r.spawn(name, [&] { submit(log); });
+        r.join_all();
+        r.check(log.covered == 3, "all were covered");
+    });
+}
+
+// A group of two and more relays: one leader, three that gather.
+TEST(group_commit_model, FourSubmittersAreEachCoveredOnce) {
+    holds_within(1, [](run& r) {
+        journal log;
+        for (const char* name : {"one", "two", "three", "four"}) r.spawn(name, [&] { submit(log); });
+        r.join_all();
+        r.check(log.covered == 4, "all were covered");
+    });
+}
+
+// Who submits again during the flush of three leads next, and is released behind them.
+TEST(group_commit_model, ALeaderOfFewIsReleasedBehindTheGroupBeforeIt) {
+    holds_within(1, [](run& r) {
+        journal log;
+        r.spawn("twice", [&] {
+            submit(log);
+            submit(log);
+        });
+        for (const char* name : {"two", "three", "four"}) r.spawn(name, [&] { submit(log); });
+        r.join_all();
+        r.check(log.covered == 5, "all were covered");
+    });
+}
+
+TEST(group_commit_model, WhoSubmitsAgainIsCoveredAgain) {
+    holds_within(2, [](run& r) {
+        journal log;
+        r.spawn("twice", [&] {
+            submit(log);
+            submit(log);
+        });
+        r.spawn("other", [&] { submit(log); });
+        r.join_all();
+        r.check(log.covered == 3, "three submissions");
+    });
+}
+
+TEST(group_commit_model, AFailureReachesExactlyItsGroup) {
+    for (const int failing : {1, 2}) {
+        holds_within(2, [failing](run& r) {
+            journal log({}, failing);
+            for (const char* name : {"one", "two", "three"}) r.spawn(name, [&] { submit(log); });
+            r.join_all();
+            r.check(log.covered == 3, "all were covered");
+        });
+    }
+}
+
+TEST(group_commit_model, ADeadlineWithdrawsOrWaitsForTheResult) {
+    holds_always([](run& r) {
+        journal log;
+        int taken = 0;
+        r.spawn("timed", [&] { taken += submit(log, some_time()) == commit_status::committed ? 1 : 0; });
+        r.spawn("patient", [&] { taken += submit(log) == commit_status::committed ? 1 : 0; });
+        r.join_all();
+        r.check(log.covered == taken, "covered and told so");
+    });
+}
+
+TEST(group_commit_model, WithdrawalsInTheMiddleLoseNobody) {
+    holds_within(2, [](run& r) {
+        journal log;
+        int taken = 0;
+        for (const char* name : {"timed one", "timed two"}) {
+            r.spawn(name, [&] { taken += submit(log, some_time()) == commit_status::committed ? 1 : 0; });
+        }
+        r.spawn("patient", [&] { taken += submit(log) == commit_status::committed ? 1 : 0; });
+        r.join_all();
+        r.check(log.covered == taken, "covered and told so");
+    });
+}
+
+TEST(group_commit_model, AStopWithdrawsOrWaitsForTheResult) {
+    holds_within(2, [](run& r) {
+        journal log;
+        model::stop_source source;
+        int taken = 0;
+        r.spawn("stopper", [&] { source.request_stop(); });
+        r.spawn("stopped", [&] {
+            const auto how = submit(log, deadline::never(), source.get_token());
+            taken += how == commit_status::committed ? 1 : 0;
+        });
+        r.spawn("patient", [&] { taken += submit(log) == commit_status::committed ? 1 : 0; });
+        r.join_all();
+        r.check(log.covered == taken, "covered and told so");
+    });
+}
+
+TEST(group_commit_model, ALargestGroupLeavesTheOthersToTheNext) {
+    holds_within(2, [](run& r) {
+        journal log({.largest_group = 1});
+        for (const char* name : {"one", "two", "three"}) r.spawn(name, [&] { submit(log); });
+        r.join_all();
+        r.check(log.covered == 3 && log.groups == 3 && log.largest == 1, "one by one");
+    });
+}
+
+TEST(group_commit_model, GatheringEndsWhenTheGroupIsFullOrTheTimeIsOver) {
+    holds_within(2, [](run& r) {
+        journal log({.largest_group = 2, .longest_gathering = std::chrono::hours(1)});
+        for (const char* name : {"one", "two", "three"}) r.spawn(name, [&] { submit(log); });
+        r.join_all();
+        r.check(log.covered == 3 && log.largest <= 2, "all were covered, by groups that are not too large");
+    });
+}
+
+TEST(group_commit_model, ALeaderThatWithdrawsLeavesTheLeadToTheNext) {
+    holds_within(2, [](run& r) {
+        journal log({.largest_group = 2, .longest_gathering = std::chrono::hours(1)});
+        model::stop_source source;
+        int taken = 0;
+        r.spawn("stopper", [&] { source.request_stop(); });
+        for (const char* name : {"stopped", "timed"}) {
+            r.spawn(name, [&, timed = name[0] == 't'] {
+                const auto how = timed ? submit(log, std::chrono::minutes(1))
+                                       : submit(log, deadline::never(), source.get_token());
+                taken += how == commit_status::committed ? 1 : 0;
+            });
+        }
+        r.join_all();
+        r.check(log.covered == taken, "covered and told so");
+    });
+}
+
+// The last to return destroys it: nobody else may still have a step to make in it.
+TEST(group_commit_model, NothingIsTouchedAfterTheLastSubmitHasReturned) {
+    holds_within(2, [](run& r) {
+        auto log = std::make_unique<journal>();
+        model::atomic<int> left{2};
+        for (const char* name : {"one", "two"}) {
+            r.spawn(name, [&] {
+                submit(*log);
+                if (left.fetch_sub(1) == 1) log.reset();
+            });
+        }
+        r.join_all();
+    });
+}
+
+}  // namespace

@@ -1,0 +1,570 @@
+// Waits for any and for all of several events, in every interleaving of small programs: exactly one taken, or all
+// at one instant and nothing before. Proofs P10 and P11 in docs/proofs.md. Built twice: with one bucket, and with
+// two, where the two events of each program stand in different ones.
+#include "support/library_model.hpp"
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <new>
+#include <optional>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::plain;
+using model::run;
+
+template <class... Sources>
+std::array<source, sizeof...(Sources)> those(Sources&... from) {
+    return {source(from)...};
+}
+
+// Two events in different buckets, if there are two.
+template <class First, class Second = First>
+class pair {
+    alignas(Second) std::byte places_[16][sizeof(Second)];
+
+public:
+    explicit pair(bool first_set = false, bool second_set = false)
+        : a(first_set), b(*new (place()) Second(second_set)) {}
+    pair(const pair&) = delete;
+    pair& operator=(const pair&) = delete;
+    ~pair() { b.~Second(); }
+
+    First a;
+    Second& b;
+
+private:
+    void* place() noexcept {
+        const auto bucket_of = [](const void* event) { return core::home({event, core::use::event}).index; };
+        std::size_t chosen = 0;
+        while (core::bucket_bits != 0 && bucket_of(places_[chosen]) == bucket_of(&a)) ++chosen;
+        return places_[chosen];
+    }
+};
+
+int tokens_in(auto_reset_event& event) { return event.try_wait() ? 1 : 0; }
+
+TEST(any_model, TakesExactlyOneAndLeavesTheOther) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both;
+        auto& a = both.a;
+        auto& b = both.b;
+        plain<int> data_a{0};
+        plain<int> data_b{0};
+        std::size_t taken = 2;
+        r.spawn("setter of a", [&] {
+            data_a = 1;
+            a.set();
+        });
+        r.spawn("setter of b", [&] {
+            data_b = 1;
+            b.set();
+        });
+        r.spawn("waiter", [&] {
+            taken = wait_any(those(a, b), sleep_at_once).index;
+            model::check((taken == 0 ? data_a : data_b) == 1, "what its setter wrote is visible");
+        });
+        r.join_all();
+        r.check(a.is_set() == (taken != 0) && b.is_set() == (taken != 1), "one taken, one left");
+    });
+}
+
+TEST(any_model, ATimeoutOrStopTakesNothing) {
+    holds_within(1, [](run& r) {
+        pair<auto_reset_event> both;
+        auto& a = both.a;
+        auto& b = both.b;
+        model::stop_source source_of_stop;
+        int taken = 0;
+        r.spawn("setter of a", [&] { a.set(); });
+        r.spawn("setter of b", [&] { b.set(); });
+        r.spawn("stopper", [&] { source_of_stop.request_stop(); });
+        r.spawn("waiter", [&] {
+            const auto how =
+                wait_any_until(some_time(), source_of_stop.get_token(), those(a, b), sleep_at_once);
+            if (how.status == wait_status::signaled) ++taken;
+        });
+        r.join_all();
+        r.check(taken + tokens_in(a) + tokens_in(b) == 2, "two tokens in, two out");
+    });
+}
+
+// Two sets with two waiters parked release both.
+TEST(any_model, CompetesWithASingleWait) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both;
+        auto& a = both.a;
+        auto& b = both.b;
+        bool both_parked = false;
+        r.spawn("any", [&] {
+            wait_any(those(b, a), sleep_at_once);
+            if (!both_parked) a.set();
+        });
+        r.spawn("single", [&] {
+            a.wait(sleep_at_once);
+            if (!both_parked) a.set();
+        });
+        r.spawn("setter", [&] {
+            both_parked = parked_on(a) == 2;
+            a.set();
+            a.set();
+        });
+        r.join_all();
+        r.check(!both_parked || !a.is_set(), "two tokens, two waiters");
+    });
+}
+
+TEST(any_model, TheSameEventTwiceIsTakenOnce) {
+    holds_always([](run& r) {
+        auto_reset_event a;
+        r.spawn("setter", [&] { a.set(); });
+        r.spawn("waiter", [&] {
+            const auto how = wait_any(those(a, a), sleep_at_once);
+            model::check(how.status == wait_status::signaled, "signaled");
+        });
+        r.join_all();
+        r.check(!a.is_set(), "taken");
+    });
+}
+
+TEST(any_model, ATimerThatComesTakesNoToken) {
+    holds_always([](run& r) {
+        auto_reset_event a;
+        int taken = 0;
+        r.spawn("setter", [&] { a.set(); });
+        r.spawn("waiter", [&] {
+            const source timer(some_time());
+            const auto how = wait_any(those(timer, a), sleep_at_once);
+            if (how.index == 1) ++taken;
+        });
+        r.join_all();
+        r.check(taken + tokens_in(a) == 1, "one token in, one out");
+    });
+}
+
+TEST(all_model, TakesBothWhenBothHaveCome) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both;
+        auto& a = both.a;
+        auto& b = both.b;
+        plain<int> data_a{0};
+        plain<int> data_b{0};
+        r.spawn("setter of a", [&] {
+            data_a = 1;
+            a.set();
+        });
+        r.spawn("setter of b", [&] {
+            data_b = 1;
+            b.set();
+        });
+        r.spawn("waiter", [&] {
+            wait_all(a, b);
+            model::check(data_a == 1 && data_b == 1, "what both setters wrote is visible");
+        });
+        r.join_all();
+        r.check(!a.is_set() && !b.is_set(), "both are taken");
+    });
+}
+
+TEST(all_model, AGateIsPassedAndATokenTaken) {
+    holds_within(2, [](run& r) {
+        pair<manual_reset_event, auto_reset_event> both;
+        auto& gate = both.a;
+        auto& token = both.b;
+        r.spawn("setter of the gate", [&] { gate.set(); });
+        r.spawn("setter of the token", [&] { token.set(); });
+        r.spawn("waiter", [&] { wait_all(gate, token); });
+        r.join_all();
+        r.check(gate.is_set() && !token.is_set(), "passed and taken");
+    });
+}
+
+TEST(all_model, ATimeoutOrStopTakesNothing) {
+    holds_within(1, [](run& r) {
+        pair<auto_reset_event> both;
+        auto& a = both.a;
+        auto& b = both.b;
+        model::stop_source source_of_stop;
+        bool all = false;
+        r.spawn("setter of a", [&] { a.set(); });
+        r.spawn("setter of b", [&] { b.set(); });
+        r.spawn("stopper", [&] { source_of_stop.request_stop(); });
+        r.spawn("waiter", [&] {
+            all = wait_all_until(some_time(), source_of_stop.get_token(), a, b) == wait_status::signaled;
+        });
+        r.join_all();
+        r.check(tokens_in(a) == !all && tokens_in(b) == !all, "all or nothing");
+    });
+}
+
+// They never stood together.
+TEST(all_model, SetResetAndSetOfTheOtherDoesNotSatisfyIt) {
+    holds_within(2, [](run& r) {
+        pair<manual_reset_event> both;
+        auto& a = both.a;
+        auto& b = both.b;
+        r.spawn("setter", [&] {
+            a.set();
+            a.reset();
+            b.set();
+        });
+        r.spawn("waiter", [&] {
+            model::check(wait_all_until(some_time(), a, b) == wait_status::timed_out, "never together");
+        });
+        r.join_all();
+    });
+}
+
+TEST(all_model, NobodySeesOneTakenAndTheOtherNot) {
+    for (const bool backwards : {false, true}) {
+        holds_within(2, [backwards](run& r) {
+            pair<auto_reset_event> both(true, !backwards);
+            auto& a = both.a;
+            auto& b = both.b;
+            r.spawn("waiter", [&] { wait_all(a, b); });
+            r.spawn("setter", [&] {
+                if (backwards) b.set();
+            });
+            r.spawn("looker", [&] {
+                auto_reset_event& first = backwards ? b : a;
+                auto_reset_event& second = backwards ? a : b;
+                if (backwards && !first.is_set()) return;
+                const bool first_there = first.is_set();
+                const bool second_there = second.is_set();
+                model::check(first_there || !second_there, "seen: one taken, the other not");
+            });
+            r.join_all();
+        });
+    }
+}
+
+TEST(all_model, WhoFailsToTakeOneSeesTheOtherTaken) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both(true, true);
+        auto& a = both.a;
+        auto& b = both.b;
+        r.spawn("waiter", [&] { wait_all(a, b); });
+        r.spawn("looker", [&] {
+            if (a.try_wait()) return a.set();
+            model::check(!b.is_set(), "seen: one taken, the other not");
+        });
+        r.join_all();
+        r.check(!a.is_set() && !b.is_set(), "both are taken");
+    });
+}
+
+// Who has seen one taken knows that the other is, too: a set of it is a new token.
+TEST(all_model, ASetAfterOneWasSeenTakenIsNotAbsorbed) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both(true, true);
+        auto& a = both.a;
+        auto& b = both.b;
+        bool again = false;
+        r.spawn("waiter", [&] { wait_all(a, b); });
+        r.spawn("setter", [&] {
+            again = !a.is_set();
+            if (again) b.set();
+        });
+        r.join_all();
+        r.check(tokens_in(b) == (again ? 1 : 0), "a new token is there");
+    });
+}
+
+TEST(all_model, AResetComesBeforeOrAfterAllAreTaken) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both(true, true);
+        auto& a = both.a;
+        auto& b = both.b;
+        bool all = false;
+        bool first = false;
+        r.spawn("waiter", [&] { all = wait_all_until(some_time(), a, b) == wait_status::signaled; });
+        r.spawn("resetter", [&] {
+            b.reset();
+            first = a.is_set();
+        });
+        r.join_all();
+        r.check(!(all && first), "with b reset, a is not taken");
+        r.check(!b.is_set(), "reset or taken");
+    });
+}
+
+// The wait ends while a set still looks at it.
+TEST(all_model, AWaitThatTimesOutOutlivesWhoLooksAtIt) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both(false, true);
+        auto& a = both.a;
+        auto& b = both.b;
+        bool all = false;
+        r.spawn("setter", [&] { a.set(); });
+        r.spawn("waiter", [&] { all = wait_all_until(some_time(), b, a) == wait_status::signaled; });
+        r.spawn("other", [&] { b.set(); });
+        r.join_all();
+        r.check(a.is_set() != all, "taken or there");
+    });
+}
+
+TEST(all_model, TheWaiterSeesAsUnsetWhatItTook) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both(false, true);
+        auto& a = both.a;
+        auto& b = both.b;
+        plain<int> data{0};
+        r.spawn("setter", [&] {
+            data = 1;
+            a.set();
+        });
+        r.spawn("waiter", [&] {
+            wait_all(a, b);
+            model::check(!a.is_set() && !b.is_set() && data == 1, "taken");
+        });
+        r.join_all();
+    });
+}
+
+// A token that a third thread takes, while a setter is about to give the other to the wait for both.
+TEST(all_model, AThiefTakesOneTokenAndNoneIsLost) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both(false, true);
+        auto& a = both.a;
+        auto& b = both.b;
+        int stolen = 0;
+        bool all = false;
+        r.spawn("waiter", [&] { all = wait_all_until(some_time(), a, b) == wait_status::signaled; });
+        r.spawn("setter", [&] { a.set(); });
+        r.spawn("thief", [&] { stolen = tokens_in(b); });
+        r.join_all();
+        r.check(tokens_in(a) == (all ? 0 : 1), "the set token is taken or there");
+        r.check(stolen + (all ? 1 : 0) + tokens_in(b) == 1, "so is the other");
+    });
+}
+
+TEST(all_model, AThiefWhoPutsItBackReleasesIt) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both(false, true);
+        auto& a = both.a;
+        auto& b = both.b;
+        r.spawn("waiter", [&] { wait_all(a, b); });
+        r.spawn("setter", [&] { a.set(); });
+        r.spawn("thief", [&] {
+            if (b.try_wait()) b.set();
+        });
+        r.join_all();
+        r.check(!a.is_set() && !b.is_set(), "both are taken");
+    });
+}
+
+// The same with one that was set while the wait was queued: it still says that somebody is.
+TEST(all_model, AThiefWhoPutsBackWhatWasSetReleasesIt) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both;
+        auto& a = both.a;
+        auto& b = both.b;
+        r.spawn("waiter", [&] { wait_all(a, b); });
+        r.spawn("setter", [&] {
+            b.set();
+            a.set();
+        });
+        r.spawn("thief", [&] {
+            if (b.try_wait()) b.set();
+        });
+        r.join_all();
+        r.check(!a.is_set() && !b.is_set(), "both are taken");
+    });
+}
+
+TEST(all_model, OverlappingWaitsAreServedOneAfterTheOther) {
+    holds_within(1, [](run& r) {
+        pair<auto_reset_event> both(false, true);
+        auto& a = both.a;
+        auto& b = both.b;
+        r.spawn("all a b", [&] {
+            wait_all(a, b);
+            b.set();
+            a.set();
+        });
+        r.spawn("all b a", [&] {
+            wait_all(b, a);
+            a.set();
+            b.set();
+        });
+        r.spawn("setter", [&] { a.set(); });
+        r.join_all();
+        r.check(tokens_in(a) + tokens_in(b) == 2, "put back by both");
+    });
+}
+
+TEST(all_model, ASingleWaiterBehindItIsServedWhileItLacksSomething) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both;
+        auto& a = both.a;
+        auto& b = both.b;
+        r.spawn("all", [&] { (void)wait_all_until(some_time(), a, b); });
+        r.spawn("single", [&] { a.wait(sleep_at_once); });
+        r.spawn("setter", [&] { a.set(); });
+        r.join_all();
+    });
+}
+
+TEST(all_model, TheWaiterMayDestroyTheEventsAtOnce) {
+    holds_within(2, [](run& r) {
+        std::optional<pair<auto_reset_event>> both(std::in_place);
+        r.spawn("setter of a", [&, &a = both->a] { a.set(); });
+        r.spawn("setter of b", [&, &b = both->b] { b.set(); });
+        r.spawn("waiter", [&] {
+            wait_all(both->a, both->b);
+            both.reset();
+        });
+        r.join_all();
+    });
+}
+
+TEST(all_model, ATimerAndAnEvent) {
+    holds_within(2, [](run& r) {
+        auto_reset_event a;
+        r.spawn("setter", [&] { a.set(); });
+        r.spawn("waiter", [&] {
+            const source timer(some_time());
+            wait_all(timer, a);
+        });
+        r.join_all();
+        r.check(!a.is_set(), "taken");
+    });
+}
+
+// A source of the user's own, under a lock of the user's own.
+class latch {
+public:
+    bool try_wait() noexcept {
+        const std::lock_guard lock(mutex_);
+        return open_;
+    }
+    bool enlist(waiting& who) noexcept {
+        const std::lock_guard lock(mutex_);
+        if (open_) return false;
+        waiting_.append(who);
+        return true;
+    }
+    void delist(waiting& who) noexcept {
+        const std::lock_guard lock(mutex_);
+        waiting_.remove(who);
+    }
+    static constexpr bool stays_ready = true;
+
+    void open() {
+        wake_list freed;
+        {
+            const std::lock_guard lock(mutex_);
+            open_ = true;
+            freed = waiting_.notify_all();
+        }
+        freed.wake();
+    }
+
+private:
+    core::bucket_lock mutex_;  // sleeps at once
+    plain<bool> open_{false};
+    waiting_list waiting_;
+};
+
+TEST(custom_model, StandsInAWaitForAny) {
+    holds_within(2, [](run& r) {
+        latch custom;
+        auto_reset_event event;
+        std::size_t taken = 2;
+        r.spawn("opener", [&] { custom.open(); });
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("waiter", [&] { taken = wait_any(those(event, custom), sleep_at_once).index; });
+        r.join_all();
+        r.check(event.is_set() == (taken == 1), "one taken");
+    });
+}
+
+TEST(custom_model, StandsInAWaitForAll) {
+    holds_within(2, [](run& r) {
+        latch custom;
+        auto_reset_event event;
+        r.spawn("opener", [&] { custom.open(); });
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("waiter", [&] { wait_all(event, custom); });
+        r.join_all();
+        r.check(!event.is_set(), "taken");
+    });
+}
+
+TEST(custom_model, ReadyLastItPublishesToAWaitForAll) {
+    holds_within(2, [](run& r) {
+        latch custom;
+        pair<auto_reset_event> both(true, false);
+        plain<int> data{0};
+        r.spawn("opener", [&] {
+            data = 1;
+            custom.open();
+        });
+        r.spawn("setter", [&] { both.b.set(); });
+        r.spawn("waiter", [&] {
+            wait_all(both.a, custom, both.b);
+            model::check(data == 1, "what its opener wrote is visible");
+        });
+        r.join_all();
+        r.check(!both.a.is_set() && !both.b.is_set(), "taken");
+    });
+}
+
+TEST(polling_model, ASetRingsForAWaitThatPolls) {
+    holds_always([](run& r) {
+        poller descriptors;
+        auto_reset_event event;
+        plain<int> data{0};
+        r.spawn("setter", [&] {
+            data = 1;
+            event.set();
+        });
+        r.spawn("waiter", [&] {
+            const source descriptor(0, readiness::readable);
+            const auto how = wait_any(those(descriptor, event), sleep_at_once);
+            model::check(how.index == 1 && data == 1, "released, and what was written is visible");
+        });
+        r.join_all();
+        r.check(!event.is_set(), "taken");
+    });
+}
+
+TEST(polling_model, ADescriptorThatIsReadyTakesNoToken) {
+    holds_within(2, [](run& r) {
+        poller descriptors;
+        auto_reset_event event;
+        std::size_t taken = 2;
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("writer", [&] { descriptors.make_ready(); });
+        r.spawn("waiter", [&] {
+            const source descriptor(0, readiness::readable);
+            taken = wait_any(those(descriptor, event), sleep_at_once).index;
+        });
+        r.join_all();
+        r.check(event.is_set() == (taken == 0), "one taken");
+    });
+}
+
+TEST(polling_model, ATimeoutOrStopTakesNothing) {
+    holds_within(1, [](run& r) {
+        poller descriptors;
+        auto_reset_event event;
+        model::stop_source source_of_stop;
+        int taken = 0;
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("stopper", [&] { source_of_stop.request_stop(); });
+        r.spawn("waiter", [&] {
+            const source descriptor(0, readiness::readable);
+            const auto how = wait_any_until(some_time(), source_of_stop.get_token(), those(event, descriptor),
+                                            sleep_at_once);
+            if (how.status == wait_status::signaled) ++taken;
+        });
+        r.join_all();
+        r.check(taken + tokens_in(event) == 1, "one token in, one out");
+    });
+}
+
+}  // namespace

@@ -1,0 +1,85 @@
+// An event as a descriptor, in every interleaving of small programs: whoever sleeps until the descriptor is readable
+// overlooks nothing, and nobody touches a view that is gone. Proof P12 in docs/proofs.md.
+#include "support/library_model.hpp"
+
+#include <memory>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::atomic;
+using model::run;
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+void sleep_until_readable() {
+    while (the_flag.load(relaxed) == flag_down) (void)model::futex_wait(&the_flag, flag_down);
+}
+
+// A loop that goes on until it has been told of the last reason. `edges`: it calls until there is nothing.
+void loop(pollable& view, const atomic<int>& given, int last, bool edges) {
+    for (int seen = 0; seen != last;) {
+        sleep_until_readable();
+        while (view.try_wait()) {
+            seen = given.load(relaxed);
+            if (!edges) break;
+        }
+    }
+}
+
+TEST(pollable_model, NoSetIsOverlooked) {
+    for (const bool edges : {false, true}) {
+        holds_within(2, [edges](run& r) {
+            auto_reset_event event;
+            pollable view(event);
+            atomic<int> given{0};
+            r.spawn("setter", [&] {
+                for (int reason = 1; reason <= 3; ++reason) {
+                    given.store(reason, relaxed);
+                    event.set();
+                }
+            });
+            r.spawn("loop", [&] { loop(view, given, 3, edges); });
+            r.join_all();
+        });
+    }
+}
+
+// Two setters may both be about to raise the flag; one who takes the token in between gives it back.
+TEST(pollable_model, NorBesideOthersWhoSetAndTake) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        pollable view(event);
+        atomic<int> given{0};
+        r.spawn("setter", [&] {
+            given.store(1, relaxed);
+            event.set();
+        });
+        r.spawn("another", [&] {
+            event.set();
+            if (event.try_wait()) event.set();
+        });
+        r.spawn("loop", [&] {
+            const bool seen = view.try_wait() && given.load(relaxed) == 1;
+            if (!seen) loop(view, given, 1, false);
+        });
+        r.join_all();
+    });
+}
+
+TEST(pollable_model, AViewMayGoWhileItsEventIsSet) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        auto view = std::make_unique<pollable>(event);
+        for (const char* name : {"setter 1", "setter 2"}) r.spawn(name, [&] { event.set(); });
+        r.spawn("owner", [&] {
+            (void)view->try_wait();
+            view.reset();
+        });
+        r.join_all();
+        (void)event.try_wait();
+    });
+}
+
+}  // namespace

@@ -1,0 +1,133 @@
+// What the models of the library's algorithms have in common. The library's own sources are compiled over the
+// explorer, with a table of one bucket, so that everything meets everything (or of two, for what locks several).
+#pragma once
+
+#include "core/lot.hpp"
+#include "explorer/explore.hpp"
+#include "explorer/futex.hpp"
+#include "platform/poller.hpp"
+
+#include <tocsin/tocsin.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace tocsin::library_model {
+
+// How many processors the library believes in: up to two relay one by one, more in wider steps. Spinning is
+// the callers' to forbid (`sleep_at_once`): a look more or less is nothing to prove.
+inline unsigned processors = 1;
+
+inline constexpr spin_policy sleep_at_once = spin_policy::none();
+
+// The one flag (platform/flag.hpp) of a model: down, up or closed. It orders nothing: less than systems do.
+inline constexpr std::uint32_t flag_down = 0;
+inline constexpr std::uint32_t flag_up = 1;
+inline constexpr std::uint32_t flag_closed = 2;
+inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
+
+// A deadline that may pass at any point of a run.
+inline deadline some_time() { return std::chrono::hours(1); }
+
+// What the system knows of descriptors in a run: they are all ready, or none is; and of the doorbell of the only
+// thread that polls. As it is promised in platform/poller.hpp; that the real ones keep it: P9, internal tests.
+class poller {
+public:
+    poller() noexcept { the_one = this; }
+    poller(const poller&) = delete;
+    poller& operator=(const poller&) = delete;
+    ~poller() { the_one = nullptr; }
+
+    void ring() noexcept { change(rung); }
+    void make_ready() noexcept { change(ready); }
+
+    platform::poll_result poll(std::span<platform::pollable> what, bool with_bell,
+                               const deadline& until) noexcept {
+        for (;;) {
+            const std::uint32_t seen = state_.load(std::memory_order_acquire);
+            if ((seen & ready) != 0) {
+                for (platform::pollable& each : what) each.found = readiness::readable;
+                return {.ready = what.size()};
+            }
+            if (with_bell && (seen & rung) != 0) {
+                state_.fetch_and(~rung, std::memory_order_acquire);
+                return {.rung = true};
+            }
+            if (until.which() == deadline::clock::passed) return {.timed_out = true};
+            if (model::futex_wait(&state_, seen, !until.is_never()) == model::futex_result::timed_out) {
+                return {.timed_out = true};
+            }
+            if (with_bell) return {.rung = true};  // perhaps for no reason, which a real one may say, too
+        }
+    }
+
+    static inline poller* the_one = nullptr;
+
+private:
+    static constexpr std::uint32_t rung = 1;
+    static constexpr std::uint32_t ready = 2;
+
+    void change(std::uint32_t what) noexcept {
+        state_.fetch_or(what, std::memory_order_release);
+        model::futex_wake(&state_, 1);
+    }
+
+    model::atomic<std::uint32_t> state_{0};
+};
+
+// After every run nobody is parked, no lock is held, no filter bit is left on.
+inline std::string lot_is_empty() {
+    for (const core::bucket& each : core::the_lot->at) {
+        if (!each.is_pristine()) return "the lot is not empty at the end";
+    }
+    return {};
+}
+
+// How many are parked on it. Takes the bucket's lock, as everyone who looks into the lot.
+template <class Event>
+std::size_t parked_on(const Event& event) {
+    std::size_t count = 0;
+    core::parking({&event, core::use::event}).for_each([&](const core::node&) { ++count; });
+    return count;
+}
+
+// Explores the program under C++'s memory model, and under x86's with the library's x86 code.
+inline void explore_both(const char* search, model::options how, const model::test_body& program) {
+    how.on_execution_end = lot_is_empty;
+    for (const bool x86 : {false, true}) {
+        if (x86) {
+            const auto like = model::options::x86();
+            how.rmw_is_full_fence = like.rmw_is_full_fence;
+            how.total_store_order = like.total_store_order;
+            how.store_insertion = like.store_insertion;
+        }
+        const auto result = model::explore(how, program);
+        std::printf("  %s %s: %s\n", x86 ? "x86" : "C++", search, result.summary().c_str());
+        ASSERT_TRUE(result.passed()) << result.text();
+        const bool all = how.how == model::search::exhaustive;
+        ASSERT_TRUE(!all || result.complete) << "not exhausted: " << result.summary();
+    }
+}
+
+// Two or three threads: every execution there is, with partial-order reduction.
+inline void holds_always(const model::test_body& program) { explore_both("all", {}, program); }
+
+// More: every execution with up to so many preemptions and without spurious returns of the futex, then many
+// drawn ones with any number of preemptions and with spurious returns. With TOCSIN_PROVE in the environment,
+// one preemption more and ten times as many.
+inline void holds_within(int preemptions, const model::test_body& program) {
+    const bool prove = std::getenv("TOCSIN_PROVE") != nullptr;
+    auto bounded = model::options::bounded(preemptions + (prove ? 1 : 0));
+    bounded.spurious_returns = 0;
+    bounded.stale_repeats = 1;
+    bounded.max_executions = 500'000'000;
+    explore_both("bounded", bounded, program);
+    const std::uint64_t executions = prove ? 1'000'000 : 50'000;
+    explore_both("random", model::options::drawn(executions), program);
+    explore_both("pct", model::options::priorities(executions), program);
+}
+
+}  // namespace tocsin::library_model

@@ -1,0 +1,74 @@
+// The platform of a model build: sleeping and waking are the explorer's, the rest is still.
+#include "library_model.hpp"
+#include "platform/flag.hpp"
+#include "platform/futex.hpp"
+#include "platform/one_copy.hpp"
+#include "platform/poller.hpp"
+#include "platform/system.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace tocsin::platform {
+
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    if (until.which() == deadline::clock::passed) return sleep_result::timed_out;
+    const auto result = model::futex_wait(&word, expected, !until.is_never());
+    return result == model::futex_result::timed_out ? sleep_result::timed_out : sleep_result::returned;
+}
+
+void futex_wake_one(const void* word) noexcept { model::futex_wake(word, 1); }
+
+void futex_after_fork() noexcept {}
+void poller_after_fork() noexcept {}
+
+taken_doorbell take_doorbell() noexcept { return {.id = 0}; }
+void give_doorbell_back(doorbell_id) noexcept {}
+void ring_doorbell(doorbell_id) noexcept { library_model::poller::the_one->ring(); }
+poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept {
+    return library_model::poller::the_one->poll(what, bell != no_doorbell, until);
+}
+std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept {
+    error = 1;
+    return nullptr;
+}
+
+int flag::open() noexcept {
+    library_model::the_flag.store(library_model::flag_down, std::memory_order_relaxed);
+    return 0;
+}
+void flag::raise() noexcept {
+    const auto before = library_model::the_flag.exchange(library_model::flag_up, std::memory_order_relaxed);
+    model::check(before != library_model::flag_closed, "nobody raises a flag that is closed");
+    model::futex_wake(&library_model::the_flag, 1);
+}
+void flag::lower() noexcept {
+    library_model::the_flag.exchange(library_model::flag_down, std::memory_order_relaxed);
+}
+void flag::close() noexcept {
+    library_model::the_flag.exchange(library_model::flag_closed, std::memory_order_relaxed);
+}
+
+unsigned processors() noexcept { return library_model::processors; }
+
+void yield_thread() noexcept {}
+
+std::uint64_t thread_number() noexcept { return 0; }
+
+// No times and no descriptors of coroutines in models.
+int start_thread(void (*)() noexcept) noexcept { return ENOTSUP; }
+
+void on_fork_in_child(void (*)() noexcept) noexcept {}
+
+void say(const char* message) noexcept { model::note(message); }
+
+void die(const char* message) noexcept {
+    model::check(false, message);
+    std::abort();
+}
+
+void* adopt_first_copy(void* own, std::size_t) noexcept { return own; }
+
+}  // namespace tocsin::platform

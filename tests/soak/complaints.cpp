@@ -1,0 +1,27 @@
+#include "complaints.hpp"
+
+#include <cstdio>
+#include <mutex>
+
+namespace soak {
+namespace {
+
+constexpr std::size_t most = 20;  // who breaks once breaks a million times
+std::mutex mutex;
+std::vector<std::string> all;
+
+}  // namespace
+
+void complain(const std::string& what) {
+    const std::lock_guard lock(mutex);
+    if (all.size() == most) return;
+    all.push_back(what);
+    std::fprintf(stderr, "FAILED: %s\n", what.c_str());
+}
+
+std::vector<std::string> complaints() {
+    const std::lock_guard lock(mutex);
+    return all;
+}
+
+}  // namespace soak

@@ -1,0 +1,18 @@
+// What went wrong: said at once, and again at the end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace soak {
+
+// Any thread.
+void complain(const std::string& what);
+
+std::vector<std::string> complaints();
+
+inline void expect(bool holds, const std::string& otherwise) {
+    if (!holds) complain(otherwise);
+}
+
+}  // namespace soak

@@ -1,0 +1,93 @@
+// A handler thread: every job accepted is run once, in the order in which its thread gave it.
+#include "complaints.hpp"
+#include "scene.hpp"
+#include "stress.hpp"
+
+#include <tocsin/handler_thread.hpp>
+
+#include <deque>
+#include <memory>
+
+namespace soak {
+namespace {
+
+class jobs : public scene {
+public:
+    explicit jobs(support::random_source& random)
+        : posters_(static_cast<std::size_t>(some_threads(random))), handler_(some_options(random)) {}
+
+    void enter(crew& hands, book& counted) override {
+        for (auto& each : posters_) {
+            hands.start(counted, "poster", [this, &each](worker& self) { give(self, each); });
+        }
+    }
+
+    void check() override {
+        handler_.join();
+        for (auto& each : posters_) expect(each.given == each.run, "a job was accepted and not run");
+    }
+
+private:
+    struct poster {
+        std::uint64_t given = 0;  // of its thread
+        std::uint64_t run = 0;    // of the handler
+    };
+
+    static tocsin::handler_options some_options(support::random_source& random) {
+        tocsin::handler_options options;
+        if (!random.one_in(3)) options.capacity = 1 + random.below(8);
+        return options;
+    }
+
+    static void run(poster& from, std::uint64_t number) {
+        expect(from.run == number, "a job ran out of order");
+        from.run = number + 1;
+    }
+
+    void give(worker& self, poster& mine) {
+        const auto work = [&mine](std::uint64_t number) { return [&mine, number] { run(mine, number); }; };
+        while (!self.is_over()) {
+            const std::uint64_t number = mine.given;
+            const std::chrono::nanoseconds longest(self.random.below(40'000));
+            bool accepted = true;
+            switch (self.random.below(5)) {
+                case 0: accepted = handler_.try_post(work(number)) == tocsin::post_status::posted; break;
+                case 1:
+                    accepted = self.timed([&] { return handler_.post_for(work(number), longest); }) ==
+                               tocsin::post_status::posted;
+                    break;
+                case 2: {
+                    const auto seen = self.timed(
+                        [&] { return handler_.send([&] { return run(mine, number), mine.run; }); });
+                    expect(seen == number + 1, "a sent job came back with another's result");
+                    break;
+                }
+                default: self.timed([&] { return handler_.post(work(number)), true; });
+            }
+            if (accepted) {
+                ++mine.given;
+                self.counts.in();
+                self.counts.race();
+            }
+            self.done();
+            support::jitter(self.random);
+        }
+        // What was given has been run when this comes back.
+        handler_.send([] {});
+        expect(mine.run == mine.given, "jobs are missing");
+        self.counts.out(mine.run);
+    }
+
+    std::deque<poster> posters_;
+    tocsin::handler_thread handler_;
+};
+
+}  // namespace
+
+std::vector<scene_kind> handler_scenes() {
+    return {{"handler thread", [](support::random_source& random) -> std::unique_ptr<scene> {
+                 return std::make_unique<jobs>(random);
+             }}};
+}
+
+}  // namespace soak

@@ -1,0 +1,167 @@
+// All primitives mixed in one process, under everything that a machine does to threads at bad moments, with
+// books that must balance. What it does and how to read its table: docs/soak.md.
+//
+//     tocsin_soak [minutes] [seed]
+//
+// A run is a sequence of acts of about a second. An act brings a few scenes together, drawn at random, with
+// four to eight threads for each processor; at its end all of them end, and every book is checked.
+#include "complaints.hpp"
+#include "crew.hpp"
+#include "disturbances.hpp"
+#include "report.hpp"
+#include "scene.hpp"
+#include "sleepers.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <signal.h>
+
+namespace soak {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+volatile sig_atomic_t interrupted = 0;
+
+struct arguments {
+    double minutes = 1;
+    std::uint64_t seed = std::random_device{}();
+};
+
+template <class Number>
+bool read_number(std::string_view text, Number& into) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+    return error == std::errc() && end == text.data() + text.size();
+}
+
+std::optional<arguments> read_arguments(int count, char** texts) {
+    arguments given;
+    const char* wrong = nullptr;
+    constexpr double a_year = 525'600;
+    if (count > 3) {
+        wrong = "too many arguments";
+    } else if (count > 1 &&
+               !(read_number(texts[1], given.minutes) && given.minutes > 0 && given.minutes <= a_year)) {
+        wrong = "the minutes are a number above 0, such as 1 or 0.5";
+    } else if (count > 2 && !read_number(texts[2], given.seed)) {
+        wrong = "the seed is a whole number that fits into 64 bits";
+    }
+    if (wrong == nullptr) return given;
+    std::fprintf(stderr, "soak: %s\nusage: %s [minutes] [seed]\n", wrong, texts[0]);
+    return std::nullopt;
+}
+
+class run {
+public:
+    explicit run(const arguments& given)
+        : random_(0),
+          end_(begin_ + std::chrono::duration_cast<steady_clock::duration>(
+                            std::chrono::duration<double, std::ratio<60>>(given.minutes))) {
+        for (const auto& some :
+             {event_scenes(), duel_scenes(), gate_scenes(), one_shot_scenes(), address_scenes(),
+              lock_scenes(), commit_scenes(), handler_scenes(), short_life_scenes()}) {
+            for (const scene_kind& each : some) {
+                kinds_.push_back(each);
+                books_.emplace_back(each.name);
+            }
+        }
+        books_.emplace_back("set() in signal handlers");
+    }
+
+    bool perform() {
+        sleepers resting;
+        do {
+            act();
+        } while (!is_over() && complaints().empty());
+        const sleepers_report rested = resting.wake();
+        return print_table(books_, steady_clock::now() - begin_, rested, interrupted != 0);
+    }
+
+private:
+    bool is_over() const { return interrupted != 0 || steady_clock::now() >= end_; }
+
+    // The next kind, each as often as every other.
+    std::size_t deal() {
+        if (deck_.empty()) {
+            for (std::size_t i = 0; i < kinds_.size(); ++i) {
+                deck_.insert(deck_.begin() + static_cast<std::ptrdiff_t>(random_.below(deck_.size() + 1)), i);
+            }
+        }
+        const std::size_t kind = deck_.back();
+        deck_.pop_back();
+        return kind;
+    }
+
+    void act() {
+        std::deque<std::unique_ptr<scene>> scenes;
+        crew hands;
+        const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
+        const std::size_t wanted = processors * (4 + random_.below(5));
+        while (hands.size() < wanted) {
+            const std::size_t kind = deal();
+            scenes.push_back(kinds_[kind].make(random_));
+            scenes.back()->enter(hands, books_[kind]);
+        }
+        disturb(hands, books_.back(), outside_);
+
+        const auto curtain = std::min(end_, steady_clock::now() + milliseconds(400 + random_.below(1'600)));
+        while (steady_clock::now() < curtain && interrupted == 0 && complaints().empty()) look(hands);
+        hands.end();
+        for (auto& each : scenes) each->end();
+        while (!hands.have_finished()) look(hands);
+        for (auto& each : scenes) each->check();
+    }
+
+    // Naps, and ten times a second looks after the threads.
+    void look(crew& hands) {
+        std::this_thread::sleep_for(10ms);
+        if (steady_clock::now() < next_look_) return;
+        next_look_ = steady_clock::now() + 100ms;
+        hands.look_after();
+        progress_.look(books_, steady_clock::now() - begin_, hands.size());
+    }
+
+    support::random_source random_;
+    const steady_clock::time_point begin_ = steady_clock::now();
+    const steady_clock::time_point end_;
+    std::vector<scene_kind> kinds_;
+    std::deque<book> books_;  // one for each kind, and the last for the signals
+    book outside_{"disturbances"};
+    std::vector<std::size_t> deck_;
+    progress progress_;
+    steady_clock::time_point next_look_ = begin_;
+};
+
+}  // namespace
+}  // namespace soak
+
+int main(int count, char** texts) {
+    const auto given = soak::read_arguments(count, texts);
+    if (!given) return 2;
+    for (const int number : {SIGINT, SIGTERM}) {
+        struct sigaction action{};
+        action.sa_handler = [](int) { soak::interrupted = 1; };
+        action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second one ends at once
+        sigaction(number, &action, nullptr);
+    }
+    setenv("TOCSIN_SEED", std::to_string(given->seed).c_str(), 1);  // what random_source goes by
+    soak::print_header(given->minutes, given->seed);
+    return soak::run(*given).perform() ? 0 : 1;
+}

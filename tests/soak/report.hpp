@@ -1,0 +1,28 @@
+// What the soak says: who it is, how far it has come, and the table at the end.
+#pragma once
+
+#include "book.hpp"
+#include "sleepers.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+
+namespace soak {
+
+void print_header(double minutes, std::uint64_t seed);
+
+// A line every few seconds on a terminal, every ten seconds elsewhere.
+class progress {
+public:
+    void look(const std::deque<book>& books, std::chrono::duration<double> elapsed, std::size_t threads);
+
+private:
+    double next_ = 0;
+};
+
+// Returns whether all is well: nobody complained, and in every book what went in came out.
+bool print_table(const std::deque<book>& books, std::chrono::duration<double> elapsed,
+                 const sleepers_report& rested, bool interrupted);
+
+}  // namespace soak

@@ -1,0 +1,44 @@
+// A scene: a few threads at work on one kind of primitive, whose books must balance at the end.
+#pragma once
+
+#include "crew.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace soak {
+
+class scene {
+public:
+    virtual ~scene() = default;
+
+    // Starts its threads, which do rounds until the act is over and then end.
+    virtual void enter(crew& hands, book& counted) = 0;
+
+    // Called when the act is over: wakes those who wait for something that will not happen any more.
+    virtual void end() {}
+
+    // Called when its threads have ended: complains about what is not as it must be.
+    virtual void check() = 0;
+};
+
+struct scene_kind {
+    const char* name;
+    std::unique_ptr<scene> (*make)(support::random_source&);
+};
+
+// Each file of scenes lists its own.
+std::vector<scene_kind> event_scenes();
+std::vector<scene_kind> duel_scenes();
+std::vector<scene_kind> gate_scenes();
+std::vector<scene_kind> one_shot_scenes();
+std::vector<scene_kind> address_scenes();
+std::vector<scene_kind> lock_scenes();
+std::vector<scene_kind> commit_scenes();
+std::vector<scene_kind> handler_scenes();
+std::vector<scene_kind> short_life_scenes();
+
+// How many threads a scene brings that doesn't mind.
+inline int some_threads(support::random_source& random) { return 2 + static_cast<int>(random.below(4)); }
+
+}  // namespace soak

@@ -1,0 +1,149 @@
+#include "sleepers.hpp"
+
+#include "address_scenes.hpp"
+#include "complaints.hpp"
+#include "threads.hpp"
+
+#include <tocsin/address.hpp>
+#include <tocsin/bit_lock.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/word_lock.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <signal.h>
+
+namespace soak {
+namespace {
+
+using namespace std::chrono_literals;
+using tocsin::address_status;
+using tocsin::wait_status;
+
+// Reading its clock costs a thread nothing, being switched off and on costs it some microseconds.
+constexpr auto nothing = 1ms;
+
+}  // namespace
+
+struct sleepers::beds {
+    tocsin::auto_reset_event token;
+    tocsin::auto_reset_event timed_token;
+    tocsin::auto_reset_event token_on_the_wall_clock;
+    tocsin::manual_reset_event gate;
+    tocsin::manual_reset_event stoppable_gate;
+    tocsin::word_lock<> lock;
+    std::atomic<std::uint16_t> flags{0};
+    std::stop_source stop;
+    const std::chrono::system_clock::time_point tomorrow = std::chrono::system_clock::now() + 24h;
+
+    support::thread_group threads;
+    std::vector<std::chrono::nanoseconds> processor_time_before;
+    std::vector<long> switches_before;
+    bool awake = false;
+
+    template <class Sleep>
+    void put_to_bed(const std::string& name, Sleep sleep) {
+        threads.start("sleeper: " + name, [name, sleep] {
+            sigset_t all;
+            sigfillset(&all);
+            pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are for the others
+            expect(sleep(), "a sleeper's wait ended otherwise: " + name);
+        });
+    }
+
+    template <class Word>
+    void put_to_bed_at_address() {
+        put_to_bed(std::to_string(sizeof(Word)) + "-byte address", [] {
+            return tocsin::wait_on_address(&resting_place<Word>(), Word{0}) == address_status::woken;
+        });
+    }
+
+    void fill() {
+        (void)lock.try_lock();
+        (void)tocsin::bit_lock(flags, 3).try_lock();
+        put_to_bed("auto event", [this] { return token.wait(), true; });
+        put_to_bed("auto event, for the longest time", [this] {
+            return timed_token.wait_for(std::chrono::nanoseconds::max()) == wait_status::signaled;
+        });
+        put_to_bed("auto event, until tomorrow",
+                   [this] { return token_on_the_wall_clock.wait_until(tomorrow) == wait_status::signaled; });
+        for (int i = 0; i < 2; ++i) put_to_bed("manual event", [this] { return gate.wait(), true; });
+        put_to_bed("manual event, until stopped",
+                   [this] { return stoppable_gate.wait(stop.get_token()) == wait_status::stopped; });
+        put_to_bed("lock", [this] { return lock.lock(), lock.unlock(), true; });
+        put_to_bed("bit lock, for an hour or two", [this] {
+            tocsin::bit_lock bit(flags, 3);
+            return bit.try_lock_for(48h) && (bit.unlock(), true);
+        });
+        put_to_bed_at_address<std::uint8_t>();
+        put_to_bed_at_address<std::uint16_t>();
+        put_to_bed_at_address<std::uint32_t>();
+        put_to_bed_at_address<std::uint64_t>();
+    }
+
+    void wait_until_all_sleep() {
+        for (std::size_t i = 0; i < threads.size(); ++i) {
+            const pid_t id = threads.id(i);
+            support::until("a sleeper to be parked", [&] {
+                for (const auto& each : tocsin::parked_waits()) {
+                    if (each.thread == static_cast<std::uint64_t>(id)) return true;
+                }
+                return false;
+            });
+            threads.until_asleep(i);
+            processor_time_before.push_back(support::cpu_time_of(threads.handle(i)));
+            switches_before.push_back(support::switches_of(id).voluntary);
+        }
+    }
+
+    sleepers_report look() {
+        sleepers_report report;
+        report.threads = threads.size();
+        for (std::size_t i = 0; i < threads.size(); ++i) {
+            const auto used = support::cpu_time_of(threads.handle(i)) - processor_time_before[i];
+            const long woken = support::switches_of(threads.id(i)).voluntary - switches_before[i];
+            report.processor_time += used;
+            report.wake_ups += woken;
+            expect(used < nothing && woken == 0, "a sleeper was woken " + std::to_string(woken) + " times");
+        }
+        return report;
+    }
+
+    void wake() {
+        awake = true;
+        token.set();
+        timed_token.set();
+        token_on_the_wall_clock.set();
+        gate.set();
+        gate.reset();
+        stop.request_stop();
+        lock.unlock();
+        tocsin::bit_lock(flags, 3).unlock();
+        tocsin::wake_by_address_one(&resting_place<std::uint8_t>());
+        tocsin::wake_by_address_one(&resting_place<std::uint16_t>());
+        tocsin::wake_by_address_one(&resting_place<std::uint32_t>());
+        tocsin::wake_by_address_one(&resting_place<std::uint64_t>());
+        threads.join();
+    }
+};
+
+sleepers::sleepers() : beds_(std::make_unique<beds>()) {
+    beds_->fill();
+    beds_->wait_until_all_sleep();
+}
+
+sleepers::~sleepers() {
+    if (!beds_->awake) beds_->wake();
+}
+
+sleepers_report sleepers::wake() {
+    const sleepers_report report = beds_->look();
+    beds_->wake();
+    return report;
+}
+
+}  // namespace soak

@@ -1,0 +1,239 @@
+// Many threads submit, withdraw and fail at random; in the end every submission must have had exactly one
+// fate, and its submitter must have been told that one.
+#include "random.hpp"
+#include "sanitizer.hpp"
+#include "threads.hpp"
+
+#include <tocsin/group_commit.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::random_source;
+using support::rounds;
+using support::thread_group;
+using tocsin::commit_group;
+using tocsin::commit_status;
+using tocsin::group_commit;
+using tocsin::group_commit_options;
+
+enum class fate : std::uint8_t { untouched, covered, failed };
+
+struct submission {
+    fate what = fate::untouched;
+    std::uint64_t group = 0;
+};
+
+struct group_failed {
+    std::uint64_t group;
+};
+
+// What one thread was told.
+struct told {
+    std::uint64_t committed = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t withdrawn = 0;
+    std::uint64_t refused = 0;  // the deadline had passed before it was submitted
+    std::uint64_t wrong = 0;
+};
+
+class storm {
+public:
+    storm(const group_commit_options& options, std::uint64_t fails_one_in)
+        : commit_([this](commit_group<submission> group) { flush(group); }, options),
+          fails_one_in_(fails_one_in) {}
+
+    void run(int threads, int submissions) {
+        told_.resize(static_cast<std::size_t>(threads));
+        thread_group group;
+        group.start_many(threads, "submitter", [this, submissions](int number) {
+            random_source random(static_cast<std::uint64_t>(number) + 1);
+            for (int i = 0; i != submissions; ++i) submit(random, told_[static_cast<std::size_t>(number)]);
+        });
+    }
+
+    void check(int threads, int submissions) {
+        told all;
+        for (const told& each : told_) {
+            all.committed += each.committed;
+            all.failed += each.failed;
+            all.withdrawn += each.withdrawn;
+            all.wrong += each.wrong;
+        }
+        const auto counts = commit_.statistics();
+        std::printf("%llu committed, %llu failed, %llu withdrawn, in %llu groups up to %zu\n",
+                    static_cast<unsigned long long>(all.committed),
+                    static_cast<unsigned long long>(all.failed),
+                    static_cast<unsigned long long>(all.withdrawn),
+                    static_cast<unsigned long long>(counts.groups), counts.largest_group);
+        EXPECT_EQ(all.wrong, 0u);
+        EXPECT_EQ(overlapping_, 0u);
+        EXPECT_EQ(all.committed + all.failed + all.withdrawn,
+                  static_cast<std::uint64_t>(threads) * static_cast<std::uint64_t>(submissions));
+        EXPECT_EQ(flushed_, all.committed + all.failed);
+        EXPECT_EQ(counts.submissions, flushed_);
+        EXPECT_EQ(counts.groups, groups_);
+        EXPECT_LE(counts.withdrawn, all.withdrawn);  // those refused at once were never submitted
+        EXPECT_EQ(counts.waiting, 0u);
+    }
+
+private:
+    void flush(commit_group<submission> group) {
+        if (inside_.exchange(true, std::memory_order_relaxed)) ++overlapping_;
+        ++groups_;
+        const bool fails = fails_one_in_ != 0 && random_.one_in(fails_one_in_);
+        for (submission& each : group) {
+            if (each.what != fate::untouched) ++overlapping_;
+            each.what = fails ? fate::failed : fate::covered;
+            each.group = groups_;
+            ++flushed_;
+        }
+        if (random_.one_in(4)) std::this_thread::yield();
+        if (random_.one_in(64)) std::this_thread::sleep_for(std::chrono::microseconds(random_.below(100)));
+        inside_.store(false, std::memory_order_relaxed);
+        if (fails) throw group_failed{groups_};
+    }
+
+    void submit(random_source& random, told& result) {
+        submission mine;
+        try {
+            switch (submit_somehow(random, mine)) {
+                case commit_status::committed:
+                    ++result.committed;
+                    if (mine.what != fate::covered) ++result.wrong;
+                    break;
+                case commit_status::timed_out:
+                case commit_status::stopped:
+                    ++result.withdrawn;
+                    if (mine.what != fate::untouched) ++result.wrong;
+                    break;
+            }
+        } catch (const group_failed& failure) {
+            ++result.failed;
+            if (mine.what != fate::failed || mine.group != failure.group) ++result.wrong;
+        }
+    }
+
+    commit_status submit_somehow(random_source& random, submission& mine) {
+        const auto soon = std::chrono::nanoseconds(random.below(200'000));
+        switch (random.below(8)) {
+            case 0: return commit_.submit_for(mine, soon);
+            case 1: return commit_.submit_until(mine, std::chrono::system_clock::now() + soon);
+            case 2: return commit_.submit_for(mine, 1h);
+            case 3: {
+                std::stop_source stop;
+                // Another thread requests the stop somewhere in the middle of the submission.
+                const std::jthread stopper([&, soon] {
+                    if (soon > 50us) std::this_thread::yield();
+                    stop.request_stop();
+                });
+                return commit_.submit_for(mine, soon * 4, stop.get_token());
+            }
+            default: commit_.submit(mine); return commit_status::committed;
+        }
+    }
+
+    group_commit<submission> commit_;
+    const std::uint64_t fails_one_in_;
+    std::vector<told> told_;
+    // Only flushes touch these, one at a time; the thread sanitizer sees whether that is so.
+    std::atomic<bool> inside_{false};
+    random_source random_{0};
+    std::uint64_t groups_ = 0;
+    std::uint64_t flushed_ = 0;
+    std::uint64_t overlapping_ = 0;
+};
+
+void weather(const group_commit_options& options, std::uint64_t fails_one_in) {
+    for (const int threads : {2, 8, 64}) {
+        const int submissions = rounds(40'000, 6'000) / threads;
+        storm all(options, fails_one_in);
+        all.run(threads, submissions);
+        all.check(threads, submissions);
+    }
+}
+
+TEST(GroupCommitStress, EverySubmissionHasOneFateAndItsSubmitterIsToldThatOne) { weather({}, 0); }
+
+TEST(GroupCommitStress, FailuresReachExactlyTheirGroup) { weather({}, 10); }
+
+TEST(GroupCommitStress, SmallGroupsLoseNobody) { weather({.largest_group = 3}, 20); }
+
+TEST(GroupCommitStress, GatheringLosesNobody) {
+    weather({.largest_group = 6, .longest_gathering = 50us}, 20);
+}
+
+// The last to return may destroy everything at once: memory of a leader that has returned, of a follower,
+// and of the group commit itself is given back while others have only just been told.
+TEST(GroupCommitStress, NothingIsTouchedAfterTheLastSubmitHasReturned) {
+    struct shared {
+        group_commit<submission> commit{[](commit_group<submission> group) {
+            for (submission& each : group) each.what = fate::covered;
+        }};
+        std::atomic<int> left;
+    };
+    constexpr int threads = 4;
+    support::starting_line line(threads);
+    std::atomic<shared*> current{nullptr};
+    const int all = rounds(20'000, 3'000);
+    thread_group group;
+    group.start_many(threads, "submitter", [&](int number) {
+        for (int i = 0; i != all; ++i) {
+            if (number == 0) {
+                auto next = std::make_unique<shared>();
+                next->left.store(threads);
+                current.store(next.release());
+            }
+            line.arrive();
+            shared* const mine = current.load();
+            {
+                // On the heap, so that the address sanitizer sees who comes late.
+                const auto each = std::make_unique<submission>();
+                mine->commit.submit(*each);
+                EXPECT_EQ(each->what, fate::covered);
+            }
+            if (mine->left.fetch_sub(1) == 1) delete mine;
+            line.arrive();
+        }
+    });
+}
+
+// Every flush waits until everybody is in its group or in the next: so of two groups one is large, and the
+// waking goes down a long chain each time.
+TEST(GroupCommitStress, LargeGroupsWakeUpWhole) {
+    const int threads = rounds(500, 50);
+    const int each = rounds(50, 20);
+    std::atomic<int> active{threads};
+    std::uint64_t covered = 0;
+    group_commit<submission>* self = nullptr;
+    group_commit<submission> commit([&](commit_group<submission> group) {
+        covered += group.size();
+        support::until("waiting for everybody to gather", [&] {
+            return self->statistics().waiting + group.size() == static_cast<std::size_t>(active.load());
+        });
+    });
+    self = &commit;
+    {
+        thread_group group;
+        group.start_many(threads, "submitter", [&](int) {
+            submission mine;
+            for (int i = 0; i != each; ++i) commit.submit(mine);
+            active.fetch_sub(1);
+        });
+    }
+    EXPECT_EQ(covered, static_cast<std::uint64_t>(threads) * static_cast<std::uint64_t>(each));
+    EXPECT_GE(commit.statistics().largest_group, static_cast<std::size_t>(threads) - 1);
+}
+
+}  // namespace

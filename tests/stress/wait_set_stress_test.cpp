@@ -1,0 +1,233 @@
+// Sets of many events while others add, remove, take and set: tokens in = tokens out.
+#include "facts.hpp"
+#include "random.hpp"
+#include "stress.hpp"
+#include "threads.hpp"
+
+#include <tocsin/event.hpp>
+#include <tocsin/fd.hpp>
+#include <tocsin/pollable.hpp>
+#include <tocsin/wait_set.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::jitter;
+using support::random_source;
+using support::stress_time;
+using support::thread_group;
+using tocsin::auto_reset_event;
+using tocsin::ready_item;
+using tocsin::wait_set;
+
+// An event that is set only while it is unset, so that no set is absorbed and each token can be counted.
+struct counted_event {
+    auto_reset_event event;
+    std::atomic<bool> is_free{true};
+    std::atomic<long> in{0};
+    std::atomic<long> out{0};
+
+    void put() {
+        if (!is_free.exchange(false)) return;
+        in.fetch_add(1);
+        event.set();
+    }
+    void got() {
+        out.fetch_add(1);
+        EXPECT_FALSE(is_free.exchange(true)) << "a token out of nothing";
+    }
+};
+
+// One waits in the set, setters set, one takes some events past it, and one adds and removes them all the time.
+TEST(WaitSetStress, TokensInAreTokensOut) {
+    constexpr std::uint64_t count = 24;
+    const stress_time time;
+    counted_event all[count];
+    auto_reset_event done;
+    wait_set set;
+    for (std::uint64_t i = 0; i != count; ++i) set.add(all[i].event, i);
+    set.add(done, count);
+    std::atomic<bool> enough{false};
+    thread_group threads;
+    threads.start("waits in the set", [&] {
+        random_source random(1);
+        for (bool running = true; running;) {
+            ready_item items[5];
+            const auto room = std::span(items).first(1 + random.below(5));
+            const auto found = random.below(4) == 0 ? set.wait_for(20us, room) : set.wait(room);
+            for (std::size_t i = 0; i != found.count; ++i) {
+                if (items[i].tag == count) {
+                    running = false;
+                } else {
+                    all[items[i].tag].got();
+                }
+            }
+        }
+    });
+    threads.start_many(2, "sets", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(10 + number));
+        while (!enough.load()) {
+            all[random.below(count)].put();
+            jitter(random);
+        }
+    });
+    threads.start("takes past it", [&] {
+        random_source random(3);
+        while (!enough.load()) {
+            auto& one = all[random.below(count)];
+            if (one.event.wait_for(std::chrono::microseconds(random.below(50)),
+                                   tocsin::spin_policy::none()) == tocsin::wait_status::signaled)
+                one.got();
+            jitter(random);
+        }
+    });
+    threads.start("adds and removes", [&] {
+        random_source random(4);
+        while (!enough.load()) {
+            const auto i = random.below(count);
+            EXPECT_TRUE(set.remove(all[i].event));
+            jitter(random);
+            set.add(all[i].event, i);
+        }
+    });
+    while (!time.is_over()) std::this_thread::sleep_for(1ms);  // no fact to wait for
+    enough.store(true);
+    support::until("all but the set's thread are through", [&] { return threads.finished() == 4; });
+    done.set();
+    threads.join();
+    long in = 0;
+    long out = 0;
+    for (auto& each : all) {
+        if (each.event.try_wait()) each.got();
+        in += each.in.load();
+        out += each.out.load();
+    }
+    EXPECT_EQ(in, out);
+    std::printf("%ld tokens\n", in);
+}
+
+// Events and descriptors that live for as short as they can: removed, and gone at once.
+TEST(WaitSetStress, MembersMayGoAsSoonAsTheyAreRemoved) {
+    const stress_time time;
+    auto_reset_event done;
+    wait_set set;
+    set.add(done, 0);
+    std::atomic<bool> enough{false};
+    thread_group threads;
+    threads.start("waits in the set", [&] {
+        for (bool running = true; running;) {
+            ready_item items[4];
+            const auto found = set.wait(items);
+            for (std::size_t i = 0; i != found.count; ++i) running = running && items[i].tag != 0;
+        }
+    });
+    std::atomic<long> lives{0};
+    threads.start_many(2, "short lives", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(10 + number));
+        while (!enough.load()) {
+            const auto event = std::make_unique<auto_reset_event>(random.below(2) == 0);
+            set.add(*event, 1);
+            event->set();
+            jitter(random);
+            EXPECT_TRUE(set.remove(*event));
+            lives.fetch_add(1);
+        }
+    });
+    threads.start("short descriptors", [&] {
+        random_source random(6);
+        while (!enough.load()) {
+            const int descriptor =
+                eventfd(static_cast<unsigned>(random.below(2)), EFD_CLOEXEC | EFD_NONBLOCK);
+            set.add(tocsin::readable(descriptor), 2);
+            jitter(random);
+            EXPECT_TRUE(set.remove(tocsin::readable(descriptor)));
+            close(descriptor);
+        }
+    });
+    while (!time.is_over()) std::this_thread::sleep_for(1ms);  // no fact to wait for
+    enough.store(true);
+    support::until("all but the set's thread are through", [&] { return threads.finished() == 3; });
+    done.set();
+    threads.join();
+    std::printf("%ld lives\n", lives.load());
+}
+
+// Setters and a taker beside a loop that polls the view: no token is lost, and the loop never sleeps on one.
+TEST(PollableStress, TokensInAreTokensOut) {
+    const stress_time time;
+    counted_event one;
+    std::atomic<bool> enough{false};
+    std::atomic<bool> ended{false};
+    thread_group threads;
+    const auto view = std::make_unique<tocsin::pollable>(one.event);
+    threads.start("polls", [&] {
+        random_source random(7);
+        while (!ended.load()) {
+            pollfd polled{view->descriptor(), POLLIN, 0};
+            (void)poll(&polled, 1, -1);
+            if (polled.revents != 0 && view->try_wait()) one.got();
+            jitter(random);
+        }
+    });
+    threads.start_many(2, "sets", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(10 + number));
+        while (!enough.load()) {
+            one.put();
+            jitter(random);
+        }
+    });
+    threads.start("takes past it", [&] {
+        random_source random(9);
+        while (!enough.load()) {
+            if (one.event.try_wait()) one.got();
+            jitter(random);
+        }
+    });
+    while (!time.is_over()) std::this_thread::sleep_for(1ms);  // no fact to wait for
+    enough.store(true);
+    support::until("setters are through", [&] { return threads.finished() == 3; });
+    support::until("the loop has had the last", [&] { return one.is_free.load(); });
+    ended.store(true);
+    one.put();
+    threads.join();
+    if (one.event.try_wait()) one.got();
+    EXPECT_EQ(one.in.load(), one.out.load());
+    std::printf("%ld tokens\n", one.in.load());
+}
+
+// Views that go while others set their event: nobody writes into a descriptor of somebody else's.
+TEST(PollableStress, AViewMayGoWhileOthersSetItsEvent) {
+    const stress_time time;
+    auto_reset_event event;
+    std::atomic<bool> enough{false};
+    thread_group threads;
+    threads.start_many(2, "sets", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(10 + number));
+        while (!enough.load()) {
+            event.set();
+            (void)event.try_wait();
+            jitter(random);
+        }
+    });
+    random_source random(11);
+    while (!time.is_over()) {
+        tocsin::pollable view(event);
+        (void)view.try_wait();
+        jitter(random);
+    }
+    enough.store(true);
+}
+
+}  // namespace

@@ -1,0 +1,41 @@
+// A child process that must end well: for what happens after fork, at exit and with one processor.
+#pragma once
+
+#include "facts.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace support {
+
+// Waits for a child process; how it ended, in words: "" for exit code 0. One that hangs is killed.
+inline std::string ending_of(pid_t child) {
+    const auto begin = std::chrono::steady_clock::now();
+    int status = 0;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (std::chrono::steady_clock::now() - begin > patience()) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            return "hangs";
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    if (WIFSIGNALED(status)) return "ended by signal " + std::to_string(WTERMSIG(status));
+    if (WEXITSTATUS(status) == 0) return "";
+    return "exit code " + std::to_string(WEXITSTATUS(status));
+}
+
+// Runs `body` in a forked child; its result is the exit code.
+template <class Body>
+std::string ending_of_child(Body body) {
+    const pid_t child = fork();
+    if (child == 0) _exit(body());
+    return ending_of(child);
+}
+
+}  // namespace support

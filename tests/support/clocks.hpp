@@ -1,0 +1,40 @@
+// Clocks of a user's own, with no more than they need to have: a duration type and now().
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace support {
+
+// Stands still until a test moves it, forwards or backwards; counts how often it is read.
+struct hand_clock {
+    using duration = std::chrono::milliseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<hand_clock>;
+
+    static time_point now() noexcept {
+        reads.fetch_add(1);
+        return time_point(duration(milliseconds.load()));
+    }
+
+    static void set(std::int64_t to) { milliseconds.store(to); }
+
+    inline static std::atomic<std::int64_t> milliseconds{0};
+    inline static std::atomic<long> reads{0};
+};
+
+// Runs at a third of the steady clock's speed, in a type that is neither integral nor nanoseconds.
+struct slow_clock {
+    using duration = std::chrono::duration<double, std::micro>;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<slow_clock>;
+
+    static time_point now() noexcept {
+        return time_point(std::chrono::steady_clock::now().time_since_epoch() / 3.0);
+    }
+};
+
+}  // namespace support

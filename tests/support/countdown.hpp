@@ -1,0 +1,90 @@
+// Sources of a user's own: one that stays ready, and one that hands out tokens.
+#pragma once
+
+#include <tocsin/source.hpp>
+
+#include <mutex>
+
+namespace support {
+
+class countdown {
+public:
+    explicit countdown(int from) : left_(from) {}
+
+    bool try_wait() noexcept {
+        const std::lock_guard lock(mutex_);
+        return left_ == 0;
+    }
+    bool enlist(tocsin::waiting& who) noexcept {
+        const std::lock_guard lock(mutex_);
+        if (left_ == 0) return false;
+        waiting_.append(who);
+        return true;
+    }
+    void delist(tocsin::waiting& who) noexcept {
+        const std::lock_guard lock(mutex_);
+        waiting_.remove(who);
+    }
+    static constexpr bool stays_ready = true;
+
+    void count_down() {
+        tocsin::wake_list freed;
+        {
+            const std::lock_guard lock(mutex_);
+            if (--left_ == 0) freed = waiting_.notify_all();
+        }
+        freed.wake();
+    }
+
+    bool is_waited_for() {
+        const std::lock_guard lock(mutex_);
+        return !waiting_.empty();
+    }
+
+private:
+    std::mutex mutex_;
+    int left_;
+    tocsin::waiting_list waiting_;
+};
+
+class semaphore {
+public:
+    bool try_wait() noexcept {
+        const std::lock_guard lock(mutex_);
+        return take();
+    }
+    bool enlist(tocsin::waiting& who) noexcept {
+        const std::lock_guard lock(mutex_);
+        if (tokens_ != 0) return false;
+        waiting_.append(who);
+        return true;
+    }
+    void delist(tocsin::waiting& who) noexcept {
+        const std::lock_guard lock(mutex_);
+        waiting_.remove(who);
+    }
+
+    // Hands a token to the longest waiting, or keeps it.
+    void give() {
+        tocsin::wake_list freed;
+        {
+            const std::lock_guard lock(mutex_);
+            freed = waiting_.notify_one();
+            if (freed.empty()) ++tokens_;
+        }
+        freed.wake();
+    }
+
+private:
+    bool take() noexcept {
+        if (tokens_ == 0) return false;
+        --tokens_;
+        return true;
+    }
+
+    std::mutex mutex_;
+    int tokens_ = 0;
+    tocsin::waiting_list waiting_;
+};
+
+}  // namespace support

@@ -1,0 +1,76 @@
+// Waiting for facts instead of for time: "two threads are parked on this event", "it has run".
+// A fact that doesn't come within the patience of the run ends the program with its name.
+#pragma once
+
+#include "sanitizer.hpp"
+
+#include <tocsin/diagnose.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace support {
+
+using namespace std::chrono_literals;
+
+// How long anything may take before it counts as a hang; TOCSIN_TEST_PATIENCE sets the seconds.
+inline std::chrono::seconds patience() {
+    if (const char* wanted = std::getenv("TOCSIN_TEST_PATIENCE")) {
+        return std::chrono::seconds(std::strtol(wanted, nullptr, 10));
+    }
+    return rounds(1, 2) * 40s;
+}
+
+[[noreturn]] inline void give_up(const std::string& what) {
+    std::fprintf(stderr, "HANG: %s\n", what.c_str());
+    std::fflush(stderr);
+    std::abort();
+}
+
+// Looks again and again, at first without sleeping, until the fact holds.
+template <class Fact>
+void until(const char* what, Fact holds) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int looks = 0; !holds(); ++looks) {
+        if (looks < 200) {
+            std::this_thread::yield();
+            continue;
+        }
+        std::this_thread::sleep_for(50us);
+        if (std::chrono::steady_clock::now() - begin > patience()) give_up(what);
+    }
+}
+
+inline pid_t thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
+
+// The one letter the kernel has for what a thread of this process does: R runs, S sleeps; 0: it is gone.
+inline char state_of(pid_t thread) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string line;
+    if (!std::getline(file, line)) return 0;
+    const auto name_end = line.rfind(')');
+    return name_end == std::string::npos || name_end + 2 >= line.size() ? char{0} : line[name_end + 2];
+}
+
+// `count` waiters are queued on the object at `address`, no more and no fewer.
+inline void until_parked(const volatile void* address, std::size_t count) {
+    until("waiting for threads to be parked", [&] { return tocsin::waiting_on(address) == count; });
+}
+
+// The thread has gone to sleep in the kernel.
+inline void until_asleep(pid_t thread) {
+    until("waiting for a thread to fall asleep", [&] { return state_of(thread) == 'S'; });
+}
+
+}  // namespace support

@@ -1,0 +1,45 @@
+// How long a stress test goes on: TOCSIN_STRESS_SECONDS, else a good half of a second each.
+#pragma once
+
+#include "facts.hpp"
+#include "random.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <thread>
+
+namespace support {
+
+class stress_time {
+public:
+    stress_time() : end_(std::chrono::steady_clock::now() + wanted()) { (void)seed(); }
+    bool is_over() const { return std::chrono::steady_clock::now() >= end_; }
+
+private:
+    static std::chrono::nanoseconds wanted() {
+        const char* seconds = std::getenv("TOCSIN_STRESS_SECONDS");
+        if (seconds == nullptr) return std::chrono::milliseconds(600);
+        return std::chrono::ceil<std::chrono::nanoseconds>(
+            std::chrono::duration<double>(std::strtod(seconds, nullptr)));
+    }
+    std::chrono::steady_clock::time_point end_;
+};
+
+// Lets other threads meet this one at ever different points: mostly nothing, sometimes a few
+// nanoseconds, a yield, or a nap.
+inline void jitter(random_source& random) {
+    switch (random.below(32)) {
+        case 0: std::this_thread::yield(); return;
+        case 1: std::this_thread::sleep_for(std::chrono::microseconds(random.below(40))); return;
+        case 2:
+        case 3:
+        case 4:
+        case 5:
+            for (auto i = random.below(500); i > 0; --i) asm volatile("" ::: "memory");
+            return;
+        default: return;
+    }
+}
+
+}  // namespace support

@@ -1,0 +1,100 @@
+// Which system calls a piece of code makes: it runs in a child process that this one traces.
+#pragma once
+
+#include "facts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <ostream>
+#include <vector>
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace support {
+
+// The numbers of the system calls made, in order; `known` is false where tracing is not permitted.
+struct system_calls {
+    bool known = false;
+    int exit_code = -1;
+    std::vector<long> numbers;
+
+    std::size_t count(long number) const {
+        std::size_t found = 0;
+        for (const long each : numbers) found += each == number ? 1 : 0;
+        return found;
+    }
+};
+
+inline void PrintTo(const system_calls& calls, std::ostream* out) {
+    *out << calls.numbers.size() << " system calls:";
+    for (const long each : calls.numbers) *out << ' ' << each;
+}
+
+namespace detail {
+constexpr int marker = 0x746f6373;  // an option that no prctl has
+inline void mark() { (void)syscall(SYS_prctl, marker, 0, 0, 0, 0); }
+}  // namespace detail
+
+// Runs `prepare` untraced and `act` traced, in the main thread of a child process. Threads which
+// `prepare` starts are not traced. The child ends with exit code 0 unless one of them ends it.
+template <class Prepare, class Act>
+system_calls system_calls_of(Prepare prepare, Act act) {
+    system_calls result;
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(static_cast<unsigned>(patience().count()));
+        if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(99);
+        raise(SIGSTOP);
+        prepare();
+        detail::mark();
+        act();
+        detail::mark();
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFSTOPPED(status)) return result;
+    ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+    bool between_marks = false;
+    result.known = true;
+    for (int signal = 0;;) {
+        if (ptrace(PTRACE_SYSCALL, child, nullptr, signal) != 0) break;
+        waitpid(child, &status, 0);
+        signal = 0;
+        if (WIFEXITED(status) || WIFSIGNALED(status)) break;
+        if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
+            signal = WSTOPSIG(status);
+            continue;
+        }
+        __ptrace_syscall_info info{};
+        if (ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info) <= 0) {
+            result.known = false;
+            continue;
+        }
+        if (info.op != PTRACE_SYSCALL_INFO_ENTRY) continue;
+        if (info.entry.nr == SYS_prctl && info.entry.args[0] == detail::marker) {
+            between_marks = !between_marks;
+        } else if (between_marks) {
+            result.numbers.push_back(static_cast<long>(info.entry.nr));
+        }
+    }
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    return result;
+}
+
+template <class Act>
+system_calls system_calls_of(Act act) {
+    return system_calls_of([] {}, act);
+}
+
+}  // namespace support
+
+// Skips the test where tracing is not permitted.
+#define REQUIRE_KNOWN_CALLS(calls) \
+    if (!(calls).known) GTEST_SKIP() << "this system does not permit tracing of system calls"

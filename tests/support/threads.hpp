@@ -1,0 +1,261 @@
+// Threads that are joined, or else named: a test that hangs says who hangs and ends the program.
+#pragma once
+
+#include "facts.hpp"
+#include "sanitizer.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace support {
+
+class thread_group {
+public:
+    thread_group() = default;
+    thread_group(const thread_group&) = delete;
+    thread_group& operator=(const thread_group&) = delete;
+    ~thread_group() { join(); }
+
+    // Starts a thread and returns its index.
+    template <class Body>
+    std::size_t start(std::string name, Body body) {
+        auto& made = *members_.emplace_back(std::make_unique<member>(std::move(name)));
+        made.thread = std::thread([&made, body = std::move(body)]() mutable {
+            made.id.store(thread_id());
+            body();
+            made.finished.store(true);
+        });
+        return members_.size() - 1;
+    }
+    template <class Body>
+    std::size_t start(Body body) {
+        return start("thread " + std::to_string(members_.size()), std::move(body));
+    }
+
+    // Starts `count` threads, which get their number from 0.
+    template <class Body>
+    void start_many(int count, const std::string& name, Body body) {
+        for (int i = 0; i < count; ++i) {
+            start(name + ' ' + std::to_string(i), [body, i] { body(i); });
+        }
+    }
+
+    std::size_t size() const { return members_.size(); }
+    bool finished(std::size_t index) const { return members_[index]->finished.load(); }
+    std::size_t finished() const {
+        std::size_t count = 0;
+        for (const auto& each : members_) count += each->finished.load() ? 1 : 0;
+        return count;
+    }
+    void until_finished(std::size_t count) const {
+        until("waiting for threads to finish", [&] { return finished() >= count; });
+    }
+
+    // The kernel's number of a thread that has begun to run.
+    pid_t id(std::size_t index) const {
+        until("waiting for a thread to begin", [&] { return members_[index]->id.load() != 0; });
+        return members_[index]->id.load();
+    }
+    pthread_t handle(std::size_t index) { return members_[index]->thread.native_handle(); }
+    void until_asleep(std::size_t index) const { support::until_asleep(id(index)); }
+
+    // Waits for all of them; if that lasts too long, names those that still run and aborts.
+    void join() {
+        const auto begin = std::chrono::steady_clock::now();
+        for (auto& each : members_) {
+            int looks = 0;
+            while (!each->finished.load()) {
+                if (++looks < 100) {
+                    std::this_thread::yield();
+                    continue;
+                }
+                std::this_thread::sleep_for(std::chrono::microseconds(50));
+                if (std::chrono::steady_clock::now() - begin > patience()) name_and_abort();
+            }
+        }
+        for (auto& each : members_) {
+            if (each->thread.joinable()) each->thread.join();
+        }
+    }
+
+private:
+    struct member {
+        explicit member(std::string its_name) : name(std::move(its_name)) {}
+        std::string name;
+        std::atomic<pid_t> id{0};
+        std::atomic<bool> finished{false};
+        std::thread thread;
+    };
+
+    [[noreturn]] void name_and_abort() const {
+        for (const auto& each : members_) {
+            if (each->finished.load()) continue;
+            std::fprintf(stderr, "HANG: \"%s\" (thread %d, state %c) has not finished\n", each->name.c_str(),
+                         static_cast<int>(each->id.load()), state_of(each->id.load()));
+        }
+        give_up("threads that don't finish, see above");
+    }
+
+    std::deque<std::unique_ptr<member>> members_;
+};
+
+// Processor time a thread has used so far.
+inline std::chrono::nanoseconds cpu_time_of(pthread_t thread) {
+    clockid_t clock{};
+    timespec time{};
+    if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+        give_up("no processor clock of a thread");
+    }
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+// How often a thread was switched off its processor: because it wanted to, and because it had to.
+struct switches {
+    long voluntary = 0;
+    long forced = 0;
+};
+inline switches switches_of(pid_t thread) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
+    switches seen;
+    std::string word;
+    while (file >> word) {
+        if (word == "voluntary_ctxt_switches:") file >> seen.voluntary;
+        if (word == "nonvoluntary_ctxt_switches:") file >> seen.forced;
+    }
+    return seen;
+}
+
+// Asleep, and not just passing through: several looks see it asleep with no switch in between.
+inline void until_sound_asleep(pid_t thread) {
+    until("sound asleep", [&] {
+        const auto before = switches_of(thread);
+        for (int i = 0; i < 4; ++i) {
+            if (state_of(thread) != 'S') return false;
+            std::this_thread::sleep_for(300us);  // no fact to wait for: it must stay asleep
+        }
+        return switches_of(thread).voluntary == before.voluntary;
+    });
+}
+
+// Stops single threads of this process wherever they are, in a signal handler, until thawed: so that
+// "neither has run in between" is a fact and not a hope. Not under ThreadSanitizer, which defers
+// handlers.
+class freezer {
+public:
+    static constexpr bool works = !thread_sanitizer;
+
+    freezer() {
+        if (pipe(pipe_) != 0) give_up("no pipe");
+        frozen_.store(0);
+        thawed_.store(0);
+        input_.store(pipe_[0]);
+        struct sigaction action{};
+        action.sa_handler = [](int) { stand_still(); };
+        sigaction(SIGUSR2, &action, &before_);
+    }
+    freezer(const freezer&) = delete;
+    freezer& operator=(const freezer&) = delete;
+    ~freezer() {
+        thaw();
+        sigaction(SIGUSR2, &before_, nullptr);
+        close(pipe_[0]);
+        close(pipe_[1]);
+    }
+
+    void freeze(pthread_t thread) {
+        pthread_kill(thread, SIGUSR2);
+        ++wanted_;
+        until("waiting for a thread to freeze", [&] { return frozen_.load() == wanted_; });
+    }
+    // Thaws one of them (the system says which) or all.
+    void thaw_one() {
+        if (thawn_ == wanted_) return;
+        ++thawn_;
+        const char byte = 0;
+        if (write(pipe_[1], &byte, 1) != 1) give_up("can't thaw a thread");
+    }
+    void thaw() {
+        while (thawn_ < wanted_) thaw_one();
+        until("waiting for threads to thaw", [&] { return thawed_.load() == wanted_; });
+    }
+
+private:
+    static void stand_still() {
+        const int before = errno;
+        frozen_.fetch_add(1);
+        char byte = 0;
+        while (read(input_.load(), &byte, 1) != 1) {
+        }
+        thawed_.fetch_add(1);
+        errno = before;
+    }
+
+    int pipe_[2] = {-1, -1};
+    int wanted_ = 0;
+    int thawn_ = 0;
+    struct sigaction before_{};
+    inline static std::atomic<int> input_{-1};
+    inline static std::atomic<int> frozen_{0};
+    inline static std::atomic<int> thawed_{0};
+};
+
+// Handles a signal by counting it, without SA_RESTART: a system call it interrupts ends with EINTR.
+class signal_counter {
+public:
+    explicit signal_counter(int number) : number_(number) {
+        count_.store(0);
+        struct sigaction action{};
+        action.sa_handler = [](int) { count_.fetch_add(1, std::memory_order_relaxed); };
+        sigaction(number, &action, &before_);
+    }
+    signal_counter(const signal_counter&) = delete;
+    signal_counter& operator=(const signal_counter&) = delete;
+    ~signal_counter() { sigaction(number_, &before_, nullptr); }
+
+    long count() const { return count_.load(); }
+
+private:
+    int number_;
+    struct sigaction before_{};
+    inline static std::atomic<long> count_{0};
+};
+
+// A barrier that spins a little and then yields: lets two threads start a round within nanoseconds.
+class starting_line {
+public:
+    explicit starting_line(int threads) : threads_(threads) {}
+
+    void arrive() {
+        const int round = round_.load();
+        if (arrived_.fetch_add(1) + 1 == threads_) {
+            arrived_.store(0);
+            round_.store(round + 1);
+            return;
+        }
+        for (int looks = 0; round_.load() == round; ++looks) {
+            if (looks > 300) std::this_thread::yield();
+        }
+    }
+
+private:
+    const int threads_;
+    std::atomic<int> arrived_{0};
+    std::atomic<int> round_{0};
+};
+
+}  // namespace support

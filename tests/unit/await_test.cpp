@@ -1,0 +1,617 @@
+// Coroutines that wait: for one, for any, for all; timed out, stopped, destroyed; resumed inline and by an executor.
+#include "clocks.hpp"
+#include "countdown.hpp"
+#include "facts.hpp"
+#include "sanitizer.hpp"
+#include "task.hpp"
+#include "threads.hpp"
+
+#include <tocsin/tocsin.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <coroutine>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+thread_local long allocations = 0;
+}  // namespace
+
+// Counts what the thread allocates. (Inlined one by one, the compiler takes them for a mismatch.)
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    ++allocations;
+    if (void* const made = std::malloc(size)) return made;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* gone) noexcept { std::free(gone); }
+[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept { std::free(gone); }
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::task;
+using support::thread_group;
+using tocsin::any_result;
+using tocsin::async_wait;
+using tocsin::async_wait_all;
+using tocsin::async_wait_any;
+using tocsin::auto_reset_event;
+using tocsin::manual_reset_event;
+using tocsin::wait_status;
+
+// Resumes when told to.
+class hand_cranked {
+public:
+    void operator()(std::coroutine_handle<> who) {
+        const std::lock_guard held(mutex_);
+        ready_.push_back(who);
+    }
+    std::size_t run() {
+        std::deque<std::coroutine_handle<>> now;
+        {
+            const std::lock_guard held(mutex_);
+            now.swap(ready_);
+        }
+        for (const auto each : now) each.resume();
+        return now.size();
+    }
+    std::size_t size() {
+        const std::lock_guard held(mutex_);
+        return ready_.size();
+    }
+    std::size_t forget() {
+        const std::lock_guard held(mutex_);
+        return std::exchange(ready_, {}).size();
+    }
+
+private:
+    std::mutex mutex_;
+    std::deque<std::coroutine_handle<>> ready_;
+};
+
+template <class Event>
+task wait_once(Event& event, int& ended) {
+    EXPECT_EQ(co_await async_wait(event), wait_status::signaled);
+    ++ended;
+}
+
+task note_status(tocsin::source from, tocsin::deadline until, std::stop_token stop,
+                 std::optional<wait_status>& status) {
+    status = co_await async_wait(from).until(until).stop(stop);
+}
+
+std::size_t threads_of_this_process() {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST(Await, ASetEventIsTakenWithoutSuspending) {
+    auto_reset_event event(true);
+    int ended = 0;
+    const task one = wait_once(event, ended);
+    EXPECT_TRUE(one.done());
+    EXPECT_FALSE(event.is_set());
+}
+
+TEST(Await, ASetResumesInItsThread) {
+    auto_reset_event event;
+    std::thread::id resumed_in;
+    const task one = [](auto_reset_event& on, std::thread::id& in) -> task {
+        co_await async_wait(on);
+        in = std::this_thread::get_id();
+    }(event, resumed_in);
+    EXPECT_FALSE(one.done());
+    EXPECT_EQ(tocsin::waiting_on(&event), 1u);
+    thread_group threads;
+    std::thread::id setter;
+    threads.start([&] {
+        setter = std::this_thread::get_id();
+        event.set();
+    });
+    threads.join();
+    EXPECT_TRUE(one.done());
+    EXPECT_EQ(resumed_in, setter);
+    EXPECT_FALSE(event.is_set());
+}
+
+TEST(Await, FiveThousandAreReleasedByOneBroadcastAlsoIfResetFollows) {
+    manual_reset_event gate;
+    int ended = 0;
+    std::vector<task> tasks;
+    for (int i = 0; i != 5'000; ++i) tasks.push_back(wait_once(gate, ended));
+    EXPECT_EQ(tocsin::waiting_on(&gate), 5'000u);
+    gate.set();
+    gate.reset();
+    EXPECT_EQ(ended, 5'000);
+}
+
+TEST(Await, CoroutinesAndThreadsStandInOneQueue) {
+    auto_reset_event event;
+    int ended = 0;
+    const task first = wait_once(event, ended);
+    thread_group threads;
+    threads.start([&] { event.wait(); });
+    support::until("the thread waits", [&] { return tocsin::waiting_on(&event) == 2; });
+    const task third = wait_once(event, ended);
+    event.set();
+    EXPECT_TRUE(first.done());
+    event.set();
+    threads.join();
+    EXPECT_FALSE(third.done());
+    event.set();
+    EXPECT_TRUE(third.done());
+}
+
+// The coroutine joins threads that the same broadcast releases, in front of it and behind.
+TEST(Await, ABroadcastReleasesAllThreadsBeforeACoroutineGoesOn) {
+    manual_reset_event gate;
+    thread_group threads;
+    threads.start_many(10, "before", [&](int) { gate.wait(); });
+    support::until("the threads wait", [&] { return tocsin::waiting_on(&gate) == 10; });
+    bool ended = false;
+    const task one = [](manual_reset_event& on, thread_group& others, bool& done) -> task {
+        co_await async_wait(on);
+        others.join();
+        done = true;
+    }(gate, threads, ended);
+    threads.start_many(10, "behind", [&](int) { gate.wait(); });
+    support::until("all wait", [&] { return tocsin::waiting_on(&gate) == 21; });
+    const auto setter = std::this_thread::get_id();
+    gate.set();
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(setter, std::this_thread::get_id());
+}
+
+TEST(Await, AChainOfCoroutinesDoesNotGrowTheStack) {
+    constexpr std::size_t links = 20'000;
+    std::deque<auto_reset_event> events(links + 1);
+    std::vector<task> tasks;
+    for (std::size_t i = 0; i != links; ++i) {
+        tasks.push_back([](auto_reset_event& mine, auto_reset_event& next) -> task {
+            co_await async_wait(mine);
+            next.set();
+        }(events[i], events[i + 1]));
+    }
+    events[0].set();
+    EXPECT_TRUE(events[links].is_set());
+}
+
+TEST(AwaitAny, TakesTheLowestThatIsReadyAndNothingElse) {
+    auto_reset_event a;
+    auto_reset_event b(true);
+    auto_reset_event c(true);
+    any_result result{wait_status::stopped};
+    const task one = [](auto& x, auto& y, auto& z, any_result& out) -> task {
+        out = co_await async_wait_any(x, y, z);
+    }(a, b, c, result);
+    EXPECT_EQ(result, (any_result{wait_status::signaled, 1}));
+    EXPECT_TRUE(c.is_set());
+}
+
+TEST(AwaitAny, IsReleasedByTheFirstThatComes) {
+    auto_reset_event a;
+    manual_reset_event b;
+    any_result result{wait_status::stopped};
+    const task one = [](auto& x, auto& y, any_result& out) -> task { out = co_await async_wait_any(x, y); }(
+                                                               a, b, result);
+    EXPECT_FALSE(one.done());
+    b.set();
+    EXPECT_EQ(result, (any_result{wait_status::signaled, 1}));
+    EXPECT_EQ(tocsin::waiting_on(&a), 0u);
+    a.set();
+    EXPECT_TRUE(a.is_set());
+}
+
+TEST(AwaitAll, TakesNothingBeforeAllAreReady) {
+    auto_reset_event a;
+    auto_reset_event b;
+    std::optional<wait_status> status;
+    const task one = [](auto& x, auto& y, auto& out) -> task { out = co_await async_wait_all(x, y); }(a, b,
+                                                                                                      status);
+    a.set();
+    EXPECT_TRUE(a.is_set());
+    EXPECT_FALSE(one.done());
+    b.set();
+    EXPECT_EQ(status, wait_status::signaled);
+    EXPECT_FALSE(a.is_set());
+    EXPECT_FALSE(b.is_set());
+}
+
+TEST(AwaitAll, TakesWhatIsReadyAtOnceAndRefusesTheSameTwice) {
+    auto_reset_event a(true);
+    manual_reset_event b(true);
+    const task one = [](auto& x, auto& y) -> task { co_await async_wait_all(x, y); }(a, b);
+    EXPECT_TRUE(one.done());
+    EXPECT_FALSE(a.is_set());
+    const task bad = [](auto& x) -> task { co_await async_wait_all(x, x); }(a);
+    EXPECT_TRUE(bad.done());
+    EXPECT_THROW(bad.rethrow(), std::invalid_argument);
+}
+
+TEST(AwaitAll, TakesSourcesOfTheUsersAndTimers) {
+    support::countdown left(2);
+    auto_reset_event event(true);
+    manual_reset_event ended;
+    const auto begin = std::chrono::steady_clock::now();
+    const task one = [](auto& custom, auto& token, auto& out) -> task {
+        co_await async_wait_all(custom, token, tocsin::after(20ms));
+        out.set();
+    }(left, event, ended);
+    left.count_down();
+    left.count_down();
+    ended.wait();
+    one.join();
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 20ms);
+    EXPECT_FALSE(event.is_set());
+}
+
+TEST(AwaitDeadline, PassesAndIsNeverEarlyOnEveryClock) {
+    const auto wait_for = [](tocsin::deadline until) {
+        auto_reset_event event;
+        manual_reset_event ended;
+        std::optional<wait_status> status;
+        const task one = [](auto& on, tocsin::deadline when, auto& out, auto& done) -> task {
+            out = co_await async_wait(on).until(when);
+            done.set();
+        }(event, until, status, ended);
+        ended.wait();
+        one.join();
+        EXPECT_EQ(status, wait_status::timed_out);
+        EXPECT_TRUE(until.has_passed());
+        EXPECT_EQ(tocsin::waiting_on(&event), 0u);
+    };
+    wait_for(0s);
+    wait_for(15ms);
+    wait_for(std::chrono::system_clock::now() + 15ms);
+    wait_for(std::chrono::steady_clock::now() - 1h);
+    const auto own = support::slow_clock::now() + 5ms;
+    wait_for(own);
+}
+
+TEST(AwaitDeadline, ManyComeInOrder) {
+    constexpr int count = 2'000;
+    auto_reset_event never;
+    std::mutex mutex;
+    std::vector<int> order;
+    manual_reset_event ended;
+    std::vector<task> tasks;
+    const auto begin = std::chrono::steady_clock::now() + 100ms;
+    for (int i = 0; i != count; ++i) {
+        const int place = (i * 769) % count;  // all of them, mixed
+        tasks.push_back([](auto& on, auto when, int mine, auto& lock, auto& list, auto& done) -> task {
+            const auto how = co_await async_wait(on).until(when);
+            EXPECT_EQ(how, wait_status::timed_out);
+            const std::lock_guard held(lock);
+            list.push_back(mine);
+            if (list.size() == count) done.set();
+        }(never, begin + place * 100us, place, mutex, order, ended));
+    }
+    ended.wait();
+    for (const task& each : tasks) each.join();
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(AwaitDeadline, AnEarlierOneIsNotHeldUpByALaterAndBothAreTakenBack) {
+    auto_reset_event event;
+    manual_reset_event ended;
+    std::optional<wait_status> late;
+    std::optional<wait_status> later;
+    const task one = note_status(event, 1h, {}, late);
+    {
+        const task gone = note_status(event, 2h, {}, later);
+    }
+    const task two = [](auto& on, auto& done) -> task {
+        EXPECT_EQ(co_await async_wait(on).until(10ms), wait_status::timed_out);
+        done.set();
+    }(event, ended);
+    ended.wait();
+    two.join();
+    EXPECT_FALSE(later.has_value());
+    event.set();
+    EXPECT_EQ(late, wait_status::signaled);
+}
+
+TEST(AwaitAny, ATimerIsASource) {
+    auto_reset_event event;
+    manual_reset_event ended;
+    any_result result{wait_status::stopped};
+    const task one = [](auto& on, auto& out, auto& done) -> task {
+        out = co_await async_wait_any(on, tocsin::after(10ms), tocsin::after(1h)).until(1h);
+        done.set();
+    }(event, result, ended);
+    ended.wait();
+    one.join();
+    EXPECT_EQ(result, (any_result{wait_status::signaled, 1}));
+}
+
+TEST(AwaitStop, EndsTheWaitAndTakesNothing) {
+    auto_reset_event event;
+    std::stop_source stop;
+    std::optional<wait_status> status;
+    const task one = note_status(event, tocsin::deadline::never(), stop.get_token(), status);
+    EXPECT_FALSE(status.has_value());
+    stop.request_stop();
+    EXPECT_EQ(status, wait_status::stopped);
+    event.set();
+    EXPECT_TRUE(event.is_set());
+    const task two = note_status(event, tocsin::deadline::never(), stop.get_token(), status);
+    EXPECT_EQ(status, wait_status::signaled) << "what is there is taken first";
+    const task three = note_status(event, tocsin::deadline::never(), stop.get_token(), status);
+    EXPECT_EQ(status, wait_status::stopped);
+}
+
+TEST(AwaitStop, ARequestFromACoroutineEndsManyWaits) {
+    auto_reset_event event;
+    auto_reset_event start;
+    std::stop_source stop;
+    std::array<std::optional<wait_status>, 100> status;
+    std::vector<task> tasks;
+    for (auto& each : status) {
+        tasks.push_back(note_status(event, tocsin::deadline::never(), stop.get_token(), each));
+    }
+    const task stopper = [](auto& on, auto& source) -> task {
+        co_await async_wait(on);
+        source.request_stop();
+    }(start, stop);
+    start.set();
+    for (const auto& each : status) EXPECT_EQ(each, wait_status::stopped);
+    EXPECT_EQ(tocsin::waiting_on(&event), 0u);
+}
+
+TEST(AwaitExecutor, ResumesWhereItIsToldTo) {
+    hand_cranked loop;
+    auto_reset_event event;
+    bool ended = false;
+    const task one = [](auto& on, auto& where, bool& done) -> task {
+        co_await async_wait(on).on(where);
+        done = true;
+    }(event, loop, ended);
+    event.set();
+    EXPECT_FALSE(ended);
+    EXPECT_EQ(loop.run(), 1u);
+    EXPECT_TRUE(ended);
+}
+
+TEST(AwaitExecutor, ATemporaryWillDoAndAThreadMayResumeAtOnce) {
+    thread_group threads;
+    std::mutex mutex;
+    auto_reset_event event;
+    manual_reset_event ended;
+    std::thread::id resumed_in;
+    const task one = [](auto& on, auto& group, auto& lock, auto& in, auto& done) -> task {
+        co_await async_wait(on).on([&group, &lock](std::coroutine_handle<> who) {
+            const std::lock_guard held(lock);
+            group.start([who] { who.resume(); });
+        });
+        in = std::this_thread::get_id();
+        done.set();
+    }(event, threads, mutex, resumed_in, ended);
+    event.set();
+    ended.wait();
+    EXPECT_NE(resumed_in, std::this_thread::get_id());
+    threads.join();
+}
+
+TEST(AwaitExecutorDeathTest, MayNotResumeInsideTheCall) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_DEATH(
+        {
+            auto_reset_event event;
+            const task one = [](auto& on) -> task {
+                co_await async_wait(on).on([](std::coroutine_handle<> who) { who.resume(); });
+            }(event);
+            event.set();
+        },
+        "resumed a coroutine inside the call");
+}
+
+TEST(AwaitDestroyed, LeavesNothingBehind) {
+    auto_reset_event a;
+    auto_reset_event b;
+    std::stop_source stop;
+    int ended = 0;
+    {
+        const task one = wait_once(a, ended);
+        const task any = [](auto& x, auto& y, auto token) -> task {
+            co_await async_wait_any(x, y, tocsin::after(1h)).until(2h).stop(token);
+        }(a, b, stop.get_token());
+        const task all = [](auto& x, auto& y) -> task { co_await async_wait_all(x, y, tocsin::after(1h)); }(
+                                                  a, b);
+        EXPECT_EQ(tocsin::waiting_on(&a), 3u);
+    }
+    EXPECT_EQ(tocsin::waiting_on(&a), 0u);
+    EXPECT_EQ(tocsin::waiting_on(&b), 0u);
+    a.set();
+    b.set();
+    stop.request_stop();
+    EXPECT_TRUE(a.is_set());
+    EXPECT_TRUE(b.is_set());
+    EXPECT_EQ(ended, 0);
+}
+
+// Both have been released by one set(); the first that goes on destroys the other.
+TEST(AwaitDestroyed, ByACoroutineThatGoesOnBeforeIt) {
+    manual_reset_event gate;
+    std::array<task, 2> tasks;
+    int ended = 0;
+    for (std::size_t i = 0; i != 2; ++i) {
+        tasks[i] = [](auto& on, task& other, int& count) -> task {
+            co_await async_wait(on);
+            ++count;
+            other.destroy();
+        }(gate, tasks[1 - i], ended);
+    }
+    gate.set();
+    EXPECT_EQ(ended, 1);
+}
+
+TEST(AwaitDestroyed, WhatItHadBeenGivenIsSetAgain) {
+    hand_cranked loop;
+    auto_reset_event a;
+    auto_reset_event b;
+    {
+        const task one = [](auto& on, auto& where) -> task { co_await async_wait(on).on(where); }(a, loop);
+        const task all = [](auto& x, auto& y, auto& where) -> task {
+            co_await async_wait_all(x, y).on(where);
+        }(a, b, loop);
+        a.set();
+        a.set();
+        b.set();
+        EXPECT_FALSE(a.is_set());
+        EXPECT_EQ(loop.forget(), 2u);
+    }
+    EXPECT_TRUE(a.is_set());
+    EXPECT_TRUE(b.is_set());
+}
+
+// A pipe with something in it, or without.
+class pipe_ends {
+public:
+    pipe_ends() { EXPECT_EQ(::pipe(ends_), 0); }
+    ~pipe_ends() {
+        for (const int each : ends_) ::close(each);
+    }
+    int out() const { return ends_[0]; }
+    void fill() { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
+
+private:
+    int ends_[2] = {-1, -1};
+};
+
+TEST(AwaitDescriptor, IsASourceLikeOthers) {
+    pipe_ends pipe;
+    auto_reset_event event;
+    manual_reset_event ended;
+    any_result result{wait_status::stopped};
+    const task one = [](auto& on, int end, auto& out, auto& done) -> task {
+        out = co_await async_wait_any(on, tocsin::readable(end));
+        done.set();
+    }(event, pipe.out(), result, ended);
+    EXPECT_FALSE(one.done());
+    pipe.fill();
+    ended.wait();
+    one.join();
+    EXPECT_EQ(result, (any_result{wait_status::signaled, 1, tocsin::readiness::readable}));
+    const task two = [](int end, auto& out) -> task { out = co_await async_wait_any(tocsin::readable(end)); }(
+                                                pipe.out(), result);
+    EXPECT_TRUE(two.done());
+    EXPECT_EQ(result.index, 0u);
+}
+
+TEST(AwaitDescriptor, TheSameOneForManyAndManyDestroyed) {
+    pipe_ends pipe;
+    std::atomic<int> ended{0};
+    {
+        std::vector<task> tasks;
+        std::vector<task> gone;
+        for (int i = 0; i != 200; ++i) {
+            const auto wait = [](int end, auto& count) -> task {
+                co_await async_wait(tocsin::readable(end));
+                ++count;
+            };
+            tasks.push_back(wait(pipe.out(), ended));
+            gone.push_back(wait(pipe.out(), ended));
+        }
+        gone.clear();
+        pipe.fill();
+        for (const task& each : tasks) each.join();
+    }
+    EXPECT_EQ(ended, 200);
+}
+
+TEST(AwaitDescriptor, ABadOneIsRefusedByName) {
+    const task one = [](int end) -> task { co_await async_wait(tocsin::readable(end)); }(4'000'000);
+    ASSERT_TRUE(one.done());
+    EXPECT_THROW(one.rethrow(), std::system_error);
+}
+
+TEST(Await, AllocatesNothing) {
+    auto_reset_event a;
+    auto_reset_event b;
+    std::stop_source stop;
+    manual_reset_event ended;
+    const auto waits = [](auto& x, auto& y, auto token, auto& done) -> task {
+        (void)co_await async_wait(x).until(1h).stop(token);
+        (void)co_await async_wait_any(x, y, tocsin::after(1h)).until(2h).stop(token);
+        (void)co_await async_wait_all(x, y, tocsin::after(0s)).until(2h).stop(token);
+        done.set();
+    };
+    const task warm = waits(a, b, std::stop_token(), ended);  // starts the thread that watches the times
+    const task one = waits(a, b, stop.get_token(), ended);
+    const long before = allocations;
+    for (int i = 0; i != 4; ++i) {
+        a.set();
+        b.set();
+    }
+    stop.request_stop();
+    EXPECT_EQ(allocations, before);
+    EXPECT_TRUE(ended.is_set());
+    EXPECT_TRUE(warm.done() || one.done());
+}
+
+TEST(Await, EventsAndStopTokensStartNoThread) {
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(60);
+        const auto before = threads_of_this_process();
+        auto_reset_event event;
+        std::stop_source stop;
+        std::optional<wait_status> status;
+        task one = note_status(event, tocsin::deadline::never(), stop.get_token(), status);
+        event.set();
+        if (threads_of_this_process() != before) ::_exit(1);
+        task two = note_status(event, 1h, {}, status);
+        if (threads_of_this_process() != before + 1) ::_exit(2);
+        task three = note_status(event, 2h, {}, status);
+        ::_exit(threads_of_this_process() != before + 1 ? 3 : 0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << "exit code " << WEXITSTATUS(status);
+}
+
+TEST(Await, AForkedChildWaitsAnewAndMayDestroyWhatWaitedInItsParent) {
+    auto_reset_event event;
+    std::optional<wait_status> status;
+    task parents = note_status(event, 1h, {}, status);
+    pipe_ends pipe;
+    task reader = [](int end) -> task { co_await async_wait(tocsin::readable(end)).until(2h); }(pipe.out());
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(60);
+        parents.destroy();
+        reader.destroy();
+        auto_reset_event fresh;
+        manual_reset_event ended;
+        task own = [](auto& on, auto& done) -> task {
+            if (co_await async_wait(on).until(5ms) == wait_status::timed_out) done.set();
+        }(fresh, ended);
+        ended.wait();
+        ::_exit(0);
+    }
+    int how = 0;
+    ::waitpid(child, &how, 0);
+    EXPECT_EQ(how, 0);
+    event.set();
+    EXPECT_EQ(status, wait_status::signaled);
+}
+
+}  // namespace

@@ -1,0 +1,179 @@
+// Who waits on what.
+#include "facts.hpp"
+#include "printing.hpp"
+#include "threads.hpp"
+
+#include <tocsin/address.hpp>
+#include <tocsin/bit_lock.hpp>
+#include <tocsin/diagnose.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/word_lock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <sstream>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::thread_group;
+using support::until_parked;
+using tocsin::auto_reset_event;
+using tocsin::manual_reset_event;
+using tocsin::parked_wait;
+using tocsin::parked_waits;
+using tocsin::waiting_on;
+
+std::vector<parked_wait> parked_on(const volatile void* address) {
+    auto all = parked_waits();
+    std::erase_if(all, [&](const parked_wait& each) { return each.address != address; });
+    return all;
+}
+
+TEST(WaitingOn, CountsNobodyWhereNobodyWaits) {
+    auto_reset_event event;
+    EXPECT_EQ(waiting_on(&event), 0u);
+    EXPECT_EQ(waiting_on(nullptr), 0u);
+    EXPECT_TRUE(parked_on(&event).empty());
+}
+
+TEST(WaitingOn, CountsWhoCameAndNotWhoLeft) {
+    auto_reset_event event;
+    std::stop_source stop;
+    thread_group threads;
+    for (std::size_t i = 1; i <= 5; ++i) {
+        threads.start("waiter", [&] { (void)event.wait(stop.get_token()); });
+        until_parked(&event, i);
+        EXPECT_EQ(waiting_on(&event), i);
+    }
+    event.set();
+    EXPECT_EQ(waiting_on(&event), 4u) << "released is not waiting, run or not";
+    stop.request_stop();
+    threads.join();
+    EXPECT_EQ(waiting_on(&event), 0u);
+    EXPECT_EQ(event.wait_for(1ms), tocsin::wait_status::timed_out);
+    EXPECT_EQ(waiting_on(&event), 0u);
+}
+
+TEST(WaitingOn, CountsWaitersOfEveryKindOnOneAddress) {
+    std::atomic<std::uint32_t> word{0b11};
+    thread_group threads;
+    threads.start("bit 0", [&] { tocsin::bit_lock(word, 0).lock(); });
+    threads.start("bit 1", [&] { tocsin::bit_lock(word, 1).lock(); });
+    threads.start("address", [&] { (void)tocsin::wait_on_address(&word, 0b11u); });
+    until_parked(&word, 3);
+    EXPECT_EQ(tocsin::wake_by_address_all(&word), 1u) << "a wake by address is for address waits";
+    until_parked(&word, 2);
+    tocsin::bit_lock(word, 0).unlock();
+    tocsin::bit_lock(word, 1).unlock();
+    threads.join();
+    EXPECT_EQ(waiting_on(&word), 0u);
+}
+
+TEST(ParkedWaits, TellKindAddressThreadAndSince) {
+    const auto begin = std::chrono::steady_clock::now();
+    manual_reset_event event;
+    std::atomic<std::uint8_t> byte{0};
+    tocsin::word_lock<> lock;
+    lock.lock();
+    std::atomic<std::uint16_t> bits{1u << 9};
+    thread_group threads;
+    threads.start("event", [&] { event.wait(); });
+    threads.start("address", [&] { (void)tocsin::wait_on_address(&byte, 0); });
+    threads.start("word lock", [&] { lock.lock(); });
+    threads.start("bit lock", [&] { tocsin::bit_lock(bits, 9).lock(); });
+    until_parked(&event, 1);
+    until_parked(&byte, 1);
+    until_parked(&lock, 1);
+    until_parked(&bits, 1);
+    const auto end = std::chrono::steady_clock::now();
+
+    const auto expect = [&](const void* address, parked_wait::kind kind, std::size_t thread) {
+        const auto waits = parked_on(address);
+        ASSERT_EQ(waits.size(), 1u);
+        EXPECT_EQ(waits[0].what, kind);
+        EXPECT_EQ(waits[0].thread, static_cast<std::uint64_t>(threads.id(thread)));
+        EXPECT_GE(waits[0].since, begin);
+        EXPECT_LE(waits[0].since, end);
+        EXPECT_TRUE(waits[0].name.empty());
+    };
+    expect(&event, parked_wait::kind::event, 0);
+    expect(&byte, parked_wait::kind::address, 1);
+    expect(&lock, parked_wait::kind::lock, 2);
+    expect(&bits, parked_wait::kind::lock, 3);
+    EXPECT_EQ(parked_on(&bits)[0].bit, 9u);
+
+    event.set();
+    byte.store(1);
+    tocsin::wake_by_address_all(&byte);
+    lock.unlock();
+    tocsin::bit_lock(bits, 9).unlock();
+    threads.join();
+    EXPECT_TRUE(parked_waits().empty());
+}
+
+TEST(ParkedWaits, CarryTheNameThatWasGiven) {
+    auto_reset_event event;
+    tocsin::name_address(&event, "shutdown");
+    thread_group threads;
+    threads.start("waiter", [&] { event.wait(); });
+    until_parked(&event, 1);
+    ASSERT_EQ(parked_on(&event).size(), 1u);
+    EXPECT_EQ(parked_on(&event)[0].name, "shutdown");
+    EXPECT_NE(tocsin::describe_parked_waits().find("'shutdown'"), std::string::npos);
+    tocsin::name_address(&event, "start");
+    EXPECT_EQ(parked_on(&event)[0].name, "start");
+    tocsin::name_address(&event, "");
+    EXPECT_EQ(parked_on(&event)[0].name, "");
+    event.set();
+    threads.join();
+}
+
+TEST(ParkedWaits, AreDescribedOneALine) {
+    EXPECT_EQ(tocsin::describe_parked_waits(), "");
+    std::array<auto_reset_event, 3> events;
+    thread_group threads;
+    threads.start_many(3, "waiter", [&](int i) { events[static_cast<std::size_t>(i)].wait(); });
+    for (auto& each : events) until_parked(&each, 1);
+    const std::string text = tocsin::describe_parked_waits();
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
+    for (std::size_t i = 0; i < 3; ++i) {
+        std::ostringstream address;
+        address << static_cast<const void*>(&events[i]);
+        EXPECT_NE(text.find("event " + address.str()), std::string::npos) << text;
+        EXPECT_NE(text.find("thread " + std::to_string(threads.id(i))), std::string::npos) << text;
+    }
+    for (auto& each : events) each.set();
+    threads.join();
+}
+
+TEST(ParkedWaits, CanBeListedWhileThreadsComeAndGo) {
+    std::array<auto_reset_event, 4> events;
+    std::atomic<bool> enough{false};
+    thread_group threads;
+    threads.start_many(4, "waiter", [&](int i) {
+        while (!enough.load()) {
+            (void)events[static_cast<std::size_t>(i)].wait_for(100us);
+            events[static_cast<std::size_t>(i + 1) % 4].set();
+        }
+    });
+    for (int i = 0; i < support::rounds(300, 50); ++i) {
+        for (const auto& each : parked_waits()) {
+            EXPECT_GE(each.address, static_cast<const void*>(&events.front()));
+            EXPECT_LE(each.address, static_cast<const void*>(&events.back()));
+        }
+        (void)tocsin::describe_parked_waits();
+    }
+    enough.store(true);
+    threads.join();
+}
+
+}  // namespace

@@ -1,0 +1,562 @@
+// What <tocsin/handler_thread.hpp> promises, sentence by sentence.
+#include "facts.hpp"
+#include "sanitizer.hpp"
+#include "system_calls.hpp"
+#include "threads.hpp"
+
+#include <tocsin/event.hpp>
+#include <tocsin/handler_thread.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/syscall.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::thread_group;
+using support::until;
+using tocsin::handler_closed;
+using tocsin::handler_thread;
+using tocsin::job;
+using tocsin::post_status;
+
+// Keeps a handler busy with one job until let go, or until this ends.
+class obstacle {
+public:
+    explicit obstacle(handler_thread& handler) {
+        handler.post([this] {
+            begun_.set();
+            go_.wait();
+            passed_.set();
+        });
+        begun_.wait();
+    }
+    ~obstacle() {
+        let_go();
+        passed_.wait();
+    }
+    obstacle(const obstacle&) = delete;
+    obstacle& operator=(const obstacle&) = delete;
+
+    void let_go() { go_.set(); }
+
+private:
+    tocsin::manual_reset_event begun_;
+    tocsin::manual_reset_event go_;
+    tocsin::manual_reset_event passed_;
+};
+
+// Counts the copies of itself that exist, and where the last one went.
+struct counted {
+    explicit counted(int& alive) : alive_(&alive) { ++*alive_; }
+    counted(counted&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+    counted& operator=(counted&&) = delete;
+    ~counted() {
+        if (alive_ != nullptr) --*alive_;
+    }
+
+private:
+    int* alive_;
+};
+
+TEST(Job, RunsOnce) {
+    int runs = 0;
+    job work([&] { ++runs; });
+    EXPECT_TRUE(static_cast<bool>(work));
+    work();
+    EXPECT_FALSE(static_cast<bool>(work));
+    EXPECT_EQ(runs, 1);
+}
+
+TEST(Job, TakesAnyCallableAndDestroysItOnce) {
+    int alive = 0;
+    std::array<char, 100> large{};
+    large[99] = 'x';
+    struct alignas(64) aligned {
+        char value = 'y';
+    };
+    char seen = 0;
+    char seen_aligned = 0;
+    job only_moved([held = std::make_unique<int>(3), &seen] { seen = static_cast<char>(*held); });
+    only_moved();
+    EXPECT_EQ(seen, 3);
+    job is_large([large, &seen] { seen = large[99]; });
+    is_large();
+    EXPECT_EQ(seen, 'x');
+    job is_aligned([value = aligned(), &seen_aligned] {
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&value) % 64, 0u);
+        seen_aligned = value.value;
+    });
+    is_aligned();
+    EXPECT_EQ(seen_aligned, 'y');
+    {
+        job runs([token = counted(alive)] {});
+        job moved = std::move(runs);
+        EXPECT_EQ(alive, 1);
+        moved();
+        EXPECT_EQ(alive, 0);
+        job dropped([token = counted(alive)] {});
+        EXPECT_EQ(alive, 1);
+        dropped = job([] {});
+        EXPECT_EQ(alive, 0);
+        job throws([token = counted(alive)] { throw 1; });
+        EXPECT_THROW(throws(), int);
+        EXPECT_EQ(alive, 0);
+    }
+    EXPECT_EQ(alive, 0);
+}
+
+TEST(HandlerThread, IsNeitherCopiedNorMoved) {
+    static_assert(!std::is_copy_constructible_v<handler_thread>);
+    static_assert(!std::is_move_constructible_v<handler_thread>);
+}
+
+TEST(HandlerThread, RunsJobsInOrderInOneThreadOfItsOwn) {
+    std::vector<int> order;
+    std::vector<std::thread::id> threads;
+    {
+        handler_thread handler;
+        for (int i = 0; i != 100; ++i) {
+            handler.post([&, i] {
+                order.push_back(i);
+                threads.push_back(std::this_thread::get_id());
+            });
+        }
+    }
+    ASSERT_EQ(order.size(), 100u);
+    for (int i = 0; i != 100; ++i) {
+        EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+        EXPECT_EQ(threads[static_cast<std::size_t>(i)], threads[0]);
+    }
+    EXPECT_NE(threads[0], std::this_thread::get_id());
+}
+
+TEST(HandlerThread, PostDoesNotWait) {
+    handler_thread handler;
+    const obstacle busy(handler);
+    handler.post([] {});
+    handler.post([] {});
+    EXPECT_EQ(handler.queued(), 2u);
+}
+
+TEST(HandlerThread, SendReturnsTheResult) {
+    handler_thread handler;
+    EXPECT_EQ(handler.send([] { return 42; }), 42);
+    EXPECT_EQ(handler.send([] { return std::string(1000, 'a'); }).size(), 1000u);
+    auto moved = handler.send([] { return std::make_unique<int>(5); });
+    EXPECT_EQ(*moved, 5);
+    int referred = 1;
+    int& result = handler.send([&]() -> int& { return referred; });
+    EXPECT_EQ(&result, &referred);
+    bool ran = false;
+    handler.send([&] { ran = true; });
+    EXPECT_TRUE(ran);
+}
+
+TEST(HandlerThread, SendRunsTheCallersOwnCallable) {
+    struct counter {
+        int calls = 0;
+        int operator()() { return ++calls; }
+    };
+    handler_thread handler;
+    counter mine;
+    EXPECT_EQ(handler.send(mine), 1);
+    EXPECT_EQ(handler.send(mine), 2);
+    EXPECT_EQ(mine.calls, 2);
+}
+
+TEST(HandlerThread, SendThrowsWhatTheJobThrowsAndTheHandlerGoesOn) {
+    handler_thread handler;
+    EXPECT_THROW(handler.send([]() -> int { throw std::out_of_range("far"); }), std::out_of_range);
+    EXPECT_EQ(handler.send([] { return 1; }), 1);
+}
+
+TEST(HandlerThread, SendComesAfterWhatWasQueuedBefore) {
+    handler_thread handler;
+    int value = 0;
+    for (int i = 0; i != 1000; ++i) handler.post([&] { ++value; });
+    EXPECT_EQ(handler.send([&] { return value; }), 1000);
+}
+
+TEST(HandlerThread, SendFromAJobRunsAtOnceAheadOfTheQueue) {
+    handler_thread handler;
+    std::vector<int> order;
+    handler.send([&] {
+        handler.post([&] { order.push_back(3); });
+        order.push_back(1);
+        EXPECT_EQ(handler.send([&] {
+            order.push_back(2);
+            return std::this_thread::get_id();
+        }),
+                  std::this_thread::get_id());
+        EXPECT_THROW(handler.send([] { throw 1; }), int);
+    });
+    handler.join();
+    EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+}
+
+TEST(HandlerThread, JobsMayPostJobs) {
+    int runs = 0;
+    handler_thread handler;
+    struct again {
+        handler_thread& handler;
+        int& runs;
+        int left;
+        void operator()() const {
+            ++runs;
+            if (left > 0) handler.post(again{handler, runs, left - 1});
+        }
+    };
+    handler.post(again{handler, runs, 500});
+    until("waiting for the last job", [&] { return handler.send([&] { return runs; }) == 501; });
+}
+
+TEST(HandlerThread, KnowsItsOwnThread) {
+    handler_thread handler;
+    handler_thread other;
+    EXPECT_FALSE(handler.is_this_thread());
+    EXPECT_TRUE(handler.send([&] { return handler.is_this_thread(); }));
+    EXPECT_FALSE(other.send([&] { return handler.is_this_thread(); }));
+}
+
+TEST(HandlerThread, TheEndRunsEverythingQueued) {
+    int runs = 0;
+    {
+        handler_thread handler;
+        const obstacle busy(handler);
+        for (int i = 0; i != 100; ++i) handler.post([&] { ++runs; });
+    }
+    EXPECT_EQ(runs, 100);
+}
+
+TEST(HandlerThread, JoinWaitsUntilEverythingHasRun) {
+    handler_thread handler;
+    int runs = 0;
+    for (int i = 0; i != 100; ++i) handler.post([&] { ++runs; });
+    handler.join();
+    EXPECT_EQ(runs, 100);
+    handler.join();
+}
+
+TEST(HandlerThread, TakesNothingAfterTheClose) {
+    handler_thread handler;
+    bool ran = false;
+    EXPECT_FALSE(handler.is_closed());
+    handler.close();
+    handler.close();
+    EXPECT_TRUE(handler.is_closed());
+    job late([&] { ran = true; });
+    EXPECT_THROW(handler.post(std::move(late)), handler_closed);
+    EXPECT_TRUE(static_cast<bool>(late));
+    EXPECT_EQ(handler.try_post(std::move(late)), post_status::closed);
+    EXPECT_EQ(handler.post_for(std::move(late), 1h), post_status::closed);
+    EXPECT_THROW(handler.send([&] { ran = true; }), handler_closed);
+    handler.join();
+    EXPECT_FALSE(ran);
+    EXPECT_TRUE(static_cast<bool>(late));
+}
+
+TEST(HandlerThread, AJobMayCloseItsHandler) {
+    handler_thread handler;
+    int runs = 0;
+    {
+        const obstacle busy(handler);
+        handler.post([&] {
+            handler.join();  // from here only close()
+            EXPECT_THROW(handler.post([] {}), handler_closed);
+            ++runs;
+        });
+        handler.post([&] { ++runs; });
+    }
+    handler.join();
+    EXPECT_EQ(runs, 2);
+}
+
+TEST(HandlerThread, CancelReturnsWhatHasNotBegunOldestFirst) {
+    handler_thread handler;
+    std::vector<int> order;
+    std::vector<job> left;
+    {
+        obstacle busy(handler);
+        for (int i = 0; i != 10; ++i) handler.post([&, i] { order.push_back(i); });
+        thread_group threads;
+        threads.start("cancelling", [&] { left = handler.cancel(); });
+        until("waiting for the close", [&] { return handler.is_closed(); });
+        busy.let_go();
+    }
+    EXPECT_EQ(left.size() + order.size(), 10u);
+    EXPECT_EQ(left.size(), 10u);  // the handler was in a job when it was told
+    for (job& each : left) each();
+    EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+    EXPECT_TRUE(handler.cancel().empty());
+}
+
+TEST(HandlerThread, AJobMayCancelTheRest) {
+    handler_thread handler;
+    std::vector<int> order;
+    std::vector<job> left;
+    tocsin::manual_reset_event cancelled;
+    {
+        const obstacle busy(handler);
+        handler.post([&] {
+            order.push_back(0);
+            handler.post([&] { order.push_back(3); });
+            left = handler.cancel();
+            cancelled.set();
+        });
+        handler.post([&] { order.push_back(1); });
+        handler.post([&] { order.push_back(2); });
+    }
+    cancelled.wait();
+    handler.join();
+    EXPECT_EQ(order, (std::vector<int>{0}));
+    EXPECT_EQ(left.size(), 3u);
+    for (job& each : left) each();
+    EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(HandlerThread, ACancelledSendThrowsWhenItsJobIsDroppedAndReturnsWhenItIsRun) {
+    for (const bool run : {false, true}) {
+        handler_thread handler;
+        std::optional<int> result;
+        bool closed = false;
+        obstacle busy(handler);
+        thread_group threads;
+        threads.start("sender", [&] {
+            try {
+                result = handler.send([] { return 7; });
+            } catch (const handler_closed&) {
+                closed = true;
+            }
+        });
+        until("waiting for the send", [&] { return handler.queued() == 1; });
+        threads.start("cancelling", [&] {
+            std::vector<job> left = handler.cancel();
+            ASSERT_EQ(left.size(), 1u);
+            if (run) left[0]();
+        });
+        until("waiting for the close", [&] { return handler.is_closed(); });
+        busy.let_go();
+        threads.join();
+        EXPECT_EQ(closed, !run);
+        EXPECT_EQ(result.has_value(), run);
+    }
+}
+
+TEST(HandlerThread, RefusesACapacityOfNothing) {
+    EXPECT_THROW(handler_thread({.capacity = 0, .on_exception = {}}), std::invalid_argument);
+}
+
+// A handler that is busy, with a queue of three that is full.
+struct full_handler {
+    full_handler() {
+        for (int i = 0; i != 3; ++i) EXPECT_EQ(handler.try_post([this] { ++runs; }), post_status::posted);
+    }
+
+    int runs = 0;
+    handler_thread handler{{.capacity = 3, .on_exception = {}}};
+    obstacle busy{handler};
+};
+
+TEST(BoundedHandlerThread, SaysWhenItIsFull) {
+    full_handler full;
+    job work([&] { ++full.runs; });
+    EXPECT_EQ(full.handler.try_post(std::move(work)), post_status::full);
+    EXPECT_TRUE(static_cast<bool>(work));
+    EXPECT_EQ(full.handler.queued(), 3u);
+    full.busy.let_go();
+    full.handler.post(std::move(work));
+    EXPECT_FALSE(static_cast<bool>(work));
+    full.handler.join();
+    EXPECT_EQ(full.runs, 4);
+}
+
+TEST(BoundedHandlerThread, PostAndSendWaitForRoom) {
+    full_handler full;
+    thread_group threads;
+    for (int i = 0; i != 5; ++i) {
+        threads.start("posting", [&] { full.handler.post([&] { ++full.runs; }); });
+        threads.start("sending", [&] { full.handler.send([&] { ++full.runs; }); });
+        threads.start("until", [&] {
+            EXPECT_EQ(full.handler.post_for([&] { ++full.runs; }, 1h), post_status::posted);
+        });
+    }
+    for (std::size_t i = 0; i != threads.size(); ++i) threads.until_asleep(i);
+    EXPECT_EQ(threads.finished(), 0u);
+    EXPECT_EQ(full.handler.queued(), 3u);
+    full.busy.let_go();
+    threads.join();
+    full.handler.join();
+    EXPECT_EQ(full.runs, 18);
+}
+
+TEST(BoundedHandlerThread, GivesUpAtTheDeadline) {
+    full_handler full;
+    job work([&] { ++full.runs; });
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(full.handler.post_for(std::move(work), 20ms), post_status::timed_out);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 20ms);
+    EXPECT_EQ(full.handler.post_until(std::move(work), std::chrono::system_clock::now()),
+              post_status::timed_out);
+    EXPECT_EQ(full.handler.post_for(std::move(work), 0s), post_status::timed_out);
+    EXPECT_TRUE(static_cast<bool>(work));
+    EXPECT_EQ(full.handler.queued(), 3u);
+}
+
+TEST(BoundedHandlerThread, GivesUpWhenStopped) {
+    full_handler full;
+    std::stop_source stop;
+    thread_group threads;
+    threads.start("posting", [&] {
+        EXPECT_EQ(full.handler.post_for([&] { ++full.runs; }, 1h, stop.get_token()), post_status::stopped);
+    });
+    threads.until_asleep(0);
+    stop.request_stop();
+    threads.join();
+    EXPECT_EQ(full.handler.post_for([] {}, 1h, stop.get_token()), post_status::stopped);
+}
+
+TEST(BoundedHandlerThread, WhoGivesUpTakesNobodysRoom) {
+    full_handler full;
+    std::stop_source stop;
+    thread_group threads;
+    threads.start("giving up", [&] {
+        EXPECT_EQ(full.handler.post_for([] {}, 1h, stop.get_token()), post_status::stopped);
+    });
+    threads.until_asleep(0);
+    threads.start("staying", [&] { full.handler.post([&] { ++full.runs; }); });
+    threads.until_asleep(1);
+    stop.request_stop();
+    threads.until_finished(1);
+    full.busy.let_go();
+    threads.join();
+    full.handler.join();
+    EXPECT_EQ(full.runs, 4);
+}
+
+TEST(BoundedHandlerThread, TheCloseTellsWhoWaitsForRoom) {
+    full_handler full;
+    std::atomic<int> told{0};
+    thread_group threads;
+    threads.start_many(4, "posting", [&](int) {
+        try {
+            full.handler.post([&] { ++full.runs; });
+        } catch (const handler_closed&) {
+            told.fetch_add(1);
+        }
+    });
+    threads.start_many(4, "until", [&](int) {
+        if (full.handler.post_for([&] { ++full.runs; }, 1h) == post_status::closed) told.fetch_add(1);
+    });
+    for (std::size_t i = 0; i != threads.size(); ++i) threads.until_asleep(i);
+    full.handler.close();
+    threads.join();
+    EXPECT_EQ(told.load(), 8);
+    full.busy.let_go();
+    full.handler.join();
+    EXPECT_EQ(full.runs, 3);
+}
+
+TEST(BoundedHandlerThread, AJobPostsBeyondTheCapacity) {
+    full_handler full;
+    full.busy.let_go();
+    full.handler.send([&] {
+        for (int i = 0; i != 10; ++i) full.handler.post([&] { ++full.runs; });
+        EXPECT_EQ(full.handler.try_post([] {}), post_status::full);
+        EXPECT_GE(full.handler.queued(), 10u);
+    });
+    full.handler.join();
+    EXPECT_EQ(full.runs, 13);
+}
+
+TEST(HandlerThread, GivesWhatAPostedJobThrowsToTheOption) {
+    std::vector<std::string> errors;
+    int runs = 0;
+    {
+        handler_thread handler({.on_exception = [&](std::exception_ptr error) {
+            try {
+                std::rethrow_exception(std::move(error));
+            } catch (const std::exception& known) {
+                errors.emplace_back(known.what());
+            }
+        }});
+        handler.post([] { throw std::runtime_error("one"); });
+        handler.post([&] { ++runs; });
+        handler.post([] { throw std::runtime_error("two"); });
+    }
+    EXPECT_EQ(errors, (std::vector<std::string>{"one", "two"}));
+    EXPECT_EQ(runs, 1);
+}
+
+void throw_in_a_posted_job() {
+    handler_thread handler;
+    handler.post([] { throw std::runtime_error("nobody listens"); });
+}
+
+TEST(HandlerThreadDeathTest, WhatAPostedJobThrowsEndsTheProgramOtherwise) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH(throw_in_a_posted_job(), "nobody listens");
+}
+
+TEST(HandlerThread, DestroysAJobBeforeTheNextBegins) {
+    handler_thread handler;
+    int alive = 0;
+    const obstacle busy(handler);
+    handler.post([token = counted(alive)] {});
+    handler.post([&] { EXPECT_EQ(alive, 0); });
+}
+
+TEST(HandlerThread, APostToABusyHandlerMakesNoSystemCall) {
+    std::optional<handler_thread> handler;
+    tocsin::manual_reset_event begun;
+    tocsin::manual_reset_event go;
+    const auto calls = support::system_calls_of(
+        [&] {
+            handler.emplace();
+            for (int i = 0; i != 200; ++i) handler->post([] {});  // the queue's memory is there already
+            handler->send([] {});
+            handler->post([&] {
+                begun.set();
+                go.wait();
+            });
+            begun.wait();
+            for (int i = 0; i != 200; ++i) handler->post([] {});
+        },
+        [&] {
+            for (int i = 0; i != 100; ++i) handler->post([] {});
+        });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.count(SYS_futex), 0u);
+}
+
+TEST(HandlerThread, SleepsWhileNothingIsThere) {
+    handler_thread handler;
+    const pid_t thread = handler.send([] { return support::thread_id(); });
+    const pthread_t handle = handler.send([] { return pthread_self(); });
+    support::until_asleep(thread);
+    const auto before = support::switches_of(thread);
+    const auto used = support::cpu_time_of(handle);
+    std::this_thread::yield();
+    const auto begin = std::chrono::steady_clock::now();
+    until("letting time pass", [&] { return std::chrono::steady_clock::now() > begin + 50ms; });
+    EXPECT_EQ(support::switches_of(thread).voluntary, before.voluntary);
+    EXPECT_EQ(support::cpu_time_of(handle), used);
+}
+
+}  // namespace

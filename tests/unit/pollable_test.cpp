@@ -1,0 +1,180 @@
+// An event as a descriptor for someone else's loop: what the header promises.
+#include "child.hpp"
+#include "facts.hpp"
+#include "printing.hpp"
+#include "system_calls.hpp"
+#include "threads.hpp"
+
+#include <tocsin/diagnose.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/pollable.hpp>
+#include <tocsin/wait.hpp>
+#include <tocsin/wait_set.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+
+#include <poll.h>
+#include <sys/resource.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::thread_group;
+using tocsin::auto_reset_event;
+using tocsin::manual_reset_event;
+using tocsin::pollable;
+
+bool is_readable(const pollable& view, int milliseconds = 0) {
+    pollfd polled{view.descriptor(), POLLIN, 0};
+    return poll(&polled, 1, milliseconds) == 1;
+}
+
+TEST(Pollable, IsReadableWhenTheEventIsSet) {
+    auto_reset_event event;
+    pollable view(event);
+    EXPECT_FALSE(is_readable(view));
+    EXPECT_FALSE(view.try_wait());
+    for (int round = 0; round != 3; ++round) {
+        event.set();
+        EXPECT_TRUE(is_readable(view));
+        EXPECT_TRUE(view.try_wait());
+        EXPECT_FALSE(view.try_wait());
+        EXPECT_FALSE(is_readable(view));
+    }
+}
+
+TEST(Pollable, IsReadableAtOnceIfItWasSetBefore) {
+    auto_reset_event event(true);
+    pollable view(event);
+    EXPECT_TRUE(is_readable(view));
+    EXPECT_TRUE(view.try_wait());
+}
+
+TEST(Pollable, AManualEventStaysReadableUntilItIsReset) {
+    manual_reset_event gate;
+    pollable view(gate);
+    gate.set();
+    EXPECT_TRUE(view.try_wait());
+    EXPECT_TRUE(view.try_wait());
+    EXPECT_TRUE(is_readable(view));
+    gate.reset();
+    EXPECT_FALSE(view.try_wait());
+    EXPECT_FALSE(is_readable(view));
+    gate.set();
+    EXPECT_TRUE(is_readable(view));
+}
+
+TEST(Pollable, ManySetsAreOne) {
+    auto_reset_event event;
+    pollable view(event);
+    for (int i = 0; i != 1000; ++i) event.set();
+    EXPECT_TRUE(view.try_wait());
+    EXPECT_FALSE(view.try_wait());
+    EXPECT_FALSE(is_readable(view));
+}
+
+TEST(Pollable, KeepsNobodyFromWaiting) {
+    auto_reset_event event;
+    pollable view(event);
+    thread_group other;
+    other.start([&] { event.wait(tocsin::spin_policy::none()); });
+    support::until("queued", [&] { return tocsin::waiting_on(&event) == 1; });
+    event.set();
+    other.join();
+    EXPECT_FALSE(view.try_wait()) << "somebody else was faster";
+    EXPECT_FALSE(is_readable(view));
+    event.set();
+    EXPECT_TRUE(is_readable(view));
+    EXPECT_EQ(tocsin::wait_any(event).index, 0u);
+}
+
+TEST(Pollable, SeveralViewsAndASetOfOneEvent) {
+    auto_reset_event event;
+    pollable first(event);
+    pollable second(event);
+    tocsin::wait_set set;
+    set.add(event, 1);
+    event.set();
+    EXPECT_TRUE(is_readable(first) && is_readable(second));
+    EXPECT_TRUE(second.try_wait());
+    EXPECT_FALSE(first.try_wait());
+    tocsin::ready_item item;
+    EXPECT_EQ(set.wait_for(0ns, {&item, 1}).count, 0u);
+    event.set();
+    EXPECT_TRUE(is_readable(first));
+    EXPECT_EQ(set.wait_for(0ns, {&item, 1}).count, 1u);
+}
+
+TEST(Pollable, ItsEventMayBeDestroyedAfterIt) {
+    auto event = std::make_unique<auto_reset_event>();
+    auto view = std::make_unique<pollable>(*event);
+    event->set();
+    view.reset();
+    EXPECT_TRUE(event->try_wait());
+    event.reset();
+}
+
+TEST(Pollable, WakesAThreadThatPolls) {
+    auto_reset_event event;
+    pollable view(event);
+    thread_group threads;
+    threads.start([&] {
+        EXPECT_TRUE(is_readable(view, -1));
+        EXPECT_TRUE(view.try_wait());
+    });
+    threads.until_asleep(0);
+    event.set();
+}
+
+TEST(Pollable, OnlyEventsCanBeLookedAt) { EXPECT_THROW(pollable(tocsin::after(1s)), std::invalid_argument); }
+
+TEST(Pollable, SaysWhenThereIsNoDescriptorLeft) {
+    EXPECT_EQ(support::ending_of_child([] {
+                  rlimit usual;
+                  getrlimit(RLIMIT_NOFILE, &usual);
+                  const rlimit none{0, usual.rlim_max};
+                  setrlimit(RLIMIT_NOFILE, &none);
+                  auto_reset_event event;
+                  try {
+                      const pollable view(event);
+                  } catch (const std::system_error& error) {
+                      setrlimit(RLIMIT_NOFILE, &usual);
+                      event.set();
+                      return error.code().value() == EMFILE && event.try_wait() ? 0 : 1;
+                  }
+                  return 2;
+              }),
+              "");
+}
+
+TEST(Pollable, AForkedChildMayDestroyIt) {
+    auto_reset_event event;
+    auto view = std::make_unique<pollable>(event);
+    EXPECT_EQ(support::ending_of_child([&] {
+                  view.reset();
+                  event.set();
+                  return event.try_wait() ? 0 : 1;
+              }),
+              "");
+    event.set();
+    EXPECT_TRUE(is_readable(*view));
+}
+
+TEST(Pollable, OnlyTheFirstSetMakesASystemCall) {
+    const auto calls = support::system_calls_of([] {
+        auto_reset_event event;
+        const pollable view(event);
+        event.set();
+        event.set();
+        (void)event.try_wait();
+        event.set();
+    });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.count(SYS_write), 1u);
+}
+
+}  // namespace

@@ -1,0 +1,498 @@
+// A set that is registered once and waited on often: what its header promises.
+#include "child.hpp"
+#include "facts.hpp"
+#include "printing.hpp"
+#include "system_calls.hpp"
+#include "threads.hpp"
+
+#include <tocsin/event.hpp>
+#include <tocsin/fd.hpp>
+#include <tocsin/wait.hpp>
+#include <tocsin/wait_set.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <system_error>
+#include <vector>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::thread_group;
+using tocsin::auto_reset_event;
+using tocsin::manual_reset_event;
+using tocsin::readable;
+using tocsin::ready_item;
+using tocsin::wait_set;
+using tocsin::wait_status;
+
+// The tags that are ready now, sorted.
+std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t room = 64) {
+    std::vector<ready_item> items(room);
+    const auto found = set.wait_for(0ns, items);
+    std::vector<std::uint64_t> tags;
+    for (std::size_t i = 0; i != found.count; ++i) tags.push_back(items[i].tag);
+    std::ranges::sort(tags);
+    EXPECT_EQ(found.status, tags.empty() ? wait_status::timed_out : wait_status::signaled);
+    return tags;
+}
+
+using tags = std::vector<std::uint64_t>;
+
+class channel {
+public:
+    channel() {
+        if (pipe(ends_) != 0) support::give_up("no pipe");
+    }
+    ~channel() {
+        close(ends_[0]);
+        close(ends_[1]);
+    }
+    channel(const channel&) = delete;
+    channel& operator=(const channel&) = delete;
+
+    int out() const { return ends_[0]; }
+    int in() const { return ends_[1]; }
+    void put() const { EXPECT_EQ(write(ends_[1], "x", 1), 1); }
+    void get() const {
+        char byte;
+        EXPECT_EQ(read(ends_[0], &byte, 1), 1);
+    }
+
+private:
+    int ends_[2];
+};
+
+// Waits in a thread of its own until something is ready, and keeps the first.
+struct waiting_thread {
+    explicit waiting_thread(wait_set& set) {
+        threads.start("waits in the set", [&] {
+            ready_item items[8];
+            result = set.wait(items);
+            first = items[0];
+        });
+        threads.until_asleep(0);
+    }
+
+    tocsin::set_result result{wait_status::timed_out};
+    ready_item first;
+    thread_group threads;
+};
+
+TEST(WaitSet, ReportsAllThatIsReady) {
+    auto_reset_event events[3];
+    wait_set set;
+    for (std::size_t i = 0; i != 3; ++i) set.add(events[i], i);
+    EXPECT_EQ(ready_in(set), tags{});
+    events[0].set();
+    events[2].set();
+    EXPECT_EQ(ready_in(set), (tags{0, 2}));
+    EXPECT_EQ(ready_in(set), tags{}) << "auto-reset events are consumed";
+    EXPECT_FALSE(events[0].is_set());
+}
+
+TEST(WaitSet, ReportsAManualEventAsLongAsItIsSet) {
+    manual_reset_event gate;
+    wait_set set;
+    set.add(gate, 7);
+    gate.set();
+    EXPECT_EQ(ready_in(set), tags{7});
+    EXPECT_EQ(ready_in(set), tags{7});
+    gate.reset();
+    EXPECT_EQ(ready_in(set), tags{});
+    gate.set();
+    EXPECT_EQ(ready_in(set), tags{7});
+}
+
+TEST(WaitSet, WhatDoesNotFitComesWithTheNextWaitsAndAllGetTheirTurn) {
+    manual_reset_event gates[5];
+    wait_set set;
+    for (std::size_t i = 0; i != 5; ++i) {
+        gates[i].set();
+        set.add(gates[i], i);
+    }
+    EXPECT_EQ(ready_in(set, 2), (tags{0, 1}));
+    EXPECT_EQ(ready_in(set, 2), (tags{2, 3}));
+    EXPECT_EQ(ready_in(set, 2), (tags{0, 4}));
+}
+
+TEST(WaitSet, ASetWakesTheWait) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 5);
+    waiting_thread waits(set);
+    event.set();
+    waits.threads.join();
+    EXPECT_EQ(waits.result, (tocsin::set_result{wait_status::signaled, 1}));
+    EXPECT_EQ(waits.first.tag, 5u);
+    EXPECT_FALSE(event.is_set()) << "consumed";
+}
+
+TEST(WaitSet, SetThenResetReleasesTheThreadThatWaits) {
+    manual_reset_event gate;
+    wait_set set;
+    set.add(gate, 1);
+    waiting_thread waits(set);
+    gate.set();
+    gate.reset();
+    waits.threads.join();
+    EXPECT_EQ(waits.first.tag, 1u);
+    EXPECT_EQ(ready_in(set), tags{});
+}
+
+TEST(WaitSet, ReportsAManualEventOnceInAWaitThatItWakes) {
+    manual_reset_event gate;
+    wait_set set;
+    set.add(gate, 1);
+    waiting_thread waits(set);
+    gate.set();
+    waits.threads.join();
+    EXPECT_EQ(waits.result.count, 1u);
+    EXPECT_EQ(ready_in(set), tags{1});
+}
+
+TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    waiting_thread in_set(set);
+    thread_group other;
+    other.start("waits for the event", [&] { event.wait(tocsin::spin_policy::none()); });
+    support::until("queued", [&] { return tocsin::waiting_on(&event) == 1; });
+    event.set();
+    in_set.threads.join();
+    EXPECT_FALSE(other.finished(0)) << "the set stood first";
+    // It waits again, but now stands behind.
+    waiting_thread again(set);
+    event.set();
+    other.join();
+    EXPECT_FALSE(again.threads.finished(0));
+    event.set();
+}
+
+TEST(WaitSet, WithNobodyInTheSetTheEventGoesToWhoWaits) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    thread_group other;
+    other.start([&] { event.wait(tocsin::spin_policy::none()); });
+    support::until("queued", [&] { return tocsin::waiting_on(&event) == 1; });
+    event.set();
+    other.join();
+    EXPECT_EQ(ready_in(set), tags{});
+}
+
+TEST(WaitSet, StandsBesideOtherWaitsForTheSameEvents) {
+    auto_reset_event a;
+    auto_reset_event b;
+    wait_set set;
+    set.add(a, 1);
+    set.add(b, 2);
+    thread_group other;
+    other.start([&] { tocsin::wait_all(a, b); });
+    support::until("queued", [&] { return tocsin::waiting_on(&b) == 1; });
+    a.set();
+    b.set();
+    other.join();
+    EXPECT_EQ(ready_in(set), tags{}) << "the wait for all took both";
+    a.set();
+    EXPECT_EQ(tocsin::wait_any(b, a).index, 1u);
+    EXPECT_EQ(ready_in(set), tags{});
+}
+
+TEST(WaitSet, AnEventInTwoSetsGoesToOneOfThem) {
+    auto_reset_event event;
+    manual_reset_event gate;
+    wait_set sets[2];
+    for (auto& each : sets) each.add(event, 1);
+    event.set();
+    EXPECT_EQ(ready_in(sets[0]).size() + ready_in(sets[1]).size(), 1u);
+    for (auto& each : sets) each.add(gate, 2);
+    gate.set();
+    EXPECT_EQ(ready_in(sets[0]), tags{2});
+    EXPECT_EQ(ready_in(sets[1]), tags{2});
+}
+
+TEST(WaitSet, WhatIsReadyWhenItIsAddedWakesTheWait) {
+    auto_reset_event idle;
+    auto_reset_event set_before(true);
+    wait_set set;
+    set.add(idle, 1);
+    waiting_thread waits(set);
+    set.add(set_before, 2);
+    waits.threads.join();
+    EXPECT_EQ(waits.first.tag, 2u);
+}
+
+TEST(WaitSet, ARemovedEventIsFree) {
+    wait_set set;
+    auto event = std::make_unique<auto_reset_event>();
+    set.add(*event, 1);
+    event->set();
+    EXPECT_TRUE(set.remove(*event));
+    EXPECT_FALSE(set.remove(*event));
+    EXPECT_TRUE(event->is_set()) << "nobody had taken it";
+    event->reset();
+    event.reset();
+    EXPECT_EQ(ready_in(set), tags{});
+}
+
+TEST(WaitSet, RemovesWhileAThreadWaits) {
+    auto_reset_event stays;
+    wait_set set;
+    set.add(stays, 1);
+    std::deque<auto_reset_event> others(100);
+    for (auto& each : others) set.add(each, 2);
+    waiting_thread waits(set);
+    for (auto& each : others) EXPECT_TRUE(set.remove(each));
+    others.clear();
+    stays.set();
+    waits.threads.join();
+    EXPECT_EQ(waits.first.tag, 1u);
+}
+
+TEST(WaitSet, IsDestroyedWithItsMembers) {
+    auto_reset_event event;
+    {
+        wait_set set;
+        set.add(event, 1);
+    }
+    event.set();
+    EXPECT_TRUE(event.try_wait());
+}
+
+TEST(WaitSet, ChangesATag) {
+    auto_reset_event event(true);
+    wait_set set;
+    set.add(event, 1);
+    set.change(event, 2);
+    EXPECT_EQ(ready_in(set), tags{2});
+}
+
+TEST(WaitSet, TimesOutAndIsStopped) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    ready_item items[2];
+    EXPECT_EQ(set.wait_for(5ms, items).status, wait_status::timed_out);
+    std::stop_source stop;
+    thread_group threads;
+    threads.start("waits", [&] {
+        ready_item found[2];
+        EXPECT_EQ(set.wait(stop.get_token(), found).status, wait_status::stopped);
+    });
+    threads.until_asleep(0);
+    stop.request_stop();
+    threads.join();
+    event.set();
+    EXPECT_EQ(set.wait(stop.get_token(), items).count, 1u) << "what is there is taken first";
+    EXPECT_EQ(set.wait(stop.get_token(), items).status, wait_status::stopped);
+}
+
+TEST(WaitSet, DescriptorsStandBesideEvents) {
+    channel pipes[2];
+    auto_reset_event event;
+    wait_set set;
+    set.add(readable(pipes[0].out()), 10);
+    set.add(readable(pipes[1].out()), 11);
+    set.add(event, 12);
+    EXPECT_EQ(ready_in(set), tags{});
+    pipes[1].put();
+    EXPECT_EQ(ready_in(set), tags{11});
+    event.set();
+    EXPECT_EQ(ready_in(set), (tags{11, 12})) << "a descriptor stays ready";
+    pipes[1].get();
+    set.add(tocsin::writable(pipes[0].in()), 13);
+    EXPECT_EQ(ready_in(set), tags{13});
+    EXPECT_TRUE(set.remove(readable(pipes[0].in())));
+    EXPECT_FALSE(set.remove(readable(pipes[0].in())));
+    EXPECT_EQ(ready_in(set), tags{});
+}
+
+TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
+    channel pipe;
+    pipe.put();
+    manual_reset_event gate(true);
+    wait_set set;
+    set.add(readable(pipe.out()), 1);
+    set.add(gate, 2);
+    bool seen[3] = {};
+    for (int i = 0; i != 4; ++i) seen[ready_in(set, 1).at(0)] = true;
+    EXPECT_TRUE(seen[1] && seen[2]);
+}
+
+TEST(WaitSet, EitherKindWakesAThreadThatSleepsInThePoller) {
+    for (const bool by_event : {true, false}) {
+        channel pipe;
+        auto_reset_event event;
+        wait_set set;
+        set.add(readable(pipe.out()), 1);
+        set.add(event, 2);
+        waiting_thread waits(set);
+        by_event ? event.set() : pipe.put();
+        waits.threads.join();
+        EXPECT_EQ(waits.first.tag, by_event ? 2u : 1u);
+        EXPECT_EQ(waits.first.found, by_event ? tocsin::readiness::none : tocsin::readiness::readable);
+    }
+}
+
+TEST(WaitSet, TheFirstDescriptorReachesAThreadThatSleepsWithoutAny) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    channel pipe;
+    waiting_thread waits(set);
+    set.add(readable(pipe.out()), 2);
+    pipe.put();
+    waits.threads.join();
+    EXPECT_EQ(waits.first.tag, 2u);
+}
+
+TEST(WaitSet, TimesOutWithDescriptors) {
+    channel pipe;
+    wait_set set;
+    set.add(readable(pipe.out()), 2);
+    ready_item items[2];
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(set.wait_for(5ms, items).status, wait_status::timed_out);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 5ms);
+}
+
+template <class Throwing>
+int error_of(Throwing call) {
+    try {
+        call();
+    } catch (const std::system_error& error) {
+        return error.code().value();
+    }
+    return 0;
+}
+
+TEST(WaitSet, RefusesWhatCannotBeAMember) {
+    auto_reset_event event;
+    channel pipe;
+    wait_set set;
+    ready_item item;
+    EXPECT_THROW(set.add(tocsin::after(1s), 1), std::invalid_argument);
+    EXPECT_THROW(set.add(event, ~std::uint64_t{0}), std::invalid_argument);
+    EXPECT_THROW(set.wait(std::span<ready_item>{}), std::invalid_argument);
+    set.add(event, 1);
+    EXPECT_EQ(error_of([&] { set.add(event, 2); }), EEXIST);
+    set.add(readable(pipe.out()), 3);
+    const int closed = dup(pipe.out());
+    close(closed);
+    EXPECT_EQ(error_of([&] { set.add(readable(closed), 2); }), EBADF);
+    EXPECT_EQ(error_of([&] { set.add(readable(pipe.out()), 3); }), EEXIST);
+    EXPECT_EQ(error_of([&] { set.change(readable(pipe.in()), 3); }), ENOENT);
+    event.set();
+    EXPECT_EQ(set.wait({&item, 1}).count, 1u) << "and is as it was";
+}
+
+TEST(WaitSet, SaysWhenThereIsNoDescriptorLeftAndIsAsItWas) {
+    EXPECT_EQ(support::ending_of_child([] {
+                  channel pipe;
+                  auto_reset_event event;
+                  wait_set set;
+                  set.add(event, 1);
+                  rlimit usual;
+                  getrlimit(RLIMIT_NOFILE, &usual);
+                  const rlimit none{0, usual.rlim_max};
+                  setrlimit(RLIMIT_NOFILE, &none);
+                  int error = 0;
+                  try {
+                      set.add(readable(pipe.out()), 2);
+                  } catch (const std::system_error& thrown) {
+                      setrlimit(RLIMIT_NOFILE, &usual);
+                      error = thrown.code().value();
+                  }
+                  event.set();
+                  const bool as_it_was = ready_in(set) == tags{1};
+                  set.add(readable(pipe.out()), 2);
+                  return error == EMFILE && as_it_was ? 0 : 1;
+              }),
+              "");
+}
+
+TEST(WaitSet, OneThreadWaitsAtATime) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    waiting_thread waits(set);
+    ready_item item;
+    EXPECT_THROW((void)set.wait_for(0ns, {&item, 1}), std::logic_error);
+    event.set();
+}
+
+TEST(WaitSet, AForkedChildMayDestroyIt) {
+    auto event = std::make_unique<auto_reset_event>();
+    channel pipe;
+    auto set = std::make_unique<wait_set>();
+    set->add(*event, 1);
+    set->add(readable(pipe.out()), 2);
+    EXPECT_EQ(support::ending_of_child([&] {
+                  set.reset();
+                  event->set();
+                  return event->try_wait() ? 0 : 1;
+              }),
+              "");
+    event->set();
+    EXPECT_EQ(ready_in(*set), tags{1}) << "and the parent's goes on";
+}
+
+TEST(WaitSet, WithoutDescriptorsItMakesNoSystemCallButToSleepAndWake) {
+    const auto calls = support::system_calls_of([] {
+        std::deque<auto_reset_event> events(100);
+        auto_reset_event event;
+        wait_set set;
+        for (auto& each : events) set.add(each, 1);
+        set.add(event, 2);
+        ready_item items[4];
+        for (int i = 0; i != 10; ++i) {
+            event.set();
+            if (set.wait(items).count != 1) _exit(1);
+        }
+        for (auto& each : events) set.remove(each);
+    });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.exit_code, 0);
+    EXPECT_EQ(calls.count(SYS_futex), 0u);
+    EXPECT_EQ(calls.count(SYS_epoll_pwait), 0u);
+    EXPECT_EQ(calls.count(SYS_read) + calls.count(SYS_write), 0u);
+}
+
+// The machine is noisy: the least of many is compared, with much room. Every idle member looked at would cost
+// hundreds of times as much.
+TEST(WaitSet, AWaitCostsTheSameHoweverManyAreIdle) {
+    const auto least = [](std::size_t idle) {
+        std::deque<auto_reset_event> events(idle);
+        auto_reset_event event;
+        wait_set set;
+        for (auto& each : events) set.add(each, 1);
+        set.add(event, 2);
+        ready_item items[4];
+        auto best = std::chrono::nanoseconds::max();
+        for (int i = 0; i != 2000; ++i) {
+            const auto begin = std::chrono::steady_clock::now();
+            event.set();
+            (void)set.wait(items);
+            best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - begin);
+        }
+        return best;
+    };
+    const auto few = least(1);
+    const auto many = least(10'000);
+    std::printf("1 idle member: %lld ns, 10,000: %lld ns\n", static_cast<long long>(few.count()),
+                static_cast<long long>(many.count()));
+    EXPECT_LT(many, few * 20);
+}
+
+}  // namespace

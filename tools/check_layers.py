@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Who may include whom, and whether every memory order names its partner.
+
+Arrows never point up: features -> core -> platform. Features are siblings and do not include each
+other. The reasons are in docs/design.md; this file is the rule itself.
+"""
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The words that every part speaks: how long, how, what came of it. Any header may include them.
+VOCABULARY = {"deadline", "readiness", "source", "spin", "status"}
+
+# Features that stand on another feature. Everything else that features share belongs into core.
+BUILT_ON = {
+    "await": {"wait"},  # the same sources and results, for coroutines
+    "coalescer": {"wait"},  # a pause, then a wait
+    "word_lock": {"bit_lock"},  # a bit lock on a word of its own
+    "handler_thread": {"event", "word_lock"},  # a queue under a lock, and an event to sleep on
+}
+
+# A folder's files belong to an area; the first folder that fits counts.
+AREAS = (
+    ("include/tocsin/detail/", "detail"),
+    ("include/tocsin/", "public"),
+    ("src/platform/", "platform"),
+    ("src/core/", "core"),
+    ("src/", "feature"),
+    ("tests/internal/", "inside"),
+    ("tests/model/", "inside"),
+    ("tests/", "outside"),
+    ("lab/", "outside"),
+    ("examples/", "outside"),
+)
+
+MAY_INCLUDE = {
+    "detail": {"detail", "vocabulary"},
+    "vocabulary": {"detail", "vocabulary"},
+    "public": {"detail", "vocabulary"},
+    "platform": {"detail", "vocabulary", "platform"},
+    "core": {"detail", "vocabulary", "platform", "core"},
+    "feature": {"detail", "vocabulary", "platform", "core"},
+    "inside": {"detail", "vocabulary", "public", "platform", "core", "feature", "inside", "outside"},
+    "outside": {"vocabulary", "public", "outside"},
+}
+
+# Headers of an operating system: src/platform alone calls it.
+SYSTEM_HEADER = re.compile(
+    r"(sys|linux|asm|mach|bits|windows|winsock2|synchapi|unistd|pthread|sched|semaphore|poll|fcntl"
+    r"|signal|dlfcn|link)(/|\.h$)")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+
+# What orders memory: the two helpers hide an order in their name. The seam that defines them is left
+# out, because the partner is known where they are called.
+ORDERED = re.compile(r"\bmemory_order(_|::)\w+|\bfull_fence\(\)|\bload_erased\(")
+SEAM = "include/tocsin/detail/atomic.hpp"
+TAG = re.compile(r"(?<!\[)\[([a-z][a-z0-9]*(?:-[a-z0-9]+)*)\](?!\])")
+NO_PARTNER = re.compile(r"only for speed|no order", re.IGNORECASE)
+REACH = 3  # a comment speaks for the statement it stands in and for this many lines after it
+
+
+def area_of(path):
+    """The area of a path relative to the root, or None for files that are no concern of the layers."""
+    for folder, area in AREAS:
+        if path.startswith(folder):
+            if area == "public" and Path(path).stem in VOCABULARY:
+                return "vocabulary"
+            return area
+    return None
+
+
+def resolve(root, path, included):
+    """The included file, relative to the root, or None if it is not one of the tree."""
+    for folder in (Path(path).parent, "src", "include", "tests/support"):
+        candidate = (root / folder / included).resolve()
+        if candidate.is_file() and candidate.is_relative_to(root):
+            return candidate.relative_to(root).as_posix()
+    return None
+
+
+def complaint_about(path, included):
+    """What is wrong with `path` including `included`, or None."""
+    area, target = area_of(path), area_of(included)
+    stem, target_stem = Path(path).stem, Path(included).stem
+    if target is None or target in MAY_INCLUDE[area]:
+        return None
+    if area == "public" and target == "public":
+        if stem == "tocsin" or target_stem in BUILT_ON.get(stem, ()):
+            return None
+        return "features are siblings and do not include each other"
+    if area == "feature" and target in ("public", "feature"):
+        if target_stem == stem or target_stem in BUILT_ON.get(stem, ()):
+            return None
+        return "features are siblings and do not include each other"
+    if area == "outside":
+        return f"{path.split('/')[0]}/ sees only <tocsin/...>"
+    return f"an arrow from {area} up to {target}"
+
+
+def check_includes(root, path, lines):
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        included = resolve(root, path, match[1])
+        if included:
+            complaint = complaint_about(path, included)
+        elif SYSTEM_HEADER.match(match[1]) and path.startswith(("include/", "src/")) \
+                and area_of(path) != "platform":
+            complaint = "only src/platform calls the operating system"
+        else:
+            complaint = None
+        if complaint:
+            yield f"{path}:{number}: includes {match[1]}: {complaint}"
+
+
+def end_of_statement(lines, start):
+    for i in range(start, min(start + REACH, len(lines))):
+        if re.search(r"[;{}]\s*$", lines[i].partition("//")[0]):
+            return i
+    return start
+
+
+def check_orders(files):
+    """Every order has a comment with its partner's tag, and every such tag stands in two places."""
+    places, used = defaultdict(set), {}
+    for path, lines in files.items():
+        comments = [line.partition("//")[2] for line in lines]
+        top = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("//")), 0)
+        for i, comment in enumerate(comments):
+            if i >= top:  # the argument at the top of a file explains tags; it is not one of the ends
+                for tag in TAG.findall(comment):
+                    places[tag].add((path, i))
+        for i, line in enumerate(lines):
+            if path == SEAM or not ORDERED.search(line.partition("//")[0]):
+                continue
+            near = " ".join(comments[max(0, i - REACH):end_of_statement(lines, i) + 1])
+            tags = TAG.findall(near)
+            for tag in tags:
+                used.setdefault(tag, f"{path}:{i + 1}")
+            if not tags and not NO_PARTNER.search(near):
+                yield (f"{path}:{i + 1}: a memory order without its partner: say `// [tag]`, "
+                       "`only for speed` or `no order: why`")
+    for tag, place in sorted(used.items()):
+        if len(places[tag]) < 2:
+            yield f"{place}: [{tag}] has no partner: it stands in one place only"
+
+
+def check(root):
+    files = {}
+    for folder in ("include", "src", "tests", "lab", "examples"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".hpp", ".cpp", ".h"):
+                files[path.relative_to(root).as_posix()] = path.read_text().splitlines()
+    complaints = []
+    for path, lines in files.items():
+        if area_of(path):
+            complaints += check_includes(root, path, lines)
+    complaints += check_orders(
+        {path: lines for path, lines in files.items() if path.startswith(("include/", "src/"))})
+    return complaints
+
+
+if __name__ == "__main__":
+    found = check(ROOT)
+    print("\n".join(found))
+    sys.exit(1 if found else 0)

@@ -1,0 +1,99 @@
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import check_layers  # noqa: E402
+
+
+class CheckLayers(unittest.TestCase):
+    def complaints(self, **files):
+        """Complaints about a tree of these files; `__` in a name stands for a slash, `_hpp` for .hpp."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder).resolve()
+            for name, text in files.items():
+                path = root / name.replace("__", "/").replace("_hpp", ".hpp").replace("_cpp", ".cpp")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return check_layers.check(root)
+
+    def assert_one(self, complaints, part):
+        self.assertEqual(len(complaints), 1, complaints)
+        self.assertIn(part, complaints[0])
+
+    def test_a_feature_may_use_core_and_platform(self):
+        self.assertEqual([], self.complaints(
+            src__event_cpp='#include <tocsin/event.hpp>\n#include "core/lot.hpp"\n'
+                           '#include "platform/futex.hpp"\n',
+            include__tocsin__event_hpp="#include <tocsin/deadline.hpp>\n",
+            include__tocsin__deadline_hpp="", src__core__lot_hpp="", src__platform__futex_hpp=""))
+
+    def test_core_may_not_use_a_feature(self):
+        self.assert_one(self.complaints(src__core__lot_cpp="#include <tocsin/event.hpp>\n",
+                                        include__tocsin__event_hpp=""), "up to public")
+
+    def test_platform_may_not_use_core(self):
+        self.assert_one(self.complaints(src__platform__futex_linux_cpp='#include "../core/lot.hpp"\n',
+                                        src__core__lot_hpp=""), "up to core")
+
+    def test_features_do_not_include_each_other(self):
+        self.assert_one(self.complaints(include__tocsin__event_hpp="#include <tocsin/address.hpp>\n",
+                                        include__tocsin__address_hpp=""), "siblings")
+
+    def test_a_feature_may_stand_on_another_that_is_named(self):
+        self.assertEqual([], self.complaints(
+            include__tocsin__word_lock_hpp="#include <tocsin/bit_lock.hpp>\n",
+            include__tocsin__bit_lock_hpp=""))
+
+    def test_the_header_of_everything_includes_everything(self):
+        self.assertEqual([], self.complaints(include__tocsin__tocsin_hpp="#include <tocsin/event.hpp>\n",
+                                             include__tocsin__event_hpp=""))
+
+    def test_unit_tests_do_not_look_into_src(self):
+        self.assert_one(self.complaints(tests__unit__event_test_cpp='#include "core/lot.hpp"\n',
+                                        src__core__lot_hpp=""), "sees only <tocsin/...>")
+
+    def test_internal_tests_do(self):
+        self.assertEqual([], self.complaints(tests__internal__lot_test_cpp='#include "core/lot.hpp"\n',
+                                             src__core__lot_hpp=""))
+
+    def test_only_platform_includes_the_system(self):
+        self.assert_one(self.complaints(src__core__lot_cpp="#include <sys/syscall.h>\n"), "only src/platf")
+        self.assert_one(self.complaints(src__event_cpp="#include <unistd.h>\n"), "only src/platform")
+        self.assertEqual([], self.complaints(src__platform__futex_linux_cpp="#include <unistd.h>\n"))
+
+    def test_an_order_needs_a_partner(self):
+        self.assert_one(self.complaints(src__a_cpp="x.load(std::memory_order_acquire);\n"), "src/a.cpp:1")
+        self.assert_one(self.complaints(src__a_cpp="int a;\ndetail::full_fence();\n"), "src/a.cpp:2")
+
+    def test_a_tag_needs_two_ends(self):
+        load = "int a;\nx.load(std::memory_order_acquire);  // [publish]\n"
+        store = "int b;\n// [publish]\nx.store(1,\n        std::memory_order_release);\n"
+        self.assert_one(self.complaints(src__a_cpp=load), "[publish] has no partner")
+        self.assertEqual([], self.complaints(src__a_cpp=load, src__b_cpp=store))
+
+    def test_the_argument_at_the_top_of_a_file_is_not_an_end(self):
+        text = "// Memory order\n// [publish] pairs the two.\n#include <atomic>\n" \
+               "x.load(std::memory_order_acquire);  // [publish]\n"
+        self.assert_one(self.complaints(src__a_cpp=text), "[publish] has no partner")
+
+    def test_an_order_may_say_that_it_orders_nothing(self):
+        self.assertEqual([], self.complaints(
+            src__a_cpp="x.load(std::memory_order_relaxed);  // no order: a hint\n",
+            src__b_cpp="// Only for speed: one cache line.\nx.load(std::memory_order_relaxed);\n"))
+
+    def test_a_comment_at_the_end_of_a_statement_speaks_for_all_of_it(self):
+        self.assertEqual([], self.complaints(
+            src__a_cpp="return (x.load(std::memory_order_relaxed) & set_bit) !=\n"
+                       "       0;  // no order: a hint\n"))
+        self.assert_one(self.complaints(
+            src__a_cpp="x.load(std::memory_order_relaxed);\nint b;  // no order: a hint\n"), ":1:")
+
+    def test_a_comment_does_not_speak_for_far_lines(self):
+        self.assert_one(self.complaints(
+            src__a_cpp="int a;\n// no order: a hint\n\n\n\nx.load(std::memory_order_relaxed);\n"), ":6:")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Plants the defects of tests/model/mutants.toml, one at a time, and shows that the models find each.
+
+    tools/mutants.py --build build/release [--only TEXT] [--jobs N] [--table docs/mutants.md]
+
+A mutant is the library's sources with one text replaced, compiled over the explorer and linked with the model
+test it names. It is killed when that test fails. A mutant that survives is a missing test or a strength that
+nobody needs; either way the run fails. The build folder lends the explorer, built by CMake.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODEL = ROOT / "tests" / "model"
+FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_CHECKED=1", "-DTOCSIN_RELAY_ABOVE=1",
+         "-DTOCSIN_RELAY_WAKES=1"]
+SECONDS = 300
+
+
+def load():
+    with open(MODEL / "mutants.toml", "rb") as file:
+        mutants = tomllib.load(file)["mutant"]
+    for mutant in mutants:
+        text = (ROOT / mutant["file"]).read_text()
+        found = text.count(mutant["old"])
+        if found != 1:
+            sys.exit(f"mutants: '{mutant['name']}': its text stands {found} times in {mutant['file']}, not once")
+    return mutants
+
+
+def compiler():
+    return os.environ.get("CXX", "g++")
+
+
+def compile_one(tree, source, out, buckets=1):
+    """The object of a source of `tree`, a copy of the project's include/, src/, tests/model/ and tests/support/."""
+    target = out / (source.as_posix().replace("/", "_") + ".o")
+    include = [f"-I{tree / part}" for part in ("include", "src", "tests/model")]
+    bits = f"-DTOCSIN_BUCKET_BITS={buckets.bit_length() - 1}"
+    subprocess.run([compiler(), *FLAGS, bits, *include, "-MMD", "-c", tree / source, "-o", target],
+                   check=True, capture_output=True, text=True)
+    return target
+
+
+def library_sources():
+    found = [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").glob("*.cpp"))]
+    return [path.relative_to(ROOT) for path in found] + [pathlib.Path("tests/model/support/platform_model.cpp")]
+
+
+def objects_for(mutant, tree, out, unchanged):
+    """A mutant needs new objects of what includes its file; one with more buckets needs all."""
+    test = pathlib.Path("tests/model") / (mutant["run"].split(":")[0] + ".cpp")
+    buckets = mutant.get("buckets", 1)
+
+    def changed(source):
+        return buckets != 1 or mutant["file"] in unchanged[source].with_suffix(".d").read_text()
+
+    return [compile_one(tree, source, out, buckets) if changed(source) else unchanged[source]
+            for source in [*library_sources(), test]]
+
+
+def run_one(mutant, explorer, unchanged):
+    """(killed, seconds, what killed it)"""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tocsin-mutant-") as folder:
+        tree = pathlib.Path(folder)
+        for part in ("include", "src", "tests/model", "tests/support"):
+            shutil.copytree(ROOT / part, tree / part)
+        place = tree / mutant["file"]
+        place.write_text(place.read_text().replace(mutant["old"], mutant["new"]))
+        program = tree / "program"
+        try:
+            objects = objects_for(mutant, tree, tree, unchanged)
+            subprocess.run([compiler(), *objects, explorer, "-lgtest", "-lgtest_main", "-lpthread", "-o", program],
+                           check=True, capture_output=True, text=True)
+        except subprocess.CalledProcessError as error:
+            return False, time.monotonic() - started, "does not build: " + error.stderr[-2000:]
+        try:
+            result = subprocess.run([program, f"--gtest_filter={mutant['run'].split(':', 1)[1]}", "--gtest_fail_fast"],
+                                    capture_output=True, text=True, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return False, time.monotonic() - started, f"ran for {SECONDS} s without a verdict"
+        return result.returncode != 0, time.monotonic() - started, what_happened(result)
+
+
+def what_happened(result):
+    if result.returncode == 0:
+        return "nothing found it"
+    failed = re.search(r"\[  FAILED  \] \w+\.(\w+)", result.stdout)
+    last = re.findall(r"\[ RUN      \] \w+\.(\w+)", result.stdout)
+    return failed.group(1) if failed else f"{last[-1]} (the program ended)" if last else "the program ended"
+
+
+def write_table(path, rows):
+    lines = ["# Mutants", "",
+             "Each row is the library with one thing taken away, and the model that finds it. Written by",
+             "`tools/mutants.py`, which `./dev prove` runs; the texts are in",
+             "[tests/model/mutants.toml](../tests/model/mutants.toml), the proofs in [proofs.md](proofs.md).", "",
+             "| proof | planted defect | in | found by |", "| --- | --- | --- | --- |"]
+    for mutant, (_, _, found_by) in rows:
+        lines.append(f"| {mutant['proof']} | {mutant['name']} | {mutant['file']} | {found_by} |")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--build", type=pathlib.Path, required=True, help="a CMake build folder with the explorer")
+    options.add_argument("--only", default="", help="mutants whose proof or name contains this")
+    options.add_argument("--jobs", type=int, default=os.cpu_count())
+    options.add_argument("--table", type=pathlib.Path, help="write the table here when all are killed")
+    given = options.parse_args()
+    explorer = next(given.build.resolve().rglob("libtocsin_explorer.a"), None)
+    if explorer is None:
+        sys.exit(f"mutants: no libtocsin_explorer.a under {given.build}: build the model tests first")
+    mutants = [mutant for mutant in load() if given.only in f"{mutant['proof']} {mutant['name']}"]
+    if not mutants:
+        sys.exit(f"mutants: none is called '{given.only}'")
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="tocsin-mutants-") as folder, \
+            concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        tests = {pathlib.Path("tests/model") / (mutant["run"].split(":")[0] + ".cpp") for mutant in mutants}
+        sources = [*library_sources(), *sorted(tests)]
+        out = pathlib.Path(folder)
+        unchanged = dict(zip(sources, pool.map(lambda source: compile_one(ROOT, source, out), sources)))
+        for mutant, verdict in zip(mutants, pool.map(lambda each: run_one(each, explorer, unchanged), mutants)):
+            killed, seconds, what = verdict
+            print(f"{'killed' if killed else 'SURVIVED':8} {seconds:5.0f} s  {mutant['proof']}  {mutant['name']}: {what}", flush=True)
+            rows.append((mutant, verdict))
+    survivors = sum(not killed for _, (killed, _, _) in rows)
+    if given.table and not survivors and not given.only:
+        write_table(given.table, rows)
+    print(f"{len(rows) - survivors} passed, {survivors} failed")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
