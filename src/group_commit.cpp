@@ -47,6 +47,7 @@
 #include "core/waiter.hpp"
 #include "platform/system.hpp"
 
+#include <tocsin/detail/sanitizer.hpp>
 #include <tocsin/group_commit.hpp>
 
 #include <algorithm>
@@ -176,10 +177,8 @@ deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanosecond
 
 // The thread sanitizer does not see the count of references of an exception, which is in the standard library:
 // to it, who gives back the last one races with all who read the exception. So there the memory is never freed.
-void keep_for_the_thread_sanitizer([[maybe_unused]] const std::exception_ptr& error) {
-#if defined(__SANITIZE_THREAD__) || defined(TOCSIN_THREAD_SANITIZER)
-    new std::exception_ptr(error);
-#endif
+void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
+    if constexpr (detail::thread_sanitizer) new std::exception_ptr(error);
 }
 
 }  // namespace

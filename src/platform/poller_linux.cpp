@@ -14,12 +14,15 @@
 // counter's level. epoll queues the doorbell at every strike; what it has queued stays until epoll_wait
 // returns it.
 //
-// System calls are made directly: unlike their wrappers these are no points of pthread cancellation.
+// System calls are made directly: unlike their wrappers these are no points of pthread cancellation (ppoll is
+// one under ThreadSanitizer).
 //
 // Checked by: tests/internal/poller_test.cpp.
 #include "platform/doorbells.hpp"
 #include "platform/poll_list.hpp"
 #include "platform/system.hpp"
+
+#include <tocsin/detail/sanitizer.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -89,8 +92,11 @@ int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     constexpr long number = SYS_ppoll;
 #endif
     auto time = time_of<timespec>(nanoseconds);
-    return static_cast<int>(::syscall(number, list.data(), list.size(),
-                                      nanoseconds == no_timeout ? nullptr : &time, nullptr, std::size_t{0}));
+    const timespec* timeout = nanoseconds == no_timeout ? nullptr : &time;
+    // It holds signal handlers back in calls it does not know, and the wake-up with the handler that would set.
+    if constexpr (detail::thread_sanitizer) return ::ppoll(list.data(), list.size(), timeout, nullptr);
+    return static_cast<int>(
+        ::syscall(number, list.data(), list.size(), timeout, nullptr, std::size_t{0}));
 }
 
 // Becomes readable when a deadline on the system clock comes, also if that clock is set meanwhile.

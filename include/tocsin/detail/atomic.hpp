@@ -3,6 +3,8 @@
 // makes; any other build takes them from the standard library, at no cost.
 #pragma once
 
+#include <tocsin/detail/sanitizer.hpp>
+
 #if defined(TOCSIN_MODEL)
 
 #include <explorer/atomic.hpp>
@@ -86,9 +88,8 @@ namespace tocsin::detail {
 // data before its own write lands. ThreadSanitizer does not understand fences and gets the general way.
 #if defined(TOCSIN_MODEL)
 inline bool rmw_is_full_fence() noexcept { return model::rmw_is_full_fence(); }
-#elif (defined(__x86_64__) || defined(__i386__) || defined(_M_X64) || defined(_M_IX86)) && \
-    !defined(__SANITIZE_THREAD__) && !defined(TOCSIN_THREAD_SANITIZER)
-constexpr bool rmw_is_full_fence() noexcept { return true; }
+#elif defined(__x86_64__) || defined(__i386__) || defined(_M_X64) || defined(_M_IX86)
+constexpr bool rmw_is_full_fence() noexcept { return !thread_sanitizer; }
 #else
 constexpr bool rmw_is_full_fence() noexcept { return false; }
 #endif
