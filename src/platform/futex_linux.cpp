@@ -64,13 +64,4 @@ void*& futex_sleepers() noexcept {
 
 }  // namespace linux_futex
 
-#if TOCSIN_FUTEX_LINUX
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    return linux_futex::futex_wait(word, expected, until);
-}
-void futex_wake_one(const void* word) noexcept { linux_futex::futex_wake_one(word); }
-void futex_after_fork() noexcept { linux_futex::futex_after_fork(); }
-void*& futex_sleepers() noexcept { return linux_futex::futex_sleepers(); }
-#endif
-
 }  // namespace tocsin::platform

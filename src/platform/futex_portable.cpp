@@ -123,13 +123,4 @@ void*& futex_sleepers() noexcept { return in_use; }
 
 }  // namespace portable_futex
 
-#if TOCSIN_FUTEX_PORTABLE
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    return portable_futex::futex_wait(word, expected, until);
-}
-void futex_wake_one(const void* word) noexcept { portable_futex::futex_wake_one(word); }
-void futex_after_fork() noexcept { portable_futex::futex_after_fork(); }
-void*& futex_sleepers() noexcept { return portable_futex::futex_sleepers(); }
-#endif
-
 }  // namespace tocsin::platform
