@@ -110,15 +110,13 @@ core::claim sleep_polling(core::waiter& self, core::descriptors& polled, const d
     return self.leave();
 }
 
-}  // namespace
-
-namespace detail {
-
-any_result wait_any_slow(std::span<const source> sources, const wait_options& options) {
-    core::check(sources, "wait_any");
+// Nothing is ready up to the first descriptor, if there is one.
+any_result wait_any_rest(std::span<const source> sources, const wait_options& options) {
     polling_room polling(core::descriptors::count(sources));
     core::descriptors polled(sources, polling.get());
-    if (const core::found_source first = core::take_first_ready(sources, polled)) return signaled(first);
+    if (!polled.none()) {
+        if (const core::found_source first = core::take_first_ready(sources, polled)) return signaled(first);
+    }
     if (options.stop != nullptr && options.stop->stop_requested()) return {wait_status::stopped};
     if (options.until.has_passed()) return {wait_status::timed_out};
 
@@ -156,6 +154,18 @@ any_result wait_any_slow(std::span<const source> sources, const wait_options& op
         polled.check(0);
         return signaled(polled.first());
     }
+}
+
+}  // namespace
+
+namespace detail {
+
+any_result wait_any_slow(std::span<const source> sources, const wait_options& options) {
+    core::check(sources, "wait_any");
+    for (std::size_t i = 0; i != sources.size() && sources[i].what() != source::kind::descriptor; ++i) {
+        if (many_wait::take_if_ready(sources[i])) return {wait_status::signaled, i};
+    }
+    return wait_any_rest(sources, options);
 }
 
 wait_status wait_all_slow(std::span<const source> sources, const wait_options& options) {

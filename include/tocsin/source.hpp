@@ -40,8 +40,9 @@ class many_wait;
 
 namespace detail {
 
-// How a source whose waiters stand in the lot is waited for; `object` is the address they wait on. What says
-// "locked" is called under the lock of its bucket. The argument: src/core/many_wait.cpp.
+// How a source whose waiters stand in the lot is waited for; `object` is the byte of an event (event_state.hpp), the
+// address they wait on. What says "locked" is called under the lock of its bucket. The argument:
+// src/core/many_wait.cpp.
 struct lot_source {
     std::uint8_t use;                                  // core::use
     bool (*try_take)(void* object) noexcept;           // takes it if it is ready

@@ -25,6 +25,7 @@
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/wait_options.hpp>
+#include <tocsin/event.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>
@@ -72,6 +73,48 @@ std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept {
     return {source(from)...};
 }
 
+template <class T>
+concept event_like = requires(T& event) { []<reset_mode Mode>(basic_event<Mode>&) {}(event); };
+
+// The first look, inline: takes the first that is set of the events with which the sources begin, and says which, or
+// that none is.
+inline constexpr std::size_t none_taken = static_cast<std::size_t>(-1);
+
+inline std::size_t take_leading(std::span<const source> sources) noexcept {
+    for (std::size_t i = 0; i != sources.size() && sources[i].what() == source::kind::lot; ++i) {
+        if (!event_may_be_set(*static_cast<const event_byte*>(sources[i].object()))) continue;
+        return sources[i].lot().try_take(sources[i].object()) ? i : none_taken;
+    }
+    return none_taken;
+}
+template <class... Sources>
+std::size_t take_leading(Sources&... from) noexcept {
+    std::size_t index = none_taken;
+    std::size_t seen = 0;
+    const auto ends_it = [&](auto& one) {
+        if constexpr (event_like<decltype(one)>) {
+            if (one.try_wait()) index = seen;
+            ++seen;
+            return index != none_taken;
+        } else {
+            return true;
+        }
+    };
+    (void)(ends_it(from) || ...);
+    return index;
+}
+
+inline any_result wait_any(std::span<const source> sources, const deadline& until, const stop_token* stop,
+                           spin_policy spin) {
+    if (const auto i = take_leading(sources); i != none_taken) return {wait_status::signaled, i};
+    return wait_any_slow(sources, {until, stop, spin});
+}
+template <class... Sources>
+any_result wait_any_each(const deadline& until, const stop_token* stop, Sources&... from) {
+    if (const auto i = take_leading(from...); i != none_taken) return {wait_status::signaled, i};
+    return wait_any_slow(list_of(from...), {until, stop, {}});
+}
+
 }  // namespace detail
 
 // Waits for the first that is ready and takes it, and only it: consumes an auto-reset event, passes a manual one. If
@@ -81,19 +124,19 @@ std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept {
 // Cost: without a source that is ready, a short lock for each source to queue and to leave, and one system call to
 // sleep; if one is ready, about as much as its try_wait().
 inline any_result wait_any(std::span<const source> sources, spin_policy spin = {}) {
-    return detail::wait_any_slow(sources, {deadline::never(), nullptr, spin});
+    return detail::wait_any(sources, deadline::never(), nullptr, spin);
 }
 [[nodiscard]] inline any_result wait_any(const detail::stop_token& stop, std::span<const source> sources,
                                          spin_policy spin = {}) {
-    return detail::wait_any_slow(sources, {deadline::never(), &stop, spin});
+    return detail::wait_any(sources, deadline::never(), &stop, spin);
 }
 [[nodiscard]] inline any_result wait_any_until(const deadline& until, std::span<const source> sources,
                                                spin_policy spin = {}) {
-    return detail::wait_any_slow(sources, {until, nullptr, spin});
+    return detail::wait_any(sources, until, nullptr, spin);
 }
 [[nodiscard]] inline any_result wait_any_until(const deadline& until, const detail::stop_token& stop,
                                                std::span<const source> sources, spin_policy spin = {}) {
-    return detail::wait_any_slow(sources, {until, &stop, spin});
+    return detail::wait_any(sources, until, &stop, spin);
 }
 
 // Waits until all are ready at the same instant, and then takes all of them in one step: nobody sees one taken and
@@ -121,26 +164,27 @@ inline wait_status wait_all(std::span<const source> sources) {
 template <class... Sources>
     requires detail::sources<Sources...>
 any_result wait_any(Sources&&... from) {
-    return wait_any(detail::list_of(from...));
+    return detail::wait_any_each(deadline::never(), nullptr, from...);
 }
 template <class... Sources>
     requires detail::sources<Sources...>
 [[nodiscard]] any_result wait_any(const detail::stop_token& stop, Sources&&... from) {
-    return wait_any(stop, detail::list_of(from...));
+    return detail::wait_any_each(deadline::never(), &stop, from...);
 }
 template <class... Sources>
     requires detail::sources<Sources...>
 [[nodiscard]] any_result wait_any_until(const deadline& until, Sources&&... from) {
-    return wait_any_until(until, detail::list_of(from...));
+    return detail::wait_any_each(until, nullptr, from...);
 }
 template <class... Sources>
     requires detail::sources<Sources...>
 [[nodiscard]] any_result wait_any_until(const deadline& until, const detail::stop_token& stop,
                                         Sources&&... from) {
-    return wait_any_until(until, stop, detail::list_of(from...));
+    return detail::wait_any_each(until, &stop, from...);
 }
 template <class Rep, class Period, class... Rest>
 [[nodiscard]] any_result wait_any_for(std::chrono::duration<Rep, Period> longest, Rest&&... rest) {
+    if (const auto i = detail::take_leading(rest...); i != detail::none_taken) return {wait_status::signaled, i};
     return wait_any_until(deadline(longest), rest...);
 }
 

@@ -43,6 +43,8 @@
 
 #include "core/resumption.hpp"
 
+#include <tocsin/detail/event_state.hpp>
+
 #include <algorithm>
 
 namespace tocsin::core {
@@ -86,7 +88,9 @@ std::uint32_t many_wait::take_first_ready(std::span<const source> sources) noexc
 
 bool many_wait::take_if_ready(const source& from) noexcept {
     switch (from.what()) {
-        case source::kind::lot: return from.lot().try_take(from.object());
+        case source::kind::lot:
+            return detail::event_may_be_set(*static_cast<const detail::event_byte*>(from.object())) &&
+                   from.lot().try_take(from.object());
         case source::kind::custom: return from.custom().try_take(from.object());
         case source::kind::timer: return from.when().has_passed();
         case source::kind::descriptor: break;

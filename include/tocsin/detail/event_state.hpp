@@ -32,6 +32,12 @@ inline bool event_is_set(const event_byte& state) noexcept {
     return (seen & event_state::held_bit) == 0 || event_is_set_slow(state);
 }
 
+// A first look at any event, which is enough if it says no.
+inline bool event_may_be_set(const event_byte& state) noexcept {
+    // [all-taken] who finds it taken by a wait for all sees the others held.
+    return (state.load(std::memory_order_acquire) & event_state::set_bit) != 0;
+}
+
 template <reset_mode Mode>
 bool event_try_wait(event_byte& state) noexcept {
     if constexpr (Mode == reset_mode::manual_reset) {
