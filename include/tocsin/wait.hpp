@@ -184,7 +184,8 @@ template <class... Sources>
 }
 template <class Rep, class Period, class... Rest>
 [[nodiscard]] any_result wait_any_for(std::chrono::duration<Rep, Period> longest, Rest&&... rest) {
-    if (const auto i = detail::take_leading(rest...); i != detail::none_taken) return {wait_status::signaled, i};
+    if (const auto i = detail::take_leading(rest...); i != detail::none_taken)
+        return {wait_status::signaled, i};
     return wait_any_until(deadline(longest), rest...);
 }
 

@@ -14,8 +14,8 @@
 // counter's level. epoll queues the doorbell at every strike; what it has queued stays until epoll_wait
 // returns it.
 //
-// System calls are made directly: unlike their wrappers these are no points of pthread cancellation (ppoll is
-// one under ThreadSanitizer).
+// System calls are made directly: unlike their wrappers these are no points of pthread cancellation. (Under
+// ThreadSanitizer ppoll and epoll_wait are.)
 //
 // Checked by: tests/internal/poller_test.cpp.
 #include "platform/doorbells.hpp"
@@ -93,10 +93,9 @@ int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
 #endif
     auto time = time_of<timespec>(nanoseconds);
     const timespec* timeout = nanoseconds == no_timeout ? nullptr : &time;
-    // It holds signal handlers back in calls it does not know, and the wake-up with the handler that would set.
+    // It holds signal handlers back in calls it does not know, also one that would set what is waited for.
     if constexpr (detail::thread_sanitizer) return ::ppoll(list.data(), list.size(), timeout, nullptr);
-    return static_cast<int>(
-        ::syscall(number, list.data(), list.size(), timeout, nullptr, std::size_t{0}));
+    return static_cast<int>(::syscall(number, list.data(), list.size(), timeout, nullptr, std::size_t{0}));
 }
 
 // Becomes readable when a deadline on the system clock comes, also if that clock is set meanwhile.
@@ -205,7 +204,8 @@ static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLPRI == POLLPRI &&
               EPOLLHUP == POLLHUP && EPOLLRDHUP == POLLRDHUP);
 
 int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept {
-    static constinit std::atomic<bool> exact{true};  // this kernel has epoll_pwait2, as far as we know
+    // This kernel has epoll_pwait2, as far as we know. (ThreadSanitizer doesn't know it; as for ppoll above.)
+    static constinit std::atomic<bool> exact{!detail::thread_sanitizer};
     const int most = static_cast<int>(events.size());
     if (nanoseconds > 0 && exact.load(std::memory_order_relaxed)) {  // no order: a hint
         auto time = time_of<__kernel_timespec>(nanoseconds);
@@ -217,9 +217,10 @@ int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) co
     const std::int64_t milliseconds =
         nanoseconds == no_timeout ? -1
                                   : (nanoseconds - 1 + nanoseconds_a_millisecond) / nanoseconds_a_millisecond;
-    return static_cast<int>(::syscall(SYS_epoll_pwait, epoll_, events.data(), most,
-                                      static_cast<int>(std::min<std::int64_t>(milliseconds, 1 << 30)),
-                                      nullptr, std::size_t{0}));
+    const int timeout = static_cast<int>(std::min<std::int64_t>(milliseconds, 1 << 30));
+    if constexpr (detail::thread_sanitizer) return ::epoll_wait(epoll_, events.data(), most, timeout);
+    return static_cast<int>(
+        ::syscall(SYS_epoll_pwait, epoll_, events.data(), most, timeout, nullptr, std::size_t{0}));
 }
 
 int epoll_set::sleep_until(std::span<epoll_event> events, const deadline& until) const noexcept {

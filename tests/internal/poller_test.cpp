@@ -427,13 +427,9 @@ TYPED_TEST(EveryPoller, MayBeRungInASignalHandler) {
     const held_bell<TypeParam> bell;
     (void)is_rung<TypeParam>(bell, 0s);
     rung_in_handler.store(bell);
-    struct sigaction action{};
-    struct sigaction before{};
-    action.sa_handler = [](int) { TypeParam::ring(rung_in_handler.load()); };
-    sigaction(SIGUSR1, &action, &before);
+    const support::handled_signal handled(SIGUSR1, [](int) { TypeParam::ring(rung_in_handler.load()); });
     raise(SIGUSR1);
     EXPECT_TRUE(is_rung<TypeParam>(bell, deadline::never()));
-    sigaction(SIGUSR1, &before, nullptr);
 }
 
 TYPED_TEST(EveryPoller, AThreadKeepsItsDoorbellAndNestedOnesDiffer) {

@@ -49,14 +49,11 @@ bool sleeps_on_the_portable_futex() {
 
 TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     if (sleeps_on_the_portable_futex()) GTEST_SKIP() << "not promised there: it sleeps under a mutex";
-    struct sigaction before{};
-    struct sigaction action{};
-    action.sa_handler = [](int) {
+    const support::handled_signal handled(SIGUSR1, [](int) {
         from_the_handler.set();
         also_in_the_thread.set();
         gate.set();
-    };
-    sigaction(SIGUSR1, &action, &before);
+    });
     std::atomic<bool> enough{false};
     std::atomic<long> received{0};
     thread_group threads;
@@ -90,7 +87,6 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     support::until("the last signal arrives", [&] { return received.load() > so_far; });
     enough.store(true);
     threads.join();
-    sigaction(SIGUSR1, &before, nullptr);
 }
 
 }  // namespace

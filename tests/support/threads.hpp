@@ -152,6 +152,23 @@ inline void until_sound_asleep(pid_t thread) {
     });
 }
 
+// Handles a signal, without SA_RESTART: a system call it interrupts ends with EINTR.
+class handled_signal {
+public:
+    handled_signal(int number, void (*handler)(int)) : number_(number) {
+        struct sigaction action{};
+        action.sa_handler = handler;
+        sigaction(number, &action, &before_);
+    }
+    handled_signal(const handled_signal&) = delete;
+    handled_signal& operator=(const handled_signal&) = delete;
+    ~handled_signal() { sigaction(number_, &before_, nullptr); }
+
+private:
+    const int number_;
+    struct sigaction before_{};
+};
+
 // Stops single threads of this process wherever they are, in a signal handler, until thawed: so that
 // "neither has run in between" is a fact and not a hope. Not under ThreadSanitizer, which defers
 // handlers.
@@ -164,15 +181,11 @@ public:
         frozen_.store(0);
         thawed_.store(0);
         input_.store(pipe_[0]);
-        struct sigaction action{};
-        action.sa_handler = [](int) { stand_still(); };
-        sigaction(SIGUSR2, &action, &before_);
     }
     freezer(const freezer&) = delete;
     freezer& operator=(const freezer&) = delete;
     ~freezer() {
         thaw();
-        sigaction(SIGUSR2, &before_, nullptr);
         close(pipe_[0]);
         close(pipe_[1]);
     }
@@ -208,31 +221,24 @@ private:
     int pipe_[2] = {-1, -1};
     int wanted_ = 0;
     int thawn_ = 0;
-    struct sigaction before_{};
+    const handled_signal handled_{SIGUSR2, [](int) { stand_still(); }};
     inline static std::atomic<int> input_{-1};
     inline static std::atomic<int> frozen_{0};
     inline static std::atomic<int> thawed_{0};
 };
 
-// Handles a signal by counting it, without SA_RESTART: a system call it interrupts ends with EINTR.
+// Counts them.
 class signal_counter {
 public:
-    explicit signal_counter(int number) : number_(number) {
-        count_.store(0);
-        struct sigaction action{};
-        action.sa_handler = [](int) { count_.fetch_add(1, std::memory_order_relaxed); };
-        sigaction(number, &action, &before_);
-    }
-    signal_counter(const signal_counter&) = delete;
-    signal_counter& operator=(const signal_counter&) = delete;
-    ~signal_counter() { sigaction(number_, &before_, nullptr); }
+    explicit signal_counter(int number)
+        : handled_(number, [](int) { count_.fetch_add(1, std::memory_order_relaxed); }) {}
 
-    long count() const { return count_.load(); }
+    long count() const { return count_.load() - before_; }
 
 private:
-    int number_;
-    struct sigaction before_{};
     inline static std::atomic<long> count_{0};
+    const long before_ = count_.load();
+    const handled_signal handled_;
 };
 
 // A barrier that spins a little and then yields: lets two threads start a round within nanoseconds.

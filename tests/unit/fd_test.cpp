@@ -288,6 +288,28 @@ TEST(Descriptor, AWaitGoesOnAfterSignals) {
     threads.join();
 }
 
+auto_reset_event set_by_handler;
+
+TEST(Descriptor, ASignalHandlerThatSetsEndsTheWait) {
+    const support::handled_signal handled(SIGUSR1, [](int) { set_by_handler.set(); });
+    constexpr int rounds = 200;
+    connected pair;
+    std::atomic<int> released{0};
+    thread_group threads;
+    const auto waiter = threads.start("waiter", [&] {
+        for (int i = 0; i != rounds; ++i) {
+            EXPECT_EQ(wait_any(readable(pair.one), set_by_handler).index, 1u);
+            released.fetch_add(1);
+        }
+    });
+    (void)threads.id(waiter);
+    for (int i = 0; i != rounds; ++i) {
+        pthread_kill(threads.handle(waiter), SIGUSR1);
+        support::until("released", [&] { return released.load() > i; });
+    }
+    threads.join();
+}
+
 TEST(Descriptor, MoreThanSixtyFourInOneWait) {
     std::vector<connected> pairs(100);
     std::vector<source> sources;

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <stdexcept>
@@ -21,6 +22,7 @@
 #include <system_error>
 #include <vector>
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -375,6 +377,33 @@ int error_of(Throwing call) {
         return error.code().value();
     }
     return 0;
+}
+
+auto_reset_event set_by_handler;
+
+TEST(WaitSet, ASignalHandlerThatSetsEndsAWaitWithDescriptors) {
+    const support::handled_signal handled(SIGUSR1, [](int) { set_by_handler.set(); });
+    constexpr int rounds = 200;
+    channel idle;
+    wait_set set;
+    set.add(set_by_handler, 1);
+    set.add(readable(idle.out()), 2);
+    std::atomic<int> released{0};
+    thread_group threads;
+    const auto waiter = threads.start("waiter", [&] {
+        for (int i = 0; i != rounds; ++i) {
+            std::array<ready_item, 4> items;
+            const auto found = set.wait(items);
+            EXPECT_TRUE(found.count == 1 && items[0].tag == 1);
+            released.fetch_add(1);
+        }
+    });
+    (void)threads.id(waiter);
+    for (int i = 0; i != rounds; ++i) {
+        pthread_kill(threads.handle(waiter), SIGUSR1);
+        support::until("released", [&] { return released.load() > i; });
+    }
+    threads.join();
 }
 
 TEST(WaitSet, RefusesWhatCannotBeAMember) {
