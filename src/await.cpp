@@ -185,9 +185,8 @@ void awaiting::wait_until_posted() noexcept {
             "tocsin: an executor resumed a coroutine inside the call that was to have it resumed\n");
     }
     std::uint32_t seen = 0;
-    // [posted]
-    posted_.compare_exchange_strong(seen, awaited, std::memory_order_acquire);
-    while (posted_.load(std::memory_order_acquire) != posted) {  // [posted]
+    posted_.compare_exchange_strong(seen, awaited, std::memory_order_relaxed);  // no order: the load after it
+    while (posted_.load(std::memory_order_acquire) != posted) {                 // [posted]
         (void)platform::futex_wait(posted_, awaited, deadline::never());
     }
 }

@@ -40,8 +40,8 @@
 // lock, taking a group is one step when nobody in the queue may withdraw and all of it is taken; else a step for
 // each member, which claims it. Only a flush that failed makes the leader visit each of its followers.
 //
-// Checked by: tests/model/group_commit_model_test.cpp, tests/unit/group_commit_test.cpp,
-// tests/stress/group_commit_stress_test.cpp.
+// Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
+// tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
 #include "core/bucket_lock.hpp"
 #include "core/lot.hpp"
 #include "core/waiter.hpp"

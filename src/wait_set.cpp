@@ -21,6 +21,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
 
 namespace tocsin {
 namespace {
@@ -165,11 +166,11 @@ private:
     // What is ready: events, and if there are any also descriptors; those alone are for the sleep to find. Events
     // that fill all the room let descriptors go first the next time.
     std::size_t look(std::span<ready_item> out) {
-        std::size_t found = descriptors_first_ ? look_at_descriptors(out) : 0;
-        descriptors_first_ = false;
+        const bool descriptors_first = std::exchange(descriptors_first_, false);
+        std::size_t found = descriptors_first ? look_at_descriptors(out) : 0;
         const std::size_t events = set_.collect(out.subspan(found), nullptr);
         found += events;
-        if (events == 0 || poll_if_any() == nullptr) return found;
+        if (events == 0 || descriptors_first || poll_if_any() == nullptr) return found;
         descriptors_first_ = found == out.size();
         try {
             return found + look_at_descriptors(out.subspan(found));

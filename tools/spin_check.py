@@ -140,7 +140,70 @@ def all_mutants():
                {"WITNESS_TAKEN_BETWEEN_TWO_LOOKS": None, **ready, "LOOKER": 1}, "witness")
 
 
-CASES = [*event_cases(), *event_mutants(), *event_witnesses(), *all_cases(), *all_mutants()]
+AT_ONCE, FOR_A_TIME, FOR_EVER = 0, 1, 2
+
+
+def commit_cases():
+    for name, bounds in (
+            ("three, one flush fails", {"FAILURES": 1}),
+            ("three, two with deadlines, one flush fails", {"TIMED": 2, "FAILURES": 1}),
+            ("three, groups of two, one with a deadline", {"LARGEST": 2, "TIMED": 1}),
+            ("three, one by one, two with deadlines", {"LARGEST": 1, "TIMED": 2}),
+            ("three, gathering, groups of two, deadlines", {"LARGEST": 2, "TIMED": 2, "GATHERING": FOR_A_TIME}),
+            ("four, gathering for ever", {"SUBMITTERS": 4, "GATHERING": FOR_EVER}),
+            ("four, gathering for ever, groups of two", {"SUBMITTERS": 4, "LARGEST": 2, "GATHERING": FOR_EVER}),
+            ("two, two rounds, gathering, deadlines", {"SUBMITTERS": 2, "ROUNDS": 2, "TIMED": 2,
+                                                       "GATHERING": FOR_A_TIME}),
+            ("three, two rounds, one with a deadline", {"ROUNDS": 2, "TIMED": 1, "FAILURES": 1}),
+            ("three, two rounds, groups of two", {"ROUNDS": 2, "LARGEST": 2, "TIMED": 1, "GATHERING": FOR_A_TIME}),
+            ("four, two with deadlines", {"SUBMITTERS": 4, "TIMED": 2}),
+            ("four, gathering, one with a deadline", {"SUBMITTERS": 4, "TIMED": 1, "GATHERING": FOR_A_TIME}),
+    ):
+        yield Case("group_commit", name, bounds, large="two rounds, " in name or "four, two" in name
+                   or name == "four, gathering, one with a deadline")
+
+
+def commit_mutants():
+    two = {"SUBMITTERS": 2}
+    four = {"SUBMITTERS": 4}
+    full = {"SUBMITTERS": 2, "GATHERING": FOR_EVER}
+    stays = {"MEMORY_STAYS": None}
+    for name, violates, bounds in (
+            ("LEADS_BESIDE_ANOTHER", "C4", two),
+            ("LEAD_GIVEN_UP_IN_A_SECOND_STEP", "C1", two),
+            ("LEAD_KEPT", "C1", {**two, "TIMED": 1, "GATHERING": FOR_A_TIME}),
+            ("TAKES_WITHOUT_CLAIM", "C2", {**stays, "TIMED": 1, "LARGEST": 2}),
+            ("TAKES_ALL_WITHOUT_CLAIMS", "C2", {**stays, "TIMED": 1}),
+            ("LARGEST_IGNORED", "C5", {"LARGEST": 1}),
+            ("WITHDRAWS_WITHOUT_CLAIM", "C2", {**stays, "TIMED": 1}),
+            ("WITHDRAWS_WITHOUT_UNLINKING", "C6", {**two, "TIMED": 1}),
+            ("GATHERER_LEFT_BEHIND", "C6", {**two, "GATHERING": FOR_A_TIME}),
+            ("FULL_WITHOUT_CLAIM", "C6", {**two, "GATHERING": FOR_A_TIME}),
+            ("GATHERS_WITHOUT_LOOKING", "C1", full),
+            ("LEADER_NOT_COUNTED", "C1", full),
+            ("RELEASED_BEFORE_THE_END", "C2", stays),
+            ("RESULT_AFTER_RELEASE", "C3", {**stays, "FAILURES": 1}),
+            ("SUCCESSOR_FORGOTTEN", "C1", four),
+            ("SUCCESSOR_IN_BOTH_PLACES", "C5", four),
+            ("RELAY_DROPPED", "C1", {}),
+            ("NEXT_READ_AFTER_RELEASE", "C6", {}),
+    ):
+        yield Case("group_commit", f"MUTANT_{name}", {f"MUTANT_{name}": None, "CONTRACT_ONLY": None, **bounds}, violates)
+
+
+def commit_witnesses():
+    for name, bounds in (
+            ("TIMEOUT_LOSES", {"TIMED": 1}),
+            ("WITHDRAWN_IS_DROPPED", {"TIMED": 1}),
+            ("LEADER_WITHDRAWS", {"TIMED": 1, "GATHERING": FOR_A_TIME}),
+            ("GROUP_BECAME_FULL", {"GATHERING": FOR_A_TIME}),
+            ("SUCCESSOR_BEHIND_THE_GROUP", {"SUBMITTERS": 4}),
+    ):
+        yield Case("group_commit", f"WITNESS_{name}", {f"WITNESS_{name}": None, **bounds}, "witness")
+
+
+CASES = [*event_cases(), *event_mutants(), *event_witnesses(), *all_cases(), *all_mutants(), *commit_cases(),
+         *commit_mutants(), *commit_witnesses()]
 
 
 @dataclass
@@ -229,16 +292,16 @@ def main():
 
     wrong = 0
     begin = time.monotonic()
-    print(f"{'model':<10} {'case':<40} {'outcome':<10} {'states':>11} {'MB':>6} {'s':>6}")
+    print(f"{'model':<12} {'case':<42} {'outcome':<10} {'states':>11} {'MB':>6} {'s':>6}")
     for case in cases:
         try:
             outcome = check(case, compiler)
         except Broken as error:
             wrong += 1
-            print(f"{case.model:<10} {case.name:<40} NOT CHECKED: {error}", flush=True)
+            print(f"{case.model:<12} {case.name:<42} NOT CHECKED: {error}", flush=True)
             continue
         wrong += outcome.violated != case.violates
-        print(f"{case.model:<10} {case.name:<40} {verdict(case, outcome):<10} {outcome.states:>11,} "
+        print(f"{case.model:<12} {case.name:<42} {verdict(case, outcome):<10} {outcome.states:>11,} "
               f"{outcome.megabytes:>6.0f} {outcome.seconds:>6.1f}", flush=True)
     print(f"{len(cases) - wrong} passed, {wrong} failed, in {time.monotonic() - begin:.0f} s")
     return 1 if wrong else 0

@@ -23,7 +23,7 @@ class modelled_bell {
 public:
     void ring() {
         turn_.ring([this](bool even) {
-            full_.exchange(even ? 1 : 0, relaxed);
+            full_.store(even ? 1 : 0, relaxed);  // may take effect before strikes that it does not come after
             model::futex_wake(&full_);
         });
     }

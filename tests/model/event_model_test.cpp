@@ -207,6 +207,26 @@ TEST(event_model, ASetOnASetGatePublishesToWhoResetsIt) {
     });
 }
 
+// The reset finds somebody parked, and goes for the lock; meanwhile they leave, and the event is set without it.
+TEST(event_model, AResetThatGoesForTheLockSeesWhatItWipesOut) {
+    holds_within(2, [](run& r) {
+        manual_reset_event event;
+        model::atomic<int> item{0};
+        bool seen = false;
+        r.spawn("leaver", [&] { (void)event.wait_until(some_time(), sleep_at_once); });
+        r.spawn("producer", [&] {
+            item.store(1, std::memory_order_relaxed);
+            event.set();
+        });
+        r.spawn("consumer", [&] {
+            event.reset();
+            seen = item.load(std::memory_order_relaxed) == 1;
+        });
+        r.join_all();
+        r.check(seen || event.is_set(), "wiped out, and its item not seen");
+    });
+}
+
 TEST(event_model, TheThreadReleasedMayDestroyTheEvent) {
     holds_always([](run& r) {
         auto* event = new auto_reset_event;

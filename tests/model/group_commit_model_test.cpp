@@ -194,6 +194,16 @@ TEST(group_commit_model, GatheringEndsWhenTheGroupIsFullOrTheTimeIsOver) {
     });
 }
 
+// Nothing but the second ends the first one's gathering: who overlooks that the group is full waits for ever.
+TEST(group_commit_model, GatheringWithoutEndEndsWhenTheGroupIsFull) {
+    holds_always([](run& r) {
+        journal log({.largest_group = 2, .longest_gathering = std::chrono::nanoseconds::max()});
+        for (const char* name : {"one", "two"}) r.spawn(name, [&] { submit(log); });
+        r.join_all();
+        r.check(log.covered == 2 && log.groups == 1, "in one group");
+    });
+}
+
 TEST(group_commit_model, ALeaderThatWithdrawsLeavesTheLeadToTheNext) {
     holds_within(2, [](run& r) {
         journal log({.largest_group = 2, .longest_gathering = std::chrono::hours(1)});

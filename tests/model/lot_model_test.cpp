@@ -66,6 +66,25 @@ TEST(lot_model, TheBucketsLockExcludes) {
     });
 }
 
+// With more than one processor it is looked at for a while before its thread sleeps.
+TEST(lot_model, TheBucketsLockExcludesWhoFoundItFreeWhileLooking) {
+    processors = 2;
+    holds_within(2, [](run& r) {
+        core::bucket_lock lock;
+        plain<int> data{0};
+        for (const char* name : {"one", "two"}) {
+            r.spawn(name, [&] {
+                lock.lock();
+                data = data + 1;
+                lock.unlock();
+            });
+        }
+        r.join_all();
+        r.check(data == 2, "both were inside, one after the other");
+    });
+    processors = 1;
+}
+
 TEST(lot_model, AReleaseIsNeverMissed) {
     holds_always([](run& r) {
         gate door;

@@ -256,6 +256,26 @@ TEST(all_model, WhoFailsToTakeOneSeesTheOtherTaken) {
     });
 }
 
+// The look at what is held waits for the lock, and finds a later set there.
+TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
+    holds_within(2, [](run& r) {
+        pair<auto_reset_event> both(true, true);
+        auto& a = both.a;
+        auto& b = both.b;
+        model::atomic<int> item{0};
+        r.spawn("waiter", [&] {
+            wait_all(b, a);  // takes b first
+            item.store(1, std::memory_order_relaxed);
+            a.set();
+        });
+        r.spawn("looker", [&] {
+            if (b.is_set() || !a.is_set()) return;
+            model::check(item.load(std::memory_order_relaxed) == 1, "b is taken, so a is the new one");
+        });
+        r.join_all();
+    });
+}
+
 // Who has seen one taken knows that the other is, too: a set of it is a new token.
 TEST(all_model, ASetAfterOneWasSeenTakenIsNotAbsorbed) {
     holds_within(2, [](run& r) {

@@ -1,12 +1,13 @@
 // Two threads that start within nanoseconds of each other on the same object, and look afterwards at what
-// came of it: a set against a try, a timeout, a stop; a set against the reset before the look at what the set
-// was for; a wake against a timeout.
+// came of it: a set against a try, a timeout, a stop, a wait for any of two; two sets against a wait for both; a set
+// against the reset before the look at what the set was for; a wake against a timeout.
 #include "complaints.hpp"
 #include "scene.hpp"
 
 #include <tocsin/address.hpp>
 #include <tocsin/diagnose.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -53,7 +54,7 @@ public:
     }
 
     void check() override {
-        expect(!token_.is_set(), "a duel left its token behind");
+        expect(!token_.is_set() && !other_token_.is_set(), "a duel left its token behind");
         expect(tocsin::waiting_on(&token_) == 0 && tocsin::waiting_on(&word_) == 0,
                "a duel has waiters but no threads");
     }
@@ -63,6 +64,8 @@ private:
         set_against_try,
         set_against_timeout,
         set_against_stop,
+        set_against_any,
+        sets_against_all,
         set_against_reset,
         wake_against_timeout,
         none
@@ -85,13 +88,14 @@ private:
         switch (self.random.below(16)) {
             case 0: return kind::set_against_stop;
             case 1: return kind::wake_against_timeout;
-            case 2:
-            case 3:
-            case 4: return kind::set_against_timeout;
-            case 5:
+            case 2: return kind::set_against_any;
+            case 3: return kind::sets_against_all;
+            case 4:
+            case 5: return kind::set_against_timeout;
             case 6:
             case 7:
-            case 8: return kind::set_against_reset;
+            case 8:
+            case 9: return kind::set_against_reset;
             default: return kind::set_against_try;
         }
     }
@@ -115,6 +119,11 @@ private:
                     token_.set();
                     stop_->request_stop();
                 }
+                break;
+            case kind::sets_against_all:
+                token_.set();
+                other_token_.set();
+                self.counts.in();
                 break;
             default: token_.set();
         }
@@ -144,6 +153,10 @@ private:
                 line_.arrive();
                 const bool left = token_.try_wait();
                 expect(taken != left, taken ? "one set was taken twice" : "a set was lost");
+                if (now == kind::sets_against_all) {
+                    expect(other_token_.try_wait() == left, "a wait for all took a part");
+                    self.counts.out();
+                }
                 self.counts.out();
             } else {
                 line_.arrive();
@@ -156,11 +169,19 @@ private:
     bool take(worker& self, kind now) {
         if (now == kind::set_against_try) return token_.try_wait();
         if (now == kind::set_against_stop) return token_.wait(stop_->get_token()) == wait_status::signaled;
-        return token_.wait_for(nanoseconds(self.random.below(3'000))) == wait_status::signaled;
+        const nanoseconds longest(self.random.below(3'000));
+        if (now == kind::set_against_any) {
+            return tocsin::wait_any_for(longest, other_token_, token_).status == wait_status::signaled;
+        }
+        if (now == kind::sets_against_all) {
+            return tocsin::wait_all_for(longest, other_token_, token_) == wait_status::signaled;
+        }
+        return token_.wait_for(longest) == wait_status::signaled;
     }
 
     meeting_point line_;
     tocsin::auto_reset_event token_;
+    alignas(64) tocsin::auto_reset_event other_token_;
     alignas(64) tocsin::manual_reset_event gate_{true};
     alignas(64) std::atomic<std::uint32_t> post_{0};
     alignas(64) std::atomic<std::uint32_t> word_{0};

@@ -4,7 +4,8 @@
 //     tocsin_soak [minutes] [seed]
 //
 // A run is a sequence of acts of about a second. An act brings a few scenes together, drawn at random, with
-// four to eight threads for each processor; at its end all of them end, and every book is checked.
+// four to eight threads for each processor; at its end all of them end, and every book is checked. One act of four is
+// duels alone, a thread for each processor: two that are to meet within nanoseconds must run at the same time.
 #include "complaints.hpp"
 #include "crew.hpp"
 #include "disturbances.hpp"
@@ -74,9 +75,9 @@ public:
         : random_(0),
           end_(begin_ + std::chrono::duration_cast<steady_clock::duration>(
                             std::chrono::duration<double, std::ratio<60>>(given.minutes))) {
-        for (const auto& some :
-             {event_scenes(), duel_scenes(), gate_scenes(), one_shot_scenes(), address_scenes(),
-              lock_scenes(), commit_scenes(), handler_scenes(), short_life_scenes()}) {
+        for (const auto& some : {event_scenes(), duel_scenes(), gate_scenes(), one_shot_scenes(),
+                                 address_scenes(), lock_scenes(), commit_scenes(), handler_scenes(),
+                                 short_life_scenes(), many_scenes(), set_scenes(), await_scenes()}) {
             for (const scene_kind& each : some) {
                 kinds_.push_back(each);
                 books_.emplace_back(each.name);
@@ -95,6 +96,8 @@ public:
     }
 
 private:
+    static constexpr std::size_t duels = 0;  // among the kinds
+
     bool is_over() const { return interrupted != 0 || steady_clock::now() >= end_; }
 
     // The next kind, each as often as every other.
@@ -114,10 +117,16 @@ private:
         crew hands;
         const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
         const std::size_t wanted = processors * (4 + random_.below(5));
-        while (hands.size() < wanted) {
-            const std::size_t kind = deal();
+        const auto begin_scene = [&](std::size_t kind) {
             scenes.push_back(kinds_[kind].make(random_));
             scenes.back()->enter(hands, books_[kind]);
+        };
+        const bool only_duels = acts_++ % 4 == 3;
+        if (only_duels) {
+            do begin_scene(duels);
+            while (hands.size() + 2 <= processors);
+        } else {
+            while (hands.size() < wanted) begin_scene(deal());
         }
         disturb(hands, books_.back(), outside_);
 
@@ -145,6 +154,7 @@ private:
     std::deque<book> books_;  // one for each kind, and the last for the signals
     book outside_{"disturbances"};
     std::vector<std::size_t> deck_;
+    unsigned acts_ = 0;
     progress progress_;
     steady_clock::time_point next_look_ = begin_;
 };

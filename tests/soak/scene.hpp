@@ -37,6 +37,9 @@ std::vector<scene_kind> lock_scenes();
 std::vector<scene_kind> commit_scenes();
 std::vector<scene_kind> handler_scenes();
 std::vector<scene_kind> short_life_scenes();
+std::vector<scene_kind> many_scenes();
+std::vector<scene_kind> set_scenes();
+std::vector<scene_kind> await_scenes();
 
 // How many threads a scene brings that doesn't mind.
 inline int some_threads(support::random_source& random) { return 2 + static_cast<int>(random.below(4)); }

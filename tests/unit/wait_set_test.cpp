@@ -332,6 +332,20 @@ TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
     EXPECT_TRUE(seen[1] && seen[2]);
 }
 
+// After events that left no room the descriptors go first; they are not looked at once more behind the events.
+TEST(WaitSet, ReportsADescriptorOnceInAWaitInWhichItGoesFirst) {
+    channel pipe;
+    pipe.put();
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 0);
+    set.add(readable(pipe.out()), 1);
+    event.set();
+    EXPECT_EQ(ready_in(set, 1), tags{0});
+    event.set();
+    EXPECT_EQ(ready_in(set), (tags{0, 1}));
+}
+
 TEST(WaitSet, EitherKindWakesAThreadThatSleepsInThePoller) {
     for (const bool by_event : {true, false}) {
         channel pipe;
