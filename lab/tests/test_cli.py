@@ -6,7 +6,9 @@ import os
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
+from tests.made_by_hand import CONTESTANTS, description
 from tocsin_lab.cli import main
 
 
@@ -32,6 +34,7 @@ class CommandLineTest(unittest.TestCase):
             (("--scenario", "marathon"), "unknown scenario marathon; valid: sprint, rest"),
             (("--contestant", "tocsin,nobody"), "unknown contestant nobody; valid: floor, tocsin"),
             (("--where", "threads=2", "--where", "size=1"), "unknown parameter size; valid: threads"),
+            (("--where", "threads=2,77"), "unknown value of threads 77; valid: 1, 2"),
         ):
             code, _, errors = outcome(*self.workers, *arguments)
             self.assertEqual(code, 2)
@@ -44,8 +47,11 @@ class CommandLineTest(unittest.TestCase):
             self.assertEqual(code, 2, arguments)
             self.assertIn("usage", errors)
 
-    def test_a_case_that_does_not_exist(self) -> None:
-        code, _, errors = outcome(*self.workers, "--where", "threads=77", "--scenario", "sprint")
+    def test_nobody_can_take_part(self) -> None:
+        alone = {**description()["scenarios"][0], "cases": [
+            {"parameters": {"threads": "1"}, "tier": "quick", "refusals": {one["name"]: "no" for one in CONTESTANTS}}]}
+        with mock.patch("tocsin_lab.workers.ask", return_value=description(scenarios=[alone])):
+            code, _, errors = outcome(*self.workers)
         self.assertEqual(code, 2)
         self.assertIn("nothing to run", errors)
 

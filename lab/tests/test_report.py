@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 from tests.made_by_hand import CONTESTANTS, result, rounds_of
+from tests.test_scaling import measured
 from tocsin_lab.results import save
 
 NEEDED = ("jinja2", "vl_convert", "rich")
@@ -57,6 +58,15 @@ class ReportTest(unittest.TestCase):
         contestants = [{**one, "label": evil} if one["name"] == "fast" else one for one in CONTESTANTS]
         self.assertNotIn(evil, self.page(some_result(contestants=contestants)))
 
+    def test_a_result_with_its_costs_is_carried_over_to_more_cores(self) -> None:
+        self.assertNotIn("More cores than here", self.page(some_result()))
+        page = self.page(measured())
+        self.assertIn("More cores than here", page)
+        self.assertIn("tree of 16: last", page)
+        heading = ">256 cores</th>"
+        self.assertGreater(page.count(heading), 1)
+        self.assertEqual(self.page(measured(cores=1)).count(heading), 0)
+
     def test_nothing_measured_makes_no_page(self) -> None:
         from tocsin_lab.report import ReportError
 
@@ -98,6 +108,34 @@ class VerbTest(unittest.TestCase):
         page = (self.folder / "slow.html").read_text()
         self.assertIn("vegaEmbed", page)
         self.assertLess(len(page), 3_000_000)
+
+    def test_scaling_puts_predicted_beside_measured_and_goes_on_to_more_cores(self) -> None:
+        path = self.folder / "two.json"
+        save(measured(), path)
+        code, out, errors = self.outcome("scaling", path, "--cores", "2,96", "--waiters", "10,1000")
+        self.assertEqual((code, errors), (0, ""))
+        for expected in ("wake_idle", "measured by predicted", "broadcast to 1,000 waiters", "96 cores",
+                         "each time one of 10 events"):  # fmt: skip
+            self.assertIn(expected, out)
+
+    def test_scaling_from_one_core_predicts_one(self) -> None:
+        path = self.folder / "one.json"
+        save(measured(cores=1), path)
+        code, out, _ = self.outcome("scaling", path, "--waiters", "10")
+        self.assertEqual(code, 0)
+        self.assertIn("only one is predicted", out)
+        self.assertNotIn("256 cores", out)
+
+    def test_scaling_says_what_a_result_lacks_and_refuses_nonsense(self) -> None:
+        code, _, errors = self.outcome("scaling", self.slow)
+        self.assertEqual(code, 2)
+        self.assertIn("./dev lab --scenario floors,ping_pong,lot,broadcast", errors)
+        for arguments in (("--cores", "0"), ("--waiters", "ten"), ("--cores", "9999"), ("--cores", "")):
+            self.assertEqual(self.outcome("scaling", self.slow, *arguments)[0], 2)
+
+    def test_compare_says_what_it_holds_together(self) -> None:
+        _, out, _ = self.outcome("compare", self.fast, self.slow)
+        self.assertIn(f"{self.fast}: commit 0123456789, 2026-01-02T03:04, Abacus, 6 rounds", out)
 
     def test_report_where_nothing_can_be_written(self) -> None:
         code, _, errors = self.outcome("report", self.slow, "--out", "/proc/no/such/page.html")

@@ -36,6 +36,31 @@ class SaveTest(unittest.TestCase):
         self.assertEqual(json.loads(out.getvalue()), self.result)
         self.assertIn("can't be written", errors.getvalue())
 
+    def test_where_nothing_can_be_printed_it_goes_to_the_errors(self) -> None:
+        class Full(io.StringIO):
+            def flush(self) -> None:
+                raise OSError(28, "No space left on device")
+
+        errors = io.StringIO()
+        self.assertFalse(results.save_or_print(self.result, Path("/proc/no/such/result.json"), Full(), errors))
+        said, _, text = errors.getvalue().partition("nor can it be printed: No space left on device; here it is")
+        self.assertIn("can't be written", said)
+        self.assertEqual(json.loads(text), self.result)
+
+    def test_an_unbuffered_output_that_takes_a_part_only_is_no_success(self) -> None:
+        full = open("/dev/full", "wb", buffering=0)
+        self.addCleanup(full.close)
+        errors = io.StringIO()
+        out = io.TextIOWrapper(full, write_through=True)
+        results.save_or_print(self.result, Path("/proc/no/such/result.json"), out, errors)
+        self.assertIn("nor can it be printed", errors.getvalue())
+        out.detach()
+
+    def test_what_is_in_the_way_is_known_beforehand(self) -> None:
+        self.assertIsNone(results.why_not_writable(self.folder / "new" / "result.json"))
+        self.assertEqual(results.why_not_writable(self.folder), "Is a directory")
+        self.assertIsNotNone(results.why_not_writable(Path("/proc/no/such/result.json")))
+
     def test_a_full_disk_leaves_no_half_file_and_loses_nothing(self) -> None:
         path = self.folder / "result.json"
         out = io.StringIO()

@@ -54,6 +54,20 @@ class SessionTest(unittest.TestCase):
         self.assertEqual(result["rounds_finished"], 3)
         self.assertFalse(result["interrupted"])
 
+    def test_a_worker_that_is_gone_costs_its_samples_and_nothing_else(self) -> None:
+        def ask_twice(*given, **named):
+            if self.observer.steps > 8:  # checks, and some of the first round
+                for worker in set(self.catalogue.worker_of.values()):
+                    worker.unlink(missing_ok=True)
+            return real(*given, **named)
+
+        real = sessions.run_pair
+        with mock.patch.object(sessions, "run_pair", ask_twice):
+            result = self.session(count_syscalls=False).run(Path("."))
+        self.assertGreater(len(result["samples"]), 0)
+        self.assertIn("can't be run: No such file", " ".join(one["reason"] for one in result["failures"]))
+        self.assertIsNotNone(result["finished"])
+
     def test_failures_say_who_and_why_and_are_not_repeated_for_ever(self) -> None:
         result = self.session(rounds=5).run(Path("."))
         reasons = [(one["contestant"], one["while"], one["reason"]) for one in result["failures"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import os
 import secrets
 import signal
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin_lab.plan import MODES, Selection, UnknownName, require_known, select, with_overrides
-from tocsin_lab.results import ResultError, save_or_print
+from tocsin_lab.results import ResultError, reason_of, save_or_print, why_not_writable
 from tocsin_lab.session import Session
 from tocsin_lab.smoke import smoke
 from tocsin_lab.summary import summarise
@@ -142,14 +143,15 @@ def make_observer() -> Any:
 
 
 def measure(console: Any, session: Session, out: Path | None) -> int:
-    from tocsin_lab.tables import print_conclusion, print_scenario
     from tocsin_lab.verbs import save_report
 
+    path = out or default_path(session.mode.name)
+    if reason := why_not_writable(path):
+        session.observer.say(f"{path} can't be written: {reason}; the result will be printed instead")
     try:
         result = session.run(ROOT)
     finally:
         session.observer.stop()
-    path = out or default_path(session.mode.name)
     # Saved before anything is said about it, and not to be interrupted: what follows can fail without a loss.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     saved = save_or_print(result, path, sys.stdout, sys.stderr)
@@ -157,18 +159,36 @@ def measure(console: Any, session: Session, out: Path | None) -> int:
     reported = saved and bool(result["samples"]) and save_report(result, page)
     signal.signal(signal.SIGINT, before)
 
+    try:
+        print_tables(console, result)
+        if saved:
+            console.print(f"  Everything measured: {path}", highlight=False, soft_wrap=True)
+        if reported:
+            console.print(f"  Report, to open in a browser: {page}", highlight=False, soft_wrap=True)
+        sys.stdout.flush()
+    except OSError as error:  # a full disk, or nobody reads any more
+        print(f"lab: the tables can't be printed: {reason_of(error)}", file=sys.stderr)
+        print_no_more()
+    if result["interrupted"]:
+        return INTERRUPTED
+    return 0 if saved else NOT_SAVED
+
+
+def print_no_more() -> None:
+    """What is still to be written would fail again when the interpreter ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def print_tables(console: Any, result: dict[str, Any]) -> None:
+    from tocsin_lab.tables import print_conclusion, print_scenario
+
     cases = summarise(result)
     contestants = {one["name"]: one for one in result["contestants"]}
     for _, group in groupby(cases, key=lambda case: case.scenario["name"]):
         print_scenario(console, list(group), contestants)
     print_conclusion(console, cases, result)
-    if saved:
-        console.print(f"  Everything measured: {path}", highlight=False, soft_wrap=True)
-    if reported:
-        console.print(f"  Report, to open in a browser: {page}", highlight=False, soft_wrap=True)
-    if result["interrupted"]:
-        return INTERRUPTED
-    return 0 if saved else NOT_SAVED
 
 
 def default_path(mode: str) -> Path:

@@ -57,6 +57,16 @@ def require_known(what: str, names: Iterable[str], valid: Iterable[str]) -> None
         raise UnknownName(f"unknown {what} {', '.join(unknown)}; valid: {', '.join(known)}")
 
 
+def parameters_of(catalogue: Catalogue) -> dict[str, list[str]]:
+    """Every parameter of any case, with its values in the order of the cases."""
+    found: dict[str, dict[str, None]] = {}
+    for scenario in catalogue.scenarios.values():
+        for case in scenario["cases"]:
+            for name, value in case["parameters"].items():
+                found.setdefault(name, {})[value] = None
+    return {name: list(values) for name, values in found.items()}
+
+
 def select(catalogue: Catalogue, selection: Selection, tier: str) -> list[Pair]:
     """Every pair that is asked for and applicable, in the catalogue's order.
 
@@ -64,8 +74,10 @@ def select(catalogue: Catalogue, selection: Selection, tier: str) -> list[Pair]:
     """
     require_known("scenario", selection.scenarios, catalogue.scenarios)
     require_known("contestant", selection.contestants, catalogue.contestants)
-    parameters = {name for one in catalogue.scenarios.values() for case in one["cases"] for name in case["parameters"]}
+    parameters = parameters_of(catalogue)
     require_known("parameter", selection.where or {}, sorted(parameters))
+    for name, values in (selection.where or {}).items():
+        require_known(f"value of {name}", values, parameters[name])
 
     tiers = TIERS[: TIERS.index(tier) + 1]
     floors = {name for name, one in catalogue.contestants.items() if one["role"] == "floor"}

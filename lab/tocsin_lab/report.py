@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tocsin_lab import charts
+from tocsin_lab import charts, scaling
 from tocsin_lab.answers import Answer, answer_all
 from tocsin_lab.machine import Disturbance
 from tocsin_lab.reasons import Loss, reason_for
@@ -36,6 +36,7 @@ ROLES = {
 }
 ANSWER_ROWS = 7
 LEVEL_NAMED = 3
+WAITERS_SHOWN = (10, 100, 1_000, 10_000)  # of the predictions: more takes longer to play through than to read
 
 Data = dict[str, Any]
 
@@ -260,6 +261,32 @@ class Builder:
             for one in charts.records_shown({one["name"] for one in self.result["scenarios"]})
         ]
 
+    def scaling(self) -> Data | None:
+        """What a model makes of the costs that this result measured; nothing if it didn't measure them."""
+        try:
+            costs = scaling.costs_of(self.result, self.cases)
+        except scaling.Lacking:
+            return None
+        known = scaling.as_costs(costs)
+        cores = (1,) if scaling.is_of_one_core(costs) else scaling.CORES
+        return {
+            "costs": [{"name": one.name, "meaning": one.meaning, "source": one.source,
+                       "value": quantity(one.value, "ns")} for one in costs],
+            "checks": [
+                {"what": one.what, "who": one.who, "label": self.label(one.who), "column": one.column,
+                 "predicted": quantity(one.predicted, "ns"), "measured": quantity(one.measured.median, "ns"),
+                 "interval": f"{quantity(one.measured.low, 'ns')}–{quantity(one.measured.high, 'ns')}",
+                 "times": f"{three_figures(one.times)} ×"}
+                for one in scaling.checks(self.result, known, self.cases)
+            ],
+            "cores": cores,
+            "tables": [
+                {"title": title, "rows": [{"label": label, "times": [quantity(time, "ns") for time in times]}
+                                          for label, times in rows]}
+                for title, rows in scaling.tables(known, cores, WAITERS_SHOWN)
+            ],
+        }  # fmt: skip
+
     def filters(self) -> list[Data]:
         """The contestants of this result, by role."""
         return [
@@ -336,6 +363,7 @@ def make_report(result: Mapping[str, Any]) -> str:
         "losses": builder.losses(),
         "targets": builder.targets(),
         "scenarios": builder.scenarios(),
+        "scaling": builder.scaling(),
         "history": builder.history(),
         "filters": builder.filters(),
         "builds": builder.builds(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tempfile
@@ -49,16 +50,47 @@ def write(result: dict[str, Any], file: TextIO) -> None:
 
 
 def save_or_print(result: dict[str, Any], path: Path, out: TextIO, errors: TextIO) -> bool:
-    """Measured data is never lost: what can't be written is printed. False then."""
+    """Measured data is never lost: what can't be written is printed, and if that fails, as when the output goes to the
+    same full disk, where errors are. False then."""
     try:
         save(result, path)
         return True
     except OSError as error:
-        reason = error.strerror or str(error)
-        print(f"lab: the result can't be written to {path}: {reason}; here it is", file=errors)
+        print(f"lab: the result can't be written to {path}: {reason_of(error)}; here it is", file=errors)
+    try:
+        print_whole(result, out)
+    except OSError as error:
+        print(f"lab: nor can it be printed: {reason_of(error)}; here it is", file=errors)
+        write(result, errors)
+        errors.flush()
+    return False
+
+
+def print_whole(result: dict[str, Any], out: TextIO) -> None:
+    """Also where Python's own buffers are switched off: then it would take a part that fits for the whole."""
+    try:
+        number = out.fileno()
+    except io.UnsupportedOperation:  # no file of the system
         write(result, out)
         out.flush()
-        return False
+        return
+    out.flush()
+    with open(number, "w", encoding="utf-8", closefd=False) as file:
+        write(result, file)
+
+
+def reason_of(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def why_not_writable(path: Path) -> str | None:
+    """To be asked before anything is measured for that file. None: nothing is known to be in the way."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            return "Is a directory" if path.is_dir() else None
+    except OSError as error:
+        return reason_of(error)
 
 
 PARTS = ("format", "machine", "workers", "project", "plan", "contestants", "scenarios", "samples", "counts",

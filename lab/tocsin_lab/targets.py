@@ -67,6 +67,7 @@ TARGETS: tuple[Target, ...] = (
     Target("wait_many", "time", FLOOR, 1.5, "median", case(what="ready")),
     Target("wait_many", "time", BEST_PEER, 1.0, "median", case(what="ready|comes|all")),
     Target("wait_many", "syscalls", ABSOLUTE, 0.001, None, case(what="ready")),
+    Target("wait_many", "switches", ABSOLUTE, 2.1, None, case(what="all_one_core")),  # each of the two sleeps once
     Target("multiplexed", "cpu", BEST_PEER, 1.0),
     Target("multiplexed", "syscalls", BEST_PEER, 1.0),
     Target("group_commit", "commit", BEST_PEER, 1 / 1.05),

@@ -1,4 +1,5 @@
-"""What is done with results that are there already: `report` makes its page, `compare` holds two together."""
+"""What is done with results that are there already: `report` makes its page, `compare` holds two together, `scaling`
+predicts other numbers of cores from one."""
 
 from __future__ import annotations
 
@@ -13,11 +14,14 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from tocsin_lab.cli import BAD_REQUEST, NOT_SAVED, names
+from tocsin_lab import scaling as model
+from tocsin_lab.cli import BAD_REQUEST, NOT_SAVED, ROOT, names, positive_whole
 from tocsin_lab.compare import Change, Comparison, Difference, compare, name_of
+from tocsin_lab.machine import Disturbance
 from tocsin_lab.plan import require_known
 from tocsin_lab.report import ReportError, write_report
-from tocsin_lab.results import load
+from tocsin_lab.results import ResultError, load
+from tocsin_lab.summary import summarise
 from tocsin_lab.tables import interval, quantity, three_figures
 
 REGRESSION = 1
@@ -73,8 +77,19 @@ def compare_results(arguments: list[str]) -> int:
         return BAD_REQUEST
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=140)
     labels = {one["name"]: one["label"] for one in [*before["contestants"], *after["contestants"]]}
+    for which, path, result in (("first", options.before, before), ("second", options.after, after)):
+        console.print(f"{which:<7} {origin(path, result)}", markup=False, soft_wrap=True)
     show(console, found, labels)
     return REGRESSION if found.of(Change.SLOWER) else 0
+
+
+def origin(path: Path, result: dict[str, Any]) -> str:
+    """Of which version, when, where and how thoroughly a result was measured."""
+    commit = (result["project"].get("commit") or "unknown")[:12]
+    return (
+        f"{path}: commit {commit}, {str(result.get('started') or 'at an unknown time')[:16]}, "
+        f"{result['machine'].get('processor')}, {result['rounds_finished']} rounds"
+    )
 
 
 def known_names(part: str, *results: dict[str, Any]) -> Iterable[str]:
@@ -136,4 +151,111 @@ def conclude(console: Console, found: Comparison) -> None:
         )
 
 
-VERBS = {"compare": compare_results, "report": report}
+def scaling(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="./dev lab scaling",
+        description="What a wake-up of many and a busy bucket would take with more cores, by a simulation of the costs "
+        "that a result measured; and where the result measured the same itself, both beside each other.",
+        epilog=f"A result with all that is needed: ./dev lab --scenario {','.join(model.NEEDED)}",
+    )
+    parser.add_argument("result", type=Path, nargs="?", metavar="RESULT.json",
+                        help="default: the newest in build/lab/ that has what is needed")  # fmt: skip
+    parser.add_argument("--cores", type=numbers, default=model.CORES, metavar="N[,N...]")
+    parser.add_argument("--waiters", type=numbers, default=model.WAITERS, metavar="N[,N...]")
+    options = parser.parse_args(arguments)
+    if max(options.cores) > model.MOST_CORES or max(options.waiters) > model.MOST_WAITERS:
+        parser.error(f"at most {model.MOST_CORES} cores and {model.MOST_WAITERS:,} waiters: beyond them nothing holds")
+    try:
+        path, result = (options.result, load(options.result)) if options.result else newest_with_costs()
+        cases = summarise(result)
+        costs = model.costs_of(result, cases)
+    except model.Lacking as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return BAD_REQUEST
+    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=140)
+    machine = result["machine"]
+    console.print(f"{path}: {machine['processor']}, {len(machine['usable_cores'])} cores, {machine['kernel']}",
+                  markup=False, soft_wrap=True)  # fmt: skip
+    rounds = [Disturbance(one["others"], one["stolen"]) for one in result["quietness"]["rounds"]]
+    if complaint := max(rounds, key=lambda one: one.others, default=Disturbance(0, 0)).complaint():
+        console.print(Text(f"warning: {complaint}; what is measured takes longer than what is predicted", "bold yellow"))
+    show_costs(console, costs)
+    show_checks(console, list(model.checks(result, model.as_costs(costs), cases)))
+    if model.is_of_one_core(costs) and max(options.cores) > 1:
+        console.print("Measured on one core: it doesn't say what a second one would cost, so only one is predicted.")
+        options.cores = (1,)
+    show_predictions(console, model.as_costs(costs), options.cores, options.waiters)
+    return 0
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    found = tuple(positive_whole(one) for one in names(text))
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text}: expected numbers above 0")
+    return found
+
+
+def newest_with_costs() -> tuple[Path, dict[str, Any]]:
+    folder = ROOT / "build" / "lab"
+    for path in sorted(folder.glob("*.json"), key=lambda one: one.stat().st_mtime, reverse=True):
+        try:
+            result = load(path)
+            model.costs_of(result)
+        except (ResultError, model.Lacking):
+            continue
+        return path, result
+    raise model.Lacking(
+        f"no result in {folder} has what is needed; measure with ./dev lab --scenario {','.join(model.NEEDED)}"
+    )
+
+
+def show_costs(console: Console, costs: list[model.Cost]) -> None:
+    console.rule("costs, as measured", align="left")
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "", "from"):
+        table.add_column(heading)
+    table.add_column("", justify="right")
+    for one in costs:
+        table.add_row(one.name, one.meaning, one.source, quantity(one.value, "ns"))
+    console.print(table)
+
+
+def show_checks(console: Console, found: list[model.Check]) -> None:
+    if not found:
+        return
+    console.rule("this machine: predicted and measured", align="left")
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "", ""):
+        table.add_column(heading)
+    for heading in ("predicted", "measured", "interval", "measured by predicted"):
+        table.add_column(heading, justify="right")
+    previous: tuple[str, str] | None = None
+    for one in found:
+        where = (one.what, one.who)
+        table.add_row(
+            *(where if where != previous else ("", "")),
+            one.column,
+            quantity(one.predicted, "ns"),
+            quantity(one.measured.median, "ns"),
+            f"{quantity(one.measured.low, 'ns')}–{quantity(one.measured.high, 'ns')}",
+            f"{three_figures(one.times)} ×",
+        )
+        previous = where
+    console.print(table)
+
+
+def show_predictions(
+    console: Console, costs: model.Costs, cores: tuple[int, ...], waiters: tuple[int, ...]
+) -> None:
+    for title, rows in model.tables(costs, cores, waiters):
+        console.rule(title, align="left")
+        table = Table(box=None, pad_edge=False)
+        table.add_column("")
+        for number in cores:
+            table.add_column(f"{number} core{'' if number == 1 else 's'}", justify="right")
+        for label, times in rows:
+            table.add_row(label, *(quantity(time, "ns") for time in times))
+        console.print(table)
+
+
+VERBS = {"compare": compare_results, "report": report, "scaling": scaling}

@@ -81,14 +81,17 @@ def load_catalogue(workers: list[Path]) -> Catalogue:
 
 def ask(worker: Path, arguments: list[str], timeout: float) -> dict[str, Any]:
     """One line of JSON. The worker is in a session of its own, so that Ctrl-C reaches only us."""
-    process = subprocess.Popen(
-        [worker, *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(
+            [worker, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+    except OSError as error:  # built anew meanwhile, no memory for a process
+        raise WorkerError(f"{worker} can't be run: {error.strerror or error}") from None
     try:
         out, errors = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -97,6 +97,8 @@ concept has_committer = requires { typename C::committer; };
 template <class C>
 concept has_event_group = requires { typename C::event_group; };
 template <class C>
+concept has_coroutine_event = requires { typename C::coroutine_event; };
+template <class C>
 concept has_loop_waker = requires { typename C::loop_waker; };
 template <class C, class Word>
 concept has_word_lock = requires { typename C::template word_lock<Word>; };

@@ -22,6 +22,8 @@ const registry& everything() {
         add_fairness(scenarios);
         add_bystanders(scenarios);
         add_memory(scenarios);
+        add_lot(scenarios);
+        add_events(scenarios);
         add_many(scenarios);
         add_multiplexed(scenarios);
         add_group_commit(scenarios);

@@ -67,6 +67,8 @@ void add_strangers(registry&);
 void add_fairness(registry&);
 void add_bystanders(registry&);
 void add_memory(registry&);
+void add_lot(registry&);
+void add_events(registry&);
 void add_many(registry&);
 void add_multiplexed(registry&);
 void add_group_commit(registry&);

@@ -107,6 +107,16 @@ private:
     std::vector<tocsin::source> sources_;
 };
 
+// Set by threads, awaited by coroutines, which go on inside the set.
+class tocsin_coroutine_event {
+public:
+    void set() noexcept { event_.set(); }
+    auto coming() noexcept { return tocsin::async_wait(event_); }
+
+private:
+    tocsin::auto_reset_event event_;
+};
+
 // An event beside idle sockets: in a set, or in one call.
 class tocsin_set_waker {
 public:
@@ -168,6 +178,7 @@ struct tocsin_default : tocsin_adapter<default_spin> {
         .about = "tocsin over the system's own futex, default settings",
     };
     using committer = tocsin_committer<0>;
+    using coroutine_event = tocsin_coroutine_event;
     using event_group = tocsin_group;
     using loop_waker = tocsin_set_waker;
 };
@@ -257,6 +268,7 @@ struct tocsin_portable : tocsin_adapter<default_spin> {
         .about = "tocsin over a mutex and a condition variable a thread, default settings",
     };
     using committer = tocsin_committer<0>;
+    using coroutine_event = tocsin_coroutine_event;
 };
 
 }  // namespace lab

@@ -75,16 +75,32 @@ const std::vector<int>& usable_cores() {
     return cores;
 }
 
-bool pin_to(int core) noexcept {
+namespace {
+
+bool pin(pid_t thread, int core) noexcept {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(static_cast<std::size_t>(core), &set);
-    return sched_setaffinity(0, sizeof set, &set) == 0;
+    return sched_setaffinity(thread, sizeof set, &set) == 0;
 }
+
+}  // namespace
+
+bool pin_to(int core) noexcept { return pin(0, core); }
 
 bool pin_to_nth(std::size_t index) noexcept {
     const std::vector<int>& cores = usable_cores();
     return !cores.empty() && pin_to(cores[index % cores.size()]);
+}
+
+bool pin_thread_to_nth(pid_t thread, std::size_t index) noexcept {
+    const std::vector<int>& cores = usable_cores();
+    return !cores.empty() && pin(thread, cores[index % cores.size()]);
+}
+
+void never_preempt_others() noexcept {
+    const sched_param no_priority{};
+    sched_setscheduler(0, SCHED_BATCH, &no_priority);
 }
 
 void exact_timers() noexcept { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }

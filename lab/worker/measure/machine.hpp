@@ -16,6 +16,11 @@ const std::vector<int>& usable_cores();
 bool pin_to(int core) noexcept;
 // Pins to the `index`-th usable core, round and round.
 bool pin_to_nth(std::size_t index) noexcept;
+// The same for another thread of this process.
+bool pin_thread_to_nth(pid_t thread, std::size_t index) noexcept;
+
+// The calling thread, once woken, waits for its turn even where it could push out the one that runs.
+void never_preempt_others() noexcept;
 
 // Timers of the calling thread as exact as the kernel can make them, instead of up to 50 us late.
 void exact_timers() noexcept;

@@ -24,7 +24,8 @@ struct broadcast {
                         {"cpu", "value", "CPU a thread", "ns", true},
                         {"switches", "value", "switches a thread", "count"},
                         {"syscalls", "value", "system calls a thread", "count"}},
-            .cases = {{{{"threads", "100"}}, tier::quick},
+            .cases = {{{{"threads", "10"}}, tier::standard},
+                      {{{"threads", "100"}}, tier::quick},
                       {{{"threads", "1000"}}, tier::quick},
                       {{{"threads", "5000"}}, tier::standard}},
             .floor =

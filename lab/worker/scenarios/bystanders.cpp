@@ -27,7 +27,8 @@ struct bystanders {
             .cases = {{{{"waiters", "1"}}, tier::quick},
                       {{{"waiters", "0"}}, tier::full},
                       {{{"waiters", "32"}}, tier::standard},
-                      {{{"waiters", "1000"}}, tier::full}},
+                      {{{"waiters", "1000"}}, tier::standard},
+                      {{{"waiters", "5000"}}, tier::full}},
             .floor = "two exchanges of one byte",
         };
         return about;

@@ -15,7 +15,11 @@ struct floors {
         static const scenario_info about{
             .name = "floors",
             .question = "What do the operations cost that every wake-up is made of?",
-            .method = "one thread pinned to a core, in batches; hand-offs between two threads, pinned",
+            .method =
+                "one thread pinned to a core, in batches; hand-offs between two threads, pinned. "
+                "futex_wake_sleeper: how long the call takes when the sleeper's core is idle, or is the "
+                "caller's own (one_core). wake_to_running: from the call to a sleeper that runs on the "
+                "caller's core once the caller sleeps, and ran there before or on another (migrated)",
             .columns = {{"time", "median", "time", "ns", false}, {"time", "p99", "p99", "ns", false}},
             .cases = {{{{"operation", "load"}}, tier::quick},
                       {{{"operation", "exchange"}}, tier::quick},
@@ -24,6 +28,9 @@ struct floors {
                       {{{"operation", "system_call"}}, tier::quick},
                       {{{"operation", "futex_wake_nobody"}}, tier::quick},
                       {{{"operation", "futex_wake_sleeper"}}, tier::quick},
+                      {{{"operation", "futex_wake_sleeper_one_core"}}, tier::quick},
+                      {{{"operation", "wake_to_running_one_core"}}, tier::quick},
+                      {{{"operation", "wake_to_running_migrated"}}, tier::quick},
                       {{{"operation", "cache_line_round_trip"}}, tier::quick},
                       {{{"operation", "futex_hand_off_one_core"}}, tier::quick}},
             .floor = "the operation itself",
@@ -34,9 +41,10 @@ struct floors {
     template <class C>
     static std::string refuses(const parameters& given) {
         if constexpr (!is_floor<C>) return "is no floor";
-        if (given.text("operation") == "cache_line_round_trip" && usable_cores().size() < 2) {
-            return "needs two cores";
-        }
+        const std::string& operation = given.text("operation");
+        const bool takes_two = operation == "cache_line_round_trip" || operation == "futex_wake_sleeper" ||
+                               operation == "wake_to_running_migrated";
+        if (takes_two && usable_cores().size() < 2) return "needs two cores";
         return {};
     }
 
@@ -64,6 +72,12 @@ struct floors {
                 time_batches(run, "time", word, [](futex_word& subject) { keep(futex_wake(subject, 1)); });
             } else if (operation == "futex_wake_sleeper") {
                 physical::wake_one_sleeper(run, "time");
+            } else if (operation == "futex_wake_sleeper_one_core") {
+                physical::wake_one_sleeper_here(run, "time");
+            } else if (operation == "wake_to_running_one_core") {
+                physical::wakes_to_running_here(run, "time", 0);
+            } else if (operation == "wake_to_running_migrated") {
+                physical::wakes_to_running_here(run, "time", 1);
             } else if (operation == "cache_line_round_trip") {
                 physical::cache_line_round_trips(run, "time");
             } else {

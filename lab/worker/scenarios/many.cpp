@@ -20,7 +20,9 @@ struct wait_many {
                 "waits for "
                 "any of n, another thread, on another core, sets them in turn and waits for the answer; a "
                 "round "
-                "trip. all: the other sets all n, one after the other, each round; time per round",
+                "trip. all: the other sets all n, one after the other, each round; time per round. "
+                "all_one_core: the same with both on one core, where the waiter has gone to sleep before "
+                "the first is set: two switches a round are one sleep and one wake-up for all n",
             .columns = {{"time", "median", "time", "ns", true},
                         {"time", "p99", "p99", "ns"},
                         cpu_column,
@@ -28,14 +30,15 @@ struct wait_many {
                         syscalls_column},
             .cases = cases(),
             .floor =
-                "ready: two exchanges, as for a single event; else a cache line that goes there and back",
+                "ready: two exchanges, as for a single event; all_one_core: a futex hand-off there and back; "
+                "else a cache line that goes there and back",
         };
         return about;
     }
 
     static std::vector<scenario_case> cases() {
         std::vector<scenario_case> all;
-        for (const char* what : {"ready", "comes", "all"}) {
+        for (const char* what : {"ready", "comes", "all", "all_one_core"}) {
             for (const std::uint64_t events : {2u, 8u, 64u}) {
                 parameters given{{"what", what}};
                 given.add("events", events);
@@ -47,14 +50,15 @@ struct wait_many {
 
     template <class C>
     static std::string refuses(const parameters& given) {
-        const bool alone = given.text("what") == "ready";
-        if (!alone && usable_cores().size() < 2) return "needs two cores";
+        const std::string& what = given.text("what");
+        const bool one_core = what == "ready" || what == "all_one_core";
+        if (!one_core && usable_cores().size() < 2) return "needs two cores";
         if constexpr (is_floor<C>)
             return {};
         else if constexpr (!has_event_group<C>)
             return "has no wait for several";
         else if constexpr (!can_wait_for_all<C>)
-            return given.text("what") == "all" ? "can't wait for all" : "";
+            return what.starts_with("all") ? "can't wait for all" : "";
         else
             return {};
     }
@@ -81,6 +85,8 @@ struct wait_many {
                 pin_to_nth(0);
                 std::atomic<std::uint8_t> byte{0};
                 time_batches(run, "time", byte, [](auto& word) { physical::two_exchanges(word); });
+            } else if (run.given.text("what") == "all_one_core") {
+                physical::hand_offs_on_one_core(run, "time", 1.0);
             } else {
                 physical::cache_line_round_trips(run, "time");
             }
@@ -108,19 +114,23 @@ struct wait_many {
     template <class C>
     static void run_two(context& run) {
         const std::size_t events = run.given.number("events");
-        const bool all = run.given.text("what") == "all";
+        const bool all = run.given.text("what") != "comes";
+        const std::size_t other_core = run.given.text("what") == "all_one_core" ? 0 : 1;
         typename C::event_group group(events);
         typename C::event_group answer(1);
         std::atomic<bool> over{false};
         bool in_turn = true;
+        std::size_t round = 0;
         thread_group answerer(1, [&](std::size_t) {
-            pin_to_nth(1);
-            for (std::size_t round = 0; !over.load(std::memory_order_relaxed); ++round) {
+            pin_to_nth(other_core);
+            // Whether it is the last is looked up before the answer: after it the other goes on at once.
+            for (bool last = false; !last;) {
                 if (!all) {
-                    in_turn &= group.wait_any() == round % events || over.load();
+                    in_turn &= group.wait_any() == round++ % events;
                 } else if constexpr (can_wait_for_all<C>) {
                     group.wait_all();
                 }
+                last = over.load(std::memory_order_relaxed);
                 answer.set(0);
             }
         });

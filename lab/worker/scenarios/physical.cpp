@@ -6,15 +6,22 @@
 #include <algorithm>
 #include <array>
 
+#include <sched.h>
+
 namespace lab::physical {
 
-void wake_one_sleeper(context& run, const char* metric) {
+namespace {
+
+// `waits` is what the waker does until the sleeper has run.
+template <class Waits>
+void wake_one_sleeper_on(context& run, const char* metric, std::size_t core, Waits waits) {
     histogram& times = run.distribution(metric);
     futex_word word{0};
     std::atomic<std::uint32_t> woken{0};
     std::atomic<bool> done{false};
     thread_group sleeper(1, [&](std::size_t) {
-        pin_to_nth(1);
+        pin_to_nth(core);
+        if (core == 0) never_preempt_others();
         while (!done.load()) {
             while (word.load() == 0) futex_wait(word, 0);
             word.store(0);
@@ -34,12 +41,60 @@ void wake_one_sleeper(context& run, const char* metric) {
         futex_wake(word, 1);
         times.record_nanoseconds(now() - start);
         ++wakes;
-        while (woken.load() != wakes) keep(woken);
+        while (woken.load() != wakes) waits();
         section.pause();
     }
     section.stop(wakes);
     done = true;
     word.store(1);
+    futex_wake(word);
+    sleeper.join();
+}
+
+}  // namespace
+
+void wake_one_sleeper(context& run, const char* metric) {
+    wake_one_sleeper_on(run, metric, 1, [] { clobber(); });
+}
+
+void wake_one_sleeper_here(context& run, const char* metric) {
+    wake_one_sleeper_on(run, metric, 0, [] { sched_yield(); });
+}
+
+void wakes_to_running_here(context& run, const char* metric, std::size_t came_from) {
+    histogram& times = run.distribution(metric);
+    futex_word word{0}, answered{0};
+    std::int64_t ran_at = 0;  // written before `answered`
+    thread_group sleeper(1, [&](std::size_t) {
+        for (std::uint32_t wakes = 1;; ++wakes) {
+            pin_to_nth(came_from);
+            while (word.load() < wakes) futex_wait(word, wakes - 1);
+            ran_at = now();
+            const bool last = word.load() != wakes;
+            answered.store(wakes);
+            futex_wake(answered);
+            if (last) return;
+        }
+    });
+    pin_to_nth(0);
+    sleeper.go();
+    const std::int64_t end = now() + run.budget_ns();
+    std::uint32_t wakes = 0;
+    timed_section section(run, true);
+    while (wakes < 3 || now() < end) {
+        if (!wait_until_asleep(sleeper.ids())) break;
+        // A sleeper is moved by nobody before it is woken: it then finds that it may run here only.
+        if (!pin_thread_to_nth(sleeper.ids()[0], 0)) run.note("not permitted to pin threads to cores");
+        section.resume();
+        const std::int64_t start = now();
+        word.store(++wakes);
+        futex_wake(word, 1);
+        for (std::uint32_t seen; (seen = answered.load()) != wakes;) futex_wait(answered, seen);
+        section.pause();
+        times.record_nanoseconds(ran_at - start);
+    }
+    section.stop(wakes);
+    word.store(wakes + 2);  // one further than the next wake: the last
     futex_wake(word);
     sleeper.join();
 }

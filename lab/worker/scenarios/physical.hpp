@@ -37,6 +37,14 @@ void fence_and_load(const std::atomic<Word>& word) noexcept {
 // one.
 void wake_one_sleeper(context& run, const char* metric);
 
+// The same when the sleeper belongs on the caller's core and doesn't push the caller off it: what is left is
+// the call itself, without waking a processor.
+void wake_one_sleeper_here(context& run, const char* metric);
+
+// From a FUTEX_WAKE to its sleeper reading the clock on the caller's core, which the caller leaves at once.
+// Before it slept it ran on the `came_from`-th core: 0 is the caller's.
+void wakes_to_running_here(context& run, const char* metric, std::size_t came_from);
+
 // A byte that goes to the other core and back: both threads spin.
 void cache_line_round_trips(context& run, const char* metric);
 
