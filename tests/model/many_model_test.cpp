@@ -428,6 +428,30 @@ TEST(all_model, ASingleWaiterBehindItIsServedWhileItLacksSomething) {
     });
 }
 
+// Whoever waits for any takes one of what the other wants both of; who had both gives one back.
+TEST(all_model, AWaitForAnyOfTheSameIsServedBesideIt) {
+    holds_within(1, [](run& r) {
+        pair<auto_reset_event> both;
+        auto& a = both.a;
+        auto& b = both.b;
+        bool all = false;
+        r.spawn("setter", [&] {
+            a.set();
+            b.set();
+        });
+        r.spawn("waiter for any", [&] {
+            model::check(wait_any(those(b, a), sleep_at_once).status == wait_status::signaled,
+                         "by a set alone");
+        });
+        r.spawn("waiter for all", [&] {
+            all = wait_all_until(some_time(), a, b) == wait_status::signaled;
+            if (all) a.set();
+        });
+        r.join_all();
+        r.check(tokens_in(a) + tokens_in(b) == (all ? 0 : 1), "one went to any, or three to both");
+    });
+}
+
 TEST(all_model, TheWaiterMayDestroyTheEventsAtOnce) {
     holds_within(2, [](run& r) {
         std::optional<pair<auto_reset_event>> both(std::in_place);

@@ -128,7 +128,7 @@ private:
         } else {
             while (hands.size() < wanted) begin_scene(deal());
         }
-        disturb(hands, books_.back(), outside_);
+        if (!only_duels) disturb(hands, books_.back(), outside_);  // who is moved or hit meets nobody
 
         const auto curtain = std::min(end_, steady_clock::now() + milliseconds(400 + random_.below(1'600)));
         while (steady_clock::now() < curtain && interrupted == 0 && complaints().empty()) look(hands);
