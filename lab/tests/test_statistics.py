@@ -88,6 +88,10 @@ class JudgeTest(unittest.TestCase):
         same = rounds(1, 2, 3, 4, 5, 6)
         self.assertEqual(judge(same, same), Verdict.TIE)
 
+    def test_one_sample_each_says_nothing(self) -> None:
+        self.assertEqual(judge(rounds(1), rounds(2)), Verdict.TIE)
+        self.assertEqual(judge(rounds(1, 1), rounds(2, 2)), Verdict.WIN)
+
     def test_without_samples_nobody_wins(self) -> None:
         self.assertEqual(judge({}, rounds(1, 2)), Verdict.TIE)
 

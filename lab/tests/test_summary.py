@@ -84,6 +84,7 @@ class TargetTest(unittest.TestCase):
         self.assertEqual(self.outcome(target, [11, 11, 11]), Outcome.REACHED)
         self.assertEqual(self.outcome(target, [12, 13, 12]), Outcome.MISSED)
         self.assertEqual(self.outcome(target, [10, 12, 13]), Outcome.WITHIN_ERROR)
+        self.assertEqual(self.outcome(target, [12]), Outcome.WITHIN_ERROR)  # nobody knows its error
 
     def test_against_peer_contestant_and_nothing(self) -> None:
         self.assertEqual(self.outcome(Target("sprint", "time", targets.BEST_PEER, 1.0), [19, 19]), Outcome.REACHED)

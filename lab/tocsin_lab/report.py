@@ -272,18 +272,27 @@ class Builder:
         return {
             "costs": [{"name": one.name, "meaning": one.meaning, "source": one.source,
                        "value": quantity(one.value, "ns")} for one in costs],
-            "checks": [
-                {"what": one.what, "who": one.who, "label": self.label(one.who), "column": one.column,
-                 "predicted": quantity(one.predicted, "ns"), "measured": quantity(one.measured.median, "ns"),
-                 "interval": f"{quantity(one.measured.low, 'ns')}–{quantity(one.measured.high, 'ns')}",
-                 "times": f"{three_figures(one.times)} ×"}
-                for one in scaling.checks(self.result, known, self.cases)
-            ],
+            "checks": [self.checks(columns, list(some)) for columns, some in groupby(
+                scaling.by_case(scaling.checks(self.result, known, self.cases)), key=lambda one: list(one.columns))],
             "cores": cores,
             "tables": [
                 {"title": title, "rows": [{"label": label, "times": [quantity(time, "ns") for time in times]}
                                           for label, times in rows]}
                 for title, rows in scaling.tables(known, cores, WAITERS_SHOWN)
+            ],
+        }  # fmt: skip
+
+    def checks(self, columns: list[str], rows: list[scaling.Checked]) -> Data:
+        """Those that have the same columns, each case with its contestants."""
+        return {
+            "columns": columns,
+            "cases": [
+                {"what": what, "rows": [
+                    {"who": one.who, "label": self.label(one.who), "cells": [
+                        {"predicted": quantity(each.predicted, "ns"), "measured": quantity(each.measured.median, "ns"),
+                         "times": f"{three_figures(each.times)} ×"} for each in one.columns.values()]}
+                    for one in group]}
+                for what, group in groupby(rows, key=lambda one: one.what)
             ],
         }  # fmt: skip
 

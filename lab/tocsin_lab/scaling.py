@@ -6,8 +6,9 @@ of a thread that is alone there. None of them was taken from what is predicted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from tocsin_lab.simulation import Awakening, Costs, Way, broadcast, lot
@@ -56,6 +57,15 @@ class Check:
     def times(self) -> float:
         """Measured by predicted."""
         return self.measured.median / self.predicted if self.predicted else float("inf")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """All columns of one contestant in one case."""
+
+    what: str
+    who: str
+    columns: Mapping[str, Check]
 
 
 class Reader:
@@ -137,6 +147,11 @@ def checks(result: Mapping[str, Any], costs: Costs, cases: list[CaseSummary] | N
             time = lot(threads if given["event"] == "shared" else 1, 0, costs)
             measured = case.figures["tocsin"][TURN].value
             yield Check(f"lot, {given['event']} event, threads {threads}", "tocsin", "release and park", time, measured)
+
+
+def by_case(found: Iterable[Check]) -> Iterator[Checked]:
+    for (what, who), group in groupby(found, key=lambda one: (one.what, one.who)):
+        yield Checked(what, who, {one.column: one for one in group})
 
 
 def broadcast_checks(case: CaseSummary, who: str, predicted: Awakening) -> Iterator[Check]:

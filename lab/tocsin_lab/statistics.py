@@ -77,9 +77,9 @@ class Verdict(Enum):
 
 def judge(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Verdict:
     """Less is better. A difference is claimed only where the two intervals don't overlap and the interval of
-    the paired ratio leaves one out; anything else is no difference."""
+    the paired ratio leaves one out; anything else is no difference. One sample has no interval."""
     mine, other = estimate(list(ours.values())), estimate(list(theirs.values()))
-    if mine is None or other is None:
+    if mine is None or other is None or min(mine.count, other.count) < 2:
         return Verdict.TIE
     if mine.overlaps(other):
         return Verdict.TIE

@@ -41,7 +41,7 @@ struct lot {
                 "shared: all "
                 "have one event",
             .columns = {{"turn", "value", "release and park", "ns"},
-                        {"time", "median", "median of the batches", "ns"},
+                        {"time", "median", "by batch", "ns"},
                         {"time", "p99", "p99", "ns"},
                         {"cpu", "value", "CPU", "ns"},
                         switches_column,
