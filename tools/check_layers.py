@@ -25,6 +25,7 @@ BUILT_ON = {
 
 # A folder's files belong to an area; the first folder that fits counts.
 AREAS = (
+    ("include/tocsin/detail/sanitizer.hpp", "vocabulary"),
     ("include/tocsin/detail/", "detail"),
     ("include/tocsin/", "public"),
     ("src/platform/", "platform"),

@@ -24,8 +24,8 @@
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/event_state.hpp>
 #include <tocsin/detail/wait_options.hpp>
-#include <tocsin/event.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>

@@ -56,9 +56,10 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     });
     std::atomic<bool> enough{false};
     std::atomic<long> received{0};
+    std::atomic<long> rounds{0};
     thread_group threads;
     threads.start("interrupted", [&] {
-        while (!enough.load()) {
+        for (; !enough.load(); rounds.fetch_add(1)) {
             also_in_the_thread.set();
             (void)also_in_the_thread.wait_for(20us);
             gate.set();
@@ -77,9 +78,12 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     });
     (void)threads.id(0);
     const auto end = steady_clock::now() + 400ms;
-    while (steady_clock::now() < end) {
+    // A signal a round, so that few meet one critical section, which puts off so many calls and no more.
+    for (long seen = 0; steady_clock::now() < end; ++seen) {
         pthread_kill(threads.handle(0), SIGUSR1);
-        std::this_thread::sleep_for(30us);  // no fact to wait for: signals at intervals
+        support::until("the interrupted thread goes on", [&] { return rounds.load() > seen; });
+        seen = rounds.load();
+        std::this_thread::sleep_for(30us);  // no fact to wait for: anywhere in a round
     }
     from_the_handler.reset();
     const long so_far = received.load();

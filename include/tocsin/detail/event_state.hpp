@@ -16,6 +16,9 @@ enum class reset_mode : std::uint8_t { manual_reset, auto_reset };
 
 using event_byte = atomic<std::uint8_t>;
 
+template <reset_mode Mode>
+class basic_event;  // event.hpp
+
 namespace event_state {
 inline constexpr std::uint8_t unset = 0b000;
 inline constexpr std::uint8_t set_bit = 0b001;
