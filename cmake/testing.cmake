@@ -13,6 +13,10 @@ function(tocsin_add_test name)
         target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
     endif()
 
+    if(CMAKE_CROSSCOMPILING_EMULATOR)
+        target_compile_definitions(${name} PRIVATE TOCSIN_TEST_FEW_ROUNDS=1)
+    endif()
+
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()

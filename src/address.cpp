@@ -23,6 +23,7 @@
 #include "platform/system.hpp"
 
 #include <tocsin/address.hpp>
+#include <tocsin/detail/refuse.hpp>
 
 #include <cstdio>
 #include <stdexcept>
@@ -56,7 +57,7 @@ void throw_misaligned(const volatile void* address, unsigned size) {
     std::snprintf(message, sizeof message,
                   "tocsin::wait_on_address: address %p is not aligned to the %u bytes of its object",
                   const_cast<const void*>(address), size);
-    throw std::invalid_argument(message);
+    detail::throw_or_die(std::invalid_argument(message));
 }
 
 address_status address_wait_slow(const volatile void* address, unsigned size, std::uint64_t expected,

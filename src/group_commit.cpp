@@ -47,6 +47,7 @@
 #include "core/waiter.hpp"
 #include "platform/system.hpp"
 
+#include <tocsin/detail/refuse.hpp>
 #include <tocsin/detail/sanitizer.hpp>
 #include <tocsin/group_commit.hpp>
 
@@ -217,7 +218,8 @@ struct commit_engine::state {
 commit_engine::commit_engine(std::unique_ptr<flusher> flush, const group_commit_options& options)
     : state_(std::make_unique<state>(std::move(flush), options)) {
     if (options.largest_group == 0) {
-        throw std::invalid_argument("tocsin::group_commit: the largest group must be at least 1");
+        detail::throw_or_die(
+            std::invalid_argument("tocsin::group_commit: the largest group must be at least 1"));
     }
 }
 
@@ -322,17 +324,18 @@ std::size_t commit_engine::state::take_group(member& self) noexcept {
 void commit_engine::state::run(member& self, std::size_t count) {
     const auto begin = steady_clock::now();
     std::exception_ptr error;
-    try {
+    TOCSIN_TRY {
         const own_flush mark(this);
         flush->flush(&self, count);
-    } catch (...) {
+    }
+    TOCSIN_CATCH(...) {
         error = std::current_exception();
         if (error == nullptr) {
             // The thread was cancelled. It unwinds with something that is no C++ exception and must go on
             // doing so; to the others it is a failure like any.
             fail(self, std::make_exception_ptr(std::runtime_error("tocsin::group_commit: flush cancelled")));
             settle(self, count, true, begin);
-            throw;
+            TOCSIN_RETHROW;
         }
     }
     if (error != nullptr) fail(self, error);

@@ -30,6 +30,7 @@
 // Why a lock and two vectors that change places, and not a lock-free list: docs/decisions/0011-handler-queue.md.
 //
 // Checked by: tests/unit/handler_thread_test.cpp, tests/stress/handler_thread_stress_test.cpp.
+#include <tocsin/detail/refuse.hpp>
 #include <tocsin/handler_thread.hpp>
 
 #include <iterator>
@@ -49,7 +50,8 @@ handler_closed::~handler_closed() = default;
 
 handler_thread::handler_thread(handler_options options) : options_(std::move(options)) {
     if (options_.capacity == 0) {
-        throw std::invalid_argument("tocsin::handler_thread: the capacity must be at least 1");
+        detail::throw_or_die(
+            std::invalid_argument("tocsin::handler_thread: the capacity must be at least 1"));
     }
     thread_ = std::thread([this] { run(); });
 }
@@ -74,7 +76,8 @@ bool handler_thread::is_closed() const noexcept {
 void handler_thread::post(job&& work) { accept_or_throw(std::move(work)); }
 
 void handler_thread::accept_or_throw(job&& work) {
-    if (accept(work, deadline::never(), nullptr, true) == post_status::closed) throw handler_closed();
+    if (accept(work, deadline::never(), nullptr, true) == post_status::closed)
+        detail::throw_or_die(handler_closed());
 }
 
 post_status handler_thread::try_post(job&& work) { return accept(work, deadline::never(), nullptr, false); }
@@ -96,12 +99,11 @@ post_status handler_thread::accept(job& work, const deadline& until, const detai
                 const post_status result = closed_ ? post_status::closed : post_status::posted;
                 const bool first = queue_.empty();
                 if (!closed_) {
-                    try {
-                        queue_.push_back(std::move(work));
-                    } catch (...) {  // no memory: the room is still there for who comes next (H3)
+                    TOCSIN_TRY { queue_.push_back(std::move(work)); }
+                    TOCSIN_CATCH(...) {  // no memory: the room is still there for who comes next (H3)
                         held.unlock();
                         pass_on_room(was_blocked);
-                        throw;
+                        TOCSIN_RETHROW;
                     }
                 }
                 const bool more = blocked_ != 0 && (closed_ || queue_.size() < options_.capacity);
@@ -174,9 +176,8 @@ bool handler_thread::take_batch() {
 void handler_thread::run_batch() noexcept {
     while (position_ < batch_.size() && !cancelled_.load(std::memory_order_relaxed)) {  // no order: a hint
         job next = std::move(batch_[position_++]);
-        try {
-            next();
-        } catch (...) {
+        TOCSIN_TRY { next(); }
+        TOCSIN_CATCH(...) {
             if (!options_.on_exception) std::terminate();  // with the exception at hand, for its message
             options_.on_exception(std::current_exception());
         }

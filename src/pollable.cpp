@@ -27,6 +27,7 @@
 #include "core/pins.hpp"
 #include "platform/flag.hpp"
 
+#include <tocsin/detail/refuse.hpp>
 #include <tocsin/pollable.hpp>
 
 #include <memory>
@@ -43,7 +44,7 @@ public:
           place_({event.object(), static_cast<core::use>(event.lot().use)}, *this),
           raising_(place_.where, *this) {
         if (const int error = flag_.open(); error != 0)
-            throw std::system_error(error, std::system_category(), "tocsin::pollable");
+            detail::throw_or_die(std::system_error(error, std::system_category(), "tocsin::pollable"));
         {
             core::parking lot(place_.where);
             event_.lot().park(event_.object(), true);
@@ -106,7 +107,8 @@ private:
 
 pollable::pollable(const source& event) {
     if (event.what() != source::kind::lot)
-        throw std::invalid_argument("tocsin::pollable: only an event can be looked at this way");
+        detail::throw_or_die(
+            std::invalid_argument("tocsin::pollable: only an event can be looked at this way"));
     state_ = std::make_unique<state>(event);
 }
 

@@ -13,6 +13,7 @@
 #include "core/member_set.hpp"
 #include "platform/poller.hpp"
 
+#include <tocsin/detail/refuse.hpp>
 #include <tocsin/wait_set.hpp>
 
 #include <cerrno>
@@ -38,7 +39,7 @@ using platform::standing_poll;
     } else {
         std::snprintf(message, sizeof message, "tocsin::wait_set::%s: event at %p", call, what.object());
     }
-    throw std::system_error(error, std::system_category(), message);
+    detail::throw_or_die(std::system_error(error, std::system_category(), message));
 }
 
 void check(int error, const char* call, const source& what) {
@@ -47,11 +48,13 @@ void check(int error, const char* call, const source& what) {
 
 void check(const source& what, std::uint64_t tag) {
     if (what.what() == source::kind::timer)
-        throw std::invalid_argument("tocsin::wait_set: a timer can't be a member: wait until it comes");
+        detail::throw_or_die(
+            std::invalid_argument("tocsin::wait_set: a timer can't be a member: wait until it comes"));
     if (what.what() == source::kind::custom)
-        throw std::invalid_argument("tocsin::wait_set: only events and descriptors can be members");
+        detail::throw_or_die(
+            std::invalid_argument("tocsin::wait_set: only events and descriptors can be members"));
     if (tag == standing_poll::no_tag)
-        throw std::invalid_argument("tocsin::wait_set: the greatest number can't be a tag");
+        detail::throw_or_die(std::invalid_argument("tocsin::wait_set: the greatest number can't be a tag"));
 }
 
 }  // namespace
@@ -75,11 +78,10 @@ public:
         }
         const auto [place, is_new] = events_.try_emplace(what.object());
         if (!is_new) fail(EEXIST, "add", what);
-        try {
-            place->second = new member(set_, what, tag);
-        } catch (...) {
+        TOCSIN_TRY { place->second = new member(set_, what, tag); }
+        TOCSIN_CATCH(...) {
             events_.erase(place);
-            throw;
+            TOCSIN_RETHROW;
         }
         set_.add(*place->second);
     }
@@ -130,7 +132,7 @@ private:
     public:
         explicit turn(detail::atomic<bool>& taken) : taken_(taken) {
             if (taken_.exchange(true, std::memory_order_acquire))  // [set-turn]
-                throw std::logic_error("tocsin::wait_set: another thread waits in it");
+                detail::throw_or_die(std::logic_error("tocsin::wait_set: another thread waits in it"));
         }
         ~turn() { taken_.store(false, std::memory_order_release); }  // [set-turn]
         turn(const turn&) = delete;
@@ -148,7 +150,8 @@ private:
         if (standing_poll* const made = poll_if_any()) return *made;
         int error = 0;
         auto made = platform::open_standing_poll(error);
-        if (made == nullptr) throw std::system_error(error, std::system_category(), "tocsin::wait_set::add");
+        if (made == nullptr)
+            detail::throw_or_die(std::system_error(error, std::system_category(), "tocsin::wait_set::add"));
         poll_.store(made.get(), std::memory_order_release);  // [set-poll]
         set_.rouse();
         return *made.release();
@@ -159,7 +162,8 @@ private:
         if (poll == nullptr || out.empty()) return 0;
         const auto found = poll->wait(out, std::chrono::nanoseconds(0));
         if (found.error != 0)
-            throw std::system_error(found.error, std::system_category(), "tocsin::wait_set::wait");
+            detail::throw_or_die(
+                std::system_error(found.error, std::system_category(), "tocsin::wait_set::wait"));
         return found.ready;
     }
 
@@ -172,9 +176,8 @@ private:
         found += events;
         if (events == 0 || descriptors_first || poll_if_any() == nullptr) return found;
         descriptors_first_ = found == out.size();
-        try {
-            return found + look_at_descriptors(out.subspan(found));
-        } catch (const std::system_error&) {
+        TOCSIN_TRY { return found + look_at_descriptors(out.subspan(found)); }
+        TOCSIN_CATCH(const std::system_error&) {
             return found;  // the next wait will fail the same way
         }
     }
@@ -191,7 +194,8 @@ private:
         });
         set_.end_sleep(self);
         if (polled.error != 0)
-            throw std::system_error(polled.error, std::system_category(), "tocsin::wait_set::wait");
+            detail::throw_or_die(
+                std::system_error(polled.error, std::system_category(), "tocsin::wait_set::wait"));
         if (how == core::claim::stopped) return {wait_status::stopped};
         if (how == core::claim::timed_out) return {wait_status::timed_out};
         std::size_t found = polled.ready;
@@ -242,7 +246,8 @@ void wait_set::change(const source& what, std::uint64_t tag) {
 bool wait_set::remove(const source& what) noexcept { return state_->remove(what); }
 
 set_result wait_set::wait_slow(std::span<ready_item> out, const detail::wait_options& options) {
-    if (out.empty()) throw std::invalid_argument("tocsin::wait_set: no room for what is ready");
+    if (out.empty())
+        detail::throw_or_die(std::invalid_argument("tocsin::wait_set: no room for what is ready"));
     return state_->wait(out, options);
 }
 

@@ -8,6 +8,7 @@
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/refuse.hpp>
 #include <tocsin/spin.hpp>
 
 #include <climits>
@@ -48,7 +49,7 @@ public:
     // Throws std::invalid_argument if the word has no such bit.
     constexpr bit_lock(word_type& word, unsigned bit) : word_(&word), bit_(bit) {
         if (bit >= sizeof(Word) * CHAR_BIT) {
-            throw std::invalid_argument("tocsin::bit_lock: the word has no such bit");
+            detail::throw_or_die(std::invalid_argument("tocsin::bit_lock: the word has no such bit"));
         }
     }
 

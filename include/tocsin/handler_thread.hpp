@@ -10,6 +10,7 @@
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/refuse.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/word_lock.hpp>
 
@@ -218,7 +219,7 @@ public:
     result wait() {
         done_.wait();
         if (error_ != nullptr) std::rethrow_exception(error_);
-        if (!value_) throw handler_closed();
+        if (!value_) detail::throw_or_die(handler_closed());
         if constexpr (std::is_reference_v<result>) {
             return static_cast<result>(**value_);
         } else if constexpr (!std::is_void_v<result>) {
@@ -232,7 +233,7 @@ private:
         std::conditional_t<std::is_reference_v<result>, std::remove_reference_t<result>*, result>>;
 
     void run() noexcept {
-        try {
+        TOCSIN_TRY {
             if constexpr (std::is_void_v<result>) {
                 std::invoke(call_);
                 value_.emplace();
@@ -242,9 +243,8 @@ private:
             } else {
                 value_.emplace(std::invoke(call_));
             }
-        } catch (...) {
-            error_ = std::current_exception();
         }
+        TOCSIN_CATCH(...) { error_ = std::current_exception(); }
         done_.set();
     }
 

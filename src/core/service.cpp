@@ -30,6 +30,8 @@
 #include "platform/futex.hpp"
 #include "platform/system.hpp"
 
+#include <tocsin/detail/refuse.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -127,7 +129,8 @@ namespace {
 void start_once(bool& started, void (*body)() noexcept) {
     if (started) return;
     if (const int error = platform::start_thread(body); error != 0) {
-        throw std::system_error(error, std::system_category(), "tocsin: no thread to watch for coroutines");
+        detail::throw_or_die(
+            std::system_error(error, std::system_category(), "tocsin: no thread to watch for coroutines"));
     }
     started = true;
 }
@@ -266,7 +269,8 @@ private:
         if (bell_ != platform::no_doorbell) return;
         const auto taken = platform::take_doorbell();
         if (taken.error != 0) {
-            throw std::system_error(taken.error, std::system_category(), "tocsin: no doorbell to be had");
+            detail::throw_or_die(
+                std::system_error(taken.error, std::system_category(), "tocsin: no doorbell to be had"));
         }
         bell_ = taken.id;
     }

@@ -1,6 +1,8 @@
 // See sources.hpp: nothing here is concurrent.
 #include "core/sources.hpp"
 
+#include <tocsin/detail/refuse.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -17,7 +19,7 @@ namespace {
 [[noreturn]] void refuse(const char* who, const char* message) {
     char text[128];
     std::snprintf(text, sizeof text, "tocsin::%s: %s", who, message);
-    throw std::invalid_argument(text);
+    detail::throw_or_die(std::invalid_argument(text));
 }
 
 [[noreturn]] void refuse(const char* who, std::size_t index, const char* message) {
@@ -113,8 +115,8 @@ void descriptors::look() {
 void descriptors::take_bell() {
     const auto taken = platform::take_doorbell();
     if (taken.error != 0) {
-        throw std::system_error(taken.error, std::system_category(),
-                                "tocsin::wait_any: no doorbell to be had");
+        detail::throw_or_die(std::system_error(taken.error, std::system_category(),
+                                               "tocsin::wait_any: no doorbell to be had"));
     }
     bell_ = taken.id;
 }
@@ -131,11 +133,12 @@ found_source descriptors::first() const noexcept {
 void descriptors::check(int error) const {
     const found_source bad = first();
     if (error == 0 && !has(bad.found, readiness::invalid)) return;
-    if (error != 0) throw std::system_error(error, std::system_category(), "tocsin::wait_any: poll");
+    if (error != 0)
+        detail::throw_or_die(std::system_error(error, std::system_category(), "tocsin::wait_any: poll"));
     char message[96];
     std::snprintf(message, sizeof message, "tocsin::wait_any: source %zu, descriptor %d",
                   std::size_t{bad.index}, sources_[bad.index].descriptor());
-    throw std::system_error(EBADF, std::system_category(), message);
+    detail::throw_or_die(std::system_error(EBADF, std::system_category(), message));
 }
 
 found_source take_first_ready(std::span<const source> sources, descriptors& polled) {

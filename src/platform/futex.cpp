@@ -3,11 +3,7 @@
 
 namespace tocsin::platform {
 
-#if TOCSIN_FUTEX_LINUX
-namespace chosen = linux_futex;
-#elif TOCSIN_FUTEX_PORTABLE
-namespace chosen = portable_futex;
-#endif
+namespace chosen = TOCSIN_FUTEX_CHOSEN;
 
 sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
     return chosen::futex_wait(word, expected, until);

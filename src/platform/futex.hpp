@@ -47,6 +47,24 @@ void futex_wake_one(const void* word) noexcept;
 void futex_after_fork() noexcept;
 void*& futex_sleepers() noexcept;
 }  // namespace linux_futex
+namespace apple_futex {
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
+void futex_wake_one(const void* word) noexcept;
+void futex_after_fork() noexcept;
+void*& futex_sleepers() noexcept;
+}  // namespace apple_futex
+namespace freebsd_futex {
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
+void futex_wake_one(const void* word) noexcept;
+void futex_after_fork() noexcept;
+void*& futex_sleepers() noexcept;
+}  // namespace freebsd_futex
+namespace openbsd_futex {
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
+void futex_wake_one(const void* word) noexcept;
+void futex_after_fork() noexcept;
+void*& futex_sleepers() noexcept;
+}  // namespace openbsd_futex
 namespace portable_futex {
 sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
 void futex_wake_one(const void* word) noexcept;

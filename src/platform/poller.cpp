@@ -3,11 +3,7 @@
 
 namespace tocsin::platform {
 
-#if TOCSIN_POLLER_LINUX
-namespace chosen = linux_poller;
-#elif TOCSIN_POLLER_POSIX
-namespace chosen = posix_poller;
-#endif
+namespace chosen = TOCSIN_POLLER_CHOSEN;
 
 taken_doorbell take_doorbell() noexcept { return chosen::take_doorbell(); }
 void give_doorbell_back(doorbell_id bell) noexcept { chosen::give_doorbell_back(bell); }

@@ -26,6 +26,8 @@
 #include "platform/poll_list.hpp"
 #include "platform/system.hpp"
 
+#include <tocsin/detail/refuse.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -108,13 +110,12 @@ public:
         if (error_ != 0) return;
         sigset_t all;
         sigset_t before;
-        ::sigfillset(&all);
+        sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, &before);  // handlers run in the program's own threads
-        try {
+        TOCSIN_TRY {
             thread_ = std::thread([this] { follow(); });
-        } catch (const std::system_error&) {
-            error_ = EAGAIN;
         }
+        TOCSIN_CATCH(const std::system_error&) { error_ = EAGAIN; }
         ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
     ~clock_follower() {
@@ -243,11 +244,8 @@ int poll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
     const std::lock_guard lock(mutex_);
     const auto place = place_of(descriptor);
     if (is_at(place, descriptor)) return EEXIST;
-    try {
-        entries_.insert(place, entry{descriptor, to_poll_events(asked), tag, changes_});
-    } catch (const std::bad_alloc&) {
-        return ENOMEM;
-    }
+    TOCSIN_TRY { entries_.insert(place, entry{descriptor, to_poll_events(asked), tag, changes_}); }
+    TOCSIN_CATCH(const std::bad_alloc&) { return ENOMEM; }
     changed();
     return 0;
 }
@@ -303,9 +301,8 @@ poll_result poll_set::wait(std::span<item> out, const deadline& until) noexcept 
     const errno_kept kept;
     std::unique_lock lock(mutex_);
     for (;;) {
-        try {
-            copy_list();
-        } catch (const std::bad_alloc&) {
+        TOCSIN_TRY { copy_list(); }
+        TOCSIN_CATCH(const std::bad_alloc&) {
             copied_ = ~std::uint64_t{0};
             return {.error = ENOMEM};
         }

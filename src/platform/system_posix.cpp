@@ -50,7 +50,7 @@ int start_thread(void (*run)() noexcept) noexcept {
         ::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }
     sigset_t all, before;
-    ::sigfillset(&all);
+    sigfillset(&all);  // without ::, because some systems have a macro
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     const auto body = [](void* what) -> void* {
         reinterpret_cast<void (*)() noexcept>(what)();

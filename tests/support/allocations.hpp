@@ -22,9 +22,10 @@ inline void* allocate(std::size_t size) {
 
 }  // namespace support
 
-void* operator new(std::size_t size) { return support::detail::allocate(size); }
-void* operator new[](std::size_t size) { return support::detail::allocate(size); }
-void operator delete(void* place) noexcept { std::free(place); }
-void operator delete[](void* place) noexcept { std::free(place); }
-void operator delete(void* place, std::size_t) noexcept { std::free(place); }
-void operator delete[](void* place, std::size_t) noexcept { std::free(place); }
+// Out of line: GCC 12 takes malloc and free, once inlined beside the other of the pair, for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) { return support::detail::allocate(size); }
+[[gnu::noinline]] void* operator new[](std::size_t size) { return support::detail::allocate(size); }
+[[gnu::noinline]] void operator delete(void* place) noexcept { std::free(place); }
+[[gnu::noinline]] void operator delete[](void* place) noexcept { std::free(place); }
+[[gnu::noinline]] void operator delete(void* place, std::size_t) noexcept { std::free(place); }
+[[gnu::noinline]] void operator delete[](void* place, std::size_t) noexcept { std::free(place); }

@@ -1,6 +1,7 @@
 // Random choices that can be made again: the seed is printed, and TOCSIN_SEED sets it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -32,8 +33,8 @@ public:
         z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
         return z ^ (z >> 31);
     }
-    std::uint64_t below(std::uint64_t limit) { return next() % limit; }
-    bool one_in(std::uint64_t n) { return below(n) == 0; }
+    std::size_t below(std::size_t limit) { return static_cast<std::size_t>(next() % limit); }
+    bool one_in(std::size_t n) { return below(n) == 0; }
 
 private:
     std::uint64_t state_;

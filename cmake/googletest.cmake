@@ -1,0 +1,16 @@
+# GoogleTest as GTest::gtest and GTest::gtest_main: the installed one; built from its source (Debian: googletest)
+# where an installed one would be of another processor, system or standard library.
+set(TOCSIN_GTEST_SOURCE "" CACHE PATH "Where GoogleTest's source is; empty: use the installed one")
+
+function(tocsin_build_googletest)
+    set(CMAKE_CXX_FLAGS "${CMAKE_CXX_FLAGS} -w")  # our warnings are not for other people's sources
+    set(BUILD_GMOCK OFF)
+    set(INSTALL_GTEST OFF)
+    add_subdirectory("${TOCSIN_GTEST_SOURCE}/googletest" "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL)
+endfunction()
+
+if(TOCSIN_GTEST_SOURCE)
+    tocsin_build_googletest()
+else()
+    find_package(GTest REQUIRED)
+endif()

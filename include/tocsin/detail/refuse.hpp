@@ -1,0 +1,39 @@
+// How the library says no: it throws, or, built without exceptions (-fno-exceptions, for embedded users), ends the
+// process with the same message. All that throws, and all that catches, goes through here.
+#pragma once
+
+#include <tocsin/detail/config.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <system_error>
+
+namespace tocsin::detail {
+
+#if defined(__cpp_exceptions)
+
+#define TOCSIN_TRY try
+#define TOCSIN_CATCH(exception) catch (exception)
+#define TOCSIN_RETHROW throw
+
+template <class Exception>
+[[noreturn]] void throw_or_die(const Exception& exception) {
+    throw exception;
+}
+
+#else
+
+#define TOCSIN_TRY if constexpr (true)
+#define TOCSIN_CATCH(exception) else
+#define TOCSIN_RETHROW std::abort()
+
+template <class Exception>
+[[noreturn]] void throw_or_die(const Exception& exception) noexcept {
+    std::fprintf(stderr, "%s\n", exception.what());
+    std::abort();
+}
+
+#endif
+
+}  // namespace tocsin::detail

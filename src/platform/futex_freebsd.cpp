@@ -1,0 +1,60 @@
+// FreeBSD: _umtx_op(2), private to the process.
+//
+// Promised by the kernel (_umtx_op(2), FreeBSD 10 and later): the comparison and the enqueueing are atomic with
+// respect to a wake; a timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME, and since FreeBSD 12 one on
+// CLOCK_REALTIME is looked at again when that clock is set. Not promised: that a return means a wake.
+//
+// Built, not run: no machine of that kind is at hand.
+#include "platform/futex.hpp"
+#include "platform/system.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <ctime>
+
+#include <sys/types.h>
+#include <sys/umtx.h>
+
+namespace tocsin::platform {
+namespace freebsd_futex {
+namespace {
+
+constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
+
+sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    const std::int64_t at = until.nanoseconds() > 0 ? until.nanoseconds() : 0;  // before 1970: the kernel
+                                                                                // rejects it
+    _umtx_time end{};
+    end._timeout.tv_sec = static_cast<time_t>(at / nanoseconds_a_second);
+    end._timeout.tv_nsec = static_cast<long>(at % nanoseconds_a_second);
+    end._flags = UMTX_ABSTIME;
+    end._clockid = until.which() == deadline::clock::system ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+    // The fourth argument is the size of the fifth.
+    void* const size = until.is_never() ? nullptr : reinterpret_cast<void*>(sizeof end);
+    const int result = ::_umtx_op(const_cast<futex_word*>(&word), UMTX_OP_WAIT_UINT_PRIVATE, expected, size,
+                                  until.is_never() ? nullptr : &end);
+    return result == -1 && errno == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
+}
+
+}  // namespace
+
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    const errno_kept kept;
+    return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
+}
+
+void futex_wake_one(const void* word) noexcept {
+    const errno_kept kept;
+    ::_umtx_op(const_cast<void*>(word), UMTX_OP_WAKE_PRIVATE, 1, nullptr, nullptr);
+}
+
+void futex_after_fork() noexcept {}  // the kernel keeps the list
+
+void*& futex_sleepers() noexcept {
+    static constinit void* kernels = nullptr;
+    return kernels;
+}
+
+}  // namespace freebsd_futex
+
+}  // namespace tocsin::platform
