@@ -12,6 +12,7 @@
 // Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the member_set by models (P12).
 #include "core/member_set.hpp"
 #include "platform/poller.hpp"
+#include "platform/system.hpp"
 
 #include <tocsin/wait_set.hpp>
 
@@ -37,7 +38,7 @@ using platform::standing_poll;
     } else {
         std::snprintf(message, sizeof message, "tocsin::wait_set::%s: event at %p", call, what.object());
     }
-    throw std::system_error(error, std::system_category(), message);
+    throw std::system_error(error, platform::error_category(), message);
 }
 
 void check(int error, const char* call, const source& what) {
@@ -147,7 +148,8 @@ private:
         if (standing_poll* const made = poll_if_any()) return *made;
         int error = 0;
         auto made = platform::open_standing_poll(error);
-        if (made == nullptr) throw std::system_error(error, std::system_category(), "tocsin::wait_set::add");
+        if (made == nullptr)
+            throw std::system_error(error, platform::error_category(), "tocsin::wait_set::add");
         poll_.store(made.get(), std::memory_order_release);  // [set-poll]
         set_.rouse();
         return *made.release();
@@ -158,7 +160,7 @@ private:
         if (poll == nullptr || out.empty()) return 0;
         const auto found = poll->wait(out, std::chrono::nanoseconds(0));
         if (found.error != 0)
-            throw std::system_error(found.error, std::system_category(), "tocsin::wait_set::wait");
+            throw std::system_error(found.error, platform::error_category(), "tocsin::wait_set::wait");
         return found.ready;
     }
 
@@ -190,7 +192,7 @@ private:
         });
         set_.end_sleep(self);
         if (polled.error != 0)
-            throw std::system_error(polled.error, std::system_category(), "tocsin::wait_set::wait");
+            throw std::system_error(polled.error, platform::error_category(), "tocsin::wait_set::wait");
         if (how == core::claim::stopped) return {wait_status::stopped};
         if (how == core::claim::timed_out) return {wait_status::timed_out};
         std::size_t found = polled.ready;

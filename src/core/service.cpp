@@ -127,7 +127,8 @@ namespace {
 void start_once(bool& started, void (*body)() noexcept) {
     if (started) return;
     if (const int error = platform::start_thread(body); error != 0) {
-        throw std::system_error(error, std::system_category(), "tocsin: no thread to watch for coroutines");
+        throw std::system_error(error, platform::error_category(),
+                                "tocsin: no thread to watch for coroutines");
     }
     started = true;
 }
@@ -266,7 +267,7 @@ private:
         if (bell_ != platform::no_doorbell) return;
         const auto taken = platform::take_doorbell();
         if (taken.error != 0) {
-            throw std::system_error(taken.error, std::system_category(), "tocsin: no doorbell to be had");
+            throw std::system_error(taken.error, platform::error_category(), "tocsin: no doorbell to be had");
         }
         bell_ = taken.id;
     }

@@ -1,6 +1,8 @@
 // See sources.hpp: nothing here is concurrent.
 #include "core/sources.hpp"
 
+#include "platform/system.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -113,7 +115,7 @@ void descriptors::look() {
 void descriptors::take_bell() {
     const auto taken = platform::take_doorbell();
     if (taken.error != 0) {
-        throw std::system_error(taken.error, std::system_category(),
+        throw std::system_error(taken.error, platform::error_category(),
                                 "tocsin::wait_any: no doorbell to be had");
     }
     bell_ = taken.id;
@@ -131,11 +133,11 @@ found_source descriptors::first() const noexcept {
 void descriptors::check(int error) const {
     const found_source bad = first();
     if (error == 0 && !has(bad.found, readiness::invalid)) return;
-    if (error != 0) throw std::system_error(error, std::system_category(), "tocsin::wait_any: poll");
+    if (error != 0) throw std::system_error(error, platform::error_category(), "tocsin::wait_any: poll");
     char message[96];
     std::snprintf(message, sizeof message, "tocsin::wait_any: source %zu, descriptor %d",
                   std::size_t{bad.index}, sources_[bad.index].descriptor());
-    throw std::system_error(EBADF, std::system_category(), message);
+    throw std::system_error(EBADF, platform::error_category(), message);
 }
 
 found_source take_first_ready(std::span<const source> sources, descriptors& polled) {

@@ -3,7 +3,17 @@
 
 namespace tocsin::platform {
 
-#if TOCSIN_FUTEX_LINUX
+#if defined(_WIN32)
+#if TOCSIN_FUTEX_WINDOWS
+namespace chosen = windows_futex;
+#elif TOCSIN_FUTEX_WAITONADDRESS
+namespace chosen = waitonaddress_futex;
+#elif TOCSIN_FUTEX_SRW
+namespace chosen = srw_futex;
+#elif TOCSIN_FUTEX_KERNEL_EVENT
+namespace chosen = kernel_event_futex;
+#endif
+#elif TOCSIN_FUTEX_LINUX
 namespace chosen = linux_futex;
 #elif TOCSIN_FUTEX_PORTABLE
 namespace chosen = portable_futex;

@@ -3,7 +3,9 @@
 
 namespace tocsin::platform {
 
-#if TOCSIN_POLLER_LINUX
+#if defined(_WIN32)
+namespace chosen = windows_poller;
+#elif TOCSIN_POLLER_LINUX
 namespace chosen = linux_poller;
 #elif TOCSIN_POLLER_POSIX
 namespace chosen = posix_poller;

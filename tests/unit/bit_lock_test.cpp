@@ -1,5 +1,6 @@
 // Locks in single bits of a word that belongs to somebody else.
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "random.hpp"
 #include "system_calls.hpp"
@@ -19,8 +20,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-
-#include <unistd.h>
 
 namespace {
 
