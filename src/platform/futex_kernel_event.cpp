@@ -39,15 +39,22 @@ public:
         if (users_.fetch_sub(1, std::memory_order_acq_rel) != 1) ::SetEvent(turn());  // [slot-lock]
     }
 
-    // Under the lock:
-    sleeper_queue queue;
-    HANDLE take_event() noexcept { return spares_ != 0 ? spare_[--spares_] : make_event(); }
+    sleeper_queue queue;  // under the lock
+
+    // A spare one, else a new one, or null. The system makes and closes events without the lock: that takes long.
+    HANDLE take_event() noexcept {
+        lock();
+        const HANDLE spare = spares_ != 0 ? spare_[--spares_] : nullptr;
+        unlock();
+        return spare != nullptr ? spare : make_event();
+    }
+    // It must not be set, and nobody may know it any more.
     void give_back(HANDLE event) noexcept {
-        if (spares_ == most_spares) {
-            ::CloseHandle(event);
-        } else {
-            spare_[spares_++] = event;
-        }
+        lock();
+        const bool has_room = spares_ != most_spares;
+        if (has_room) spare_[spares_++] = event;
+        unlock();
+        if (!has_room) ::CloseHandle(event);
     }
 
 private:
@@ -97,25 +104,25 @@ void sleep_enqueued(const sleeper& self, const deadline& until) noexcept {
 sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
     slot& home = slot_of(&word);
     sleeper self(&word);
+    self.event = home.take_event();
+    if (self.event == nullptr) {
+        ::Sleep(1);
+        return until.has_passed() ? sleep_result::timed_out : sleep_result::returned;
+    }
     home.lock();
     if (word.load(std::memory_order_relaxed) != expected) {  // no order: the lock gives it
         home.unlock();
+        home.give_back(self.event);
         return sleep_result::returned;
-    }
-    self.event = home.take_event();
-    if (self.event == nullptr) {
-        home.unlock();
-        ::Sleep(1);
-        return until.has_passed() ? sleep_result::timed_out : sleep_result::returned;
     }
     home.queue.append(self);
     home.unlock();
     sleep_enqueued(self, until);
     home.lock();
     if (!self.woken) home.queue.remove(self);
+    home.unlock();
     ::ResetEvent(self.event);  // it may have been set after the sleep had ended in another way
     home.give_back(self.event);
-    home.unlock();
     return self.woken || !until.has_passed() ? sleep_result::returned : sleep_result::timed_out;
 }
 

@@ -34,7 +34,7 @@
 // them. It grows with the number of members, also of a standing poll. Sockets are compared with each other and with
 // those of other sleepers, one by one.
 //
-// Checked by: tests/internal/windows_poller_test.cpp, and by what of the suites above it runs on Windows.
+// Checked by: tests/unit/windows_fd_test.cpp.
 #include "platform/doorbells.hpp"
 #include "platform/poller.hpp"
 #include "platform/system.hpp"
