@@ -2,6 +2,7 @@
 //
 // Names stand in a map of their own under a mutex; nothing of the user's and no allocation happens under a
 // bucket's lock: a bucket is counted first, then copied into memory that is there already.
+#include "core/bucket_lock.hpp"
 #include "core/lot.hpp"
 
 #include <tocsin/diagnose.hpp>
@@ -14,7 +15,7 @@ namespace tocsin {
 namespace {
 
 struct names {
-    std::mutex mutex;
+    core::bucket_lock lock;
     std::map<const void*, std::string> of;
 };
 
@@ -79,7 +80,7 @@ std::vector<parked_wait> parked_waits() {
         waits.reserve(all.seen + all.seen / 4);
     }
     names& known = all_names();
-    const std::lock_guard lock(known.mutex);
+    const std::lock_guard held(known.lock);
     for (parked_wait& each : waits) {
         if (const auto found = known.of.find(each.address); found != known.of.end())
             each.name = found->second;
@@ -107,7 +108,7 @@ std::string describe_parked_waits() {
 
 void name_address(const volatile void* address, std::string name) {
     names& known = all_names();
-    const std::lock_guard lock(known.mutex);
+    const std::lock_guard held(known.lock);
     const auto* const plain = const_cast<const void*>(address);
     if (name.empty()) {
         known.of.erase(plain);

@@ -26,6 +26,7 @@
 #include "core/lot.hpp"
 #include "core/pins.hpp"
 #include "platform/flag.hpp"
+#include "platform/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/pollable.hpp>
@@ -44,7 +45,7 @@ public:
           place_({event.object(), static_cast<core::use>(event.lot().use)}, *this),
           raising_(place_.where, *this) {
         if (const int error = flag_.open(); error != 0)
-            detail::throw_or_die(std::system_error(error, std::system_category(), "tocsin::pollable"));
+            detail::throw_or_die(std::system_error(error, platform::error_category(), "tocsin::pollable"));
         {
             core::parking lot(place_.where);
             event_.lot().park(event_.object(), true);

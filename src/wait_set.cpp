@@ -12,6 +12,7 @@
 // Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the member_set by models (P12).
 #include "core/member_set.hpp"
 #include "platform/poller.hpp"
+#include "platform/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/wait_set.hpp>
@@ -39,7 +40,7 @@ using platform::standing_poll;
     } else {
         std::snprintf(message, sizeof message, "tocsin::wait_set::%s: event at %p", call, what.object());
     }
-    detail::throw_or_die(std::system_error(error, std::system_category(), message));
+    detail::throw_or_die(std::system_error(error, platform::error_category(), message));
 }
 
 void check(int error, const char* call, const source& what) {
@@ -151,7 +152,7 @@ private:
         int error = 0;
         auto made = platform::open_standing_poll(error);
         if (made == nullptr)
-            detail::throw_or_die(std::system_error(error, std::system_category(), "tocsin::wait_set::add"));
+            detail::throw_or_die(std::system_error(error, platform::error_category(), "tocsin::wait_set::add"));
         poll_.store(made.get(), std::memory_order_release);  // [set-poll]
         set_.rouse();
         return *made.release();
@@ -163,7 +164,7 @@ private:
         const auto found = poll->wait(out, std::chrono::nanoseconds(0));
         if (found.error != 0)
             detail::throw_or_die(
-                std::system_error(found.error, std::system_category(), "tocsin::wait_set::wait"));
+                std::system_error(found.error, platform::error_category(), "tocsin::wait_set::wait"));
         return found.ready;
     }
 
@@ -195,7 +196,7 @@ private:
         set_.end_sleep(self);
         if (polled.error != 0)
             detail::throw_or_die(
-                std::system_error(polled.error, std::system_category(), "tocsin::wait_set::wait"));
+                std::system_error(polled.error, platform::error_category(), "tocsin::wait_set::wait"));
         if (how == core::claim::stopped) return {wait_status::stopped};
         if (how == core::claim::timed_out) return {wait_status::timed_out};
         std::size_t found = polled.ready;

@@ -31,6 +31,10 @@
 #include <variant>
 #include <vector>
 
+#if defined(__MINGW32__) && !defined(_GLIBCXX_HAS_GTHREADS)
+#error "tocsin/handler_thread.hpp needs std::thread, which the thread model win32 of MinGW-w64 does not have"
+#endif
+
 namespace tocsin {
 
 // What post() and send() throw when the handler takes no more jobs, and send() when its job was dropped.

@@ -14,6 +14,8 @@ enum class readiness : std::uint16_t {
                    // peer has closed its way (where the system has POLLRDHUP: elsewhere that is readable)
     error = 16,    // found without being asked for
     invalid = 32,  // found: not an open descriptor
+    signaled =
+        64,  // Windows, asked for and found: a kernel HANDLE (process, event), which is ready in one way only
 };
 
 // One thing found ready in a set, by the number that it was added with.

@@ -75,7 +75,13 @@ struct at_load {
         (void)platform::processors();  // before any thread is pinned
     }
 };
-[[gnu::init_priority(101)]] const at_load start;  // before any other code of this object
+// Before any other code of this object.
+#if defined(_MSC_VER)
+#pragma init_seg(lib)
+const at_load start;
+#else
+[[gnu::init_priority(101)]] const at_load start;
+#endif
 
 // A waker releases so few itself; of more, it wakes `waker_wakes()` sleepers and gives the last of those the rest.
 // That one wakes `relay_wakes` and passes on what is left, and so on. Threads that have not fallen asleep yet cost

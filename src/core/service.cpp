@@ -130,7 +130,7 @@ void start_once(bool& started, void (*body)() noexcept) {
     if (started) return;
     if (const int error = platform::start_thread(body); error != 0) {
         detail::throw_or_die(
-            std::system_error(error, std::system_category(), "tocsin: no thread to watch for coroutines"));
+            std::system_error(error, platform::error_category(), "tocsin: no thread to watch for coroutines"));
     }
     started = true;
 }
@@ -270,7 +270,7 @@ private:
         const auto taken = platform::take_doorbell();
         if (taken.error != 0) {
             detail::throw_or_die(
-                std::system_error(taken.error, std::system_category(), "tocsin: no doorbell to be had"));
+                std::system_error(taken.error, platform::error_category(), "tocsin: no doorbell to be had"));
         }
         bell_ = taken.id;
     }

@@ -1,6 +1,8 @@
 // See sources.hpp: nothing here is concurrent.
 #include "core/sources.hpp"
 
+#include "platform/system.hpp"
+
 #include <tocsin/detail/refuse.hpp>
 
 #include <algorithm>
@@ -115,7 +117,7 @@ void descriptors::look() {
 void descriptors::take_bell() {
     const auto taken = platform::take_doorbell();
     if (taken.error != 0) {
-        detail::throw_or_die(std::system_error(taken.error, std::system_category(),
+        detail::throw_or_die(std::system_error(taken.error, platform::error_category(),
                                                "tocsin::wait_any: no doorbell to be had"));
     }
     bell_ = taken.id;
@@ -134,11 +136,11 @@ void descriptors::check(int error) const {
     const found_source bad = first();
     if (error == 0 && !has(bad.found, readiness::invalid)) return;
     if (error != 0)
-        detail::throw_or_die(std::system_error(error, std::system_category(), "tocsin::wait_any: poll"));
+        detail::throw_or_die(std::system_error(error, platform::error_category(), "tocsin::wait_any: poll"));
     char message[96];
     std::snprintf(message, sizeof message, "tocsin::wait_any: source %zu, descriptor %d",
                   std::size_t{bad.index}, sources_[bad.index].descriptor());
-    detail::throw_or_die(std::system_error(EBADF, std::system_category(), message));
+    detail::throw_or_die(std::system_error(EBADF, platform::error_category(), message));
 }
 
 found_source take_first_ready(std::span<const source> sources, descriptors& polled) {

@@ -39,8 +39,6 @@
 #include <cerrno>
 #include <new>
 
-#include <unistd.h>
-
 namespace tocsin::platform {
 namespace {
 
@@ -65,6 +63,14 @@ struct thread_end {
 };
 thread_local thread_end ending;
 
+// Not on Windows, where some compilers destroy a thread's objects after they have freed their storage (MinGW-w64 with
+// GCC 12): what such a thread kept would be lost. There the pool is one exchange away.
+#if defined(_WIN32)
+constexpr bool threads_keep_one = false;
+#else
+constexpr bool threads_keep_one = true;
+#endif
+
 constexpr std::uint64_t changed_once = std::uint64_t{1} << 32;
 
 }  // namespace
@@ -80,7 +86,7 @@ doorbell_id doorbell_pool::number_of(doorbell_id place) const noexcept {
 }
 
 void doorbell_pool::give_back(doorbell_id bell) noexcept {
-    if (kept.ended || kept.pool != nullptr) return release(bell);
+    if (!threads_keep_one || kept.ended || kept.pool != nullptr) return release(bell);
     ending.awaited = true;  // from now on it runs at the thread's end
     kept.bell = bell;
     kept.pool = this;
@@ -138,9 +144,8 @@ void doorbell_pool::forget() noexcept {
 }
 
 void doorbell_pool::close_ends(int ring_end, int wait_end) noexcept {
-    const errno_kept kept_errno;
-    if (wait_end != ring_end) ::close(wait_end);
-    ::close(ring_end);
+    if (wait_end != ring_end) close_descriptor(wait_end);
+    close_descriptor(ring_end);
 }
 
 void die_of_closed_doorbell() noexcept {

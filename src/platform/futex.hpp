@@ -71,6 +71,32 @@ void futex_wake_one(const void* word) noexcept;
 void futex_after_fork() noexcept;
 void*& futex_sleepers() noexcept;
 }  // namespace portable_futex
+namespace windows_futex {  // one of the three below, as the system has them
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
+void futex_wake_one(const void* word) noexcept;
+void futex_after_fork() noexcept;
+void*& futex_sleepers() noexcept;
+}  // namespace windows_futex
+namespace waitonaddress_futex {
+bool is_there() noexcept;
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
+void futex_wake_one(const void* word) noexcept;
+void futex_after_fork() noexcept;
+void*& futex_sleepers() noexcept;
+}  // namespace waitonaddress_futex
+namespace srw_futex {
+bool is_there() noexcept;
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
+void futex_wake_one(const void* word) noexcept;
+void futex_after_fork() noexcept;
+void*& futex_sleepers() noexcept;
+}  // namespace srw_futex
+namespace kernel_event_futex {
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
+void futex_wake_one(const void* word) noexcept;
+void futex_after_fork() noexcept;
+void*& futex_sleepers() noexcept;
+}  // namespace kernel_event_futex
 
 // Runs `sleep(until)` for a deadline of the steady or the system clock or never. A deadline on another
 // clock is slept for as a steady one at its estimated end, and asked again when that comes.

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <system_error>
 
 namespace tocsin::platform {
 
@@ -17,6 +18,15 @@ public:
 private:
     const int kept_;
 };
+
+// What the errors are numbers of that these functions, the poller's and the flag's return.
+inline const std::error_category& error_category() noexcept {
+#if defined(_WIN32)
+    return std::generic_category();  // the system category has the numbers of GetLastError()
+#else
+    return std::system_category();
+#endif
+}
 
 // How many processors the process may use, at least 1. Read once, at the first call.
 unsigned processors() noexcept;
@@ -33,6 +43,9 @@ int start_thread(void (*run)() noexcept) noexcept;
 
 // Calls `child` in the child process of every later fork, before fork returns there.
 void on_fork_in_child(void (*child)() noexcept) noexcept;
+
+// A descriptor of the library's own; on Windows a kernel handle.
+void close_descriptor(int descriptor) noexcept;
 
 // Writes the message to the standard error stream; the second form also ends the process.
 void say(const char* message) noexcept;

@@ -65,6 +65,11 @@ int start_thread(void (*run)() noexcept) noexcept {
 
 void on_fork_in_child(void (*child)() noexcept) noexcept { ::pthread_atfork(nullptr, nullptr, child); }
 
+void close_descriptor(int descriptor) noexcept {
+    const errno_kept kept;
+    ::close(descriptor);
+}
+
 void say(const char* message) noexcept {
     const errno_kept kept;
     // One write, so that lines of several threads do not mix; if it fails there is nobody left to tell.

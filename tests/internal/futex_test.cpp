@@ -3,6 +3,7 @@
 
 #include "clocks.hpp"
 #include "facts.hpp"
+#include "pages.hpp"
 #include "random.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
@@ -18,9 +19,6 @@
 #include <new>
 #include <string>
 #include <thread>
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace {
 
@@ -38,6 +36,21 @@ struct chosen {
     static constexpr auto wait = tocsin::platform::futex_wait;
     static constexpr auto wake_one = tocsin::platform::futex_wake_one;
 };
+#if defined(_WIN32)
+struct waitonaddress {
+    static constexpr auto wait = tocsin::platform::waitonaddress_futex::futex_wait;
+    static constexpr auto wake_one = tocsin::platform::waitonaddress_futex::futex_wake_one;
+};
+struct srw {
+    static constexpr auto wait = tocsin::platform::srw_futex::futex_wait;
+    static constexpr auto wake_one = tocsin::platform::srw_futex::futex_wake_one;
+};
+struct kernel_event {
+    static constexpr auto wait = tocsin::platform::kernel_event_futex::futex_wait;
+    static constexpr auto wake_one = tocsin::platform::kernel_event_futex::futex_wake_one;
+};
+using backends = testing::Types<chosen, waitonaddress, srw, kernel_event>;
+#else
 struct portable {
     static constexpr auto wait = tocsin::platform::portable_futex::futex_wait;
     static constexpr auto wake_one = tocsin::platform::portable_futex::futex_wake_one;
@@ -50,6 +63,7 @@ struct linux_kernel {
 using backends = testing::Types<chosen, linux_kernel, portable>;
 #else
 using backends = testing::Types<chosen, portable>;
+#endif
 #endif
 
 template <class Backend>
@@ -170,12 +184,13 @@ TYPED_TEST(EveryFutex, AFarDeadlineIsSleptFor) {
 }
 
 TYPED_TEST(EveryFutex, AWakeGoesByTheAddressAlone) {
-    const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    void* const page = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ASSERT_NE(page, MAP_FAILED);
+    const auto size = support::page_size();
+    void* const page = support::reserve_pages(size);
+    ASSERT_NE(page, nullptr);
+    support::map_pages(page, size);
     auto* const word = new (page) futex_word{0};
     TypeParam::wake_one(word);
-    munmap(page, size);
+    support::unmap_pages(page, size);
     TypeParam::wake_one(word);
     TypeParam::wake_one(nullptr);
     TypeParam::wake_one(reinterpret_cast<const void*>(~std::uintptr_t{3}));
@@ -197,6 +212,7 @@ TYPED_TEST(EveryFutex, AWakeLeavesOtherWordsAsleep) {
     }
 }
 
+#if TOCSIN_ON_POSIX
 TYPED_TEST(EveryFutex, SignalsNeitherEndNorProlongAWait) {
     const support::signal_counter signals(SIGUSR1);
     futex_word word{0};
@@ -226,6 +242,7 @@ TYPED_TEST(EveryFutex, SignalsNeitherEndNorProlongAWait) {
     TypeParam::wake_one(&word);
     threads.join();
 }
+#endif
 
 #if defined(__linux__)
 TEST(LinuxFutex, ToWakeIsOneSystemCall) {
@@ -236,7 +253,7 @@ TEST(LinuxFutex, ToWakeIsOneSystemCall) {
             std::thread([&] {
                 id.store(support::thread_id());
                 (void)linux_kernel::wait(word, 0, deadline::never());
-                for (;;) pause();
+                support::sleep_for_ever();
             }).detach();
             support::until("the sleeper begins", [&] { return id.load() != 0; });
             until_sound_asleep(id.load());

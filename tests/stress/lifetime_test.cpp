@@ -1,6 +1,7 @@
 // Events, words and locks that go away at the earliest moment the contract permits; threads that end there;
 // signals all the while.
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "stress.hpp"
 #include "threads.hpp"
@@ -20,9 +21,6 @@
 #include <memory>
 #include <stop_token>
 #include <thread>
-
-#include <pthread.h>
-#include <signal.h>
 
 namespace {
 
@@ -228,6 +226,7 @@ TEST(Threads, ThatEndAtOnceLeaveNothingBehind) {
     std::printf("%ld threads\n", threads_made);
 }
 
+#if TOCSIN_ON_POSIX
 TEST(Signals, BombardingEveryThreadChangeNothing) {
     const stress_time time;
     const support::signal_counter signals(SIGUSR1);
@@ -298,5 +297,6 @@ TEST(Signals, BombardingEveryThreadChangeNothing) {
                 counted);
     EXPECT_EQ(got.load(), given);
 }
+#endif
 
 }  // namespace

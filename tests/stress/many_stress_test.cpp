@@ -1,6 +1,7 @@
 // Waits for any and for all of several, against each other and against time: tokens in = tokens out, and nobody
 // sees a part.
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "random.hpp"
 #include "sanitizer.hpp"
@@ -25,8 +26,9 @@
 #include <utility>
 #include <vector>
 
+#if TOCSIN_ON_POSIX
 #include <sys/socket.h>
-#include <unistd.h>
+#endif
 
 namespace {
 
@@ -206,6 +208,7 @@ TEST(ManyStress, TokensInAreTokensOutOfWaitsForAnyThatRaceTimeAndStop) {
                 endings[2].load());
 }
 
+#if TOCSIN_ON_POSIX
 // A set and a byte race for one wait: what does not end this one ends the next. Without a deadline: a lost one hangs.
 TEST(ManyStress, NoSetAndNoByteIsLostByAWaitForBoth) {
     const stress_time time;
@@ -255,6 +258,7 @@ TEST(ManyStress, NoSetAndNoByteIsLostByAWaitForBoth) {
     close(pair[1]);
     std::printf("%ld rounds\n", rounds);
 }
+#endif
 
 // The event becomes ready while the wait is between its first look and its sleep; and its owner is the waiter,
 // who destroys it at once.

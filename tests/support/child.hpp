@@ -2,15 +2,13 @@
 #pragma once
 
 #include "facts.hpp"
+#include "posix.hpp"
 
 #include <chrono>
-#include <csignal>
 #include <string>
 #include <thread>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
+#if TOCSIN_ON_POSIX
 namespace support {
 
 // Waits for a child process; how it ended, in words: "" for exit code 0. One that hangs is killed.
@@ -39,3 +37,4 @@ std::string ending_of_child(Body body) {
 }
 
 }  // namespace support
+#endif

@@ -17,8 +17,12 @@
 #include <string>
 #include <thread>
 
+#if defined(_WIN32)
+#include "windows_threads.hpp"
+#else
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 namespace support {
 
@@ -38,6 +42,10 @@ inline std::chrono::seconds patience() {
     std::abort();
 }
 
+[[noreturn]] inline void sleep_for_ever() {
+    for (;;) std::this_thread::sleep_for(1h);
+}
+
 // Looks again and again, at first without sleeping, until the fact holds.
 template <class Fact>
 void until(const char* what, Fact holds) {
@@ -52,11 +60,16 @@ void until(const char* what, Fact holds) {
     }
 }
 
+#if !defined(_WIN32)
 inline pid_t thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
+
+// The kernel's folder about a thread of this process.
+inline std::string about_thread(pid_t thread) { return "/proc/self/task/" + std::to_string(thread) + '/'; }
+#endif
 
 // The one letter the kernel has for what a thread of this process does: R runs, S sleeps; 0: it is gone.
 inline char state_of(pid_t thread) {
-    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::ifstream file(about_thread(thread) + "stat");
     std::string line;
     if (!std::getline(file, line)) return 0;
     const auto name_end = line.rfind(')');

@@ -9,12 +9,14 @@
 #include <ostream>
 #include <vector>
 
+#if defined(__linux__)
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 namespace support {
 
@@ -35,6 +37,16 @@ inline void PrintTo(const system_calls& calls, std::ostream* out) {
     *out << calls.numbers.size() << " system calls:";
     for (const long each : calls.numbers) *out << ' ' << each;
 }
+
+#if !defined(__linux__)
+
+// Not known here.
+template <class Prepare, class Act>
+system_calls system_calls_of(Prepare, Act) {
+    return {};
+}
+
+#else
 
 namespace detail {
 constexpr int marker = 0x746f6373;  // an option that no prctl has
@@ -87,6 +99,8 @@ system_calls system_calls_of(Prepare prepare, Act act) {
     result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     return result;
 }
+
+#endif
 
 template <class Act>
 system_calls system_calls_of(Act act) {

@@ -16,11 +16,14 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <pthread.h>
+#if !defined(_WIN32)
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
+#endif
 
 namespace support {
 
@@ -115,6 +118,18 @@ private:
 };
 
 // Processor time a thread has used so far.
+#if defined(_WIN32)
+inline std::chrono::nanoseconds cpu_time_of(pthread_t thread) {
+    FILETIME begun{}, ended{}, system{}, user{};
+    if (!GetThreadTimes(pthread_gethandle(thread), &begun, &ended, &system, &user)) {
+        give_up("no processor clock of a thread");
+    }
+    const auto count = [](const FILETIME& time) {  // in 100 ns
+        return static_cast<std::int64_t>(std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime);
+    };
+    return std::chrono::nanoseconds((count(system) + count(user)) * 100);
+}
+#else
 inline std::chrono::nanoseconds cpu_time_of(pthread_t thread) {
     clockid_t clock{};
     timespec time{};
@@ -123,6 +138,7 @@ inline std::chrono::nanoseconds cpu_time_of(pthread_t thread) {
     }
     return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
+#endif
 
 // How often a thread was switched off its processor: because it wanted to, and because it had to.
 struct switches {
@@ -130,7 +146,7 @@ struct switches {
     long forced = 0;
 };
 inline switches switches_of(pid_t thread) {
-    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
+    std::ifstream file(about_thread(thread) + "status");
     switches seen;
     std::string word;
     while (file >> word) {
@@ -152,6 +168,42 @@ inline void until_sound_asleep(pid_t thread) {
     });
 }
 
+// Stops single threads of this process wherever they are, until thawed: so that "neither has run in between" is a
+// fact and not a hope.
+#if defined(_WIN32)
+class freezer {
+public:
+    static constexpr bool works = true;
+
+    freezer() = default;
+    freezer(const freezer&) = delete;
+    freezer& operator=(const freezer&) = delete;
+    ~freezer() { thaw(); }
+
+    void freeze(pthread_t thread) {
+        const HANDLE handle = pthread_gethandle(thread);
+        CONTEXT context{};
+        context.ContextFlags = CONTEXT_CONTROL;
+        // It stands still when its registers can be read.
+        if (SuspendThread(handle) == ~DWORD{0} || !GetThreadContext(handle, &context)) {
+            give_up("can't freeze a thread");
+        }
+        frozen_.push_back(handle);
+    }
+    // Thaws one of them or all.
+    void thaw_one() {
+        if (frozen_.empty()) return;
+        ResumeThread(frozen_.front());
+        frozen_.erase(frozen_.begin());
+    }
+    void thaw() {
+        while (!frozen_.empty()) thaw_one();
+    }
+
+private:
+    std::vector<HANDLE> frozen_;
+};
+#else
 // Handles a signal, without SA_RESTART: a system call it interrupts ends with EINTR.
 class handled_signal {
 public:
@@ -169,9 +221,7 @@ private:
     struct sigaction before_{};
 };
 
-// Stops single threads of this process wherever they are, in a signal handler, until thawed: so that
-// "neither has run in between" is a fact and not a hope. Not under ThreadSanitizer, which defers
-// handlers.
+// In a signal handler; not under ThreadSanitizer, which defers handlers.
 class freezer {
 public:
     static constexpr bool works = !thread_sanitizer;
@@ -240,6 +290,7 @@ private:
     const long before_ = count_.load();
     const handled_signal handled_;
 };
+#endif
 
 // A barrier that spins a little and then yields: lets two threads start a round within nanoseconds.
 class starting_line {

@@ -1,6 +1,8 @@
 // Waits on addresses: every width, exact wakes, deadlines, stops, and the forms with a predicate.
 #include "clocks.hpp"
 #include "facts.hpp"
+#include "pages.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "random.hpp"
 #include "system_calls.hpp"
@@ -21,9 +23,6 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace {
 
@@ -448,15 +447,16 @@ TEST(AddressWait, ManyKindsOfObjectCanBeWaitedOn) {
 }
 
 TEST(AddressWait, AWakeOnMemoryThatIsGoneIsFine) {
-    const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    void* const page = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ASSERT_NE(page, MAP_FAILED);
+    const auto size = support::page_size();
+    void* const page = support::reserve_pages(size);
+    ASSERT_NE(page, nullptr);
+    support::map_pages(page, size);
     auto* const word = new (page) std::atomic<std::uint32_t>{0};
     thread_group threads;
     threads.start("waiter", [&] { EXPECT_EQ(wait_on_address(word, 0), address_status::woken); });
     until_parked(word, 1);
     threads.until_asleep(0);
-    munmap(page, size);
+    support::unmap_pages(page, size);
     EXPECT_EQ(wake_by_address_one(word), 1u);
     threads.join();
     EXPECT_EQ(wake_by_address_all(word), 0u);

@@ -2,6 +2,7 @@
 #include "clocks.hpp"
 #include "countdown.hpp"
 #include "facts.hpp"
+#include "posix.hpp"
 #include "sanitizer.hpp"
 #include "task.hpp"
 #include "threads.hpp"
@@ -25,9 +26,6 @@
 #include <system_error>
 #include <thread>
 #include <vector>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace {
 thread_local long allocations = 0;
@@ -96,10 +94,12 @@ task note_status(tocsin::source from, tocsin::deadline until, std::stop_token st
     status = co_await async_wait(from).until(until).stop(stop);
 }
 
+#if TOCSIN_ON_POSIX
 std::size_t threads_of_this_process() {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
     return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
+#endif
 
 TEST(Await, ASetEventIsTakenWithoutSuspending) {
     auto_reset_event event(true);
@@ -489,6 +489,7 @@ TEST(AwaitDestroyed, WhatItHadBeenGivenIsSetAgain) {
     EXPECT_TRUE(b.is_set());
 }
 
+#if TOCSIN_ON_POSIX
 // A pipe with something in it, or without.
 class pipe_ends {
 public:
@@ -549,6 +550,7 @@ TEST(AwaitDescriptor, ABadOneIsRefusedByName) {
     ASSERT_TRUE(one.done());
     EXPECT_THROW(one.rethrow(), std::system_error);
 }
+#endif
 
 TEST(Await, AllocatesNothing) {
     auto_reset_event a;
@@ -574,6 +576,7 @@ TEST(Await, AllocatesNothing) {
     EXPECT_TRUE(warm.done() || one.done());
 }
 
+#if TOCSIN_ON_POSIX
 TEST(Await, EventsAndStopTokensStartNoThread) {
     if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
     const pid_t child = ::fork();
@@ -622,5 +625,6 @@ TEST(Await, AForkedChildWaitsAnewAndMayDestroyWhatWaitedInItsParent) {
     event.set();
     EXPECT_EQ(status, wait_status::signaled);
 }
+#endif
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Locks in single bits of a word that belongs to somebody else.
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "random.hpp"
 #include "system_calls.hpp"
@@ -19,8 +20,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-
-#include <unistd.h>
 
 namespace {
 
@@ -221,7 +220,7 @@ TEST(BitLockMisuse, UnlockingAnUnlockedBitIsNamed) {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
     std::atomic<std::uint32_t> word{0b1011};
     bit_lock lock(word, 2);
-    EXPECT_DEATH(lock.unlock(), "bit.*2|2.*bit");
+    EXPECT_DEATH(lock.unlock(), "bit.*2");
 }
 #endif
 

@@ -1,6 +1,8 @@
 // Before main and after it, fork, signals, errno, threads that end, memory that goes away.
 #include "child.hpp"
 #include "facts.hpp"
+#include "pages.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "random.hpp"
 #include "sanitizer.hpp"
@@ -28,11 +30,6 @@
 #include <stop_token>
 #include <thread>
 #include <type_traits>
-
-#include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace {
 
@@ -109,6 +106,7 @@ TEST(Events, WorkAfterMain) {
         testing::ExitedWithCode(0), "works after main");
 }
 
+#if TOCSIN_ON_POSIX
 struct thread_local_user {
     auto_reset_event* announce = nullptr;
     auto_reset_event* wait_for = nullptr;
@@ -144,6 +142,7 @@ TEST(Events, WorkInDestructorsOfThreadLocalObjects) {
         EXPECT_TRUE(worked);
     }
 }
+#endif
 
 TEST(Events, WorkInDestructorsOfTheSystemsThreadData) {
     static pthread_key_t key;
@@ -199,6 +198,7 @@ TEST(Threads, ManyGenerationsWaitOnTheSameStacks) {
     }
 }
 
+#if TOCSIN_ON_POSIX
 TEST(AProcess, MayEndInTheThreadThatWasReleased) {
     for (int round = 0; round < rounds(30, 6); ++round) {
         const auto ending = support::ending_of_child([&] {
@@ -217,6 +217,7 @@ TEST(AProcess, MayEndInTheThreadThatWasReleased) {
         ASSERT_EQ(ending, "");
     }
 }
+#endif
 
 // ---- memory that goes away ----------------------------------------------------------------------
 
@@ -224,26 +225,27 @@ TEST(AProcess, MayEndInTheThreadThatWasReleased) {
 class fresh_pages {
 public:
     explicit fresh_pages(std::size_t count)
-        : size_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))), left_(count) {
-        next_ = static_cast<char*>(
-            mmap(nullptr, size_ * count, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    }
+        : size_(support::page_size()),
+          left_(count),
+          first_(support::reserve_pages(size_ * count)),
+          next_(static_cast<char*>(first_)) {}
     fresh_pages(const fresh_pages&) = delete;
     fresh_pages& operator=(const fresh_pages&) = delete;
-    ~fresh_pages() { munmap(next_, size_ * left_); }
+    ~fresh_pages() { support::release_pages(first_, next_, size_ * left_); }
 
     void* take() {
         char* const page = next_;
-        mprotect(page, size_, PROT_READ | PROT_WRITE);
+        support::map_pages(page, size_);
         next_ += size_;
         --left_;
         return page;
     }
-    void unmap(void* page) const { munmap(page, size_); }
+    void unmap(void* page) const { support::unmap_pages(page, size_); }
 
 private:
     std::size_t size_;
     std::size_t left_;
+    void* first_;
     char* next_;
 };
 
@@ -330,6 +332,7 @@ TEST(AWordInUnmappedMemory, IsNotTouchedByALateWakeOrUnlock) {
     threads.join();
 }
 
+#if TOCSIN_ON_POSIX
 // ---- fork ---------------------------------------------------------------------------------------
 
 // ThreadSanitizer can't follow a child that starts threads when its parent had several.
@@ -502,6 +505,7 @@ TEST(Signals, DoNotEndAWaitNorChangeErrno) {
     lock.unlock();
     threads.join();
 }
+#endif
 
 TEST(Errno, IsLeftAloneByEveryCall) {
     manual_reset_event gate;

@@ -1,5 +1,6 @@
 // The one type for "how long": conversions, rounding, saturation, clocks.
 #include "clocks.hpp"
+#include "posix.hpp"
 #include "system_calls.hpp"
 
 #include <tocsin/deadline.hpp>
@@ -11,8 +12,6 @@
 #include <limits>
 #include <ratio>
 #include <type_traits>
-
-#include <unistd.h>
 
 namespace {
 

@@ -1,6 +1,7 @@
 // The table of the contract, line by line, for waits without an end. Timeouts: event_timeout_test.cpp.
 // Stops: event_stop_test.cpp.
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
@@ -16,8 +17,6 @@
 #include <thread>
 #include <type_traits>
 #include <vector>
-
-#include <unistd.h>
 
 namespace {
 
@@ -236,7 +235,7 @@ void sleeping_waiters(Event& event, int count) {
         std::thread([&] {
             id.store(support::thread_id());
             event.wait();
-            for (;;) pause();
+            support::sleep_for_ever();
         }).detach();
     }
     until_parked(&event, ids.size());

@@ -1,6 +1,7 @@
 // Waits on events with a deadline. Lower bounds are exact; upper bounds only tell hanging from waiting.
 #include "clocks.hpp"
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "random.hpp"
 #include "system_calls.hpp"
@@ -17,8 +18,6 @@
 #include <ratio>
 #include <string>
 #include <type_traits>
-
-#include <unistd.h>
 
 namespace {
 

@@ -1,5 +1,6 @@
 // What <tocsin/group_commit.hpp> promises, sentence by sentence.
 #include "facts.hpp"
+#include "posix.hpp"
 #include "sanitizer.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
@@ -21,9 +22,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <pthread.h>
-#include <unistd.h>
 
 namespace {
 
@@ -647,6 +645,7 @@ TEST(GroupCommit, WhoIsAloneMakesNoSystemCall) {
     EXPECT_EQ(calls.numbers.size(), 0u);
 }
 
+#if TOCSIN_ON_POSIX
 // Cancelling a thread unwinds its stack with something that is no C++ exception.
 TEST(GroupCommit, AFlushThatIsCancelledCountsAsFailed) {
     if (support::thread_sanitizer || support::address_sanitizer)
@@ -674,6 +673,7 @@ TEST(GroupCommit, AFlushThatIsCancelledCountsAsFailed) {
     EXPECT_EQ(commit.statistics().failed, 1u);
     EXPECT_NO_THROW(commit.submit(item{}));  // and nobody leads for ever
 }
+#endif
 
 #if TOCSIN_CHECKED
 

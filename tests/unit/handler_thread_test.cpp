@@ -1,5 +1,6 @@
 // What <tocsin/handler_thread.hpp> promises, sentence by sentence.
 #include "facts.hpp"
+#include "posix.hpp"
 #include "sanitizer.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
@@ -21,8 +22,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <sys/syscall.h>
 
 namespace {
 
@@ -522,6 +521,7 @@ TEST(HandlerThread, DestroysAJobBeforeTheNextBegins) {
     handler.post([&] { EXPECT_EQ(alive, 0); });
 }
 
+#if TOCSIN_ON_POSIX
 TEST(HandlerThread, APostToABusyHandlerMakesNoSystemCall) {
     std::optional<handler_thread> handler;
     tocsin::manual_reset_event begun;
@@ -544,6 +544,7 @@ TEST(HandlerThread, APostToABusyHandlerMakesNoSystemCall) {
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.count(SYS_futex), 0u);
 }
+#endif
 
 TEST(HandlerThread, SleepsWhileNothingIsThere) {
     handler_thread handler;

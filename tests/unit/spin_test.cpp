@@ -1,6 +1,7 @@
 // How long a wait looks before it sleeps: the setting, and the bounds that hold whatever is set.
 #include "child.hpp"
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "threads.hpp"
 
@@ -20,8 +21,9 @@
 #include <stop_token>
 #include <string>
 
+#if TOCSIN_ON_POSIX
 #include <sched.h>
-#include <unistd.h>
+#endif
 
 namespace {
 
@@ -140,6 +142,7 @@ TEST_F(SpinPolicy, ManyFutileWaitsTeachTheAdaptiveOneToSleepAtOnce) {
     EXPECT_LT(support::cpu_time_of(pthread_self()) - before, support::rounds(1, 4) * 16ms);
 }
 
+#if TOCSIN_ON_POSIX
 // Runs itself again on one processor only; the library looks once how many there are.
 TEST_F(SpinPolicy, NobodySpinsOnOneProcessor) {
     if (std::getenv("TOCSIN_TEST_ONE_PROCESSOR") != nullptr) {
@@ -166,6 +169,7 @@ TEST_F(SpinPolicy, NobodySpinsOnOneProcessor) {
     }
     EXPECT_EQ(support::ending_of(child), "");
 }
+#endif
 
 #if TOCSIN_COUNTERS
 TEST_F(SpinPolicy, CountersSayWhatWaitsDid) {

@@ -5,6 +5,7 @@
 // boring_edges_test.cpp; 22 by internal/signal_handler_test.cpp; 23 by tests/copies. To come with their
 // features: 6 and 7 (wait_all), 19 (systems whose public interfaces differ from the fast ones).
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "random.hpp"
 #include "sanitizer.hpp"
@@ -31,10 +32,9 @@
 #include <type_traits>
 #include <vector>
 
+#if TOCSIN_ON_POSIX
 #include <sched.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#endif
 
 namespace {
 
@@ -382,6 +382,7 @@ TEST(Trap12, FifteenHundredWaitersAreReleasedByFifteenHundredSets) {
 
 // ---- 13: the timeout begins anew after an interruption ------------------------------------------
 
+#if TOCSIN_ON_POSIX
 TEST(Trap13, SignalsDoNotProlongATimedWait) {
     const support::signal_counter signals(SIGUSR1);
     auto_reset_event event;
@@ -413,6 +414,7 @@ TEST(Trap13, SignalsDoNotProlongATimedWait) {
     lock.unlock();
     EXPECT_TRUE(signals.count() > 0 || !freezer::works);
 }
+#endif
 
 // ---- 14, 15, 26: a wake that sees nobody, while somebody goes to sleep --------------------------
 
@@ -498,6 +500,7 @@ TEST(Trap14, AnEventsSetIsNeverSkippedWhileAWaiterGoesToSleep) {
 
 // ---- 16, 17: spinning and napping instead of sleeping -------------------------------------------
 
+#if TOCSIN_ON_POSIX
 // Only the one system call that sleeps: no nap before it, no polling, and few yields.
 TEST(Trap17, AWaitSleepsOnceAndTakesNoNaps) {
     for (const auto longest : {nanoseconds(50us), nanoseconds(2ms), nanoseconds(40ms)}) {
@@ -515,6 +518,7 @@ TEST(Trap17, AWaitSleepsOnceAndTakesNoNaps) {
         EXPECT_LE(calls.count(SYS_futex), 3u) << testing::PrintToString(calls);
     }
 }
+#endif
 
 TEST(Trap16, AFutileSleeperBurnsNoTime) {
     auto_reset_event event;
@@ -541,6 +545,7 @@ TEST(Trap20, AWakeOfMoreThanAnIntHoldsWakesAll) {
 
 // ---- 21: spinning on what a thread of lower priority holds --------------------------------------
 
+#if TOCSIN_ON_POSIX
 // An urgent thread and an ordinary one share one processor and one event. If the urgent one ever spun
 // on the other's lock, it would burn all its time.
 TEST(Trap21, AnUrgentThreadNeverSpinsOnAnOrdinaryOne) {
@@ -594,6 +599,7 @@ TEST(Trap21, AnUrgentThreadNeverSpinsOnAnOrdinaryOne) {
     if (!permitted.load()) GTEST_SKIP() << "no permission for real-time priorities";
     EXPECT_LT(urgent_time, rounds(1, 4) * 700ms);
 }
+#endif
 
 // ---- 24: a reset right after the wait is dropped ------------------------------------------------
 

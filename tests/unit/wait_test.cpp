@@ -4,6 +4,7 @@
 #include "clocks.hpp"
 #include "countdown.hpp"
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"

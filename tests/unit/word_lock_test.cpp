@@ -1,6 +1,7 @@
 // The lock that is a word, of every width.
 #include "clocks.hpp"
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "random.hpp"
 #include "system_calls.hpp"
@@ -19,8 +20,6 @@
 #include <mutex>
 #include <thread>
 #include <type_traits>
-
-#include <unistd.h>
 
 namespace {
 

@@ -35,6 +35,10 @@ inline std::uint64_t load_erased(const volatile void* address, unsigned size) no
 #include <cstdint>
 #include <stop_token>
 
+#if defined(_MSC_VER) && (defined(_M_X64) || defined(_M_IX86))
+#include <intrin.h>
+#endif
+
 namespace tocsin::detail {
 
 template <class T>

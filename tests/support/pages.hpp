@@ -1,0 +1,52 @@
+// Memory that can be taken away while somebody still has its address.
+#pragma once
+
+#include "posix.hpp"
+
+#include <cstddef>
+
+#if !TOCSIN_ON_POSIX
+#include "windows_threads.hpp"
+#endif
+
+namespace support {
+
+#if TOCSIN_ON_POSIX
+
+inline std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+// Addresses without memory; null if there are none.
+inline void* reserve_pages(std::size_t size) {
+    void* const place = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return place != MAP_FAILED ? place : nullptr;
+}
+// Puts zeroed memory there, and takes it away.
+inline void map_pages(void* place, std::size_t size) { mprotect(place, size, PROT_READ | PROT_WRITE); }
+inline void unmap_pages(void* place, std::size_t size) { munmap(place, size); }
+// Gives the addresses back, of which some may have been unmapped.
+inline void release_pages(void*, void* rest, std::size_t size) { munmap(rest, size); }
+
+#else
+
+inline std::size_t page_size() {
+    SYSTEM_INFO found;
+    GetSystemInfo(&found);
+    return found.dwPageSize;
+}
+
+inline void* reserve_pages(std::size_t size) {
+    return VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS);
+}
+inline void map_pages(void* place, std::size_t size) {
+    VirtualAlloc(place, size, MEM_COMMIT, PAGE_READWRITE);
+}
+inline void unmap_pages(void* place, std::size_t size) {
+    DWORD before = 0;
+    VirtualProtect(place, size, PAGE_NOACCESS, &before);
+    VirtualFree(place, size, MEM_DECOMMIT);
+}
+inline void release_pages(void* place, void*, std::size_t) { VirtualFree(place, 0, MEM_RELEASE); }
+
+#endif
+
+}  // namespace support

@@ -1,0 +1,26 @@
+// What only POSIX systems have. TOCSIN_ON_POSIX is 0 on Windows; the cases that need more than this header gives there
+// are left out by it: those that fork, send signals, count system calls, limit descriptors, pin or cancel threads, or
+// wait for pipes; and the one that uses a thread_local object in its destructor, because MinGW-w64 calls that after it has
+// freed the object's storage (GCC 12, thread model posix). Files that are about such things alone are left out in tests/CMakeLists.txt.
+#pragma once
+
+#if defined(_WIN32)
+#define TOCSIN_ON_POSIX 0
+
+#include <io.h>
+#include <process.h>
+#include <pthread.h>
+#include <sys/types.h>
+
+#else
+#define TOCSIN_ON_POSIX 1
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#endif

@@ -1,0 +1,48 @@
+// What the tests must know of a thread from outside, on Windows: where it can be read, how to stop it.
+//
+// The suites run under Wine, where a thread is one of the host's, and the host's kernel says what it does; so its
+// number is the host's, asked by a system call of the host's. Windows itself would need another source: there the
+// facts about sleep are not to be had, and asking for them ends the program.
+#pragma once
+
+#include <string>
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#if !defined(WIN32_LEAN_AND_MEAN)
+#define WIN32_LEAN_AND_MEAN
+#endif
+#if !defined(NOMINMAX)
+#define NOMINMAX
+#endif
+#include <windows.h>
+#undef far
+#undef near
+
+namespace support {
+
+inline bool runs_under_wine() {
+    static const bool it_does = GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
+    return it_does;
+}
+
+// A system call of the x86-64 Linux below Wine, without arguments.
+inline long host_call(long number) {
+    long result = 0;
+    asm volatile("syscall" : "=a"(result) : "a"(number) : "rcx", "r11", "memory");
+    return result;
+}
+
+inline pid_t thread_id() {
+    constexpr long gettid = 186;
+    return runs_under_wine() ? host_call(gettid) : static_cast<pid_t>(GetCurrentThreadId());
+}
+
+// The host's folder about a thread of this process.
+inline std::string about_thread(pid_t thread) {
+    constexpr long getpid = 39;
+    return "Z:\\proc\\" + std::to_string(host_call(getpid)) + "\\task\\" + std::to_string(thread) + "\\";
+}
+
+}  // namespace support

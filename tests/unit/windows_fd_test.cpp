@@ -1,0 +1,295 @@
+// Sockets and kernel handles of Windows as sources: in waits, in sets; and an event as a handle for someone else's loop.
+#include "facts.hpp"
+#include "threads.hpp"
+
+#include <tocsin/event.hpp>
+#include <tocsin/fd.hpp>
+#include <tocsin/pollable.hpp>
+#include <tocsin/wait.hpp>
+#include <tocsin/wait_set.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <system_error>
+#include <vector>
+
+#include <winsock2.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::thread_group;
+using support::until_parked;
+using tocsin::any_result;
+using tocsin::auto_reset_event;
+using tocsin::manual_reset_event;
+using tocsin::readable;
+using tocsin::readiness;
+using tocsin::signaled;
+using tocsin::source;
+using tocsin::wait_any;
+using tocsin::wait_status;
+using tocsin::writable;
+
+class winsock : public testing::Environment {
+public:
+    void SetUp() override {
+        WSADATA about{};
+        ASSERT_EQ(WSAStartup(MAKEWORD(2, 2), &about), 0);
+    }
+    void TearDown() override { WSACleanup(); }
+};
+const auto* const started = testing::AddGlobalTestEnvironment(new winsock);
+
+// Two ends of a connection.
+class socket_pair {
+public:
+    socket_pair() {
+        const SOCKET listener = socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        int length = sizeof address;
+        auto* const plain = reinterpret_cast<sockaddr*>(&address);
+        EXPECT_EQ(bind(listener, plain, length), 0);
+        EXPECT_EQ(listen(listener, 1), 0);
+        EXPECT_EQ(getsockname(listener, plain, &length), 0);
+        ends_[0] = socket(AF_INET, SOCK_STREAM, 0);
+        EXPECT_EQ(connect(ends_[0], plain, length), 0);
+        ends_[1] = accept(listener, nullptr, nullptr);
+        closesocket(listener);
+    }
+    socket_pair(const socket_pair&) = delete;
+    socket_pair& operator=(const socket_pair&) = delete;
+    ~socket_pair() {
+        close(0);
+        close(1);
+    }
+
+    SOCKET operator[](int end) const { return ends_[end]; }
+    void fill() const { EXPECT_EQ(send(ends_[0], "x", 1, 0), 1); }
+    void empty() const {
+        char byte = 0;
+        EXPECT_EQ(recv(ends_[1], &byte, 1, 0), 1);
+    }
+    void close(int end) {
+        if (ends_[end] != INVALID_SOCKET) closesocket(ends_[end]);
+        ends_[end] = INVALID_SOCKET;
+    }
+
+private:
+    SOCKET ends_[2] = {INVALID_SOCKET, INVALID_SOCKET};
+};
+
+class kernel_event {
+public:
+    kernel_event() = default;
+    kernel_event(const kernel_event&) = delete;
+    kernel_event& operator=(const kernel_event&) = delete;
+    ~kernel_event() { CloseHandle(handle_); }
+    HANDLE get() const { return handle_; }
+    void set() const { SetEvent(handle_); }
+
+private:
+    const HANDLE handle_ = CreateEventW(nullptr, TRUE, FALSE, nullptr);
+};
+
+// Runs `act` when a thread sleeps in `wait`; what the wait returned.
+template <class Wait, class Act>
+any_result woken_by(const void* event, Wait wait, Act act) {
+    any_result result{wait_status::stopped};
+    thread_group threads;
+    threads.start("waiter", [&] { result = wait(); });
+    until_parked(event, 1);
+    support::until_sound_asleep(threads.id(0));
+    act();
+    threads.join();
+    return result;
+}
+
+TEST(WindowsSources, WhatIsReadyIsFoundAtOnce) {
+    const socket_pair pair;
+    const kernel_event kernel;
+    auto_reset_event event;
+    EXPECT_EQ(wait_any(event, writable(pair[0])),
+              (any_result{wait_status::signaled, 1, readiness::writable}));
+    pair.fill();
+    EXPECT_EQ(wait_any(event, readable(pair[1])),
+              (any_result{wait_status::signaled, 1, readiness::readable}));
+    kernel.set();
+    EXPECT_EQ(wait_any(signaled(kernel.get()), event),
+              (any_result{wait_status::signaled, 0, readiness::signaled}));
+    event.set();
+    EXPECT_EQ(wait_any(event, readable(pair[1])).index, 0u);
+}
+
+TEST(WindowsSources, ASleeperIsWokenByWhicheverComes) {
+    const socket_pair pair;
+    const kernel_event kernel;
+    auto_reset_event event;
+    const auto wait = [&] { return wait_any(event, readable(pair[1]), signaled(kernel.get())); };
+    EXPECT_EQ(woken_by(&event, wait, [&] { event.set(); }).index, 0u);
+    EXPECT_EQ(woken_by(&event, wait, [&] { pair.fill(); }),
+              (any_result{wait_status::signaled, 1, readiness::readable}));
+    pair.empty();
+    EXPECT_EQ(woken_by(&event, wait, [&] { kernel.set(); }),
+              (any_result{wait_status::signaled, 2, readiness::signaled}));
+}
+
+TEST(WindowsSources, ReadinessStaysUntilSomebodyReads) {
+    const socket_pair pair;
+    auto_reset_event event;
+    pair.fill();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(wait_any(event, readable(pair[1])).index, 1u);
+    pair.empty();
+    EXPECT_EQ(tocsin::wait_any_for(5ms, event, readable(pair[1])).status, wait_status::timed_out);
+}
+
+TEST(WindowsSources, AClosedPeerIsReadable) {
+    socket_pair pair;
+    auto_reset_event event;
+    const auto found =
+        woken_by(&event, [&] { return wait_any(event, readable(pair[1])); }, [&] { pair.close(0); });
+    EXPECT_EQ(found.index, 1u);
+    EXPECT_TRUE(has(found.found, readiness::readable));
+}
+
+TEST(WindowsSources, ATimerAndAThreadThatHasEnded) {
+    auto_reset_event event;
+    const HANDLE timer = CreateWaitableTimerW(nullptr, TRUE, nullptr);
+    LARGE_INTEGER due;
+    due.QuadPart = -20'000;  // 2 ms from now
+    ASSERT_TRUE(SetWaitableTimer(timer, &due, 0, nullptr, nullptr, FALSE));
+    EXPECT_EQ(wait_any(event, signaled(timer)).index, 1u);
+    CloseHandle(timer);
+    const auto nothing = [](void*) -> DWORD { return 0; };
+    using routine = DWORD(WINAPI*)(void*);
+    const HANDLE thread = CreateThread(nullptr, 0, static_cast<routine>(nothing), nullptr, 0, nullptr);
+    EXPECT_EQ(wait_any(event, signaled(thread)).index, 1u);
+    CloseHandle(thread);
+}
+
+TEST(WindowsSources, MoreThanSixtyFourHandlesAndSockets) {
+    auto_reset_event event;
+    const std::vector<kernel_event> handles(150);
+    const std::vector<socket_pair> pairs(70);
+    std::vector<source> sources{event};
+    for (const auto& each : handles) sources.push_back(signaled(each.get()));
+    for (const auto& each : pairs) sources.push_back(readable(each[1]));
+    const auto wait = [&] { return wait_any(std::span<const source>(sources)); };
+    EXPECT_EQ(woken_by(&event, wait, [&] { event.set(); }).index, 0u);
+    EXPECT_EQ(woken_by(&event, wait, [&] { pairs[69].fill(); }).index, 220u);
+    pairs[69].empty();
+    EXPECT_EQ(woken_by(&event, wait, [&] { handles[149].set(); }).index, 150u);
+    ResetEvent(handles[149].get());
+    EXPECT_EQ(woken_by(&event, wait, [&] { handles[0].set(); }).index, 1u);
+}
+
+TEST(WindowsSources, ABadOneIsRefused) {
+    auto_reset_event event;
+    for (const source& bad : {readable(INVALID_SOCKET), signaled(INVALID_HANDLE_VALUE), readable(0x12'3454),
+                              signaled(reinterpret_cast<HANDLE>(std::uintptr_t{0x12'3454}))}) {
+        try {
+            (void)wait_any(event, bad);
+            ADD_FAILURE() << "not refused";
+        } catch (const std::system_error& error) {
+            EXPECT_EQ(error.code(), std::errc::bad_file_descriptor);
+        }
+    }
+}
+
+TEST(WindowsSources, OnlyOneThreadSleepsOnASocket) {
+    const socket_pair pair;
+    auto_reset_event event;
+    auto_reset_event other;
+    EXPECT_EQ(woken_by(
+                  &event, [&] { return wait_any(event, readable(pair[1])); },
+                  [&] {
+                      try {
+                          (void)wait_any(other, readable(pair[1]));
+                          ADD_FAILURE() << "not refused";
+                      } catch (const std::system_error& error) {
+                          EXPECT_EQ(error.code(), std::errc::device_or_resource_busy);
+                      }
+                      pair.fill();
+                  })
+                  .index,
+              1u);
+}
+
+TEST(WindowsSources, TimeoutsAreNotEarlyOnEitherClock) {
+    const socket_pair pair;
+    auto_reset_event event;
+    const auto steady = std::chrono::steady_clock::now() + 30ms;
+    EXPECT_EQ(tocsin::wait_any_until(steady, event, readable(pair[1])).status, wait_status::timed_out);
+    EXPECT_GE(std::chrono::steady_clock::now(), steady);
+    const auto system = std::chrono::system_clock::now() + 30ms;
+    EXPECT_EQ(tocsin::wait_any_until(system, event, readable(pair[1])).status, wait_status::timed_out);
+    EXPECT_GE(std::chrono::system_clock::now(), system);
+}
+
+TEST(WindowsSources, NoSetAndNoByteIsLost) {
+    const socket_pair pair;
+    auto_reset_event event;
+    auto_reset_event go_on;
+    const int count = support::rounds(1'000, 200);
+    thread_group threads;
+    threads.start("setter", [&] {
+        for (int i = 0; i < count; ++i) {
+            if (i % 3 != 0) event.set();
+            if (i % 3 != 1) pair.fill();
+            go_on.wait();
+        }
+    });
+    for (int i = 0; i < count; ++i) {
+        for (int left = i % 3 == 2 ? 2 : 1; left != 0; --left) {
+            if (wait_any(event, readable(pair[1])).index == 1) pair.empty();
+        }
+        go_on.set();
+    }
+    threads.join();
+    EXPECT_FALSE(event.is_set());
+}
+
+TEST(WindowsSet, ReportsEventsSocketsAndHandles) {
+    const socket_pair pair;
+    const kernel_event kernel;
+    auto_reset_event event;
+    tocsin::wait_set set;
+    set.add(event, 1);
+    set.add(readable(pair[1]), 2);
+    set.add(signaled(kernel.get()), 3);
+    EXPECT_THROW(set.add(readable(pair[1]), 4), std::system_error);
+    tocsin::ready_item found[4];
+    EXPECT_EQ(set.wait_for(5ms, found).status, wait_status::timed_out);
+    thread_group threads;
+    threads.start("waker", [&] { pair.fill(); });
+    ASSERT_EQ(set.wait(found).count, 1u);
+    EXPECT_EQ(found[0].tag, 2u);
+    threads.join();
+    pair.empty();
+    kernel.set();
+    ASSERT_EQ(set.wait(found).count, 1u);
+    EXPECT_EQ(found[0].tag, 3u);
+    EXPECT_TRUE(set.remove(signaled(kernel.get())));
+    event.set();
+    ASSERT_EQ(set.wait(found).count, 1u);
+    EXPECT_EQ(found[0].tag, 1u);
+    EXPECT_EQ(set.wait_for(5ms, found).status, wait_status::timed_out);
+}
+
+TEST(WindowsPollable, IsAHandleThatIsSetWhileTheEventMayBe) {
+    auto_reset_event event;
+    tocsin::pollable view(event);
+    const HANDLE handle = reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(view.descriptor()));
+    EXPECT_EQ(WaitForSingleObject(handle, 0), DWORD{WAIT_TIMEOUT});
+    event.set();
+    EXPECT_EQ(WaitForSingleObject(handle, 1'000), DWORD{WAIT_OBJECT_0});
+    EXPECT_TRUE(view.try_wait());
+    EXPECT_FALSE(view.try_wait());
+    EXPECT_EQ(WaitForSingleObject(handle, 0), DWORD{WAIT_TIMEOUT});
+}
+
+}  // namespace
