@@ -291,10 +291,10 @@ TEST(WordLock, MayBeDestroyedByTheNextHolder) {
 TEST(WordLockMisuse, UnlockingAnUnlockedLockIsNamed) {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
     word_lock<> lock;
-    EXPECT_DEATH(lock.unlock(), "unlock.*not locked|unlocked");
+    EXPECT_DEATH(lock.unlock(), "unlocked");
     lock.lock();
     lock.unlock();
-    EXPECT_DEATH(lock.unlock(), "unlock.*not locked|unlocked");
+    EXPECT_DEATH(lock.unlock(), "unlocked");
 }
 #endif
 
