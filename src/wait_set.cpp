@@ -152,7 +152,8 @@ private:
         int error = 0;
         auto made = platform::open_standing_poll(error);
         if (made == nullptr)
-            detail::throw_or_die(std::system_error(error, platform::error_category(), "tocsin::wait_set::add"));
+            detail::throw_or_die(
+                std::system_error(error, platform::error_category(), "tocsin::wait_set::add"));
         poll_.store(made.get(), std::memory_order_release);  // [set-poll]
         set_.rouse();
         return *made.release();

@@ -129,8 +129,8 @@ namespace {
 void start_once(bool& started, void (*body)() noexcept) {
     if (started) return;
     if (const int error = platform::start_thread(body); error != 0) {
-        detail::throw_or_die(
-            std::system_error(error, platform::error_category(), "tocsin: no thread to watch for coroutines"));
+        detail::throw_or_die(std::system_error(error, platform::error_category(),
+                                               "tocsin: no thread to watch for coroutines"));
     }
     started = true;
 }

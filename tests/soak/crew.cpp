@@ -37,6 +37,7 @@ void crew::start(book& counted, std::string name, std::function<void(worker&)> b
 
 void crew::run(worker& self, const std::function<void(worker&)>& body) {
     this_worker = &self;
+    support::prepare_for_signals();
     self.id_.store(support::thread_id());
     {
         const std::lock_guard lock(mutex_);

@@ -3,6 +3,9 @@
 
 #include <tocsin/detail/sanitizer.hpp>
 
+#include <chrono>
+#include <thread>
+
 namespace support {
 
 using tocsin::detail::address_sanitizer;
@@ -15,6 +18,12 @@ using tocsin::detail::thread_sanitizer;
 #endif
 constexpr int rounds(int plain, int sanitized) {
     return TOCSIN_TEST_FEW_ROUNDS || thread_sanitizer || address_sanitizer ? sanitized : plain;
+}
+
+// In a thread, before it may be sent signals. ThreadSanitizer makes its list of a thread's signals in the first call
+// of it that may block, and loses one that comes just then.
+inline void prepare_for_signals() {
+    if (thread_sanitizer) std::this_thread::sleep_for(std::chrono::nanoseconds(1));
 }
 
 }  // namespace support

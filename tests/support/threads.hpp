@@ -39,6 +39,7 @@ public:
     std::size_t start(std::string name, Body body) {
         auto& made = *members_.emplace_back(std::make_unique<member>(std::move(name)));
         made.thread = std::thread([&made, body = std::move(body)]() mutable {
+            prepare_for_signals();
             made.id.store(thread_id());
             body();
             made.finished.store(true);
