@@ -21,8 +21,8 @@ namespace tocsin {
 // After fork a view belongs to the parent: the child may only destroy it.
 class pollable {
 public:
-    // Opens one descriptor (eventfd; elsewhere a pipe, two; on Windows a kernel event, whose HANDLE it is). Throws std::system_error (EMFILE, ENFILE, ENOMEM),
-    // std::invalid_argument (not an event), std::bad_alloc.
+    // Opens one descriptor (eventfd; elsewhere a pipe, two; on Windows a kernel event, whose HANDLE it is). Throws
+    // std::system_error (EMFILE, ENFILE, ENOMEM), std::invalid_argument (not an event), std::bad_alloc.
     TOCSIN_API explicit pollable(const source& event);
     pollable(const pollable&) = delete;
     pollable& operator=(const pollable&) = delete;
