@@ -75,7 +75,7 @@ public:
         : random_(0),
           end_(begin_ + std::chrono::duration_cast<steady_clock::duration>(
                             std::chrono::duration<double, std::ratio<60>>(given.minutes))) {
-        for (const auto& some : {event_scenes(), duel_scenes(), gate_scenes(), one_shot_scenes(),
+        for (const auto& some : {duel_scenes(), event_scenes(), gate_scenes(), one_shot_scenes(),
                                  address_scenes(), lock_scenes(), commit_scenes(), handler_scenes(),
                                  short_life_scenes(), many_scenes(), set_scenes(), await_scenes()}) {
             for (const scene_kind& each : some) {
@@ -96,7 +96,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t duels = 0;  // among the kinds
+    static constexpr std::size_t duels = 0;  // among the kinds: the first that the constructor lists
 
     bool is_over() const { return interrupted != 0 || steady_clock::now() >= end_; }
 
