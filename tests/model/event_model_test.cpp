@@ -23,6 +23,7 @@ TEST(event_model, OneSetReleasesOneWaiterAndPublishes) {
         });
         r.join_all();
         r.check(!event.is_set(), "the token was consumed");
+        r.check(tells_who_is_parked(event), "the next set need not go for the lock");
     });
 }
 

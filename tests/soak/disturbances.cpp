@@ -203,6 +203,12 @@ disturbance_counts& disturbed() {
 // ThreadSanitizer puts handlers off, by more than a set may wait.
 bool handlers_may_set() { return TOCSIN_SOAK_HANDLERS_SET != 0 && !support::thread_sanitizer; }
 
+void spread(crew& hands) {
+    const processor_set all = allowed_processors();
+    std::size_t next = 0;
+    hands.with_all([&](worker&, pthread_t, pid_t id) { allow(id, {all[next++ % all.size()]}); });
+}
+
 void disturb(crew& hands, book& signals, book& others) {
     static const bool installed = [] {
         struct sigaction action{};

@@ -20,6 +20,10 @@ disturbance_counts& disturbed();
 // Whether this build and backend promise that a signal handler may set events.
 bool handlers_may_set();
 
+// Gives the threads that have begun the processors in turn, each one. Two that meet often may otherwise share one for
+// seconds: each has just run there, so the system thinks it better off where it is.
+void spread(crew& hands);
+
 // Starts the threads that disturb the others of this crew until the act is over. `signals` is the book of
 // events set in signal handlers.
 void disturb(crew& hands, book& signals, book& others);

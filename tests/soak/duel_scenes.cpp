@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    const std::chrono::microseconds longest_{std::thread::hardware_concurrency() > 1 ? 500 : 0};
+    const std::chrono::microseconds longest_{std::thread::hardware_concurrency() > 1 ? 4'000 : 0};
     alignas(64) std::atomic<int> arrived_{0};
     alignas(64) std::atomic<unsigned> meetings_{0};
 };

@@ -128,7 +128,12 @@ private:
         } else {
             while (hands.size() < wanted) begin_scene(deal());
         }
-        if (!only_duels) disturb(hands, books_.back(), outside_);  // who is moved or hit meets nobody
+        if (only_duels) {  // who is moved or hit meets nobody
+            look(hands);
+            spread(hands);
+        } else {
+            disturb(hands, books_.back(), outside_);
+        }
 
         const auto curtain = std::min(end_, steady_clock::now() + milliseconds(400 + random_.below(1'600)));
         while (steady_clock::now() < curtain && interrupted == 0 && complaints().empty()) look(hands);

@@ -94,6 +94,15 @@ std::size_t parked_on(const Event& event) {
     return count;
 }
 
+// E2 (src/event.cpp): its byte says that somebody is parked exactly if somebody is.
+template <class Event>
+bool tells_who_is_parked(Event& event) {
+    const source itself = event;
+    const auto& byte = *static_cast<const detail::event_byte*>(itself.object());
+    const core::parking lot({&event, core::use::event});
+    return ((byte.load(std::memory_order_relaxed) & detail::event_state::parked_bit) != 0) == !lot.empty();
+}
+
 // Explores the program under C++'s memory model, and under x86's with the library's x86 code.
 inline void explore_both(const char* search, model::options how, const model::test_body& program) {
     how.on_execution_end = lot_is_empty;
