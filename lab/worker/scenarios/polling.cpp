@@ -15,7 +15,9 @@ struct polling {
             .method =
                 "each thread polls one unset manual event that nobody changes; CPU time of the thread per "
                 "poll, in batches; thread i pinned to core i as long as there are cores",
-            .columns = {{"poll", "median", "a poll", "ns", true}, {"poll", "p99", "p99", "ns"}},
+            .columns = {{"poll", "median", "a poll", "ns", true},
+                        {"poll", "p99", "p99", "ns"},
+                        syscalls_column},
             .cases = {{{{"threads", "1"}}, tier::quick},
                       {{{"threads", "2"}}, tier::standard},
                       {{{"threads", "4"}}, tier::standard},
