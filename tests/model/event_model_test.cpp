@@ -87,6 +87,7 @@ TEST(event_model, ATimeoutPassesTheTokenToTheNextWaiter) {
         r.spawn("patient", [&] { event.wait(sleep_at_once); });
         r.spawn("setter", [&] { event.set(); });
         r.join_all();
+        r.check(tells_who_is_parked(event), "the last to leave takes the parked bit along");
         // The timed waiter may have set it once more, for nobody but the patient one.
         (void)event.try_wait();
     });

@@ -65,6 +65,7 @@ TEST(any_model, TakesExactlyOneAndLeavesTheOther) {
         });
         r.spawn("waiter", [&] {
             taken = wait_any(those(a, b), sleep_at_once).index;
+            model::check(tells_who_is_parked(a) && tells_who_is_parked(b), "it has left both queues");
             model::check((taken == 0 ? data_a : data_b) == 1, "what its setter wrote is visible");
         });
         r.join_all();
