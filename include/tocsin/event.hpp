@@ -61,9 +61,9 @@ public:
                                                std::memory_order_relaxed)) {
                 return;
             }
-        } else if (rmw_is_full_fence() && is_plainly_set(seen)) {
+        } else if (rmw_is_full_fence() && event_state::is_plainly_set(seen)) {
             full_fence();  // [event-publish] with the consumer's read-modify-write, itself a full fence
-            if (is_plainly_set(state_.load(std::memory_order_relaxed))) return;
+            if (event_state::is_plainly_set(state_.load(std::memory_order_relaxed))) return;
         }
         event_set_slow(state_, Mode);
     }
@@ -129,10 +129,6 @@ public:
     operator source() noexcept { return {&state_, event_source<Mode>}; }
 
 private:
-    static bool is_plainly_set(std::uint8_t seen) noexcept {
-        return (seen & (event_state::set_bit | event_state::held_bit)) == event_state::set_bit;
-    }
-
     wait_status wait_with(const deadline& until, const stop_token* stop, spin_policy spin) noexcept {
         return event_wait_slow(state_, Mode, {until, stop, spin});
     }

@@ -24,6 +24,8 @@ inline constexpr std::uint8_t unset = 0b000;
 inline constexpr std::uint8_t set_bit = 0b001;
 inline constexpr std::uint8_t parked_bit = 0b010;  // somebody is queued in the lot
 inline constexpr std::uint8_t held_bit = 0b100;  // set, and being taken by a wait for all: ask under the lock
+
+constexpr bool is_plainly_set(std::uint8_t seen) noexcept { return (seen & (set_bit | held_bit)) == set_bit; }
 }  // namespace event_state
 
 TOCSIN_API bool event_is_set_slow(const event_byte& state) noexcept;
@@ -31,7 +33,8 @@ TOCSIN_API bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept
 
 inline bool event_is_set(const event_byte& state) noexcept {
     const std::uint8_t seen = state.load(std::memory_order_acquire);  // [event-publish] [all-taken]
-    if ((seen & event_state::set_bit) == 0) return false;
+    if ((seen & event_state::set_bit) == 0) [[likely]]  // who polls finds it unset but for the last time
+        return false;
     return (seen & event_state::held_bit) == 0 || event_is_set_slow(state);
 }
 
@@ -44,7 +47,10 @@ inline bool event_may_be_set(const event_byte& state) noexcept {
 template <reset_mode Mode>
 bool event_try_wait(event_byte& state) noexcept {
     if constexpr (Mode == reset_mode::manual_reset) {
-        return event_is_set(state);
+        // [event-publish] [all-taken] as event_is_set(), for who finds it set
+        const auto seen = state.load(std::memory_order_acquire);
+        return event_state::is_plainly_set(seen) ||
+               ((seen & event_state::held_bit) != 0 && event_is_set_slow(state));
     } else {
         // [all-taken] who finds it taken by a wait for all sees the others held.
         std::uint8_t seen = state.load(std::memory_order_acquire);
