@@ -11,18 +11,21 @@ namespace tocsin::core {
 
 namespace {
 
-// Calls that handlers can put off within one critical section of the thread they interrupt.
+// Notes that handlers can leave in one thread before it carries them out.
 constexpr unsigned most_notes = 16;
 
 struct note {
     std::atomic<void (*)(void*) noexcept> run{nullptr};
     std::atomic<void*> what{nullptr};
+    std::atomic<unsigned> left{
+        0};  // how often it is still to be carried out; 0: it may not be added to any more
 };
 
 struct thread_state {
     std::atomic<unsigned> depth{0};
-    std::atomic<unsigned> count{0};
-    note notes[most_notes];
+    std::atomic<unsigned> left_by_handlers{0};  // notes, since the thread began
+    std::atomic<unsigned> carried_out{0};       // of them
+    note notes[most_notes];                     // in turn
 };
 
 // In the thread's static block: found by one instruction and never allocated, so safe in a handler.
@@ -41,13 +44,36 @@ void set_depth(unsigned depth) noexcept {
     compiler_fence();
 }
 
-// Empties the log. Handlers may go on to write at its end meanwhile; then it is not empty yet.
+note& at(unsigned number) noexcept { return self.notes[number % most_notes]; }
+
+bool has_notes() noexcept { return self.left_by_handlers.load(relaxed) != self.carried_out.load(relaxed); }
+
+// Handlers may go on to leave notes meanwhile, also in the places of those carried out.
 void carry_out_notes() noexcept {
-    unsigned done = 0;
-    unsigned count = self.count.load(relaxed);
-    do {
-        for (; done != count; ++done) self.notes[done].run.load(relaxed)(self.notes[done].what.load(relaxed));
-    } while (!self.count.compare_exchange_strong(count, 0, relaxed));
+    while (has_notes()) {
+        const unsigned number = self.carried_out.load(relaxed);
+        note& oldest = at(number);
+        const auto run = oldest.run.load(relaxed);
+        void* const what = oldest.what.load(relaxed);
+        do run(what);
+        while (oldest.left.fetch_sub(1, relaxed) != 1);
+        self.carried_out.store(number + 1, relaxed);
+    }
+}
+
+// S4: adds to the last note about the same thing, if that says the same and is not carried out yet.
+bool add_to_note(void (*run)(void*) noexcept, void* what) noexcept {
+    const unsigned end = self.left_by_handlers.load(relaxed);
+    for (unsigned number = end; number != end - most_notes;) {
+        note& each = at(--number);
+        unsigned left = each.left.load(relaxed);
+        if (left == 0 || each.what.load(relaxed) != what) continue;
+        if (each.run.load(relaxed) != run) return false;
+        while (left != 0) {
+            if (each.left.compare_exchange_weak(left, left + 1, relaxed)) return true;
+        }
+    }
+    return false;
 }
 
 }  // namespace
@@ -58,7 +84,7 @@ void critical_section::step_out() noexcept {
     const unsigned depth = self.depth.load(relaxed) - 1;
     set_depth(depth);
     if (depth != 0) return;
-    while (self.count.load(relaxed) != 0) [[unlikely]] {
+    while (has_notes()) [[unlikely]] {
         set_depth(1);
         carry_out_notes();
         set_depth(0);
@@ -69,13 +95,21 @@ bool critical_section::is_inside() noexcept { return self.depth.load(relaxed) !=
 
 bool critical_section::defer(void (*run)(void*) noexcept, void* what) noexcept {
     if (!is_inside()) return false;
-    const unsigned place =
-        self.count.fetch_add(1, relaxed);  // one step, also for handlers on top of this one
-    if (place >= most_notes) {
-        platform::die("tocsin: signal handlers made more than 16 calls inside one critical section\n");
-    }
-    self.notes[place].what.store(what, relaxed);
-    self.notes[place].run.store(run, relaxed);
+    unsigned number = self.left_by_handlers.load(relaxed);
+    do {
+        if (number - self.carried_out.load(relaxed) == most_notes) {
+            if (add_to_note(run, what)) return true;
+            platform::die(
+                "tocsin: signal handlers set or reset more than 16 events by turns in one critical "
+                "section\n");
+        }
+        // One step, also for handlers on top of this one, whose notes then come later.
+    } while (!self.left_by_handlers.compare_exchange_weak(number, number + 1, relaxed));
+    note& own = at(number);
+    own.what.store(what, relaxed);
+    own.run.store(run, relaxed);
+    compiler_fence();
+    own.left.store(1, relaxed);
     compiler_fence();
     return true;
 }

@@ -14,6 +14,11 @@
 //       has ended: it ends by clearing `depth` and then looking for notes once more.
 //   S3  Notes are carried out in the order in which they were left, each as often as it was, with no lock held,
 //       but with depth above zero: a further handler leaves a further note instead of going in between.
+//   S4  There is room for so many notes. A thread that waits for a bucket whose holder has lost its core may be
+//       interrupted more often than that. Then a note that says what the last one about the same event says is
+//       counted there: what happens to one event stays in order, and nothing is lost. Between events the later of
+//       two equal calls may then come before what was noted between them. Who makes more calls, all different or by
+//       turns, is stopped.
 //
 // So a set in such a handler takes effect some steps after the handler returns. What a handler does in order
 // to one event stays in order: a reset of an event with waiters is noted, too.

@@ -1,4 +1,5 @@
 // Trap 22: set() in a signal handler that interrupts set() or a wait in the same thread.
+#include "core/critical_section.hpp"
 #include "facts.hpp"
 #include "platform/futex.hpp"
 #include "printing.hpp"
@@ -8,9 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <string>
 #include <thread>
 
 #include <pthread.h>
@@ -56,10 +59,9 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     });
     std::atomic<bool> enough{false};
     std::atomic<long> received{0};
-    std::atomic<long> rounds{0};
     thread_group threads;
     threads.start("interrupted", [&] {
-        for (; !enough.load(); rounds.fetch_add(1)) {
+        while (!enough.load()) {
             also_in_the_thread.set();
             (void)also_in_the_thread.wait_for(20us);
             gate.set();
@@ -78,11 +80,8 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     });
     (void)threads.id(0);
     const auto end = steady_clock::now() + 400ms;
-    // A signal a round, so that few meet one critical section, which puts off so many calls and no more.
-    for (long seen = 0; steady_clock::now() < end; ++seen) {
+    while (steady_clock::now() < end) {
         pthread_kill(threads.handle(0), SIGUSR1);
-        support::until("the interrupted thread goes on", [&] { return rounds.load() > seen; });
-        seen = rounds.load();
         std::this_thread::sleep_for(30us);  // no fact to wait for: anywhere in a round
     }
     from_the_handler.reset();
@@ -91,6 +90,90 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     support::until("the last signal arrives", [&] { return received.load() > so_far; });
     enough.store(true);
     threads.join();
+}
+
+// What handlers do on top of a critical section, from the thread itself: to the log it is the same.
+class Notes : public testing::Test {
+protected:
+    struct thing {
+        char name;
+        std::string& done;
+        int more = 0;  // calls that a handler makes while one is carried out
+    };
+
+    static void set(void* what) noexcept {
+        thing& self = *static_cast<thing*>(what);
+        self.done += self.name;
+        if (self.more != 0) {
+            --self.more;
+            critical_section::defer(set, what);
+        }
+    }
+    static void reset(void* what) noexcept {
+        static_cast<thing*>(what)->done += static_cast<char>(static_cast<thing*>(what)->name - 'a' + 'A');
+    }
+
+    using critical_section = tocsin::core::critical_section;
+    std::string done;
+    thing a{'a', done};
+    thing b{'b', done};
+};
+
+TEST_F(Notes, AreCarriedOutInOrder) {
+    {
+        const critical_section inside;
+        for (int i = 0; i < 4; ++i) {
+            EXPECT_TRUE(critical_section::defer(set, &a));
+            EXPECT_TRUE(critical_section::defer(set, &b));
+            EXPECT_TRUE(critical_section::defer(reset, &a));
+            EXPECT_TRUE(critical_section::defer(reset, &b));
+        }
+        EXPECT_EQ(done, "");
+    }
+    EXPECT_EQ(done, "abABabABabABabAB");
+    EXPECT_FALSE(critical_section::defer(set, &a)) << "nothing is put off outside";
+}
+
+TEST_F(Notes, ThatRepeatTheLastOfTheirEventAreCountedWhenTheLogIsFull) {
+    {
+        const critical_section inside;
+        for (int i = 0; i < 14; ++i) critical_section::defer(set, &a);
+        critical_section::defer(reset, &a);
+        critical_section::defer(set, &b);
+        for (int i = 0; i < 3; ++i) {
+            critical_section::defer(reset, &a);
+            critical_section::defer(set, &b);
+        }
+    }
+    EXPECT_EQ(done, std::string(14, 'a') + "AAAA" + "bbbb");
+}
+
+TEST_F(Notes, LeftWhileOthersAreCarriedOutTakeTheirPlaces) {
+    a.more = 1'000;
+    b.more = 1'000;
+    {
+        const critical_section inside;
+        for (int i = 0; i < 8; ++i) {
+            critical_section::defer(set, &a);
+            critical_section::defer(set, &b);
+        }
+    }
+    EXPECT_EQ(std::count(done.begin(), done.end(), 'a'), 1'008);
+    EXPECT_EQ(std::count(done.begin(), done.end(), 'b'), 1'008);
+}
+
+using NotesDeathTest = Notes;
+
+TEST_F(NotesDeathTest, ByTurnsAreMoreThanTheLogHolds) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto too_many = [&] {
+        const critical_section inside;
+        for (int i = 0; i < 9; ++i) {
+            critical_section::defer(set, &a);
+            critical_section::defer(reset, &a);
+        }
+    };
+    EXPECT_DEATH(too_many(), "tocsin: signal handlers set or reset more than 16 events by turns");
 }
 
 }  // namespace
