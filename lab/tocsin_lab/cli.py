@@ -60,7 +60,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="./dev lab",
         description="Measures how fast threads wake on this machine: tocsin beside what else there is.",
-        epilog="With results: ./dev lab report RESULT.json, ./dev lab compare A.json B.json",
+        epilog="With results: ./dev lab report RESULT.json, ./dev lab compare A.json B.json, ./dev lab scaling RESULT.json, "
+        "./dev lab quote RESULT.json",
     )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", dest="mode", action="store_const", const="quick", help="about two minutes")

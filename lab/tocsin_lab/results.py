@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import os
 import tempfile
 from collections.abc import Callable
@@ -98,10 +99,11 @@ PARTS = ("format", "machine", "workers", "project", "plan", "contestants", "scen
 
 
 def load(path: Path, *, any_format: bool = False) -> dict[str, Any]:
-    """With `any_format` whatever has the parts of a result; it is for the caller to say that it is another."""
+    """A file of JSON, or one compressed by xz. With `any_format` whatever has the parts of a result; it is for the caller
+    to say that it is another."""
     try:
-        result = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        result = json.loads(lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_text())
+    except (OSError, ValueError, lzma.LZMAError) as error:
         raise ResultError(f"{path}: {error}") from None
     if not isinstance(result, dict) or (result.get("format") != FORMAT and not any_format):
         raise ResultError(f"{path} is no result of format {FORMAT}")

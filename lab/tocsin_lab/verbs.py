@@ -1,5 +1,5 @@
 """What is done with results that are there already: `report` makes its page, `compare` holds two together, `scaling`
-predicts other numbers of cores from one."""
+predicts other numbers of cores from one, `quote` makes the README's table."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tocsin_lab.cli import BAD_REQUEST, NOT_SAVED, ROOT, names, positive_whole
 from tocsin_lab.compare import Change, Comparison, Difference, compare, name_of
 from tocsin_lab.machine import Disturbance
 from tocsin_lab.plan import require_known
+from tocsin_lab.quotes import table as quoted_table
 from tocsin_lab.report import ReportError, write_report
 from tocsin_lab.results import ResultError, load
 from tocsin_lab.summary import summarise
@@ -258,4 +259,13 @@ def show_predictions(
         console.print(table)
 
 
-VERBS = {"compare": compare_results, "report": report, "scaling": scaling}
+def quote(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="./dev lab quote", description="Prints the table of figures that the README quotes from a result."
+    )
+    parser.add_argument("result", type=Path, metavar="RESULT.json")
+    print("\n".join(quoted_table(load(parser.parse_args(arguments).result))))
+    return 0
+
+
+VERBS = {"compare": compare_results, "quote": quote, "report": report, "scaling": scaling}

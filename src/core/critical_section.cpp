@@ -57,6 +57,7 @@ void carry_out_notes() noexcept {
         void* const what = oldest.what.load(relaxed);
         do run(what);
         while (oldest.left.fetch_sub(1, relaxed) != 1);
+        compiler_fence();  // only now may a handler take its place
         self.carried_out.store(number + 1, relaxed);
     }
 }

@@ -1,0 +1,22 @@
+"""What the README says is fast was measured so: its table is the one that the committed result makes."""
+
+import re
+import unittest
+from pathlib import Path
+
+from tocsin_lab.quotes import table
+from tocsin_lab.results import load
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class ReadmeTest(unittest.TestCase):
+    def test_quotes_the_committed_result(self) -> None:
+        readme = (ROOT / "README.md").read_text()
+        quoted = re.search(r"<!-- ./dev lab quote (\S+) -->\n((?:\|.*\n)+)", readme)
+        assert quoted, "the table and the command that made it"
+        self.assertEqual(quoted[2].splitlines(), table(load(ROOT / quoted[1])))
+
+
+if __name__ == "__main__":
+    unittest.main()
