@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin_lab.statistics import Verdict
 from tocsin_lab.summary import CaseSummary, Judgement, summarise
-from tocsin_lab.tables import quantity, three_figures
+from tocsin_lab.numerals import quantity, three_figures
 
 # What it is for the reader, the case, the metric. A case that the result lacks is left out.
 QUOTED = (

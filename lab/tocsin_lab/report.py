@@ -18,11 +18,12 @@ from markupsafe import Markup
 from tocsin_lab import charts, scaling
 from tocsin_lab.answers import Answer, answer_all
 from tocsin_lab.machine import Disturbance
+from tocsin_lab.numerals import interval, quantity, ratio, three_figures
 from tocsin_lab.reasons import Loss, reason_for
 from tocsin_lab.results import write_whole
 from tocsin_lab.statistics import Estimate, Verdict
 from tocsin_lab.summary import CaseSummary, Figure, Judgement, Outcome, TargetResult, summarise
-from tocsin_lab.tables import interval, quantity, ratio, statistic_of, three_figures
+from tocsin_lab.tables import statistic_of
 
 PAGE = Path(__file__).with_name("page")
 VEGA_LITE = "6.4"

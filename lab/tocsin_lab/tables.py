@@ -10,41 +10,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from tocsin_lab.statistics import Estimate, Verdict
+from tocsin_lab.numerals import interval, quantity, ratio, three_figures
+from tocsin_lab.statistics import Verdict
 from tocsin_lab.summary import CaseSummary, Figure, Outcome
 
 STYLES = {"ours": "bold green", "floor": "cyan", "variant": "green", "reference": "dim", "rejected": "dim"}
 VERDICT_STYLES = {Verdict.WIN: "green", Verdict.TIE: "yellow", Verdict.LOSS: "bold red"}
 OUTCOME_STYLES = {Outcome.REACHED: "green", Outcome.WITHIN_ERROR: "yellow", Outcome.MISSED: "bold red"}
-
-
-def quantity(value: float, unit: str) -> str:
-    """Three figures, in the unit that suits the size."""
-    if unit == "ns":
-        for factor, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-            if abs(value) >= factor:
-                return f"{three_figures(value / factor)} {name}"
-        return f"{three_figures(value)} ns"
-    if unit == "bytes":
-        return f"{value:,.0f} B"
-    return three_figures(value)
-
-
-def three_figures(value: float) -> str:
-    size = abs(value)
-    if 0 < size < 0.005:
-        return "<0.01"
-    if size < 10:
-        return f"{value:.2f}"
-    return f"{value:.1f}" if size < 100 else f"{value:,.0f}"
-
-
-def ratio(figure: Estimate | None) -> str:
-    return "" if figure is None else f"{three_figures(figure.median)} ×"
-
-
-def interval(figure: Estimate | None) -> str:
-    return "" if figure is None else f"{three_figures(figure.low)}–{three_figures(figure.high)}"
 
 
 def print_scenario(console: Console, cases: list[CaseSummary], contestants: Mapping[str, Any]) -> None:

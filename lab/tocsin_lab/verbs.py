@@ -18,12 +18,12 @@ from tocsin_lab import scaling as model
 from tocsin_lab.cli import BAD_REQUEST, NOT_SAVED, ROOT, names, positive_whole
 from tocsin_lab.compare import Change, Comparison, Difference, compare, name_of
 from tocsin_lab.machine import Disturbance
+from tocsin_lab.numerals import interval, quantity, three_figures
 from tocsin_lab.plan import require_known
 from tocsin_lab.quotes import table as quoted_table
 from tocsin_lab.report import ReportError, write_report
 from tocsin_lab.results import ResultError, load
 from tocsin_lab.summary import summarise
-from tocsin_lab.tables import interval, quantity, three_figures
 
 REGRESSION = 1
 
