@@ -160,7 +160,7 @@ class VerbTest(unittest.TestCase):
 
     def test_unknown_names_are_answered_with_the_valid_ones(self) -> None:
         for arguments, expected in (
-            (("raport",), "unknown verb raport; valid: compare, report"),
+            (("raport",), "unknown verb raport; valid: compare, quote, report"),
             (("compare", self.slow, self.fast, "--scenario", "marathon"), "valid: sprint, rest"),
             (("compare", self.slow, self.fast, "--contestant", "nobody"), "valid: floor, tocsin, fast"),
             (("report", self.folder / "none.json"), "No such file"),
