@@ -126,7 +126,7 @@ public:
     }
 
     // For wait_any() and wait_all() (wait.hpp).
-    operator source() noexcept { return {&state_, event_source<Mode>}; }
+    operator source() noexcept { return {&state_, event_source<Mode>()}; }
 
 private:
     static bool is_plainly_set(std::uint8_t seen) noexcept {
