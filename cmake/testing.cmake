@@ -1,5 +1,8 @@
 include(GoogleTest)
 
+# Off, because with it a test that forgets an include builds all the same.
+option(TOCSIN_PRECOMPILE_TESTS "Compile once what most tests include" OFF)
+
 # tocsin_add_test(NAME SOURCE... LABEL label [INTERNAL] [TIMEOUT seconds])
 #
 # One executable; each of its GoogleTest cases becomes a case of ctest, named NAME.Suite.Case. Sees
@@ -13,6 +16,9 @@ function(tocsin_add_test name)
         target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
     endif()
 
+    if(TARGET tocsin_test_headers)
+        target_precompile_headers(${name} REUSE_FROM tocsin_test_headers)
+    endif()
     if(CMAKE_CROSSCOMPILING_EMULATOR)
         target_compile_definitions(${name} PRIVATE TOCSIN_TEST_FEW_ROUNDS=1)
     endif()

@@ -36,7 +36,12 @@ core::key key_of(const volatile void* address) noexcept {
 }
 
 // Out of the way of the wake that finds nobody.
-[[gnu::noinline]] std::size_t wake(const volatile void* address, std::size_t count) noexcept {
+#if defined(_MSC_VER)
+__declspec(noinline)
+#else
+[[gnu::noinline]]
+#endif
+std::size_t wake(const volatile void* address, std::size_t count) noexcept {
     const core::key where = key_of(address);
     std::size_t taken = 0;
     core::release_list freed;

@@ -35,7 +35,7 @@ public:
             nanoseconds_ = nanoseconds_up(at.time_since_epoch());
             clock_ = nanoseconds_ == forever ? clock::never : steady ? clock::steady : clock::system;
         } else {
-            clock_ = at == at.max() ? clock::never : clock::other;
+            clock_ = at == (at.max)() ? clock::never : clock::other;
             time_point_ = &at;
             remaining_ = [](const void* time_point) noexcept {
                 const auto& point = *static_cast<const std::chrono::time_point<Clock, Duration>*>(time_point);
@@ -69,7 +69,7 @@ public:
     constexpr std::int64_t nanoseconds() const noexcept { return nanoseconds_; }
 
 private:
-    static constexpr std::int64_t forever = std::numeric_limits<std::int64_t>::max();
+    static constexpr std::int64_t forever = (std::numeric_limits<std::int64_t>::max)();
 
     constexpr deadline(clock which, std::int64_t nanoseconds) noexcept
         : clock_(which), nanoseconds_(nanoseconds) {}
@@ -84,7 +84,7 @@ private:
     // Rounded up; out of range saturates, not-a-number has passed.
     template <class Rep, class Period>
     static constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
-        constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+        constexpr std::int64_t least = (std::numeric_limits<std::int64_t>::min)();
         using factor = std::ratio_divide<Period, std::nano>;
         if constexpr (std::is_integral_v<Rep> && !std::is_same_v<Rep, bool> && factor::den == 1) {
             if (std::cmp_greater(duration.count(), forever / factor::num)) return forever;

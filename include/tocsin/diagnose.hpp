@@ -32,7 +32,8 @@ struct parked_wait {
 // May throw std::bad_alloc. Costs a lock for each of some thousand buckets: not for a hot path.
 [[nodiscard]] TOCSIN_API std::vector<parked_wait> parked_waits();
 
-// The same as text, a line a wait: "event 0x7ffe... 'shutdown': thread 4711, for 12.3 s".
+// The same as text, a line a wait: "event 0x7ffe... 'shutdown': thread 4711, for 12.3 s". The address is written as
+// printf's %p does here.
 [[nodiscard]] TOCSIN_API std::string describe_parked_waits();
 
 // Gives an event, object or lock a name for the two above, until it is given another; an empty one takes it

@@ -126,7 +126,7 @@ public:
     }
 
     // For wait_any() and wait_all() (wait.hpp).
-    operator source() noexcept { return {&state_, event_source<Mode>}; }
+    operator source() noexcept { return {&state_, event_source<Mode>()}; }
 
 private:
     wait_status wait_with(const deadline& until, const stop_token* stop, spin_policy spin) noexcept {

@@ -39,7 +39,7 @@ enum class commit_status : std::uint8_t {
 
 struct group_commit_options {
     // A flush takes no more than this many; the others gather for the next. At least 1.
-    std::size_t largest_group = std::numeric_limits<std::size_t>::max();
+    std::size_t largest_group = (std::numeric_limits<std::size_t>::max)();
     // How long a group may wait for more, from when its first member came, unless it is full before. At
     // zero nobody waits artificially: a group gathers while the flush before it runs.
     std::chrono::nanoseconds longest_gathering{0};

@@ -126,7 +126,7 @@ private:
 struct handler_options {
     // How many jobs may be queued; then post() waits and try_post() says `full`. The handler takes the
     // whole queue at once, so as many again can be in its hands. The default never fills.
-    std::size_t capacity = std::numeric_limits<std::size_t>::max();
+    std::size_t capacity = (std::numeric_limits<std::size_t>::max)();
     // Gets, in the handler thread, what a posted job throws. Without it the program ends, as if a thread's
     // function had thrown. What a sent job throws goes to its sender.
     std::function<void(std::exception_ptr)> on_exception;

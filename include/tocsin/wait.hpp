@@ -73,8 +73,10 @@ std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept {
     return {source(from)...};
 }
 
+template <reset_mode Mode>
+void takes_event(basic_event<Mode>& event);  // never defined
 template <class T>
-concept event_like = requires(T& event) { []<reset_mode Mode>(basic_event<Mode>&) {}(event); };
+concept event_like = requires(T& event) { takes_event(event); };
 
 // The first look, inline: takes the first that is set of the events with which the sources begin, and says which, or
 // that none is.

@@ -20,6 +20,7 @@
 #include "platform/futex.hpp"
 #include "platform/sleeper_slots.hpp"
 #include "platform/system.hpp"
+#include "platform/system_alarm_windows.hpp"
 #include "platform/windows.hpp"
 
 namespace tocsin::platform {

@@ -10,6 +10,7 @@
 // Checked by: tests/internal/futex_test.cpp; every suite, as the first choice of futex_windows.cpp.
 #include "platform/futex.hpp"
 #include "platform/system.hpp"
+#include "platform/system_alarm_windows.hpp"
 #include "platform/windows.hpp"
 
 namespace tocsin::platform {

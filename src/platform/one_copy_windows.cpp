@@ -8,7 +8,7 @@
 //
 // If the system can't give the page, the copy uses its own table; that is right as long as it is the only one.
 //
-// Checked by: every program, for one copy. Two copies in one process have no test on Windows yet.
+// Checked by: tests/copies.
 #include "platform/futex.hpp"
 #include "platform/one_copy.hpp"
 #include "platform/poller.hpp"

@@ -38,6 +38,7 @@
 #include "platform/doorbells.hpp"
 #include "platform/poller.hpp"
 #include "platform/system.hpp"
+#include "platform/system_alarm_windows.hpp"
 #include "platform/windows.hpp"
 
 #include <algorithm>
@@ -103,31 +104,6 @@ const socket_functions& sockets() noexcept {
 }
 
 bool is_handle(const pollable& what) noexcept { return has(what.asked, readiness::signaled); }
-
-// What every Windows has, and needs no more than to be made once.
-class mutex {
-public:
-    mutex() noexcept { ::InitializeCriticalSection(&it_); }
-    ~mutex() { ::DeleteCriticalSection(&it_); }
-    mutex(const mutex&) = delete;
-    mutex& operator=(const mutex&) = delete;
-    void lock() noexcept { ::EnterCriticalSection(&it_); }
-    void unlock() noexcept { ::LeaveCriticalSection(&it_); }
-
-private:
-    CRITICAL_SECTION it_;
-};
-
-class lock_guard {
-public:
-    explicit lock_guard(mutex& what) noexcept : what_(what) { what_.lock(); }
-    ~lock_guard() { what_.unlock(); }
-    lock_guard(const lock_guard&) = delete;
-    lock_guard& operator=(const lock_guard&) = delete;
-
-private:
-    mutex& what_;
-};
 
 // Looking
 
@@ -214,7 +190,6 @@ class sleeper {
 public:
     sleeper(std::span<pollable> what, const doorbell* bell) noexcept : what_(what), bell_(bell) {}
     ~sleeper() {
-        for (std::size_t i = 0; i != handed_over_; ++i) ::UnregisterWaitEx(surplus_[i], INVALID_HANDLE_VALUE);
         delete[] surplus_;
         for (const pollable& each : tied()) sockets().select(socket_of(each.descriptor), nullptr, 0);
         leave_list();
@@ -234,7 +209,7 @@ public:
             handles_[size_++] = event_;
         }
         if (!all_fit) {
-            surplus_ = new (std::nothrow) HANDLE[handles];
+            surplus_ = new (std::nothrow) object_watch[handles];
             if (surplus_ == nullptr) return ENOMEM;
         }
         for (const pollable& each : what_) {
@@ -310,14 +285,9 @@ private:
             handles_[size_++] = handle;
             return 0;
         }
-        const auto ring = [](void* event, BOOLEAN) { ::SetEvent(event); };
-        using callback = void(CALLBACK*)(void*, BOOLEAN);
-        if (!::RegisterWaitForSingleObject(&surplus_[handed_over_], handle, static_cast<callback>(ring),
-                                           event_, INFINITE, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD)) {
-            return ENOMEM;
-        }
-        ++handed_over_;
-        return 0;
+        object_watch& next = surplus_[handed_over_++];
+        const auto ring = [](void* event) noexcept { ::SetEvent(event); };
+        return next.start(handle, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD, ring, event_) ? 0 : ENOMEM;
     }
 
     int tie_sockets() noexcept;
@@ -347,7 +317,7 @@ private:
     sleeper* next_ = nullptr;
     std::size_t tied_ = 0;
     HANDLE event_ = nullptr;
-    HANDLE* surplus_ = nullptr;
+    object_watch* surplus_ = nullptr;
     std::size_t handed_over_ = 0;
     DWORD size_ = 0;
     HANDLE handles_[most_handles];

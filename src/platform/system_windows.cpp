@@ -25,17 +25,20 @@ void yield_thread() noexcept { ::SwitchToThread(); }
 
 std::uint64_t thread_number() noexcept { return ::GetCurrentThreadId(); }
 
+namespace {
+
+DWORD WINAPI body(void* what) noexcept {
+    reinterpret_cast<void (*)() noexcept>(what)();
+    return 0;
+}
+
+}  // namespace
+
 int start_thread(void (*run)() noexcept) noexcept {
     HMODULE pinned = nullptr;
     ::GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
                          reinterpret_cast<const wchar_t*>(run), &pinned);
-    const auto body = [](void* what) -> DWORD {
-        reinterpret_cast<void (*)() noexcept>(what)();
-        return 0;
-    };
-    using routine = DWORD(WINAPI*)(void*);
-    const HANDLE thread =
-        ::CreateThread(nullptr, 0, static_cast<routine>(body), reinterpret_cast<void*>(run), 0, nullptr);
+    const HANDLE thread = ::CreateThread(nullptr, 0, body, reinterpret_cast<void*>(run), 0, nullptr);
     if (thread == nullptr) return EAGAIN;
     ::CloseHandle(thread);
     return 0;

@@ -28,46 +28,29 @@ inline DWORD milliseconds_left(const deadline& until) noexcept {
     return static_cast<DWORD>(std::min(left / 1'000'000 + (left % 1'000'000 != 0 ? 1 : 0), longest));
 }
 
-// Calls `run(what)`, in a thread of the system's, when a deadline of the system clock has passed as that clock then is,
-// and every few milliseconds from then on until it is destroyed: so whoever was about to fall asleep is woken, too.
-// Does nothing for other deadlines. Windows counts a relative timeout by a clock that nobody sets; only a timer with
-// an absolute time follows the system clock when it is set forward. If there is none to be had, such a wait ends by
-// its relative timeout.
-// Timers and registered waits: Windows 2000.
-class system_alarm {
+// What every Windows has, and needs no more than to be made once.
+class mutex {
 public:
-    system_alarm(const deadline& until, void (*run)(void*) noexcept, void* what) noexcept
-        : run_(run), what_(what) {
-        if (until.which() != deadline::clock::system || until.has_passed()) return;
-        timer_ = ::CreateWaitableTimerW(nullptr, FALSE, nullptr);
-        if (timer_ == nullptr) return;
-        constexpr std::int64_t from_1601_to_1970 =
-            116'444'736'000'000'000;  // in 100 ns, as a FILETIME counts
-        LARGE_INTEGER due;
-        due.QuadPart = from_1601_to_1970 + until.nanoseconds() / 100 + 1;
-        constexpr LONG again_after = 5;  // milliseconds
-        if (!::SetWaitableTimer(timer_, &due, again_after, nullptr, nullptr, FALSE)) return;
-        if (!::RegisterWaitForSingleObject(&wait_, timer_, ring, this, INFINITE, WT_EXECUTEDEFAULT))
-            wait_ = nullptr;
-    }
-    ~system_alarm() {
-        if (wait_ != nullptr)
-            ::UnregisterWaitEx(wait_, INVALID_HANDLE_VALUE);  // and waits for a ring under way
-        if (timer_ != nullptr) ::CloseHandle(timer_);
-    }
-    system_alarm(const system_alarm&) = delete;
-    system_alarm& operator=(const system_alarm&) = delete;
+    mutex() noexcept { ::InitializeCriticalSection(&it_); }
+    ~mutex() { ::DeleteCriticalSection(&it_); }
+    mutex(const mutex&) = delete;
+    mutex& operator=(const mutex&) = delete;
+    void lock() noexcept { ::EnterCriticalSection(&it_); }
+    void unlock() noexcept { ::LeaveCriticalSection(&it_); }
 
 private:
-    static void CALLBACK ring(void* self, BOOLEAN) noexcept {
-        const auto& alarm = *static_cast<const system_alarm*>(self);
-        alarm.run_(alarm.what_);
-    }
+    CRITICAL_SECTION it_;
+};
 
-    void (*const run_)(void*) noexcept;
-    void* const what_;
-    HANDLE timer_ = nullptr;
-    HANDLE wait_ = nullptr;
+class lock_guard {
+public:
+    explicit lock_guard(mutex& what) noexcept : what_(what) { what_.lock(); }
+    ~lock_guard() { what_.unlock(); }
+    lock_guard(const lock_guard&) = delete;
+    lock_guard& operator=(const lock_guard&) = delete;
+
+private:
+    mutex& what_;
 };
 
 }  // namespace tocsin::platform

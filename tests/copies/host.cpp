@@ -4,7 +4,7 @@
 //     host <expectation> <plug-in> <plug-in>
 //         works          wake-ups arrive, and nobody complains
 //         works_or_loud  wake-ups arrive, or the second copy complained while it was loaded
-//         loud           the second copy complained while it was loaded
+//         loud           the second copy complained while it was loaded; on Windows it is told to sleep in another way
 //         outlives       the second works on by itself after the first was unloaded
 //     In place of a plug-in, "program" stands for the copy in this program (if it was built with one).
 #include "plugin.hpp"
@@ -17,8 +17,17 @@
 #include <string>
 #include <thread>
 
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#if !defined(NOMINMAX)
+#define NOMINMAX
+#endif
+#include <io.h>
+#include <windows.h>
+#else
 #include <dlfcn.h>
 #include <unistd.h>
+#endif
 
 #if defined(TOCSIN_COPY_IN_PROGRAM)
 extern "C" const plugin_functions* tocsin_test_plugin();
@@ -26,8 +35,26 @@ extern "C" const plugin_functions* tocsin_test_plugin();
 
 namespace {
 
+#if defined(_WIN32)
+using module = HMODULE;
+module open_module(const char* name){return LoadLibraryA(name);
+}
+void* function_of(module which, const char* name) {
+    return reinterpret_cast<void*>(GetProcAddress(which, name));
+}
+void close_module(module which) { FreeLibrary(which); }
+std::string why_not() { return "error " + std::to_string(GetLastError()); }
+#else
+using module = void*;
+module open_module(const char* name){return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+void* function_of(module which, const char* name) { return dlsym(which, name); }
+void close_module(module which) { dlclose(which); }
+std::string why_not() { return dlerror(); }
+#endif
+
 struct loaded {
-    void* handle = nullptr;
+    module handle = nullptr;
     const plugin_functions* call = nullptr;
     std::string said;  // on the standard error stream while it was loaded
 };
@@ -36,11 +63,11 @@ struct loaded {
 template <class Work>
 std::string standard_error_of(Work work) {
     std::FILE* const file = std::tmpfile();
-    const int before = dup(STDERR_FILENO);
-    dup2(fileno(file), STDERR_FILENO);
+    const int before = dup(2);
+    dup2(fileno(file), 2);  // on Windows also what GetStdHandle() gives
     work();
     std::fflush(stderr);
-    dup2(before, STDERR_FILENO);
+    dup2(before, 2);
     close(before);
     std::string written;
     std::rewind(file);
@@ -60,13 +87,13 @@ loaded load(const char* name) {
         return result;
     }
 #endif
-    result.said = standard_error_of([&] { result.handle = dlopen(name, RTLD_NOW | RTLD_LOCAL); });
+    result.said = standard_error_of([&] { result.handle = open_module(name); });
     if (result.handle == nullptr) {
-        std::fprintf(stderr, "%s\n", dlerror());
+        std::fprintf(stderr, "%s: %s\n", name, why_not().c_str());
         std::exit(2);
     }
     using entry = const plugin_functions* (*)();
-    result.call = reinterpret_cast<entry>(dlsym(result.handle, "tocsin_test_plugin"))();
+    result.call = reinterpret_cast<entry>(function_of(result.handle, "tocsin_test_plugin"))();
     return result;
 }
 
@@ -122,10 +149,13 @@ int main(int count, char** arguments) {
     if (expectation == "outlives") {
         const loaded second = load(arguments[3]);
         void* const own = second.call->make();
-        dlclose(first.handle);
+        close_module(first.handle);
         return wakes_arrive(*second.call, *second.call, own) ? 0 : 1;
     }
 
+#if defined(_WIN32)
+    if (expectation == "loud") SetEnvironmentVariableA("TOCSIN_FUTEX", "srw");
+#endif
     const loaded second = load(arguments[3]);
     if (expectation == "loud") return is_loud(second.said) ? 0 : 1;
     if (expectation == "works_or_loud" && is_loud(second.said)) return 0;

@@ -46,7 +46,12 @@ unsigned parked(void* objects) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const plugin_functions* tocsin_test_plugin() {
+#if defined(_WIN32)
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+extern "C" EXPORTED const plugin_functions* tocsin_test_plugin() {
     static const plugin_functions functions{make,      wait_for_event, set_event, wait_for_word,
                                             wake_word, lock,           unlock,    parked};
     return &functions;

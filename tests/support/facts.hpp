@@ -63,6 +63,9 @@ void until(const char* what, Fact holds) {
 #if !defined(_WIN32)
 inline pid_t thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
+// By what number the library names the calling thread.
+inline std::uint64_t thread_number() { return static_cast<std::uint64_t>(thread_id()); }
+
 // The kernel's folder about a thread of this process.
 inline std::string about_thread(pid_t thread) { return "/proc/self/task/" + std::to_string(thread) + '/'; }
 #endif

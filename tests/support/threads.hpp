@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <deque>
 #include <fstream>
@@ -40,6 +41,7 @@ public:
         auto& made = *members_.emplace_back(std::make_unique<member>(std::move(name)));
         made.thread = std::thread([&made, body = std::move(body)]() mutable {
             prepare_for_signals();
+            made.number.store(thread_number());
             made.id.store(thread_id());
             body();
             made.finished.store(true);
@@ -75,6 +77,11 @@ public:
         until("waiting for a thread to begin", [&] { return members_[index]->id.load() != 0; });
         return members_[index]->id.load();
     }
+    // By what number the library names it.
+    std::uint64_t number(std::size_t index) const {
+        (void)id(index);
+        return members_[index]->number.load();
+    }
     pthread_t handle(std::size_t index) { return members_[index]->thread.native_handle(); }
     void until_asleep(std::size_t index) const { support::until_asleep(id(index)); }
 
@@ -102,6 +109,7 @@ private:
         explicit member(std::string its_name) : name(std::move(its_name)) {}
         std::string name;
         std::atomic<pid_t> id{0};
+        std::atomic<std::uint64_t> number{0};
         std::atomic<bool> finished{false};
         std::thread thread;
     };

@@ -5,6 +5,7 @@
 // facts about sleep are not to be had, and asking for them ends the program.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <pthread.h>
@@ -38,6 +39,9 @@ inline pid_t thread_id() {
     constexpr long gettid = 186;
     return runs_under_wine() ? host_call(gettid) : static_cast<pid_t>(GetCurrentThreadId());
 }
+
+// By what number the library names the calling thread: Windows', not the host's.
+inline std::uint64_t thread_number() { return GetCurrentThreadId(); }
 
 // The host's folder about a thread of this process.
 inline std::string about_thread(pid_t thread) {

@@ -16,6 +16,8 @@
 #define TOCSIN_API __attribute__((visibility("default")))
 #endif
 
+// windows.h defines macros `min` and `max` unless it is told not to: the public headers write (std::...::max)().
+
 // Misuse that can be seen (an event destroyed with waiters, an unlocked lock unlocked) stops the
 // program with a message that names it. The build sets it for every user of a debug library alike.
 #if !defined(TOCSIN_CHECKED)

@@ -73,11 +73,13 @@ TOCSIN_API wait_status event_wait_slow(event_byte& state, reset_mode mode,
                                        const wait_options& options) noexcept;
 TOCSIN_API void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept;
 
-// How events are waited for together with other things.
+// How events are waited for together with other things. A function, because the address of what comes from a DLL is no
+// constant.
 TOCSIN_API extern const lot_source manual_reset_source;
 TOCSIN_API extern const lot_source auto_reset_source;
 template <reset_mode Mode>
-inline constexpr const lot_source& event_source =
-    Mode == reset_mode::manual_reset ? manual_reset_source : auto_reset_source;
+const lot_source& event_source() noexcept {
+    return Mode == reset_mode::manual_reset ? manual_reset_source : auto_reset_source;
+}
 
 }  // namespace tocsin::detail
