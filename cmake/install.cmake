@@ -40,6 +40,10 @@ endforeach()
 if(BUILD_SHARED_LIBS)
     string(APPEND pc_definitions " -DTOCSIN_SHARED=1")
 endif()
+set(pc_libraries "")
+if(TOCSIN_HAS_LIBATOMIC)
+    set(pc_libraries " -latomic")
+endif()
 file(RELATIVE_PATH pc_to_prefix
     "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 configure_file(

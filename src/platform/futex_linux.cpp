@@ -7,8 +7,10 @@
 #include "platform/futex.hpp"
 #include "platform/system.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <limits>
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -34,11 +36,14 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
     const int operation = FUTEX_WAIT_BITSET_PRIVATE | (on_system_clock ? FUTEX_CLOCK_REALTIME : 0);
     const std::int64_t at = until.nanoseconds() > 0 ? until.nanoseconds() : 0;  // before 1970: the kernel
                                                                                 // rejects it
+    // Some 32-bit systems count seconds up to 2038. What is later is slept for till then.
+    constexpr std::int64_t last_second = std::numeric_limits<decltype(timespec::tv_sec)>::max();
     timespec time{};
-    time.tv_sec = static_cast<decltype(time.tv_sec)>(at / nanoseconds_a_second);
+    time.tv_sec = static_cast<decltype(time.tv_sec)>(std::min(at / nanoseconds_a_second, last_second));
     time.tv_nsec = static_cast<decltype(time.tv_nsec)>(at % nanoseconds_a_second);
     const long result = futex(&word, operation, expected, until.is_never() ? nullptr : &time);
-    return result == -1 && errno == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
+    const bool timed_out = result == -1 && errno == ETIMEDOUT && at / nanoseconds_a_second <= last_second;
+    return timed_out ? sleep_result::timed_out : sleep_result::returned;
 }
 
 }  // namespace

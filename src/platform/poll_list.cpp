@@ -1,6 +1,9 @@
 #include "platform/poll_list.hpp"
 
+#include <cerrno>
 #include <new>
+
+#include <sys/stat.h>
 
 namespace tocsin::platform {
 namespace {
@@ -35,6 +38,12 @@ readiness from_poll_events(short found) noexcept {
         if ((found & each.theirs) != 0) result = result | each.ours;
     }
     return result;
+}
+
+int why_not_in_a_set(int descriptor) noexcept {
+    struct stat what{};
+    if (::fstat(descriptor, &what) != 0) return errno;
+    return S_ISREG(what.st_mode) || S_ISDIR(what.st_mode) ? EPERM : 0;
 }
 
 poll_list::poll_list(std::span<pollable> what) noexcept : what_(what) {

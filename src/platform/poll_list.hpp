@@ -17,6 +17,9 @@ namespace tocsin::platform {
 
 short to_poll_events(readiness asked) noexcept;
 readiness from_poll_events(short found) noexcept;
+// 0, or why a descriptor can't be in a standing poll: EBADF, or EPERM for what epoll does not take either, so that sets
+// are the same everywhere.
+int why_not_in_a_set(int descriptor) noexcept;
 
 // What is polled once: the caller's descriptors, and up to two of the poller's own behind them.
 class poll_list {

@@ -144,6 +144,16 @@ int open_flag(int (&ends)[2]) noexcept;
 void poller_after_fork() noexcept;
 void*& poller_doorbells() noexcept;
 }  // namespace posix_poller
+namespace kqueue_poller {
+taken_doorbell take_doorbell() noexcept;
+void give_doorbell_back(doorbell_id bell) noexcept;
+void ring_doorbell(doorbell_id bell) noexcept;
+poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept;
+std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept;
+int open_flag(int (&ends)[2]) noexcept;
+void poller_after_fork() noexcept;
+void*& poller_doorbells() noexcept;
+}  // namespace kqueue_poller
 namespace windows_poller {
 taken_doorbell take_doorbell() noexcept;
 void give_doorbell_back(doorbell_id bell) noexcept;

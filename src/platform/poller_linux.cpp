@@ -28,6 +28,7 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
+#include <limits>
 #include <new>
 
 #include <linux/time_types.h>
@@ -50,10 +51,13 @@ doorbell_pool& doorbells() noexcept { return *static_cast<doorbell_pool*>(in_use
 constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
 constexpr std::int64_t nanoseconds_a_millisecond = 1'000'000;
 
+// Some 32-bit systems count seconds up to 2038: a call then ends early, and who made it looks at its deadline.
 template <class Time>
 Time time_of(std::int64_t nanoseconds) noexcept {
+    using seconds = decltype(Time::tv_sec);
+    constexpr std::int64_t last_second = std::numeric_limits<seconds>::max();
     Time time{};
-    time.tv_sec = static_cast<decltype(time.tv_sec)>(nanoseconds / nanoseconds_a_second);
+    time.tv_sec = static_cast<seconds>(std::min(nanoseconds / nanoseconds_a_second, last_second));
     time.tv_nsec = static_cast<decltype(time.tv_nsec)>(nanoseconds % nanoseconds_a_second);
     return time;
 }

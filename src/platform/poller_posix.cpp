@@ -43,7 +43,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace tocsin::platform {
@@ -231,16 +230,9 @@ private:
     std::size_t next_ = 0;                      // whose turn it is to be reported first
 };
 
-// What epoll does not take, so that sets are the same everywhere.
-int why_not(int descriptor) noexcept {
-    struct stat what{};
-    if (::fstat(descriptor, &what) != 0) return errno;
-    return S_ISREG(what.st_mode) || S_ISDIR(what.st_mode) ? EPERM : 0;
-}
-
 int poll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
     const errno_kept kept;
-    if (const int error = why_not(descriptor); error != 0) return error;
+    if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
     const std::lock_guard lock(mutex_);
     const auto place = place_of(descriptor);
     if (is_at(place, descriptor)) return EEXIST;
@@ -252,7 +244,7 @@ int poll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
 
 int poll_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
     const errno_kept kept;
-    if (const int error = why_not(descriptor); error != 0) return error;
+    if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
     const std::lock_guard lock(mutex_);
     const auto place = place_of(descriptor);
     if (!is_at(place, descriptor)) return ENOENT;

@@ -50,7 +50,7 @@ struct told {
 
 class storm {
 public:
-    storm(const group_commit_options& options, std::uint64_t fails_one_in)
+    storm(const group_commit_options& options, std::size_t fails_one_in)
         : commit_([this](commit_group<submission> group) { flush(group); }, options),
           fails_one_in_(fails_one_in) {}
 
@@ -145,7 +145,7 @@ private:
     }
 
     group_commit<submission> commit_;
-    const std::uint64_t fails_one_in_;
+    const std::size_t fails_one_in_;
     std::vector<told> told_;
     // Only flushes touch these, one at a time; the thread sanitizer sees whether that is so.
     std::atomic<bool> inside_{false};
@@ -155,7 +155,7 @@ private:
     std::uint64_t overlapping_ = 0;
 };
 
-void weather(const group_commit_options& options, std::uint64_t fails_one_in) {
+void weather(const group_commit_options& options, std::size_t fails_one_in) {
     for (const int threads : {2, 8, 64}) {
         const int submissions = rounds(40'000, 6'000) / threads;
         storm all(options, fails_one_in);

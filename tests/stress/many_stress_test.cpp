@@ -73,7 +73,7 @@ TEST(ManyStress, TokensInAreTokensOutOfOverlappingWaitsForAll) {
             std::vector<token*> wanted;
             const auto first = random.below(5);
             const auto count = 2 + random.below(2);
-            for (std::uint64_t i = 0; i != count; ++i) wanted.push_back(&tokens[(first + i) % 5]);
+            for (std::size_t i = 0; i != count; ++i) wanted.push_back(&tokens[(first + i) % 5]);
             if (random.one_in(2)) std::swap(wanted.front(), wanted.back());
             std::vector<source> sources;
             for (token* each : wanted) sources.push_back(each->event);

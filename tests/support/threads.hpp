@@ -28,6 +28,33 @@
 
 namespace support {
 
+// While it lives, threads start with small stacks where addresses have 32 bits: a thousand of the usual size do not fit.
+class room_for_threads {
+public:
+    room_for_threads(const room_for_threads&) = delete;
+    room_for_threads& operator=(const room_for_threads&) = delete;
+#if defined(__GLIBC__)
+    room_for_threads() {
+        pthread_getattr_default_np(&before_);
+        if (sizeof(void*) > 4) return;
+        pthread_attr_t small;
+        pthread_attr_init(&small);
+        pthread_attr_setstacksize(&small, 256 * 1024);
+        pthread_setattr_default_np(&small);
+        pthread_attr_destroy(&small);
+    }
+    ~room_for_threads() {
+        pthread_setattr_default_np(&before_);
+        pthread_attr_destroy(&before_);
+    }
+
+private:
+    pthread_attr_t before_;
+#else
+    room_for_threads() {}
+#endif
+};
+
 class thread_group {
 public:
     thread_group() = default;

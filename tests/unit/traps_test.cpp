@@ -55,8 +55,8 @@ using tocsin::wait_status;
 constexpr auto litmus_time = 1s;
 
 // A few nanoseconds up to a few microseconds, so that racing threads meet in ever different ways.
-void dither(support::random_source& random, std::uint64_t most) {
-    for (std::uint64_t i = random.below(most); i > 0; --i) asm volatile("" ::: "memory");
+void dither(support::random_source& random, std::size_t most) {
+    for (std::size_t i = random.below(most); i > 0; --i) asm volatile("" ::: "memory");
 }
 
 // Lines that two threads write in turn. A store after one to each of them becomes visible late, because
@@ -358,6 +358,7 @@ TEST(Trap11, AnIdleWaiterIsNeverWoken) {
 
 TEST(Trap12, FifteenHundredWaitersAreReleasedByFifteenHundredSets) {
     constexpr std::size_t waiters = 1500;
+    const support::room_for_threads room;
     auto_reset_event event;
     std::atomic<std::uint8_t> byte{0};
     std::atomic<std::size_t> released{0};

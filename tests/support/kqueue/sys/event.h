@@ -1,0 +1,28 @@
+// What poller_kqueue.cpp uses of kqueue(2), for its tests on Linux. As the manual pages of macOS, FreeBSD and OpenBSD
+// have it; made of epoll(7) by kqueue.cpp, which has none of these systems' peculiarities.
+#pragma once
+#pragma GCC system_header  // as the real one is: a struct and a function of one name
+
+#include <cstdint>
+#include <ctime>
+
+struct kevent {
+    std::uintptr_t ident;
+    short filter;
+    unsigned short flags;
+    unsigned int fflags;
+    std::intptr_t data;
+    void* udata;
+};
+
+#define EVFILT_READ (-1)
+#define EVFILT_WRITE (-2)
+#define EVFILT_EXCEPT (-15)
+#define EV_ADD 0x0001
+#define EV_DELETE 0x0002
+#define EV_CLEAR 0x0020
+#define NOTE_OOB 0x0002
+
+int kqueue();
+int kevent(int queue, const struct kevent* changes, int change_count, struct kevent* events, int event_count,
+           const timespec* timeout);
