@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+ON_WINDOWS = os.name == "nt"
+if ON_WINDOWS:
+    from tocsin_lab import windows
+
 BUSY_LIMIT = 0.10  # above this share of all cores, others disturb the measurement
 
 
@@ -21,25 +25,30 @@ def read_text(path: str) -> str:
 
 
 def describe_machine() -> dict[str, Any]:
-    cpuinfo = read_text("/proc/cpuinfo")
-    fields = {}
-    for line in cpuinfo.splitlines():
-        name, _, value = line.partition(":")
-        fields.setdefault(name.strip(), value.strip())
-    usable = sorted(os.sched_getaffinity(0))
-    memory_kb = next((line.split()[1] for line in read_text("/proc/meminfo").splitlines() if "MemTotal" in line), "0")
     return {
-        "processor": fields.get("model name", platform.machine()),
         "architecture": platform.machine(),
         "cores": os.cpu_count(),
-        "usable_cores": usable,
-        "hypervisor": "hypervisor" in fields.get("flags", "").split(),
-        "memory_mb": int(memory_kb) // 1024,
         "kernel": platform.release(),
         "system": platform.platform(),
         "governor": read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
         "idle_driver": read_text("/sys/devices/system/cpu/cpuidle/current_driver") or None,
         "clock": read_text("/sys/devices/system/clocksource/clocksource0/current_clocksource") or None,
+        **(windows.describe() if ON_WINDOWS else describe_linux()),
+    }
+
+
+def describe_linux() -> dict[str, Any]:
+    cpuinfo = read_text("/proc/cpuinfo")
+    fields = {}
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    memory_kb = next((line.split()[1] for line in read_text("/proc/meminfo").splitlines() if "MemTotal" in line), "0")
+    return {
+        "processor": fields.get("model name", platform.machine()),
+        "usable_cores": sorted(os.sched_getaffinity(0)),
+        "hypervisor": "hypervisor" in fields.get("flags", "").split(),
+        "memory_mb": int(memory_kb) // 1024,
         "root": os.geteuid() == 0,
     }
 
@@ -69,6 +78,9 @@ class CpuTimes:
 
     @classmethod
     def now(cls) -> CpuTimes:
+        if ON_WINDOWS:
+            # Which keeps no time of children that have ended: nobody can say what others used beside them.
+            return cls(time.monotonic(), windows.busy_seconds(), 0.0, windows.busy_seconds())
         ticks = os.sysconf("SC_CLK_TCK")
         values = [int(text) / ticks for text in read_text("/proc/stat").splitlines()[0].split()[1:]]
         user, nice, system, _idle, _wait, irq, softirq, stolen = values[:8]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 
 PROTOCOL = 1
 PREFIX = "tocsin_lab_worker"
+PROGRAM_OF_WINDOWS = ".exe"
+ON_WINDOWS = os.name == "nt"
 
 
 class WorkerError(Exception):
@@ -65,8 +68,34 @@ class Catalogue:
 
 def find_workers(folder: Path) -> list[Path]:
     """Every executable of that name, the main one first."""
-    found = [path for path in folder.glob(f"{PREFIX}*") if path.is_file() and os.access(path, os.X_OK)]
+    found = [path for path in folder.glob(f"{PREFIX}*") if path.is_file() and is_program(path)]
     return sorted(found, key=lambda path: (len(path.name), path.name))
+
+
+def is_program(path: Path) -> bool:
+    if ON_WINDOWS:
+        return path.suffix.lower() == PROGRAM_OF_WINDOWS
+    return os.access(path, os.X_OK)
+
+
+def command_of(worker: Path) -> list[str]:
+    """A program for Windows is run by Wine where the system is another one."""
+    runs_by_itself = ON_WINDOWS or worker.suffix.lower() != PROGRAM_OF_WINDOWS
+    return [str(worker)] if runs_by_itself else ["wine", str(worker)]
+
+
+# In a session (Windows: a group) of its own, so that Ctrl-C reaches only us.
+APART: dict[str, Any] = (
+    {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if ON_WINDOWS else {"start_new_session": True}
+)
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """With what it has started itself: Wine's loader has."""
+    if ON_WINDOWS:
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def load_catalogue(workers: list[Path]) -> Catalogue:
@@ -80,26 +109,26 @@ def load_catalogue(workers: list[Path]) -> Catalogue:
 
 
 def ask(worker: Path, arguments: list[str], timeout: float) -> dict[str, Any]:
-    """One line of JSON. The worker is in a session of its own, so that Ctrl-C reaches only us."""
+    """One line of JSON."""
     try:
         process = subprocess.Popen(
-            [worker, *arguments],
+            [*command_of(worker), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,
+            **APART,
         )
     except OSError as error:  # built anew meanwhile, no memory for a process
         raise WorkerError(f"{worker} can't be run: {error.strerror or error}") from None
     try:
         out, errors = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        process.kill()
+        kill(process)
         process.communicate()
         raise WorkerError(f"no answer within {timeout:.0f} s") from None
     except BaseException:
-        process.kill()
+        kill(process)
         process.communicate()
         raise
     try:

@@ -53,6 +53,7 @@ struct contestant_info {
     std::string_view no_lock = "has no lock";
     std::string_view no_address_wait = "has no wait on an address";
     std::string_view no_committer = "is no way to commit in groups";
+    std::string_view futex = {};  // Windows: tocsin's way to sleep, which is chosen when the process starts
     tier included_from = tier::quick;  // the shortest kind of run that includes it, unless it is asked for
 };
 

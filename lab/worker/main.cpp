@@ -7,11 +7,11 @@
 //
 // Exit: 0 done, 1 the result is wrong, 2 the command line is. A parameter that is left out has its value
 // in the scenario's first case.
+#include "measure/machine.hpp"
 #include "protocol.hpp"
 #include "registry.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <sstream>
@@ -19,8 +19,6 @@
 #include <string_view>
 #include <thread>
 #include <vector>
-
-#include <unistd.h>
 
 namespace lab {
 namespace {
@@ -130,16 +128,6 @@ parameters fill_in(const scenario_info& scenario, const std::vector<std::string_
     return given;
 }
 
-// A contestant that loses a wake-up would hang for ever.
-void start_watchdog(unsigned seconds) {
-    std::signal(SIGALRM, [](int) {
-        constexpr std::string_view message = "watchdog: did not finish; a lost wake-up?\n";
-        (void)!write(STDERR_FILENO, message.data(), message.size());
-        _exit(3);
-    });
-    alarm(seconds);
-}
-
 int run_one(const command& wanted) {
     const registered_scenario& scenario = find_scenario(everything(), wanted.words[0]);
     const pairing& pair = find_pairing(scenario, wanted.words[1]);
@@ -147,6 +135,11 @@ int run_one(const command& wanted) {
     if (const std::string why = pair.refuses(given); !why.empty()) {
         throw bad_command_line{std::string(pair.contestant->name) + " is not applicable: " + why};
     }
+
+#if defined(_WIN32)
+    if (const std::string_view futex = pair.contestant->futex; !futex.empty() && !started_with(futex))
+        return start_with(futex);
+#endif
 
     std::optional<syscall_counter> counter;
     if (wanted.count_syscalls) counter.emplace();  // before any thread exists

@@ -1,6 +1,7 @@
 #include "protocol.hpp"
 
 #include "json.hpp"
+#include "measure/machine.hpp"
 
 namespace lab {
 namespace {
@@ -60,7 +61,10 @@ void write(json& out, const registered_scenario& scenario) {
         .field("method", info.method)
         .field("floor", info.floor);
     out.key("columns").open_array();
-    for (const column& figure : info.columns) write(out, figure);
+    for (const column& figure : info.columns) {
+        const bool about_switches = figure.metric == "switches" || figure.metric == "disturbed";
+        if (counts_switches || !about_switches) write(out, figure);
+    }
     out.close_array();
     out.key("cases").open_array();
     for (const scenario_case& one : info.cases) {

@@ -1,5 +1,9 @@
 #include "registry.hpp"
 
+#if defined(_WIN32)
+#include "contestants/windows.hpp"
+#endif
+
 namespace lab {
 
 const registry& everything() {
@@ -25,9 +29,15 @@ const registry& everything() {
         add_lot(scenarios);
         add_events(scenarios);
         add_many(scenarios);
+#if !defined(_WIN32)
         add_multiplexed(scenarios);
+#endif
         add_group_commit(scenarios);
         add_group_wake(scenarios);
+#if defined(_WIN32)
+        scenarios.repeat("tocsin", tocsin_srw);
+        scenarios.repeat("tocsin", tocsin_kernel_event);
+#endif
         return scenarios;
     }();
     return all;

@@ -4,6 +4,7 @@
 #include "contestant.hpp"
 #include "scenario.hpp"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,19 @@ public:
         (entry.pairings.push_back(cross<Scenario, C>()), ...);
         scenarios_.push_back(std::move(entry));
         if (contestants_.empty()) (contestants_.push_back(&C::info), ...);
+    }
+
+    // Whatever a contestant runs, once more under another name: it differs in how the process was started.
+    void repeat(std::string_view contestant, const contestant_info& as) {
+        for (registered_scenario& each : scenarios_) {
+            const auto is_it = [&](const pairing& one) { return one.contestant->name == contestant; };
+            const auto found = std::ranges::find_if(each.pairings, is_it);
+            if (found == each.pairings.end()) continue;
+            pairing again = *found;
+            again.contestant = &as;
+            each.pairings.push_back(again);
+        }
+        contestants_.push_back(&as);
     }
 
     const std::vector<registered_scenario>& scenarios() const noexcept { return scenarios_; }

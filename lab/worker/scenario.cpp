@@ -1,21 +1,14 @@
 #include "scenario.hpp"
 
 #include "measure/clock.hpp"
+#include "measure/machine.hpp"
 
 #include <algorithm>
 #include <mutex>
 #include <stdexcept>
 
-#include <sys/resource.h>
-
 namespace lab {
 namespace {
-
-std::uint64_t context_switches() {
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
-    return static_cast<std::uint64_t>(used.ru_nvcsw) + static_cast<std::uint64_t>(used.ru_nivcsw);
-}
 
 // Notes and failures can come from any thread of a scenario; they are rare.
 std::mutex& text_lock() {
@@ -71,7 +64,7 @@ void timed_section::stop(std::uint64_t operations, std::int64_t harness_cpu_ns, 
     const double per = 1.0 / static_cast<double>(std::max<std::uint64_t>(operations, 1));
     run_.operations_ = operations;
     run_.value("cpu", static_cast<double>(std::max<std::int64_t>(used_.cpu - harness_cpu_ns, 0)) * per);
-    run_.value("switches", static_cast<double>(used_.switches) * per);
+    if (counts_switches) run_.value("switches", static_cast<double>(used_.switches) * per);
     if (run_.counting()) {
         const std::uint64_t calls = used_.calls > harness_calls ? used_.calls - harness_calls : 0;
         run_.value("syscalls", static_cast<double>(calls) * per);

@@ -1,10 +1,13 @@
-// The rest of the standard library: std::atomic's wait and notify, std::latch, std::mutex.
+// The rest of the standard library: std::atomic's wait and notify, std::latch, std::mutex, std::condition_variable (on
+// Linux the same as the POSIX threads' own).
 #pragma once
 
 #include "../contestant.hpp"
 #include "atomics.hpp"
+#include "monitor.hpp"
 
 #include <atomic>
+#include <condition_variable>
 #include <latch>
 #include <mutex>
 
@@ -47,6 +50,41 @@ struct std_latch {
 
     private:
         std::latch latch_{1};
+    };
+};
+
+class std_monitor {
+public:
+    void lock() { mutex_.lock(); }
+    void unlock() { mutex_.unlock(); }
+    void sleep() {
+        std::unique_lock held(mutex_, std::adopt_lock);
+        changed_.wait(held);
+        held.release();  // its caller unlocks
+    }
+    bool sleep_until(std::int64_t when) {
+        std::unique_lock held(mutex_, std::adopt_lock);
+        const auto status = changed_.wait_for(held, std::chrono::nanoseconds(when - now()));
+        held.release();
+        return status == std::cv_status::no_timeout;
+    }
+    void wake_one() { changed_.notify_one(); }
+    void wake_all() { changed_.notify_all(); }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+};
+
+struct std_cond : monitored<std_monitor> {
+    static constexpr contestant_info info{
+        .name = "std_cond",
+        .label = "std mutex + cond",
+        .role = role::peer,
+        .about = "a flag under a std::mutex, waited for with a std::condition_variable",
+        .limits = monitored::limits,
+        .no_lock = "its mutex is the contestant std_mutex",
+        .no_address_wait = "waits on its own condition variable only",
     };
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../contestant.hpp"
-#include "wakers.hpp"
+#include "waker_only.hpp"
 
 #include <tocsin/tocsin.hpp>
 

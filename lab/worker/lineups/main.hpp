@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../contestants/descriptors.hpp"
+#include "../contestants/flags.hpp"
 #include "../contestants/floor.hpp"
 #include "../contestants/futex.hpp"
 #include "../contestants/group_commit.hpp"

@@ -1,11 +1,30 @@
 // Time, in integer nanoseconds. Reading the steady clock is no system call on Linux (20-40 ns); the
-// thread's CPU clock is one.
+// thread's CPU clock is one. Windows: machine_windows.cpp.
 #pragma once
 
 #include <cstdint>
 #include <ctime>
 
 namespace lab {
+
+inline timespec timespec_of(std::int64_t nanoseconds) noexcept {
+    timespec split{};
+    split.tv_sec = static_cast<time_t>(nanoseconds / 1'000'000'000);
+    split.tv_nsec = static_cast<long>(nanoseconds % 1'000'000'000);
+    return split;
+}
+
+#if defined(_WIN32)
+
+std::int64_t now() noexcept;
+// Windows counts them in ticks of up to 15.6 ms.
+std::int64_t thread_cpu() noexcept;
+std::int64_t process_cpu() noexcept;
+
+// Returns at `when` or later.
+void sleep_until(std::int64_t when) noexcept;
+
+#else
 
 inline std::int64_t read_clock(clockid_t which) noexcept {
     timespec now{};
@@ -17,18 +36,13 @@ inline std::int64_t now() noexcept { return read_clock(CLOCK_MONOTONIC); }
 inline std::int64_t thread_cpu() noexcept { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 inline std::int64_t process_cpu() noexcept { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
-inline timespec timespec_of(std::int64_t nanoseconds) noexcept {
-    timespec split{};
-    split.tv_sec = static_cast<time_t>(nanoseconds / 1'000'000'000);
-    split.tv_nsec = static_cast<long>(nanoseconds % 1'000'000'000);
-    return split;
-}
-
 // One system call. Interrupted or not, returns at `when` or later.
 inline void sleep_until(std::int64_t when) noexcept {
     const timespec at = timespec_of(when);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) != 0) {
     }
 }
+
+#endif
 
 }  // namespace lab

@@ -1,8 +1,10 @@
-// What the harness asks of the operating system: cores, pinning, who is asleep.
+// What the harness asks of the operating system: cores, pinning, who is asleep. One file for each system.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -31,13 +33,43 @@ pid_t thread_id() noexcept;
 // spin, or take a lock, first). False if that hasn't happened after `patience_ms`.
 bool wait_until_asleep(std::span<const pid_t> threads, int patience_ms = 5'000);
 
+// Whether the system tells of context switches; if not, the next two know none.
+#if defined(_WIN32)
+inline constexpr bool counts_switches = false;
+#else
+inline constexpr bool counts_switches = true;
+#endif
+
+// Of all threads of this process so far.
+std::uint64_t context_switches();
+
 // Voluntary and involuntary switches of these threads since they began.
 std::uint64_t context_switches_of(std::span<const pid_t> threads);
 
-// Open descriptors of this process.
+// Open descriptors (Windows: handles) of this process.
 std::uint64_t open_descriptors();
+
+// As many as the process is permitted to open.
+void allow_descriptors();
+
+// Bytes of this process's heap that are in use.
+double heap_in_use();
 
 // Bytes of this process's memory that are in RAM.
 std::uint64_t resident_bytes();
+
+// A call that enters the kernel and does nothing there.
+void enter_kernel() noexcept;
+
+#if defined(_WIN32)
+// Whether the environment of this process names that way to sleep for tocsin; and this command line in a process whose
+// environment does: its exit code.
+bool started_with(std::string_view futex);
+int start_with(std::string_view futex);
+#endif
+
+// Ends the process with exit code 3 after so many seconds: a contestant that loses a wake-up would hang for ever.
+void start_watchdog(unsigned seconds);
+inline constexpr char watchdog_message[] = "watchdog: did not finish; a lost wake-up?\n";
 
 }  // namespace lab

@@ -81,8 +81,9 @@ struct bystanders {
             subject.set();
             subject.wait();
         });
-        run.value("disturbed", static_cast<double>(context_switches_of(sleepers.ids()) - before) /
-                                   static_cast<double>(run.operations()));
+        if (counts_switches)
+            run.value("disturbed", static_cast<double>(context_switches_of(sleepers.ids()) - before) /
+                                       static_cast<double>(run.operations()));
         run.require(left.load() == 0, "a set of one event releases nobody who waits for another");
         for (std::size_t i = 0; i < sleepers.size(); ++i) of_sleeper(i).set();
         sleepers.join();

@@ -4,9 +4,6 @@
 #include "../measure/machine.hpp"
 #include "physical.hpp"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 namespace lab {
 namespace {
 
@@ -67,7 +64,7 @@ struct floors {
             } else if (operation == "fence_load") {
                 time_batches(run, "time", byte, [](auto& subject) { physical::fence_and_load(subject); });
             } else if (operation == "system_call") {
-                time_batches(run, "time", byte, [](auto&) { keep(syscall(SYS_getppid)); });
+                time_batches(run, "time", byte, [](auto&) { enter_kernel(); });
             } else if (operation == "futex_wake_nobody") {
                 time_batches(run, "time", word, [](futex_word& subject) { keep(futex_wake(subject, 1)); });
             } else if (operation == "futex_wake_sleeper") {

@@ -6,9 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include <malloc.h>
-#include <sys/resource.h>
-
 namespace lab {
 namespace {
 
@@ -66,22 +63,9 @@ struct memory {
         }
     }
 
-    static double heap_in_use() {
-        const struct mallinfo2 info = mallinfo2();
-        return static_cast<double>(info.uordblks + info.hblkhd);
-    }
-
-    // As many as the process is permitted: a thousand events may be two thousand descriptors.
-    static void allow_descriptors() {
-        rlimit limit{};
-        getrlimit(RLIMIT_NOFILE, &limit);
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-
     template <class E>
     static void weigh(context& run) {
-        allow_descriptors();
+        allow_descriptors();  // a thousand events may be two thousand
         const std::size_t count = run.given.number("events");
         const auto an_event = [&](double all) { return all / static_cast<double>(count); };
         const auto before_descriptors = open_descriptors();

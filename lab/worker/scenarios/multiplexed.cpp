@@ -8,7 +8,6 @@
 #include <atomic>
 #include <vector>
 
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,10 +18,7 @@ namespace {
 class idle_sockets {
 public:
     explicit idle_sockets(std::size_t count) {
-        rlimit limit{};
-        getrlimit(RLIMIT_NOFILE, &limit);
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
+        allow_descriptors();
         for (std::size_t i = 0; i != count; ++i) {
             std::array<int, 2> pair;
             if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair.data()) != 0) break;

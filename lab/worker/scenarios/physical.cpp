@@ -5,8 +5,7 @@
 
 #include <algorithm>
 #include <array>
-
-#include <sched.h>
+#include <thread>
 
 namespace lab::physical {
 
@@ -58,7 +57,7 @@ void wake_one_sleeper(context& run, const char* metric) {
 }
 
 void wake_one_sleeper_here(context& run, const char* metric) {
-    wake_one_sleeper_on(run, metric, 0, [] { sched_yield(); });
+    wake_one_sleeper_on(run, metric, 0, [] { std::this_thread::yield(); });
 }
 
 void wakes_to_running_here(context& run, const char* metric, std::size_t came_from) {

@@ -67,6 +67,8 @@ struct strangers {
     static std::string refuses(const parameters& given) {
         if constexpr (is_floor<C>)
             return "nobody is disturbed at best";
+        else if constexpr (!counts_switches)
+            return "the system does not tell how often a thread was switched";
         else
             return refuses_address_word<C>(given);
     }

@@ -1,0 +1,27 @@
+// What is said of a contestant that wakes loops and does nothing else.
+#pragma once
+
+#include "../contestant.hpp"
+
+#include <string_view>
+
+namespace lab {
+
+// A contestant that is a waker and nothing else.
+struct waker_only : contestant_info {
+    constexpr waker_only(std::string_view its_name, std::string_view its_label, std::string_view its_about,
+                         std::string_view its_limits, lab::role its_role = role::peer,
+                         tier from = tier::quick) noexcept
+        : contestant_info{.name = its_name,
+                          .label = its_label,
+                          .role = its_role,
+                          .about = its_about,
+                          .limits = its_limits,
+                          .no_manual_event = "wakes a loop",
+                          .no_auto_event = "wakes a loop",
+                          .no_lock = "wakes a loop",
+                          .no_address_wait = "wakes a loop",
+                          .included_from = from} {}
+};
+
+}  // namespace lab
