@@ -44,6 +44,11 @@ class Reason:
 
 WAKES_ALL_AT_ONCE = ("std_atomic", "std_latch", "raw_futex", "tracked_futex", "eventfd")
 
+BARGING = (
+    "std_atomic", "raw_futex", "tracked_futex", "std_binary_semaphore", "std_counting_semaphore", "posix_semaphore",
+    "pthread_cond",
+)  # fmt: skip
+
 REASONS: tuple[Reason, ...] = (
     Reason(
         "A reset here is a read-modify-write that acquires: who resets and then finds nothing to do has seen what "
@@ -70,6 +75,23 @@ REASONS: tuple[Reason, ...] = (
         "A relay: each woken thread wakes the next, at a system call each. One call that wakes them all gets the last "
         "one up sooner where cores are few, and holds the waker all the while (decision 4).",
         "broadcast", ("last", "cpu"), WAKES_ALL_AT_ONCE,
+    ),
+    Reason(
+        "A set hands the turn to whoever has waited longest, so most turns cost a switch of threads, and nobody waits long. "
+        "With the peer the thread that has just had its turn takes the next one before the others are awake, with hardly a "
+        "switch: the longest wait is thirty times as long.",
+        "fairness", ("cpu",), BARGING, {"turn": "event"},
+    ),
+    Reason(
+        "The peer's waiters give their core away again and again before they sleep (the column of switches), so few of them "
+        "have to be woken when the flush ends. Here each sleeps at once: a flush is long, and others may need the "
+        "processor (decision 10). On a machine that does nothing else that is a system call and a switch a commit.",
+        "group_commit", ("commit", "latency", "cpu"), ("group_atomic",), {"on": "disk"},
+    ),
+    Reason(
+        "Where a flush costs nothing, a thread commits for itself, again and again until its time slice ends: the median "
+        "is a hundredth of the peer's, and the hundredth commit waits for a slice.",
+        "group_commit", ("latency",), ("group_atomic",), {"on": "memory"},
     ),
     Reason(
         "A wake here orders itself after whatever store came before, by a full fence. The peer's loads a counter and "
