@@ -17,8 +17,7 @@ constexpr unsigned most_notes = 16;
 struct note {
     std::atomic<void (*)(void*) noexcept> run{nullptr};
     std::atomic<void*> what{nullptr};
-    std::atomic<unsigned> left{
-        0};  // how often it is still to be carried out; 0: it may not be added to any more
+    std::atomic<unsigned> left{0};  // times to be carried out; at 0 it is not added to any more
 };
 
 struct thread_state {
