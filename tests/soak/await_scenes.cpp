@@ -1,5 +1,6 @@
 // Coroutines that wait for what threads wait for: on threads of their own, or in whatever thread ends their wait.
 #include "complaints.hpp"
+#include "executor.hpp"
 #include "places.hpp"
 #include "scene.hpp"
 #include "stress.hpp"
@@ -12,52 +13,16 @@
 #include <array>
 #include <atomic>
 #include <coroutine>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <vector>
 
 namespace soak {
 namespace {
 
+using support::executor;
 using support::task;
 using tocsin::auto_reset_event;
-
-// A thread's queue of coroutines that are to go on there.
-class stage_door {
-public:
-    void operator()(std::coroutine_handle<> who) {
-        {
-            const std::lock_guard held(mutex_);
-            ready_.push_back(who);
-        }
-        rung_.set();
-    }
-    void let_in() {
-        for (;;) {
-            std::coroutine_handle<> next;
-            {
-                const std::lock_guard held(mutex_);
-                if (ready_.empty()) return;
-                next = ready_.front();
-                ready_.pop_front();
-            }
-            next.resume();
-        }
-    }
-    // After its destruction.
-    void forget(std::coroutine_handle<> gone) {
-        const std::lock_guard held(mutex_);
-        std::erase(ready_, gone);
-    }
-    void wait(nanoseconds longest) { (void)rung_.wait_for(longest); }
-
-private:
-    std::mutex mutex_;
-    std::deque<std::coroutine_handle<>> ready_;
-    auto_reset_event rung_;
-};
 
 // Tokens that wander through coroutines, some of which are stopped and some destroyed while they wait. What a destroyed
 // one had been given is there again.
@@ -81,35 +46,35 @@ private:
     };
 
     void direct(worker& self) {
-        stage_door door;
+        executor thread;
         std::array<role, 4> roles;
         while (!self.is_over()) {
             role& each = roles[self.random.below(roles.size())];
             if (!each.played.handle() || each.played.done()) {
                 each.stop = std::stop_source();
                 each.played = task();
-                each.played = play(self, door, each.stop.get_token());
+                each.played = play(self, thread, each.stop.get_token());
             } else if (self.random.one_in(16)) {
                 each.stop.request_stop();
             } else if (self.random.one_in(16)) {
-                destroy(each, door);
+                destroy(each, thread);
             }
-            door.let_in();
+            thread.run();
             self.done();
-            if (self.random.one_in(4)) door.wait(nanoseconds(self.random.below(50'000)));
+            if (self.random.one_in(4)) thread.wait(nanoseconds(self.random.below(50'000)));
         }
-        for (auto& each : roles) destroy(each, door);
+        for (auto& each : roles) destroy(each, thread);
     }
 
-    static void destroy(role& which, stage_door& door) {
+    static void destroy(role& which, executor& thread) {
         const auto handle = which.played.handle();
         if (!handle) return;
         which.played.destroy();
-        door.forget(handle);
+        thread.forget(handle);
     }
 
-    // Runs in the thread of its `self` only, that of the door.
-    task play(worker& self, stage_door& door, std::stop_token stop) {
+    // Runs in the thread of its `self` only, that of the executor.
+    task play(worker& self, executor& thread, std::stop_token stop) {
         while (!stop.stop_requested() && !self.is_over()) {
             const nanoseconds longest(1 + self.random.below(100'000));
             const std::size_t one = self.random.below(places_.count);
@@ -119,7 +84,7 @@ private:
             switch (self.random.below(3)) {
                 case 0: {
                     const auto how =
-                        co_await tocsin::async_wait(places_[one]).until(longest).stop(stop).on(door);
+                        co_await tocsin::async_wait(places_[one]).until(longest).stop(stop).on(thread);
                     has_one = how == wait_status::signaled;
                     break;
                 }
@@ -127,7 +92,7 @@ private:
                     const auto how = co_await tocsin::async_wait_all(places_[one], places_[other])
                                          .until(longest)
                                          .stop(stop)
-                                         .on(door);
+                                         .on(thread);
                     has_one = has_other = how == wait_status::signaled;
                     break;
                 }
@@ -135,7 +100,7 @@ private:
                     const auto how =
                         co_await tocsin::async_wait_any(places_[one], tocsin::after(longest), places_[other])
                             .stop(stop)
-                            .on(door);
+                            .on(thread);
                     const bool signaled = how.status == wait_status::signaled;
                     has_one = signaled && how.index == 0;
                     has_other = signaled && how.index == 2;

@@ -1,4 +1,5 @@
 // Tokens in = tokens out, while coroutines on a pool of threads wait, time out, are stopped and are destroyed.
+#include "executor.hpp"
 #include "facts.hpp"
 #include "stress.hpp"
 #include "task.hpp"
@@ -11,17 +12,15 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <coroutine>
 #include <cstddef>
 #include <cstdio>
-#include <deque>
-#include <mutex>
 #include <stop_token>
 #include <vector>
 
 namespace {
 
 using namespace std::chrono_literals;
+using support::executor;
 using support::jitter;
 using support::random_source;
 using support::stress_time;
@@ -30,41 +29,6 @@ using support::thread_group;
 using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::wait_status;
-
-// One thread's queue of what is to go on.
-class worker {
-public:
-    void operator()(std::coroutine_handle<> who) {
-        {
-            const std::lock_guard held(mutex_);
-            ready_.push_back(who);
-        }
-        posted_.set();
-    }
-    void run() {
-        for (;;) {
-            std::coroutine_handle<> next;
-            {
-                const std::lock_guard held(mutex_);
-                if (ready_.empty()) return;
-                next = ready_.front();
-                ready_.pop_front();
-            }
-            next.resume();
-        }
-    }
-    // After its destruction.
-    void forget(std::coroutine_handle<> gone) {
-        const std::lock_guard held(mutex_);
-        std::erase(ready_, gone);
-    }
-    void wait_until(tocsin::deadline until) { (void)posted_.wait_until(until); }
-
-private:
-    std::mutex mutex_;
-    std::deque<std::coroutine_handle<>> ready_;
-    auto_reset_event posted_;
-};
 
 struct stage {
     static constexpr std::size_t event_count = 3;
@@ -84,7 +48,7 @@ struct stage {
     }
 };
 
-task wait_somehow(stage& on, worker& where, std::stop_token stop, random_source& random) {
+task wait_somehow(stage& on, executor& where, std::stop_token stop, random_source& random) {
     while (!on.enough.load()) {
         const auto longest = std::chrono::microseconds(1 + random.below(300));
         const std::size_t first = random.below(stage::event_count);
@@ -117,7 +81,7 @@ task wait_somehow(stage& on, worker& where, std::stop_token stop, random_source&
 
 void work(stage& on, int seed) {
     random_source random(static_cast<std::uint64_t>(seed));
-    worker self;
+    executor self;
     struct job {
         std::stop_source stop;
         task running;
@@ -138,7 +102,7 @@ void work(stage& on, int seed) {
             each.stop.request_stop();
         }
         self.run();
-        self.wait_until(std::chrono::microseconds(random.below(50)));
+        self.wait(std::chrono::microseconds(random.below(50)));
     }
     for (job& each : jobs) {
         const auto handle = each.running.handle();
