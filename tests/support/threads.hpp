@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -192,12 +193,27 @@ inline switches switches_of(pid_t thread) {
     return seen;
 }
 
-// Asleep, and not just passing through: several looks see it asleep with no switch in between.
+#if defined(_WIN32)
+inline bool another_is_about_to_run() { return false; }  // not known
+#else
+inline bool another_is_about_to_run() {
+    for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
+        const pid_t thread = std::stoi(each.path().filename().string());
+        const char state = state_of(thread);
+        const bool sleeps_or_is_gone = state == 'S' || state == 'Z' || state == 'X' || state == 0;
+        if (thread != thread_id() && !sleeps_or_is_gone) return true;
+    }
+    return false;
+}
+#endif
+
+// Asleep, and not just passing through: several looks see it asleep with no switch in between, and nobody for whom it
+// may sleep only until he gets a processor (who starts a thread under qemu sleeps until that thread has run).
 inline void until_sound_asleep(pid_t thread) {
     until("sound asleep", [&] {
         const auto before = switches_of(thread);
         for (int i = 0; i < 4; ++i) {
-            if (state_of(thread) != 'S') return false;
+            if (state_of(thread) != 'S' || another_is_about_to_run()) return false;
             std::this_thread::sleep_for(300us);  // no fact to wait for: it must stay asleep
         }
         return switches_of(thread).voluntary == before.voluntary;
