@@ -19,9 +19,11 @@
 // Not promised: that a sleeper is not a pthread cancellation point (the others are none).
 //
 // Checked by: tests/internal/futex_test.cpp and every suite once more in the portable build.
+#include "platform/condition_wait.hpp"
 #include "platform/futex.hpp"
 #include "platform/system.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
@@ -85,15 +87,12 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
     sleeper self{&word};
     home.append(self);
     const auto woken = [&self] { return self.woken; };
-    const std::chrono::nanoseconds at(until.nanoseconds());
     if (until.is_never()) {
         self.wake.wait(lock, woken);
     } else if (until.which() == deadline::clock::steady) {
-        self.wake.wait_until(
-            lock, std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>(at), woken);
+        wait_until<std::chrono::steady_clock>(self.wake, lock, until.nanoseconds(), woken);
     } else {
-        self.wake.wait_until(
-            lock, std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>(at), woken);
+        wait_until<std::chrono::system_clock>(self.wake, lock, until.nanoseconds(), woken);
     }
     if (self.woken) return sleep_result::returned;
     home.remove([&self](const sleeper& other) { return &other == &self; });

@@ -22,6 +22,7 @@
 // cancellation.
 //
 // Checked by: tests/internal/poller_test.cpp and the suites above it in the portable build.
+#include "platform/condition_wait.hpp"
 #include "platform/doorbells.hpp"
 #include "platform/poll_list.hpp"
 #include "platform/system.hpp"
@@ -101,8 +102,7 @@ int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
 // Rings a bell of its own when a deadline on the system clock has passed, as that clock then is.
 class clock_follower {
 public:
-    explicit clock_follower(const deadline& until) noexcept
-        : until_(std::chrono::nanoseconds(until.nanoseconds())) {
+    explicit clock_follower(const deadline& until) noexcept : until_(until.nanoseconds()) {
         const auto taken = doorbells().acquire(make_doorbell);
         bell_ = taken.id;
         error_ = taken.error;
@@ -135,14 +135,14 @@ public:
     doorbell& bell() const noexcept { return doorbells()[bell_]; }
 
 private:
-    using point = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
-
     void follow() noexcept {
         std::unique_lock lock(mutex_);
-        if (!changed_.wait_until(lock, until_, [this] { return done_; })) doorbells().ring(bell_, strike);
+        const auto done = [this] { return done_; };
+        if (!wait_until<std::chrono::system_clock>(changed_, lock, until_, done))
+            doorbells().ring(bell_, strike);
     }
 
-    const point until_;
+    const std::int64_t until_;
     doorbell_id bell_ = no_doorbell;
     int error_ = 0;
     bool done_ = false;

@@ -177,6 +177,9 @@ TYPED_TEST(EveryFutex, AFarDeadlineIsSleptFor) {
         threads.start("sleeper",
                       [&] { EXPECT_EQ(wait_for_change<TypeParam>(word, 0, each), sleep_result::returned); });
         until_sound_asleep(threads.id(0));
+        const auto burnt = support::cpu_time_of(threads.handle(0));
+        std::this_thread::sleep_for(20ms);  // no fact to wait for: nothing must happen
+        EXPECT_LT(support::cpu_time_of(threads.handle(0)) - burnt, 1ms);
         word.store(1);
         TypeParam::wake_one(&word);
         threads.join();
