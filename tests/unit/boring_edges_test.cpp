@@ -203,7 +203,6 @@ TEST(AProcess, MayEndInTheThreadThatWasReleased) {
     for (int round = 0; round < rounds(30, 6); ++round) {
         const auto ending = support::ending_of_child([&] {
             static auto_reset_event event;
-            static std::atomic<int> arrived{0};
             std::thread([&] {
                 event.wait();
                 if (round % 2 == 0) _exit(0);
