@@ -93,6 +93,7 @@ struct before_and_after_main {
 
 TEST(Events, WorkBeforeMain) { EXPECT_TRUE(worked_before_main); }
 
+#if defined(GTEST_HAS_DEATH_TEST)
 TEST(Events, WorkAfterMain) {
     testing::GTEST_FLAG(death_test_style) = "fast";
     EXPECT_EXIT(
@@ -105,6 +106,7 @@ TEST(Events, WorkAfterMain) {
         },
         testing::ExitedWithCode(0), "works after main");
 }
+#endif
 
 #if TOCSIN_ON_POSIX
 struct thread_local_user {

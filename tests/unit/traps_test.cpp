@@ -88,7 +88,7 @@ int signals_lost_by_a_set_on_a_set_event(int count) {
     thread_group threads;
     threads.start("consumer", [&] {
         support::random_source random(100);
-        for (int round = 1; !over.load(); ++round) {
+        while (!over.load()) {
             delay.write();
             line.arrive();
             dither(random, 100);

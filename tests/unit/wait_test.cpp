@@ -558,7 +558,6 @@ TEST(Timer, OfAClockThatIsSetBackComesWhenTheClockComesThere) {
     auto_reset_event a;
     const hand_clock::time_point when(hand_clock::duration(1003));
     any_result result{};
-    std::atomic<bool> back{false};
     thread_group threads;
     threads.start("waiter", [&] { result = wait_any(a, at(when)); });
     until_parked(&a, 1);
