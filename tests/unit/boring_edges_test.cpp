@@ -78,10 +78,17 @@ constinit tocsin::word_lock<> global_lock;
 bool worked_before_main = false;
 bool check_after_main = false;
 
+#if defined(__EMSCRIPTEN__)
+constexpr bool threads_before_main = false;  // one that is started begins when the first has come to its loop
+#else
+constexpr bool threads_before_main = true;
+#endif
+
 struct before_and_after_main {
     before_and_after_main() {
         const std::scoped_lock held(global_lock);
-        worked_before_main = everything_works_on(global_gate) && everything_works_on(global_token);
+        worked_before_main = everything_works_on(global_gate, threads_before_main) &&
+                             everything_works_on(global_token, threads_before_main);
     }
     ~before_and_after_main() {
         if (!check_after_main) return;
