@@ -33,7 +33,7 @@
 
 namespace tocsin::core {
 
-#if defined(TOCSIN_MODEL) || defined(_WIN32)
+#if defined(TOCSIN_MODEL) || defined(_WIN32) || defined(__wasm__)
 
 // No handlers.
 class critical_section {

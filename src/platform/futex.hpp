@@ -65,6 +65,12 @@ void futex_wake_one(const void* word) noexcept;
 void futex_after_fork() noexcept;
 void*& futex_sleepers() noexcept;
 }  // namespace openbsd_futex
+namespace wasm_futex {
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
+void futex_wake_one(const void* word) noexcept;
+void futex_after_fork() noexcept;
+void*& futex_sleepers() noexcept;
+}  // namespace wasm_futex
 namespace portable_futex {
 sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
 void futex_wake_one(const void* word) noexcept;

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <new>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 namespace tocsin::platform {
@@ -42,7 +43,9 @@ readiness from_poll_events(short found) noexcept {
 
 int why_not_in_a_set(int descriptor) noexcept {
     struct stat what{};
-    if (::fstat(descriptor, &what) != 0) return errno;
+    if (::fstat(descriptor, &what) != 0) {  // which Emscripten can't tell of pipes over Node's files (3.1.6)
+        return ::fcntl(descriptor, F_GETFD) < 0 ? errno : 0;
+    }
     return S_ISREG(what.st_mode) || S_ISDIR(what.st_mode) ? EPERM : 0;
 }
 

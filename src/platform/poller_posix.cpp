@@ -92,12 +92,26 @@ bool was_rung(doorbell& bell, int found) noexcept {
     return true;
 }
 
+#if defined(__EMSCRIPTEN__)
+// poll(2) of Emscripten looks and never sleeps (3.1.6): naps in between.
+int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
+    constexpr std::int64_t nap = 1'000'000;
+    for (std::int64_t left = nanoseconds;;) {
+        const int found = ::poll(what, size, 0);
+        if (found != 0 || left == 0) return found;
+        const std::int64_t now = left == no_timeout ? nap : std::min(left, nap);
+        std::this_thread::sleep_for(std::chrono::nanoseconds(now));
+        if (left != no_timeout) left -= now;
+    }
+}
+#else
 int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
     constexpr std::int64_t longest = 1 << 30;
     const std::int64_t milliseconds =
         nanoseconds == no_timeout ? -1 : (nanoseconds - 1 + 1'000'000) / 1'000'000;
     return ::poll(what, size, static_cast<int>(std::min(milliseconds, longest)));
 }
+#endif
 
 // Rings a bell of its own when a deadline on the system clock has passed, as that clock then is.
 class clock_follower {

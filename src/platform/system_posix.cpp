@@ -1,4 +1,4 @@
-// POSIX, with the few things where Linux has a better way.
+// POSIX, with the few things where Linux has a better way, and Emscripten another one.
 #include "platform/system.hpp"
 
 #include <cstdlib>
@@ -37,6 +37,8 @@ std::uint64_t thread_number() noexcept {
 #if defined(__linux__)
     thread_local const auto number = static_cast<std::uint64_t>(::syscall(SYS_gettid));
     return number;
+#elif defined(__EMSCRIPTEN__)
+    return static_cast<std::uint64_t>(::pthread_self());
 #else
     thread_local char mark;
     return reinterpret_cast<std::uintptr_t>(&mark);
@@ -45,10 +47,12 @@ std::uint64_t thread_number() noexcept {
 
 int start_thread(void (*run)() noexcept) noexcept {
     const errno_kept kept;
+#if !defined(__EMSCRIPTEN__)  // there is one module, and dlopen() ends a program that was not linked for it
     Dl_info where;
     if (::dladdr(reinterpret_cast<const void*>(run), &where) != 0) {
         ::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }
+#endif
     sigset_t all, before;
     sigfillset(&all);  // without ::, because some systems have a macro
     ::pthread_sigmask(SIG_SETMASK, &all, &before);

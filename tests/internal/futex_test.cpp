@@ -61,6 +61,12 @@ struct linux_kernel {
     static constexpr auto wake_one = tocsin::platform::linux_futex::futex_wake_one;
 };
 using backends = testing::Types<chosen, linux_kernel, portable>;
+#elif defined(__EMSCRIPTEN__)
+struct engine {
+    static constexpr auto wait = tocsin::platform::wasm_futex::futex_wait;
+    static constexpr auto wake_one = tocsin::platform::wasm_futex::futex_wake_one;
+};
+using backends = testing::Types<chosen, engine, portable>;
 #else
 using backends = testing::Types<chosen, portable>;
 #endif

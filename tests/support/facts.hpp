@@ -19,6 +19,8 @@
 
 #if defined(_WIN32)
 #include "windows_threads.hpp"
+#elif defined(__EMSCRIPTEN__)
+#include "wasm_threads.hpp"
 #else
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -60,7 +62,7 @@ void until(const char* what, Fact holds) {
     }
 }
 
-#if !defined(_WIN32)
+#if !defined(_WIN32) && !defined(__EMSCRIPTEN__)
 inline pid_t thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
 // By what number the library names the calling thread.

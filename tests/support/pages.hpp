@@ -5,8 +5,11 @@
 
 #include <cstddef>
 
-#if !TOCSIN_ON_POSIX
+#if defined(_WIN32)
 #include "windows_threads.hpp"
+#elif defined(__EMSCRIPTEN__)
+#include <cstdlib>
+#include <cstring>
 #endif
 
 namespace support {
@@ -25,6 +28,15 @@ inline void map_pages(void* place, std::size_t size) { mprotect(place, size, PRO
 inline void unmap_pages(void* place, std::size_t size) { munmap(place, size); }
 // Gives the addresses back, of which some may have been unmapped.
 inline void release_pages(void*, void* rest, std::size_t size) { munmap(rest, size); }
+
+#elif defined(__EMSCRIPTEN__)
+
+// Memory is never taken away there: what is unmapped holds something else.
+inline std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+inline void* reserve_pages(std::size_t size) { return std::aligned_alloc(page_size(), size); }
+inline void map_pages(void* place, std::size_t size) { std::memset(place, 0, size); }
+inline void unmap_pages(void* place, std::size_t size) { std::memset(place, 0xA5, size); }
+inline void release_pages(void* place, void*, std::size_t) { std::free(place); }
 
 #else
 

@@ -1,5 +1,5 @@
-// What only POSIX systems have. TOCSIN_ON_POSIX is 0 on Windows; the cases that need more than this header gives there
-// are left out by it: those that fork, send signals, count system calls, limit descriptors, pin or cancel threads, or
+// What only POSIX systems have. TOCSIN_ON_POSIX is 0 on Windows and for WebAssembly; the cases that need more than this
+// header gives there are left out by it: those that fork, send signals, count system calls, limit descriptors, pin or cancel threads, or
 // wait for pipes; and the one that uses a thread_local object in its destructor, because MinGW-w64 calls that after it has
 // freed the object's storage (GCC 12, thread model posix). Files that are about such things alone are left out in tests/CMakeLists.txt.
 #pragma once
@@ -11,6 +11,12 @@
 #include <process.h>
 #include <pthread.h>
 #include <sys/types.h>
+
+#elif defined(__EMSCRIPTEN__)
+#define TOCSIN_ON_POSIX 0
+
+#include <pthread.h>
+#include <unistd.h>
 
 #else
 #define TOCSIN_ON_POSIX 1

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include <pthread.h>
-#if !defined(_WIN32)
+#if !defined(_WIN32) && !defined(__EMSCRIPTEN__)
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -166,6 +166,13 @@ inline std::chrono::nanoseconds cpu_time_of(pthread_t thread) {
     };
     return std::chrono::nanoseconds((count(system) + count(user)) * 100);
 }
+#elif defined(__EMSCRIPTEN__)
+inline std::chrono::nanoseconds cpu_time_of(pthread_t thread) {
+    std::ifstream file(about_thread(thread_id_of(thread)) + "schedstat");
+    std::int64_t nanoseconds = 0;
+    if (!(file >> nanoseconds)) give_up("no processor time of a thread");
+    return std::chrono::nanoseconds(nanoseconds);
+}
 #else
 inline std::chrono::nanoseconds cpu_time_of(pthread_t thread) {
     clockid_t clock{};
@@ -193,7 +200,7 @@ inline switches switches_of(pid_t thread) {
     return seen;
 }
 
-#if defined(_WIN32)
+#if defined(_WIN32) || defined(__EMSCRIPTEN__)
 inline bool another_is_about_to_run() { return false; }  // not known
 #else
 inline bool another_is_about_to_run() {
@@ -254,6 +261,17 @@ public:
 
 private:
     std::vector<HANDLE> frozen_;
+};
+#elif defined(__EMSCRIPTEN__)
+// There is nothing to stop a thread with.
+class freezer {
+public:
+    static constexpr bool works = false;
+
+    freezer() {}
+    void freeze(pthread_t) { give_up("can't freeze a thread"); }
+    void thaw_one() {}
+    void thaw() {}
 };
 #else
 // Handles a signal, without SA_RESTART: a system call it interrupts ends with EINTR.

@@ -220,7 +220,7 @@ TEST(BitLockMisuse, UnlockingAnUnlockedBitIsNamed) {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
     std::atomic<std::uint32_t> word{0b1011};
     bit_lock lock(word, 2);
-    EXPECT_DEATH(lock.unlock(), "bit.*2");
+    EXPECT_DEATH_IF_SUPPORTED(lock.unlock(), "bit.*2");
 }
 #endif
 

@@ -78,10 +78,17 @@ constinit tocsin::word_lock<> global_lock;
 bool worked_before_main = false;
 bool check_after_main = false;
 
+#if defined(__EMSCRIPTEN__)
+constexpr bool threads_before_main = false;  // one that is started begins when the first has come to its loop
+#else
+constexpr bool threads_before_main = true;
+#endif
+
 struct before_and_after_main {
     before_and_after_main() {
         const std::scoped_lock held(global_lock);
-        worked_before_main = everything_works_on(global_gate) && everything_works_on(global_token);
+        worked_before_main = everything_works_on(global_gate, threads_before_main) &&
+                             everything_works_on(global_token, threads_before_main);
     }
     ~before_and_after_main() {
         if (!check_after_main) return;
@@ -93,6 +100,7 @@ struct before_and_after_main {
 
 TEST(Events, WorkBeforeMain) { EXPECT_TRUE(worked_before_main); }
 
+#if defined(GTEST_HAS_DEATH_TEST)
 TEST(Events, WorkAfterMain) {
     testing::GTEST_FLAG(death_test_style) = "fast";
     EXPECT_EXIT(
@@ -105,6 +113,7 @@ TEST(Events, WorkAfterMain) {
         },
         testing::ExitedWithCode(0), "works after main");
 }
+#endif
 
 #if TOCSIN_ON_POSIX
 struct thread_local_user {

@@ -1,6 +1,7 @@
 // An event as a descriptor for someone else's loop: what the header promises.
 #include "child.hpp"
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
@@ -18,7 +19,6 @@
 #include <system_error>
 
 #include <poll.h>
-#include <sys/resource.h>
 
 namespace {
 
@@ -132,6 +132,7 @@ TEST(Pollable, WakesAThreadThatPolls) {
 
 TEST(Pollable, OnlyEventsCanBeLookedAt) { EXPECT_THROW(pollable(tocsin::after(1s)), std::invalid_argument); }
 
+#if TOCSIN_ON_POSIX
 TEST(Pollable, SaysWhenThereIsNoDescriptorLeft) {
     EXPECT_EQ(support::ending_of_child([] {
                   rlimit usual;
@@ -176,5 +177,6 @@ TEST(Pollable, OnlyTheFirstSetMakesASystemCall) {
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.count(SYS_write), 1u);
 }
+#endif
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A set that is registered once and waited on often: what its header promises.
 #include "child.hpp"
 #include "facts.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
@@ -22,8 +23,6 @@
 #include <system_error>
 #include <vector>
 
-#include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 namespace {
@@ -393,6 +392,7 @@ int error_of(Throwing call) {
     return 0;
 }
 
+#if TOCSIN_ON_POSIX
 auto_reset_event set_by_handler;
 
 TEST(WaitSet, ASignalHandlerThatSetsEndsAWaitWithDescriptors) {
@@ -419,6 +419,7 @@ TEST(WaitSet, ASignalHandlerThatSetsEndsAWaitWithDescriptors) {
     }
     threads.join();
 }
+#endif
 
 TEST(WaitSet, RefusesWhatCannotBeAMember) {
     auto_reset_event event;
@@ -440,6 +441,7 @@ TEST(WaitSet, RefusesWhatCannotBeAMember) {
     EXPECT_EQ(set.wait({&item, 1}).count, 1u) << "and is as it was";
 }
 
+#if TOCSIN_ON_POSIX
 TEST(WaitSet, SaysWhenThereIsNoDescriptorLeftAndIsAsItWas) {
     EXPECT_EQ(support::ending_of_child([] {
                   channel pipe;
@@ -464,6 +466,7 @@ TEST(WaitSet, SaysWhenThereIsNoDescriptorLeftAndIsAsItWas) {
               }),
               "");
 }
+#endif
 
 TEST(WaitSet, OneThreadWaitsAtATime) {
     auto_reset_event event;
@@ -475,6 +478,7 @@ TEST(WaitSet, OneThreadWaitsAtATime) {
     event.set();
 }
 
+#if TOCSIN_ON_POSIX
 TEST(WaitSet, AForkedChildMayDestroyIt) {
     auto event = std::make_unique<auto_reset_event>();
     channel pipe;
@@ -490,7 +494,9 @@ TEST(WaitSet, AForkedChildMayDestroyIt) {
     event->set();
     EXPECT_EQ(ready_in(*set), tags{1}) << "and the parent's goes on";
 }
+#endif
 
+#if TOCSIN_ON_POSIX
 TEST(WaitSet, WithoutDescriptorsItMakesNoSystemCallButToSleepAndWake) {
     const auto calls = support::system_calls_of([] {
         std::deque<auto_reset_event> events(100);
@@ -511,6 +517,7 @@ TEST(WaitSet, WithoutDescriptorsItMakesNoSystemCallButToSleepAndWake) {
     EXPECT_EQ(calls.count(SYS_epoll_pwait), 0u);
     EXPECT_EQ(calls.count(SYS_read) + calls.count(SYS_write), 0u);
 }
+#endif
 
 // The machine is noisy: the least of many is compared, with much room. Every idle member looked at would cost
 // hundreds of times as much.
