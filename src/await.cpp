@@ -30,6 +30,7 @@
 #include "core/resumption.hpp"
 #include "core/service.hpp"
 #include "core/sources.hpp"
+#include "core/stop_callback.hpp"
 #include "platform/futex.hpp"
 
 #include <tocsin/await.hpp>
@@ -117,7 +118,7 @@ private:
     end end_{*this};
     timers timers_{*this};
     descriptors descriptors_{*this};
-    std::optional<stop_callback<stopper>> stop_;
+    std::optional<core::stop_callback<stopper>> stop_;
 };
 
 static_assert(sizeof(seat) <= async_seat_size && alignof(seat) <= alignof(std::max_align_t));

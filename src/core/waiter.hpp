@@ -1,6 +1,7 @@
 // A blocked wait: who claims it, and how it is told to go on. The argument: waiter.cpp.
 #pragma once
 
+#include "core/stop_callback.hpp"
 #include "platform/poller.hpp"
 #include "platform/system.hpp"
 
@@ -80,7 +81,7 @@ public:
         // change errno doing so.
         const platform::errno_kept kept;
         const auto on_stop = [this]() noexcept { stop(); };
-        const detail::stop_callback<decltype(on_stop)> registered(*options.stop, on_stop);
+        const stop_callback<decltype(on_stop)> registered(*options.stop, on_stop);
         return wait();
     }
 

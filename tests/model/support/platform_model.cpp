@@ -55,7 +55,7 @@ unsigned processors() noexcept { return library_model::processors; }
 
 void yield_thread() noexcept {}
 
-std::uint64_t thread_number() noexcept { return 0; }
+std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
 
 // No times and no descriptors of coroutines in models.
 int start_thread(void (*)() noexcept) noexcept { return ENOTSUP; }

@@ -1,0 +1,89 @@
+// The stop callback for standard libraries whose own may hang (src/core/stop_callback.hpp): its destructor returns when
+// the callback is through, whoever comes first, and nothing is touched after that.
+#include "core/stop_callback.hpp"
+#include "support/library_model.hpp"
+
+#include <optional>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::plain;
+using model::run;
+
+// Gone when it has been destroyed: the explorer reports who then comes for it.
+struct counted {
+    void operator()() const noexcept {
+        model::check(alive, "not called after the destructor's return");
+        calls = calls + 1;
+    }
+    plain<int>& calls;
+    plain<bool>& alive;
+};
+using callback = core::self_removing_stop_callback<counted>;
+
+TEST(stop_callback_model, TheDestructorWaitsForACallbackThatRuns) {
+    holds_always([](run& r) {
+        model::stop_source source;
+        plain<int> calls{0};
+        plain<bool> alive{true};
+        r.spawn("stopper", [&] { source.request_stop(); });
+        r.spawn("owner", [&] {
+            {
+                const callback registered(source.get_token(), counted{calls, alive});
+            }
+            alive = false;
+        });
+        r.join_all();
+        r.check(calls <= 1, "at most once");
+    });
+}
+
+// What a wait does: the callback releases the owner, who then destroys it.
+TEST(stop_callback_model, MayBeDestroyedByWhoItReleased) {
+    holds_always([](run& r) {
+        model::stop_source source;
+        auto_reset_event released;
+        const auto release = [&]() noexcept { released.set(); };
+        r.spawn("stopper", [&] { source.request_stop(); });
+        r.spawn("owner", [&] {
+            const core::self_removing_stop_callback<decltype(release)> registered(source.get_token(),
+                                                                                  release);
+            released.wait(sleep_at_once);
+        });
+        r.join_all();
+    });
+}
+
+// What a coroutine does that goes on inside the callback.
+TEST(stop_callback_model, MayBeDestroyedInsideTheCallback) {
+    struct destroys {
+        void operator()() const noexcept { what.reset(); }
+        std::optional<core::self_removing_stop_callback<destroys>>& what;
+    };
+    holds_always([](run& r) {
+        model::stop_source source;
+        std::optional<core::self_removing_stop_callback<destroys>> registered;
+        registered.emplace(source.get_token(), destroys{registered});
+        r.spawn("stopper", [&] { source.request_stop(); });
+        r.join_all();
+        r.check(!registered.has_value(), "the callback has run");
+    });
+}
+
+TEST(stop_callback_model, RunsAtOnceIfAStopHasBeenRequested) {
+    holds_always([](run& r) {
+        model::stop_source source;
+        plain<int> calls{0};
+        plain<bool> alive{true};
+        source.request_stop();
+        r.spawn("owner", [&] {
+            const callback registered(source.get_token(), counted{calls, alive});
+            model::check(calls == 1, "in the constructor");
+        });
+        r.join_all();
+    });
+}
+
+}  // namespace
