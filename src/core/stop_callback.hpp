@@ -1,7 +1,7 @@
 // A stop callback whose destructor sleeps by this library's futex, for standard libraries whose own may hang.
 //
-// libstdc++ without a futex of its own (MinGW-w64; GCC 12): a destructor whose callback runs in another thread waits
-// for it by std::atomic::wait, where the look and the falling asleep are two steps (bits/atomic_wait.h,
+// libstdc++ with threads but without a futex of its own (MinGW-w64; GCC 12): a destructor whose callback runs in another
+// thread waits for it by std::atomic::wait, where the look and the falling asleep are two steps (bits/atomic_wait.h,
 // __waiter_pool::_M_do_wait). A notification between them is lost, and the wait has no end: seen once in 480 stops of
 // two threads under Wine.
 //
@@ -37,7 +37,7 @@
 #include <tocsin/detail/atomic.hpp>
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <utility>
 
 namespace tocsin::core {
@@ -48,7 +48,7 @@ public:
     template <class Given>
     self_removing_stop_callback(const detail::stop_token& token, Given&& given)
         : function_(std::forward<Given>(given)), maker_(platform::thread_number()) {
-        registration_.emplace(token, runner{*this});
+        std::construct_at(&registration_, token, runner{*this});
         registered_ = true;
         if (step_.exchange(made, std::memory_order_release) == awaited) {  // [made]
             platform::futex_wake_one(&step_);
@@ -102,7 +102,7 @@ private:
 
     void deregister() noexcept {
         registered_ = false;
-        registration_.reset();
+        std::destroy_at(&registration_);
     }
 
     void await_maker() noexcept {
@@ -118,11 +118,14 @@ private:
     detail::plain<std::uint64_t> runner_{0};
     detail::plain<bool*> gone_{nullptr};
     detail::atomic<std::uint32_t> step_{making};
-    std::optional<detail::stop_callback<runner>> registration_;
+    union {
+        detail::stop_callback<runner> registration_;  // R1 says who destroys it
+    };
     detail::plain<bool> registered_{false};  // which the explorer watches in its place
 };
 
-#if defined(__GLIBCXX__) && !defined(_GLIBCXX_HAVE_PLATFORM_WAIT) && !defined(TOCSIN_MODEL)
+#if defined(__GLIBCXX__) && defined(__cpp_lib_semaphore) && !defined(_GLIBCXX_HAVE_PLATFORM_WAIT) && \
+    !defined(TOCSIN_MODEL)
 template <class Function>
 using stop_callback = self_removing_stop_callback<Function>;
 #else
