@@ -48,7 +48,7 @@ public:
     template <class Given>
     self_removing_stop_callback(const detail::stop_token& token, Given&& given)
         : function_(std::forward<Given>(given)), maker_(platform::thread_number()) {
-        std::construct_at(&registration_, token, runner{*this});
+        std::construct_at(&registration, token, runner{*this});
         registered_ = true;
         if (step_.exchange(made, std::memory_order_release) == awaited) {  // [made]
             platform::futex_wake_one(&step_);
@@ -102,7 +102,7 @@ private:
 
     void deregister() noexcept {
         registered_ = false;
-        std::destroy_at(&registration_);
+        std::destroy_at(&registration);
     }
 
     void await_maker() noexcept {
@@ -119,7 +119,7 @@ private:
     detail::plain<bool*> gone_{nullptr};
     detail::atomic<std::uint32_t> step_{making};
     union {
-        detail::stop_callback<runner> registration_;  // R1 says who destroys it
+        detail::stop_callback<runner> registration;  // R1 says who destroys it
     };
     detail::plain<bool> registered_{false};  // which the explorer watches in its place
 };
