@@ -136,8 +136,9 @@ TEST(ManyStress, NobodyEverSeesAPartTaken) {
     threads.start("waiter", [&] {
         for (;;) {
             tocsin::wait_all(events[0], go, events[1], events[2]);
+            const bool last = enough.load();  // of this round: after done another may begin
             done.set();
-            if (enough.load()) return;
+            if (last) return;
         }
     });
     random_source random(7);
