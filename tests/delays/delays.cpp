@@ -4,9 +4,9 @@
 // naps now and then before or after a futex call, a yield, the unlocking of a mutex and its own start, for up to some
 // milliseconds: as long as others need to get a whole round ahead. No nap changes what a program may do.
 //
-// While naps are due to no thread more than half of the time (all threads together, since the program began) they are
-// given at random, so that a test that counts rounds takes two or three times as long and a test that looks at the
-// clock naps at its end as at its beginning.
+// All threads together nap for at most half of the time since the program began; within that, at random. So a test that
+// counts rounds takes two or three times as long, and one that goes by the clock meets naps at its end as at its
+// beginning.
 #include <atomic>
 #include <cerrno>
 #include <chrono>
