@@ -44,8 +44,6 @@ void make_header(std::span<std::byte> into, std::uint32_t salt, std::uint64_t se
     put(into, 0, checksum(salt, into, payload));
 }
 
-iovec piece(const void* bytes, std::size_t size) { return {const_cast<void*>(bytes), size}; }
-
 }  // namespace
 
 reader::reader(file& from) : file_(from), size_(from.size()) {
@@ -145,7 +143,7 @@ void log::begin() {
     salt_ = random();
     put(first, magic.size(), salt_);
     put(first, magic.size() + sizeof salt_, static_cast<std::uint32_t>(random()));
-    const iovec all = piece(first.data(), first.size());
+    const piece all(first);
     file_->write(0, {&all, 1});
     end_ = first.size();
 }
@@ -168,7 +166,7 @@ void log::flush(group records) {
         undo_write(error);
     }
     sync();
-    for (const iovec& each : pieces_) end_ += each.iov_len;
+    for (const piece& each : pieces_) end_ += each.size();
     last_sequence_ += records.size();
 }
 
@@ -180,8 +178,8 @@ void log::write(group records) {
     for (submission& each : records) {
         each.sequence = ++sequence;
         make_header(left.first(header_size), salt_, sequence, last_sequence_, each.payload);
-        pieces_.push_back(piece(left.data(), header_size));
-        pieces_.push_back(piece(each.payload.data(), each.payload.size()));
+        pieces_.push_back(left.first(header_size));
+        pieces_.push_back(std::as_bytes(std::span(each.payload)));
         left = left.subspan(header_size);
     }
     file_->write(end_, pieces_);

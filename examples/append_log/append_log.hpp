@@ -1,4 +1,4 @@
-// An append-only log: any number of threads append records; one write and one fdatasync make those of a
+// An append-only log: any number of threads append records; one write and one sync make those of a
 // whole group durable (tocsin::group_commit).
 //
 // The file: eight bytes "TOCSLOG1", eight random ones, then records, each
@@ -132,7 +132,7 @@ private:
     std::uint64_t last_sequence_ = 0;  // durable
     std::string closed_;               // why, or empty
     std::vector<std::byte> headers_;
-    std::vector<iovec> pieces_;
+    std::vector<piece> pieces_;
 
     tocsin::group_commit<submission> commit_;
 };

@@ -1,8 +1,8 @@
-// The log on real files: processes killed at random moments, disks that are really full, two writers, and
-// the program.
+// The log on real files: processes killed at random moments, disks that are really full, and the program.
 //
 // The test starts itself again as the process that is to be killed or runs out of space: see main().
 #include "append_log.hpp"
+#include "test_files.hpp"
 
 #include <gtest/gtest.h>
 
@@ -40,28 +40,12 @@ namespace {
 
 namespace fs = std::filesystem;
 using append_log::access;
+using append_log::folder;
 using append_log::log;
 using append_log::open_file;
 
 constexpr int skipped = 77;
 constexpr unsigned writer_threads = 4;
-
-class folder {
-public:
-    explicit folder(const fs::path& parent = fs::temp_directory_path()) {
-        std::string name = (parent / "append_log_XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr)
-            throw std::system_error(errno, std::generic_category(), "mkdtemp");
-        path_ = name;
-    }
-    folder(const folder&) = delete;
-    folder& operator=(const folder&) = delete;
-    ~folder() { fs::remove_all(path_); }
-    fs::path operator/(const char* name) const { return path_ / name; }
-
-private:
-    fs::path path_;
-};
 
 std::vector<append_log::record> records_of(const fs::path& path) {
     const auto file = open_file(path, access::read);
@@ -350,24 +334,6 @@ TEST(AppendLogProcess, AFullDiskFailsWhoDoesNotFit) {
     const folder here;
     fs::create_directory(here / "disk");
     expect_success({"--fill-up-a-small-disk", (here / "disk").string()});
-}
-
-TEST(AppendLogProcess, ASecondWriterIsRefused) {
-    const folder here;
-    const log first(open_file(here / "log", access::write));
-    EXPECT_THROW(open_file(here / "log", access::write), std::system_error);
-    EXPECT_NO_THROW(open_file(here / "log", access::read));
-}
-
-TEST(AppendLogProcess, AFileThatCannotBeOpenedIsNamed) {
-    const folder here;
-    try {
-        open_file(here / "missing", access::read);
-        ADD_FAILURE();
-    } catch (const std::system_error& error) {
-        EXPECT_EQ(error.code().value(), ENOENT);
-        EXPECT_NE(std::string(error.what()).find("missing"), std::string::npos);
-    }
 }
 
 struct ending {

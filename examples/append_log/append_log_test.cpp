@@ -28,14 +28,17 @@
 
 namespace {
 
+using append_log::access;
 using append_log::bytes;
 using append_log::closed_error;
 using append_log::damage_error;
 using append_log::disk;
 using append_log::faults;
 using append_log::faulty_file;
+using append_log::folder;
 using append_log::log;
 using append_log::memory_file;
+using append_log::open_file;
 using append_log::write_error;
 
 constexpr std::size_t begin_size = 16;
@@ -372,6 +375,49 @@ TEST(AppendLogErrors, AWriteThatCannotBeTakenBackClosesTheLog) {
     EXPECT_THROW(mine.append("third"), closed_error);
     log again(file_on(on));
     EXPECT_EQ(again.recovered().records, 1u);
+}
+
+// Real files
+
+TEST(AppendLogFile, KeepsWhatIsAppendedAndIsCutWhereItIsTorn) {
+    const folder here;
+    const std::string payload(5'000, 'p');
+    {
+        log mine(open_file(here / "log", access::write));
+        std::vector<std::jthread> threads;
+        for (int i = 0; i != 8; ++i) threads.emplace_back([&] { mine.append(payload); });
+    }
+    std::filesystem::resize_file(here / "log", std::filesystem::file_size(here / "log") - 1);
+    log again(open_file(here / "log", access::write));
+    EXPECT_EQ(again.recovered().records, 7u);
+    EXPECT_EQ(again.recovered().cut_off, header_size + payload.size() - 1);
+    EXPECT_EQ(again.append("8"), 8u);
+    const auto file = open_file(here / "log", access::read);
+    append_log::reader from(*file);
+    std::vector<std::string> payloads;
+    while (auto each = from.next()) payloads.push_back(std::move(each->payload));
+    std::vector<std::string> wanted(7, payload);
+    wanted.push_back("8");
+    EXPECT_EQ(payloads, wanted);
+    EXPECT_EQ(from.rest(), 0u);
+}
+
+TEST(AppendLogFile, ASecondWriterIsRefused) {
+    const folder here;
+    const log first(open_file(here / "log", access::write));
+    EXPECT_THROW(open_file(here / "log", access::write), std::system_error);
+    EXPECT_NO_THROW(open_file(here / "log", access::read));
+}
+
+TEST(AppendLogFile, ThatCannotBeOpenedIsNamed) {
+    const folder here;
+    try {
+        open_file(here / "missing", access::read);
+        ADD_FAILURE();
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);
+        EXPECT_NE(std::string(error.what()).find("missing"), std::string::npos);
+    }
 }
 
 // Many threads, a disk that fails at random, and the power goes at a random step of the disk: every record

@@ -7,9 +7,9 @@
 #include <memory>
 #include <span>
 
-#include <sys/uio.h>
-
 namespace append_log {
+
+using piece = std::span<const std::byte>;
 
 class file {
 public:
@@ -20,7 +20,7 @@ public:
     // Fewer bytes than asked for only at the end of the file.
     virtual std::size_t read(std::uint64_t from, std::span<std::byte> into) = 0;
     // Writes all of the pieces one behind the other. If it throws, some of the bytes may have been written.
-    virtual void write(std::uint64_t to, std::span<const iovec> pieces) = 0;
+    virtual void write(std::uint64_t to, std::span<const piece> pieces) = 0;
     // Returns when everything written is on the disk, with the size that it needs.
     virtual void sync() = 0;
     virtual void truncate(std::uint64_t size) = 0;

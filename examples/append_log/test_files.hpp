@@ -1,4 +1,4 @@
-// Files for the tests: one in memory that can lose power, and one that fails when told to.
+// Files for the tests: one in memory that can lose power, one that fails when told to; and a folder for real ones.
 #pragma once
 
 #include "file.hpp"
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -109,6 +110,24 @@ private:
     std::vector<change> pending_;
 };
 
+// Goes with all that is in it.
+class folder {
+public:
+    explicit folder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+        std::random_device random;
+        do {
+            path_ = parent / ("append_log_" + std::to_string(random()));
+        } while (!std::filesystem::create_directory(path_));
+    }
+    folder(const folder&) = delete;
+    folder& operator=(const folder&) = delete;
+    ~folder() { std::filesystem::remove_all(path_); }
+    std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+private:
+    std::filesystem::path path_;
+};
+
 class memory_file final : public file {
 public:
     explicit memory_file(std::shared_ptr<disk> on) : disk_(std::move(on)) {}
@@ -117,10 +136,10 @@ public:
     std::size_t read(std::uint64_t from, std::span<std::byte> into) override {
         return disk_->read(from, into);
     }
-    void write(std::uint64_t to, std::span<const iovec> pieces) override {
-        for (const iovec& each : pieces) {
-            disk_->write(to, {static_cast<const std::byte*>(each.iov_base), each.iov_len});
-            to += each.iov_len;
+    void write(std::uint64_t to, std::span<const piece> pieces) override {
+        for (const piece& each : pieces) {
+            disk_->write(to, each);
+            to += each.size();
         }
     }
     void sync() override { disk_->sync(); }
@@ -148,17 +167,17 @@ public:
     std::size_t read(std::uint64_t from, std::span<std::byte> into) override {
         return behind_->read(from, into);
     }
-    void write(std::uint64_t to, std::span<const iovec> pieces) override {
+    void write(std::uint64_t to, std::span<const piece> pieces) override {
         const int error = faults_->on_write();
         if (error == 0) return behind_->write(to, pieces);
         std::size_t all = 0;
-        for (const iovec& each : pieces) all += each.iov_len;
+        for (const piece& each : pieces) all += each.size();
         std::size_t left = faults_->partly(all);
-        for (const iovec& each : pieces) {
-            const iovec part{each.iov_base, std::min(each.iov_len, left)};
+        for (const piece& each : pieces) {
+            const piece part = each.first(std::min(each.size(), left));
             behind_->write(to, {&part, 1});
-            to += part.iov_len;
-            left -= part.iov_len;
+            to += part.size();
+            left -= part.size();
         }
         fail(error, "write");
     }

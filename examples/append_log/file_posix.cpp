@@ -1,3 +1,4 @@
+// A file of a POSIX system.
 #include "file.hpp"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace append_log {
@@ -76,8 +78,10 @@ public:
         return done;
     }
 
-    void write(std::uint64_t to, std::span<const iovec> pieces) override {
-        std::vector<iovec> left(pieces.begin(), pieces.end());
+    void write(std::uint64_t to, std::span<const piece> pieces) override {
+        std::vector<iovec> left;
+        left.reserve(pieces.size());
+        for (const piece& each : pieces) left.push_back({const_cast<std::byte*>(each.data()), each.size()});
         auto next = left.begin();
         while (next != left.end()) {
             const auto count = std::min<std::ptrdiff_t>(left.end() - next, IOV_MAX);
