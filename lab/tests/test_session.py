@@ -118,6 +118,8 @@ class WorkerTest(unittest.TestCase):
     def test_one_that_says_nothing_is_an_error_with_its_last_words(self) -> None:
         with self.assertRaisesRegex(WorkerError, "no result .exit 1"):
             ask(Path("/bin/false"), [], timeout=10)
+        with self.assertRaisesRegex(WorkerError, "no result .exit 0., but: something else$"):
+            ask(Path("/bin/echo"), ["something else"], timeout=10)
         with self.assertRaisesRegex(WorkerError, "no answer within"):
             ask(Path("/bin/sleep"), ["10"], timeout=0.1)
 

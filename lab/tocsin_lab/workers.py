@@ -14,6 +14,7 @@ PROTOCOL = 1
 PREFIX = "tocsin_lab_worker"
 PROGRAM_OF_WINDOWS = ".exe"
 ON_WINDOWS = os.name == "nt"
+LAST_WORDS = 500  # characters shown of an output that is no result
 
 
 class WorkerError(Exception):
@@ -135,7 +136,8 @@ def ask(worker: Path, arguments: list[str], timeout: float) -> dict[str, Any]:
         return json.loads(out)
     except json.JSONDecodeError:
         how = f"signal {-process.returncode}" if process.returncode < 0 else f"exit {process.returncode}"
-        raise WorkerError(errors.strip() or f"no result ({how})") from None
+        instead = f", but: {out.strip()[-LAST_WORDS:]}" if out.strip() else ""
+        raise WorkerError(errors.strip() or f"no result ({how}){instead}") from None
 
 
 def run_pair(
