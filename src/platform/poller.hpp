@@ -58,13 +58,16 @@ struct pollable {
     readiness found = readiness::none;
 };
 
+inline constexpr std::size_t no_culprit = ~std::size_t{0};
+
 // What ended a poll. `timed_out` comes alone; `ready` and `rung` may come together.
 struct poll_result {
     std::size_t ready = 0;  // how many descriptors
     bool rung = false;
     bool timed_out = false;
     int error = 0;  // the system could not do it, and nothing else is said: ENOMEM, EINVAL (more
-                    // descriptors than the process may have), EMFILE
+                    // descriptors than the process may have), EMFILE, EBUSY (Windows)
+    std::size_t culprit = no_culprit;  // whose error it is, if it is one's: the others could be polled
 
     // By something else than the bell.
     bool ended() const noexcept { return ready != 0 || timed_out || error != 0; }
