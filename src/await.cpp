@@ -1,8 +1,8 @@
 // Coroutines that wait: many_wait (core/many_wait.cpp) with a waiter that is resumed instead of woken.
 //
 // State
-//   The wait, a stop callback, alarms for the deadline and the last timer, a watch for descriptors (core/service.hpp):
-//   each can claim and release the waiter, as a set() can.
+//   The wait, a stop callback, alarms for the deadline and for the timers of either kind, a watch for descriptors
+//   (core/service.hpp): each can claim and release the waiter, as a set() can.
 //   posted_  with an executor: whether whoever released the waiter is through with handing it over.
 //
 // Invariants
@@ -74,24 +74,30 @@ private:
         void act() noexcept override { self.wait_.self.release(nullptr); }
         awaiting& self;
     };
+    // Of one kind, which come together: when the last has.
     struct timers final : core::alarm {
-        explicit timers(awaiting& of) noexcept : self(of) {}
+        timers(awaiting& of, core::timers which) noexcept : self(of), kind(which) {}
+        const deadline* last() const noexcept { return core::last_timer(self.what_.sources_, kind); }
+        std::uint32_t count() const noexcept { return core::count_timers(self.what_.sources_, kind); }
+        const deadline* postponed() noexcept override { return last(); }
         bool claim() noexcept override {
-            self.wait_.notify_timers();
+            self.wait_.notify_timers(count());
             return true;
         }
         void act() noexcept override { self.wait_.wake_notified(); }
         awaiting& self;
+        const core::timers kind;
     };
     struct descriptors final : core::watch {
         explicit descriptors(awaiting& of) noexcept : self(of) {}
         bool claim() noexcept override {
             const core::found_source found = self.polled_.first();
-            return found ? self.wait_.self.try_claim(core::claim::signaled, found.index)
-                         : self.wait_.self.try_claim(core::claim::timed_out);  // the poll failed
+            if (found) return self.wait_.self.try_claim(core::claim::signaled, found.index);
+            return has_failed = self.wait_.self.try_claim(core::claim::timed_out);
         }
         void act() noexcept override { self.wait_.self.release(nullptr); }
         awaiting& self;
+        bool has_failed = false;  // the poll, and that ends the wait
     };
     struct stopper {
         void operator()() const noexcept { self.wait_.self.stop(); }
@@ -116,7 +122,7 @@ private:
     core::descriptors polled_;
     many_wait wait_;
     end end_{*this};
-    timers timers_{*this};
+    timers timers_[2]{{*this, core::timers::of_system_clock}, {*this, core::timers::of_others}};
     descriptors descriptors_{*this};
     std::optional<core::stop_callback<stopper>> stop_;
 };
@@ -140,18 +146,24 @@ seat* awaiting::empty_seats(const async_wait_base& what) noexcept {
 
 many_wait::progress awaiting::begin() {
     const deadline& until = what_.all_ ? what_.until_ : first_;
-    const deadline* const last = what_.all_ ? core::last_timer(what_.sources_) : nullptr;
-    const bool later = last != nullptr && !last->has_passed();
     const bool ends_later = !until.has_passed();
-    if (later) core::alarm::start(*last);
+    const deadline* last[2]{};
+    for (std::size_t i = 0; i != 2 && what_.all_; ++i) {
+        last[i] = timers_[i].last();
+        if (last[i] != nullptr) core::alarm::start(*last[i]);
+    }
     if (ends_later) core::alarm::start(until);
     if (!polled_.none()) descriptors_.set(polled_.all());
 
-    if (what_.all_ && !later) wait_.timers_have_come();
+    for (std::size_t i = 0; i != 2 && what_.all_; ++i) {
+        if (last[i] == nullptr) wait_.timers_have_come(timers_[i].count());
+    }
     const auto made = wait_.enlist();
     if (made != many_wait::progress::waiting) return made;
     if (!ends_later && wait_.self.try_claim(claim::timed_out)) return many_wait::progress::done;
-    if (later) timers_.set(*last);
+    for (std::size_t i = 0; i != 2; ++i) {
+        if (last[i] != nullptr) timers_[i].set(*last[i]);
+    }
     if (ends_later) end_.set(until);
     if (what_.stop_.stop_possible()) stop_.emplace(what_.stop_, stopper{*this});
     return made;
@@ -203,7 +215,7 @@ void awaiting::take_back() noexcept {
     const platform::errno_kept kept;
     stop_.reset();
     end_.cancel();
-    timers_.cancel();
+    for (timers& each : timers_) each.cancel();
     descriptors_.cancel();
     wait_.delist();
 }
@@ -229,10 +241,10 @@ void awaiting::give_back() noexcept {
 }
 
 any_result awaiting::result() const {
-    if (descriptors_.error() != 0) polled_.check(descriptors_.error());
     switch (wait_.self.outcome()) {
         case claim::stopped: return {wait_status::stopped};
         case claim::timed_out: {
+            if (descriptors_.has_failed) polled_.check(descriptors_.error());
             if (what_.all_) return {wait_status::timed_out};
             const std::uint32_t timer = core::timer_that_came(what_.sources_, first_);
             if (timer == many_wait::none) return {wait_status::timed_out};

@@ -2,8 +2,8 @@
 // algorithm, and the argument for it, is in core/many_wait.cpp.
 //
 // Timers are no sources in the lot but deadlines of the wait. A wait for any sleeps until the first of them (or its
-// own deadline) and then sees whose it was; a wait for all sleeps until the last of them, counts them as ready,
-// looks at the others and sleeps on.
+// own deadline) and then sees whose it was; a wait for all sleeps until the last of them, as the clocks stand then,
+// counts them as ready, looks at the others and sleeps on.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/model/many_model_test.cpp, tests/stress/many_stress_test.cpp.
 #include "core/many_wait.hpp"
@@ -172,10 +172,10 @@ wait_status wait_all_slow(std::span<const source> sources, const wait_options& o
     core::check_all(sources, "wait_all");
     room places(sources.size());
     core::check_distinct(sources, places.order(), "wait_all");
-    const deadline* const timers = core::last_timer(sources);
+    const std::uint32_t timers = core::count_timers(sources, core::timers::all);
+    const deadline* last = core::last_timer(sources, core::timers::all);
     many_wait wait(sources, many_wait::wants::all, places.seats(), places.buckets());
-    const bool later = timers != nullptr && !timers->has_passed();
-    if (!later) wait.timers_have_come();
+    if (last == nullptr) wait.timers_have_come(timers);
     if (wait.commit_own()) return wait_status::signaled;
     // A source of the user's says only when it is enlisted whether it is ready.
     if (std::ranges::count(sources, source::kind::custom, &source::what) == 0) {
@@ -185,9 +185,11 @@ wait_status wait_all_slow(std::span<const source> sources, const wait_options& o
     core::claim how = core::claim::signaled;
     if (wait.enlist() == many_wait::progress::waiting) {
         how = wait.self.stoppable(options, [&]() noexcept {
-            if (later && timers->remaining() < options.until.remaining() &&
-                !wait.self.rest(*timers, nullptr)) {
-                wait.timers_have_come();
+            while (last != nullptr && last->remaining() < options.until.remaining() &&
+                   !wait.self.rest(*last, nullptr)) {
+                last = core::last_timer(sources, core::timers::all);  // another, if a clock has been set
+                if (last != nullptr) continue;
+                wait.timers_have_come(timers);
                 if (wait.commit_own()) return core::claim::signaled;
             }
             return wait.self.sleep(options.until);

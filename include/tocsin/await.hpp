@@ -67,7 +67,7 @@ class awaiting;  // src/await.cpp
 
 // Memory for what a wait needs in the library, in bytes at most.
 inline constexpr std::size_t async_seat_size = 128;
-inline constexpr std::size_t async_wait_size = 640;
+inline constexpr std::size_t async_wait_size = 704;
 
 struct async_room {
     void* seats;

@@ -27,6 +27,9 @@ struct ready_item {
 constexpr readiness operator|(readiness a, readiness b) noexcept {
     return static_cast<readiness>(static_cast<std::uint16_t>(a) | static_cast<std::uint16_t>(b));
 }
+constexpr readiness operator&(readiness a, readiness b) noexcept {
+    return static_cast<readiness>(static_cast<std::uint16_t>(a) & static_cast<std::uint16_t>(b));
+}
 constexpr bool has(readiness all, readiness any) noexcept {
     return (static_cast<std::uint16_t>(all) & static_cast<std::uint16_t>(any)) != 0;
 }

@@ -57,7 +57,7 @@ key key_of(const source& from) noexcept { return {from.object(), static_cast<use
 many_wait::many_wait(std::span<const source> sources, wants what, seat* seats, std::uint16_t* buckets,
                      resumable* then) noexcept
     : chooser(what == wants::all), self(then), sources_(sources), seats_(seats), buckets_(buckets) {
-    std::uint32_t missing = 0;
+    std::uint32_t missing = 0;  // timers among them
     for (std::uint32_t i = 0; i != sources.size(); ++i) {
         const source& each = sources[i];
         switch (each.what()) {
@@ -70,11 +70,11 @@ many_wait::many_wait(std::span<const source> sources, wants what, seat* seats, s
                 seats_[i].emplace<waiting>(*this, i);
                 ++missing;
                 break;
-            case source::kind::timer: ++timers_; break;
+            case source::kind::timer: ++missing; break;
             case source::kind::descriptor: break;
         }
     }
-    missing_.store(missing + timers_, std::memory_order_relaxed);  // no order: nobody else knows of it yet
+    missing_.store(missing, std::memory_order_relaxed);  // no order: nobody else knows of it yet
     std::sort(buckets_, buckets_ + bucket_count_);
     bucket_count_ = static_cast<std::uint32_t>(std::unique(buckets_, buckets_ + bucket_count_) - buckets_);
 }
@@ -228,11 +228,11 @@ void many_wait::arrive(std::uint32_t how_many) noexcept {
     detail::full_fence();                                     // [all-check]
 }
 
-void many_wait::timers_have_come() noexcept { arrive(timers_); }
+void many_wait::timers_have_come(std::uint32_t how_many) noexcept { arrive(how_many); }
 
-void many_wait::notify_timers() noexcept {
+void many_wait::notify_timers(std::uint32_t how_many) noexcept {
     pins_.pin();
-    timers_have_come();
+    arrive(how_many);
 }
 
 bool many_wait::notify(std::uint32_t index) noexcept {

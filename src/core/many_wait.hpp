@@ -60,10 +60,10 @@ public:
     // under no lock; until then the wait can't return.
     bool notify(std::uint32_t index) noexcept;
     void wake_notified() noexcept;
-    // For the waiting thread of an all-wait: all its timers have come.
-    void timers_have_come() noexcept;
+    // For the waiting thread of an all-wait: so many of its timers have come. Each is counted once.
+    void timers_have_come(std::uint32_t how_many) noexcept;
     // The same for who watches them for a coroutine: as notify(), under a lock that the wait takes before it ends.
-    void notify_timers() noexcept;
+    void notify_timers(std::uint32_t how_many) noexcept;
     void ring() noexcept override {}  // its nodes have an owner
 
     bool is_all() const noexcept { return waits_for_all; }
@@ -82,7 +82,6 @@ private:
     std::uint16_t* const buckets_;  // of all nodes, in the order in which they are locked
     std::uint32_t bucket_count_ = 0;
     std::uint32_t enlisted_ = 0;
-    std::uint32_t timers_ = 0;
     detail::plain<bool> committed_{false};
     detail::atomic<std::uint32_t> missing_{0};  // sources outside the lot that are not ready yet
     pins pins_;

@@ -5,13 +5,16 @@
 //   Each thread starts when it is needed first, and stays for the life of the process.
 //
 // Invariants
-//   A1  Heap, list and table are touched under their own lock only; but what is polled is the thread's own while it
-//       polls: nobody writes there, and a watch that leaves meanwhile takes its name off the table.
+//   A1  Heap, list and table are touched under their own lock only; but the table is the thread's own while it polls.
+//       It names no watch: who is concerned by what was found is in the list.
 //   A2  An errand that is due leaves heap or list first; it is claimed under the same lock. So after cancel() it is
 //       claimed already, and will be acted on, or never will be.
 //   A3  Acts run under no lock, and all that are due are acted on before any coroutine runs (resumption.hpp).
 //   A4  A thread sleeps on what it has seen under the lock: whoever puts something earlier there, or any descriptor,
 //       changes its word or rings its bell afterwards.
+//   A5  After cancel() the thread does not poll the watch's descriptors on its account: cancel() rings, and returns
+//       when the poll that was under way has ended. So they may be closed, and no system keeps them open, or tied to
+//       the poll, any longer. The thread itself cancels between its polls, and does not wait.
 //
 // Locks: no other lock is taken under those of this file, nor is one of them taken under a lock of the lot.
 //
@@ -203,10 +206,13 @@ private:
             if (!(estimated ? at(earliest->key_, true) : earliest->when_).has_passed()) return;
             heap_.remove(*earliest);
             earliest->is_set_ = false;
-            if (earliest->when_.has_passed()) {
-                due.claim(*earliest);
-            } else {
+            if (!earliest->when_.has_passed()) {
                 put(*earliest);
+            } else if (const deadline* const later = earliest->postponed()) {
+                earliest->when_ = *later;
+                put(*earliest);
+            } else {
+                due.claim(*earliest);
             }
         }
     }
@@ -215,6 +221,62 @@ private:
     alarm_heap heap_;
     platform::futex_word changed_{0};
     bool started_ = false;
+};
+
+// What is polled: each descriptor once, whoever watches it. (A process may poll as many as it may have, with some
+// systems.) Those who ask for hang-ups share another place: to them the system says more.
+class polled_table {
+public:
+    std::span<platform::pollable> all() noexcept { return polls_; }
+    std::size_t room() const noexcept { return polls_.capacity(); }
+
+    void reserve(std::size_t room) {
+        polls_.reserve(room);
+        places_.reserve(room);
+        buckets_.reserve(2 * room);
+    }
+
+    // Room for `watched`.
+    void clear(std::size_t watched) noexcept {
+        polls_.clear();
+        places_.clear();
+        buckets_.assign(2 * watched, nobody);
+    }
+    // Where they are: the first number to ask found() for.
+    std::size_t add(std::span<const platform::pollable> what) noexcept {
+        const std::size_t first = places_.size();
+        for (const platform::pollable& each : what) places_.push_back(place_for(each));
+        return first;
+    }
+
+    std::uint32_t place(std::size_t number) const noexcept { return places_[number]; }
+    // Of what was polled for several, what concerns one who asked for this.
+    readiness found(std::size_t number, readiness asked) const noexcept {
+        constexpr readiness unasked = readiness::hang_up | readiness::error | readiness::invalid;
+        return polls_[places_[number]].found & (asked | unasked);
+    }
+
+private:
+    static constexpr std::uint32_t nobody = static_cast<std::uint32_t>(-1);
+
+    std::uint32_t place_for(const platform::pollable& one) noexcept {
+        constexpr readiness apart = readiness::hang_up | readiness::signaled;
+        const readiness kind = one.asked & apart;
+        std::size_t bucket = static_cast<std::uint32_t>(one.descriptor) % buckets_.size();
+        for (; buckets_[bucket] != nobody; bucket = (bucket + 1) % buckets_.size()) {
+            platform::pollable& there = polls_[buckets_[bucket]];
+            if (there.descriptor != one.descriptor || (there.asked & apart) != kind) continue;
+            there.asked = there.asked | one.asked;
+            return buckets_[bucket];
+        }
+        buckets_[bucket] = static_cast<std::uint32_t>(polls_.size());
+        polls_.push_back(one);
+        return buckets_[bucket];
+    }
+
+    std::vector<platform::pollable> polls_;
+    std::vector<std::uint32_t> places_;   // in polls_, of each that is watched
+    std::vector<std::uint32_t> buckets_;  // places in polls_ by descriptor; linear probing
 };
 
 class descriptor_watch {
@@ -226,6 +288,7 @@ public:
             start_once(started_, body);
             if (watched_ + what.size() > room_) grow(2 * (watched_ + what.size()));
             one.what_ = what;
+            one.error_ = 0;
             one.is_set_ = true;
             one.previous_ = nullptr;
             one.next_ = std::exchange(first_, &one);
@@ -236,10 +299,21 @@ public:
         platform::ring_doorbell(bell_);
     }
 
-    // The thread need not be woken: it notices when it next wakes.
     void cancel(watch& one) noexcept {
-        const std::lock_guard held(lock_);
-        if (one.is_set_) unlink(one);
+        std::unique_lock held(lock_);
+        if (!one.is_set_) return;
+        const bool is_polled = is_polling_ && one.is_polled_;
+        unlink(one);
+        if (!is_polled || platform::other_threads_are_gone()) return;
+        ++leaving_;
+        const std::uint32_t poll = polls_.load(std::memory_order_relaxed);  // no order: the lock's
+        held.unlock();
+        platform::ring_doorbell(bell_);
+        for (held.lock(); polls_.load(std::memory_order_relaxed) == poll;
+             held.lock()) {  // no order: the lock's
+            held.unlock();
+            (void)platform::futex_wait(polls_, poll, deadline::never());
+        }
     }
 
     void run() noexcept {
@@ -247,24 +321,24 @@ public:
             {
                 const std::lock_guard held(lock_);
                 if (std::exchange(changed_, false)) rebuild();
+                is_polling_ = true;
             }
-            const auto result = platform::poll(polled_.polls, bell_, deadline::never());
-            if (result.ready == 0 && result.error == 0) continue;
+            const auto result = platform::poll(polled_.all(), bell_, deadline::never());
             errands due;
+            std::size_t left;
             {
                 const std::lock_guard held(lock_);
-                take_due(due, result.error);
+                is_polling_ = false;
+                polls_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's
+                left = std::exchange(leaving_, 0);
+                if (result.ready != 0 || result.error != 0) take_due(due, result);
             }
+            for (; left != 0; --left) platform::futex_wake_one(&polls_);
             due.act();
         }
     }
 
 private:
-    struct table {
-        std::vector<platform::pollable> polls;
-        std::vector<watch*> owners;  // null: has left
-    };
-
     void take_bell() {
         if (bell_ != platform::no_doorbell) return;
         const auto taken = platform::take_doorbell();
@@ -277,57 +351,65 @@ private:
 
     // Who brings more brings the memory, so that the thread needs none.
     void grow(std::size_t room) {
-        table larger;
-        larger.polls.reserve(room);
-        larger.owners.reserve(room);
+        polled_table larger;
+        larger.reserve(room);
         larger_ = std::move(larger);
         room_ = room;
     }
 
     void rebuild() noexcept {
-        if (larger_.polls.capacity() > polled_.polls.capacity()) polled_ = std::exchange(larger_, {});
-        polled_.polls.clear();
-        polled_.owners.clear();
+        if (larger_.room() > polled_.room()) polled_ = std::exchange(larger_, {});
+        polled_.clear(watched_);
         for (watch* each = first_; each != nullptr; each = each->next_) {
-            each->place_ = polled_.polls.size();
+            each->place_ = polled_.add(each->what_);
             each->is_polled_ = true;
-            polled_.polls.insert(polled_.polls.end(), each->what_.begin(), each->what_.end());
-            polled_.owners.insert(polled_.owners.end(), each->what_.size(), each);
         }
     }
 
-    void take_due(errands& due, int error) noexcept {
-        for (std::size_t i = 0; i != polled_.polls.size(); ++i) {
-            watch* const owner = polled_.owners[i];
-            if (owner == nullptr || (error == 0 && polled_.polls[i].found == readiness::none)) continue;
-            for (std::size_t j = 0; j != owner->what_.size(); ++j) {
-                owner->what_[j].found = polled_.polls[owner->place_ + j].found;
-            }
-            owner->error_ = error;
-            unlink(*owner);
-            due.claim(*owner);
+    void take_due(errands& due, const platform::poll_result& result) noexcept {
+        for (watch *each = first_, *next = nullptr; each != nullptr; each = next) {
+            next = each->next_;
+            if (!each->is_polled_ || !is_due(*each, result)) continue;
+            unlink(*each);
+            due.claim(*each);
         }
+    }
+
+    // What is one's error ends the waits that have named it.
+    bool is_due(watch& one, const platform::poll_result& result) const noexcept {
+        bool any = false;
+        for (std::size_t i = 0; i != one.what_.size(); ++i) {
+            const std::size_t number = one.place_ + i;
+            one.what_[i].found =
+                result.error == 0 ? polled_.found(number, one.what_[i].asked) : readiness::none;
+            const bool its_error = result.error != 0 && (result.culprit == platform::no_culprit ||
+                                                         result.culprit == polled_.place(number));
+            if (its_error) one.error_ = result.error;
+            any |= its_error || one.what_[i].found != readiness::none;
+        }
+        return any;
     }
 
     void unlink(watch& one) noexcept {
-        one.is_set_ = false;
+        one.is_set_ = one.is_polled_ = false;
         (one.previous_ != nullptr ? one.previous_->next_ : first_) = one.next_;
         if (one.next_ != nullptr) one.next_->previous_ = one.previous_;
         watched_ -= one.what_.size();
         changed_ = true;
-        if (!std::exchange(one.is_polled_, false)) return;
-        for (std::size_t i = 0; i != one.what_.size(); ++i) polled_.owners[one.place_ + i] = nullptr;
     }
 
     bucket_lock lock_;
     bool started_ = false;
     bool changed_ = false;
+    bool is_polling_ = false;
     platform::doorbell_id bell_ = platform::no_doorbell;
     watch* first_ = nullptr;
-    std::size_t watched_ = 0;  // descriptors
+    std::size_t watched_ = 0;  // descriptors, some perhaps several times
     std::size_t room_ = 0;
-    table polled_;
-    table larger_;
+    polled_table polled_;
+    polled_table larger_;
+    std::size_t leaving_ = 0;        // who wait for the end of the poll that is under way
+    platform::futex_word polls_{0};  // that have ended
 };
 
 namespace {

@@ -30,7 +30,7 @@ private:
     errand* next_due_ = nullptr;
 };
 
-// One errand at a time. Start before the first set(), which does nothing for a deadline that is never.
+// One errand at a time. One thread watches the system clock, another all others. Start before the first set(), which does nothing for a deadline that is never.
 class alarm : public errand {
 public:
     // What is watched from the first call on takes a thread. Throws std::system_error if there is none to be had.
@@ -39,6 +39,11 @@ public:
     void set(const deadline& when) noexcept;
     // Afterwards it is not claimed any more.
     void cancel() noexcept;
+
+protected:
+    // Under the service's lock, when its deadline has passed: another one, watched by the same thread, that it is to
+    // wait for now, or null.
+    virtual const deadline* postponed() noexcept { return nullptr; }
 
 private:
     friend class alarm_heap;
@@ -57,9 +62,10 @@ class watch : public errand {
 public:
     // The same for descriptors. Throws std::system_error, or std::bad_alloc if so many have not been watched before.
     void set(std::span<platform::pollable> what);
+    // Afterwards they may be closed. Costs a switch to the thread that polls and back, unless the errand was claimed.
     void cancel() noexcept;
 
-    int error() const noexcept { return error_; }  // of the poll, once acted
+    int error() const noexcept { return error_; }  // of the poll that ended it
 
 private:
     friend class descriptor_watch;

@@ -30,6 +30,12 @@ namespace {
     refuse(who, text);
 }
 
+bool is_timer(const source& one, timers of) noexcept {
+    if (one.what() != source::kind::timer) return false;
+    const bool on_system_clock = one.when().which() == deadline::clock::system;
+    return of == timers::all || on_system_clock == (of == timers::of_system_clock);
+}
+
 }  // namespace
 
 void check(std::span<const source> sources, const char* who) {
@@ -75,11 +81,20 @@ const deadline& first_deadline(std::span<const source> sources, const deadline& 
     return *first;
 }
 
-const deadline* last_timer(std::span<const source> sources) noexcept {
+std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept {
+    return static_cast<std::uint32_t>(
+        std::ranges::count_if(sources, [&](const source& each) { return is_timer(each, of); }));
+}
+
+const deadline* last_timer(std::span<const source> sources, timers of) noexcept {
     const deadline* last = nullptr;
+    std::int64_t longest = 0;
     for (const source& each : sources) {
-        if (each.what() != source::kind::timer) continue;
-        if (last == nullptr || last->remaining() < each.when().remaining()) last = &each.when();
+        if (!is_timer(each, of)) continue;
+        const std::int64_t remaining = each.when().remaining();
+        if (remaining <= longest) continue;
+        longest = remaining;
+        last = &each.when();
     }
     return last;
 }

@@ -22,8 +22,12 @@ void check_distinct(std::span<const source> sources, std::span<std::uint32_t> or
 
 // The first of the timers and of the wait's own deadline.
 const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept;
-// The last of the timers; null without any.
-const deadline* last_timer(std::span<const source> sources) noexcept;
+// Which timers: all; those of the system clock; or those of other clocks. Of the last two kinds each has a thread that
+// watches it for coroutines (service.hpp).
+enum class timers : std::uint8_t { all, of_system_clock, of_others };
+std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept;
+// Of those that have not come yet the one that is to come last, as the clocks stand; null: all have come.
+const deadline* last_timer(std::span<const source> sources, timers of) noexcept;
 // `first` has come: which of the timers, or many_wait::none if it was the wait's own deadline.
 std::uint32_t timer_that_came(std::span<const source> sources, const deadline& first) noexcept;
 

@@ -41,6 +41,10 @@ std::uint64_t thread_number() noexcept;
 // library stays loaded. 0 or the system's error.
 int start_thread(void (*run)() noexcept) noexcept;
 
+// Whether the process is about to end and its other threads have been ended where they were: on Windows, in the
+// destructors of a DLL's static objects.
+bool other_threads_are_gone() noexcept;
+
 // Calls `child` in the child process of every later fork, before fork returns there.
 void on_fork_in_child(void (*child)() noexcept) noexcept;
 

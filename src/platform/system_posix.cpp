@@ -67,6 +67,8 @@ int start_thread(void (*run)() noexcept) noexcept {
     return error;
 }
 
+bool other_threads_are_gone() noexcept { return false; }
+
 void on_fork_in_child(void (*child)() noexcept) noexcept { ::pthread_atfork(nullptr, nullptr, child); }
 
 void close_descriptor(int descriptor) noexcept {

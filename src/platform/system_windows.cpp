@@ -44,6 +44,13 @@ int start_thread(void (*run)() noexcept) noexcept {
     return 0;
 }
 
+bool other_threads_are_gone() noexcept {
+    using function = BYTE WINAPI();
+    static function* const shutdown_in_progress =
+        exported<function>(L"ntdll.dll", "RtlDllShutdownInProgress");
+    return shutdown_in_progress != nullptr && shutdown_in_progress() != 0;
+}
+
 // There is no fork.
 void on_fork_in_child(void (*)() noexcept) noexcept {}
 

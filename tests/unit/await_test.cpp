@@ -27,6 +27,10 @@
 #include <thread>
 #include <vector>
 
+#if TOCSIN_ON_POSIX
+#include <sys/socket.h>
+#endif
+
 namespace {
 thread_local long allocations = 0;
 }  // namespace
@@ -259,6 +263,26 @@ TEST(AwaitAll, TakesSourcesOfTheUsersAndTimers) {
     one.join();
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 20ms);
     EXPECT_FALSE(event.is_set());
+}
+
+TEST(AwaitAll, WaitsForTheTimersOfEveryClockHoweverTheseGo) {
+    support::hand_clock::set(0);
+    const auto wait = [](auto until, auto time, auto& out, auto& done) -> task {
+        const tocsin::source system = tocsin::at(std::chrono::system_clock::now() + 1ms);
+        out = co_await async_wait_all(tocsin::after(20ms), tocsin::at(time), system).until(until);
+        done.set();
+    };
+    const auto time = support::hand_clock::now() + 5ms;
+    for (const wait_status expected : {wait_status::timed_out, wait_status::signaled}) {
+        wait_status result = wait_status::stopped;
+        manual_reset_event ended;
+        const bool comes = expected == wait_status::signaled;
+        const task one = wait(tocsin::deadline(comes ? 10'000ms : 60ms), time, result, ended);
+        if (comes) support::hand_clock::set(5);
+        ended.wait();
+        one.join();
+        EXPECT_EQ(result, expected);
+    }
 }
 
 TEST(AwaitDeadline, PassesAndIsNeverEarlyOnEveryClock) {
@@ -543,6 +567,87 @@ TEST(AwaitDescriptor, TheSameOneForManyAndManyDestroyed) {
         for (const task& each : tasks) each.join();
     }
     EXPECT_EQ(ended, 200);
+}
+
+// Lets the process have so few descriptors at a time that polling more of them is refused.
+class few_descriptors {
+public:
+    explicit few_descriptors(rlim_t most) {
+        EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+        rlimit few = before_;
+        few.rlim_cur = most;
+        EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    }
+    few_descriptors(const few_descriptors&) = delete;
+    few_descriptors& operator=(const few_descriptors&) = delete;
+    ~few_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+private:
+    rlimit before_{};
+};
+
+TEST(AwaitDescriptor, ManyMayWaitForFew) {
+    pipe_ends pipe;
+    std::atomic<int> ended{0};
+    const few_descriptors limit(64);
+    const auto wait = [](tocsin::source what, auto& count) -> task {
+        const any_result found = co_await async_wait_any(what);
+        EXPECT_EQ(found.found, tocsin::readiness::readable);
+        ++count;
+    };
+    std::vector<task> tasks;
+    using tocsin::readiness;
+    for (const readiness asked : {readiness::readable, readiness::readable | readiness::urgent}) {
+        for (int i = 0; i != 100; ++i) tasks.push_back(wait(tocsin::ready(pipe.out(), asked), ended));
+    }
+    EXPECT_EQ(ended, 0);
+    pipe.fill();
+    for (const task& each : tasks) each.join();
+    EXPECT_EQ(ended, 200);
+}
+
+TEST(AwaitDescriptor, AFailedPollLosesNoToken) {
+    pipe_ends pipe;
+    hand_cranked executor;
+    auto_reset_event event;
+    any_result result{wait_status::stopped};
+    const task one = [](auto& on, int end, auto& crank, auto& out) -> task {
+        out = co_await async_wait_any(on, tocsin::readable(end)).on(crank);
+    }(event, pipe.out(), executor, result);
+    event.set();
+    {
+        const few_descriptors limit(1);  // the doorbell is a second
+        const task other = [](int end) -> task { co_await async_wait(tocsin::readable(end)); }(pipe.out());
+        other.join();
+        EXPECT_THROW(other.rethrow(), std::system_error);
+    }
+    EXPECT_EQ(executor.run(), 1u);
+    EXPECT_EQ(result, any_result{wait_status::signaled});
+    EXPECT_FALSE(event.is_set());
+}
+
+// Among them who polls for all coroutines.
+void until_others_sleep() {
+    for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
+        const pid_t thread = std::stoi(each.path().filename().string());
+        if (thread != ::gettid()) support::until_sound_asleep(thread);
+    }
+}
+
+TEST(AwaitDescriptor, NobodyHasItAnyMoreWhenTheWaitHasEnded) {
+    for (const bool destroyed : {false, true}) {
+        int ends[2];
+        ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+        auto_reset_event event;
+        task one = [](auto& on, int end) -> task { co_await async_wait_any(on, tocsin::readable(end)); }(
+                                             event, ends[0]);
+        until_others_sleep();
+        destroyed ? one.destroy() : event.set();
+        ::close(ends[0]);  // the peer would not hear of it while somebody polls
+        char nothing;
+        EXPECT_EQ(::recv(ends[1], &nothing, 1, MSG_DONTWAIT), 0);
+        ::close(ends[1]);
+    }
 }
 
 TEST(AwaitDescriptor, ABadOneIsRefusedByName) {

@@ -237,6 +237,24 @@ TEST(WaitAll, LeavesWhatHasComeToOthersUntilTheLastComes) {
     EXPECT_FALSE(b.is_set());
 }
 
+// Is set back when it has been read once.
+struct clock_set_back {
+    using duration = std::chrono::milliseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<clock_set_back>;
+
+    static time_point now() noexcept { return time_point(reads++ == 0 ? 0ms : -1'000'000ms); }
+
+    inline static int reads = 0;
+};
+
+TEST(WaitAll, IsNotEarlyWhenAClockIsSetBack) {
+    const clock_set_back::time_point in_5_ms(5ms);
+    EXPECT_EQ(tocsin::wait_all_for(60ms, tocsin::after(20ms), tocsin::at(in_5_ms)), wait_status::timed_out);
+    EXPECT_GT(clock_set_back::reads, 1);
+}
+
 TEST(WaitAll, IsNotSatisfiedByWhatNeverStoodTogether) {
     manual_reset_event a;
     manual_reset_event b;
