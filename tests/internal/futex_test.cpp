@@ -1,10 +1,12 @@
 // What src/platform/futex.hpp promises, for every backend that builds on this machine.
 #include "platform/futex.hpp"
 
+#include "child.hpp"
 #include "clocks.hpp"
 #include "facts.hpp"
 #include "pages.hpp"
 #include "random.hpp"
+#include "refused_calls.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
 
@@ -283,6 +285,34 @@ TEST(LinuxFutex, ToSleepIsOneSystemCall) {
     EXPECT_EQ(calls.exit_code, 0);
     EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
 }
+
+#if defined(SYS_futex_time64)
+// Kernels before 5.1 have no calls with 64 bits of seconds, and older filters forbid them. A wait that takes the error for
+// a wake would be a loop without end.
+TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
+    constexpr int no_filter = 77;
+    for (const int error : {ENOSYS, EPERM}) {
+        const auto ending = support::ending_of_child([error] {
+            if (!support::refuse_call(SYS_futex_time64, error)) return no_filter;
+            futex_word word{0};
+            const auto end = steady_clock::now() + 20ms;
+            if (wait_for_change<linux_kernel>(word, 0, end) != sleep_result::timed_out) return 1;
+            if (steady_clock::now() < end) return 2;
+            thread_group threads;
+            threads.start("far deadline", [&word] {
+                (void)wait_for_change<linux_kernel>(word, 0, system_clock::time_point::max() - 1s);
+            });
+            until_sound_asleep(threads.id(0));
+            word.store(1);
+            linux_kernel::wake_one(&word);
+            threads.join();
+            return 0;
+        });
+        if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+        EXPECT_EQ(ending, "") << error;
+    }
+}
+#endif
 #endif
 
 TYPED_TEST(EveryFutex, ErrnoIsPreserved) {

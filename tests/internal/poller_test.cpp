@@ -5,6 +5,7 @@
 #include "clocks.hpp"
 #include "facts.hpp"
 #include "random.hpp"
+#include "refused_calls.hpp"
 #include "sanitizer.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
@@ -833,6 +834,27 @@ TEST(LinuxPoller, AStandingWaitIsOneSystemCall) {
     EXPECT_EQ(calls.exit_code, 0);
     EXPECT_EQ(calls.numbers.size(), 3u * 2 + 1) << testing::PrintToString(calls);
 }
+
+#if defined(SYS_ppoll_time64)
+// As for the futex: kernels before 5.1, and older filters.
+TEST(LinuxPoller, PollsWhereTheCallWith64BitTimeIsRefused) {
+    constexpr int no_filter = 77;
+    for (const int error : {ENOSYS, EPERM}) {
+        const auto ending = support::ending_of_child([error] {
+            linux_kernel::after_fork();
+            if (!support::refuse_call(SYS_ppoll_time64, error)) return no_filter;
+            const auto bell = linux_kernel::take().id;
+            const auto end = steady_clock::now() + 20ms;
+            if (!linux_kernel::poll({}, bell, end).timed_out) return 1;
+            if (steady_clock::now() < end) return 2;
+            linux_kernel::ring(bell);
+            return linux_kernel::poll({}, bell, steady_clock::time_point::max() - 1s).rung ? 0 : 3;
+        });
+        if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+        EXPECT_EQ(ending, "") << error;
+    }
+}
+#endif
 #endif
 
 // ---- a standing poll ----------------------------------------------------------------------------
