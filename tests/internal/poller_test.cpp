@@ -1,9 +1,11 @@
 // What src/platform/poller.hpp promises, for every backend that builds on this machine.
 #include "platform/poller.hpp"
 
+#include "allocations.hpp"
 #include "child.hpp"
 #include "clocks.hpp"
 #include "facts.hpp"
+#include "platform/doorbells.hpp"
 #include "random.hpp"
 #include "refused_calls.hpp"
 #include "sanitizer.hpp"
@@ -513,6 +515,26 @@ TYPED_TEST(EveryPoller, ALateRingReachesAtMostTheNextOwner) {
     }).join();
     TypeParam::ring(no_doorbell);
     TypeParam::ring(no_doorbell - 1);
+}
+
+// A process may be the last of many that forked one another. Doorbells must be found as before, and none may have
+// the number that says there is none.
+TEST(DoorbellPool, NumbersDoorbellsHoweverManyForksCameBefore) {
+    static platform::doorbell_pool pool;
+    const auto make = [](int (&ends)[2]) { return pipe(ends) == 0 ? 0 : errno; };
+    doorbell_id before = no_doorbell;
+    for (doorbell_id forks = 0; forks != platform::doorbell_pool::most_forks + 3; ++forks) {
+        if (forks % 10'000 == 0 || forks + 3 >= platform::doorbell_pool::most_forks) {
+            const auto made = pool.acquire(make);
+            ASSERT_EQ(made.error, 0);
+            EXPECT_NE(made.id, no_doorbell);
+            EXPECT_EQ(pool.find(made.id), &pool[made.id]) << forks;
+            EXPECT_EQ(pool.find(no_doorbell), nullptr) << forks;
+            EXPECT_EQ(pool.find(before), nullptr) << forks;  // at first no_doorbell
+            before = made.id;
+        }
+        pool.forget();
+    }
 }
 
 TYPED_TEST(EveryPoller, NoDescriptorLeftIsAnErrorThatLosesNothing) {
