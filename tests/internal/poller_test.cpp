@@ -389,6 +389,16 @@ TYPED_TEST(EveryPoller, TakesAnyNumberOfDescriptors) {
     }
 }
 
+TYPED_TEST(EveryPoller, APollOfFewAllocatesNothing) {
+    const both_ends idle = make_pipe();
+    std::vector<pollable> few(platform::polled_without_allocation, pollable{idle.read, readiness::readable});
+    const held_bell<TypeParam> bell;
+    const long before = support::allocations();
+    (void)TypeParam::poll(few, bell, 1ms);
+    (void)TypeParam::poll(few, bell, system_clock::now() + 1ms);
+    EXPECT_EQ(support::allocations(), before);
+}
+
 // ---- doorbells ----------------------------------------------------------------------------------
 
 TYPED_TEST(EveryPoller, ARingBeforeThePollIsNotLostAndEndsOnePoll) {
