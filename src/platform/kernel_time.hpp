@@ -12,8 +12,8 @@ inline constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
 template <class Time>
 inline constexpr std::int64_t last_second = std::numeric_limits<decltype(Time::tv_sec)>::max();
 
-// Some 32-bit systems count seconds up to 2038. What does not fit is cut to the last second: a sleep then ends early, and
-// who slept looks at the deadline again.
+// Some 32-bit systems count seconds up to 2038. What does not fit is cut to the last second: a sleep then ends
+// early, and who slept looks at the deadline again.
 template <class Time>
 constexpr bool fits(std::int64_t nanoseconds) noexcept {
     return nanoseconds / nanoseconds_a_second <= last_second<Time>;

@@ -5,6 +5,7 @@
 #include "clocks.hpp"
 #include "facts.hpp"
 #include "pages.hpp"
+#include "platform/kernel_time.hpp"
 #include "random.hpp"
 #include "refused_calls.hpp"
 #include "system_calls.hpp"
@@ -287,8 +288,8 @@ TEST(LinuxFutex, ToSleepIsOneSystemCall) {
 }
 
 #if defined(SYS_futex_time64)
-// Kernels before 5.1 have no calls with 64 bits of seconds, and older filters forbid them. A wait that takes the error for
-// a wake would be a loop without end.
+// Kernels before 5.1 have no calls with 64 bits of seconds, and older filters forbid them. A wait that takes
+// the error for a wake would be a loop without end.
 TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
     constexpr int no_filter = 77;
     for (const int error : {ENOSYS, EPERM}) {
@@ -382,6 +383,22 @@ TYPED_TEST(EveryFutex, NoWakeIsLostWhileTimeoutsRaceWithIt) {
         support::until("the change is seen", [&] { return acknowledged.load() == i + 1; });
     }
     threads.join();
+}
+
+TEST(KernelTime, WhatSecondsOf32BitsCannotSayIsCut) {
+    struct short_time {
+        std::int32_t tv_sec;
+        long tv_nsec;
+    };
+    using namespace tocsin::platform;
+    constexpr std::int64_t end = 0x8000'0000 * nanoseconds_a_second;
+    EXPECT_TRUE(fits<short_time>(end - 1));
+    EXPECT_EQ(time_of<short_time>(end - 1).tv_sec, 0x7FFF'FFFF);
+    EXPECT_EQ(time_of<short_time>(end - 1).tv_nsec, 999'999'999);
+    EXPECT_FALSE(fits<short_time>(end));
+    EXPECT_EQ(time_of<short_time>(2 * end + 5).tv_sec, 0x7FFF'FFFF);
+    EXPECT_EQ(time_of<short_time>(-1).tv_sec, 0);
+    EXPECT_EQ(time_of<short_time>(-1).tv_nsec, 0);
 }
 
 }  // namespace

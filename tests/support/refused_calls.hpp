@@ -1,5 +1,5 @@
-// A kernel that does not have a system call, or a sandbox that forbids it: a filter of this thread and of those that it
-// starts, for good. For child processes.
+// A kernel that does not have a system call, or a sandbox that forbids it: a filter of this thread and of those that
+// it starts, for good. For child processes.
 #pragma once
 
 #if defined(__linux__)
