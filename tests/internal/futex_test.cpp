@@ -6,6 +6,7 @@
 #include "facts.hpp"
 #include "pages.hpp"
 #include "platform/kernel_time.hpp"
+#include "platform/relative_sleep.hpp"
 #include "random.hpp"
 #include "refused_calls.hpp"
 #include "system_calls.hpp"
@@ -383,6 +384,30 @@ TYPED_TEST(EveryFutex, NoWakeIsLostWhileTimeoutsRaceWithIt) {
         support::until("the change is seen", [&] { return acknowledged.load() == i + 1; });
     }
     threads.join();
+}
+
+// What the backends of systems that are not at hand are made of.
+TEST(RelativeSleep, NeverDoesNotPassWhateverTheSystemSays) {
+    const auto ended = tocsin::platform::sleep_in_slices(deadline::never(), [](std::int64_t nanoseconds) {
+        EXPECT_EQ(nanoseconds, tocsin::platform::no_end);
+        return sleep_result::timed_out;
+    });
+    EXPECT_EQ(ended, sleep_result::returned);
+}
+
+TEST(RelativeSleep, LooksAtTheDeadlineAgainWhenASliceEndsAndSleepsNoLongerThanItLasts) {
+    int slices = 0;
+    const auto until_third = [&slices](std::int64_t longest) {
+        return [&slices, longest](std::int64_t nanoseconds) {
+            EXPECT_EQ(nanoseconds, longest);
+            return ++slices % 3 == 0 ? sleep_result::returned : sleep_result::timed_out;
+        };
+    };
+    using namespace tocsin::platform;
+    EXPECT_EQ(sleep_in_slices(steady_clock::now() + 24h, until_third(longest_sleep)), sleep_result::returned);
+    EXPECT_EQ(sleep_in_slices(system_clock::now() + 24h, until_third(longest_unaware_of_set_clock)),
+              sleep_result::returned);
+    EXPECT_EQ(slices, 6);
 }
 
 TEST(KernelTime, WhatSecondsOf32BitsCannotSayIsCut) {
