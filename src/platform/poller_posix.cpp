@@ -15,8 +15,8 @@
 // copy and the note that somebody waits.
 //
 // Timeouts are in milliseconds, rounded up. Nothing in POSIX follows the system clock while poll(2) sleeps; a
-// thread does, for as long as such a wait lasts, on a condition variable, and rings. It costs a thread, and
-// fails with EAGAIN where none can be had.
+// thread does, for as long as such a wait lasts, on a condition variable (condition_wait.hpp), and rings. It costs
+// a thread, and fails with EAGAIN where none can be had.
 //
 // The cost of a wait grows with the number of members. Not promised: that calls are no points of pthread
 // cancellation.

@@ -5,6 +5,7 @@
 #include "clocks.hpp"
 #include "facts.hpp"
 #include "pages.hpp"
+#include "platform/condition_wait.hpp"
 #include "platform/kernel_time.hpp"
 #include "platform/relative_sleep.hpp"
 #include "random.hpp"
@@ -18,8 +19,10 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <new>
 #include <string>
 #include <thread>
@@ -408,6 +411,38 @@ TEST(RelativeSleep, LooksAtTheDeadlineAgainWhenASliceEndsAndSleepsNoLongerThanIt
     EXPECT_EQ(sleep_in_slices(system_clock::now() + 24h, until_third(longest_unaware_of_set_clock)),
               sleep_result::returned);
     EXPECT_EQ(slices, 6);
+}
+
+// A clock that can be set. Condition variables follow it no more than a system does which takes the length of
+// a sleep once, at its beginning.
+struct clock_to_set {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<clock_to_set>;
+    static constexpr bool is_steady = false;
+
+    static time_point now() noexcept {
+        return time_point(steady_clock::now().time_since_epoch() + ahead.load());
+    }
+
+    inline static std::atomic<duration> ahead{};
+};
+
+TEST(ConditionWait, AClockThatIsSetForwardIsNoticed) {
+    std::mutex mutex;
+    std::condition_variable wake;
+    const auto end = (clock_to_set::now() + 24h).time_since_epoch();
+    thread_group threads;
+    threads.start("sleeper", [&] {
+        std::unique_lock lock(mutex);
+        EXPECT_FALSE(
+            tocsin::platform::wait_until<clock_to_set>(wake, lock, end.count(), [] { return false; }));
+        EXPECT_GE(clock_to_set::now().time_since_epoch(), end);
+    });
+    until_sound_asleep(threads.id(0));
+    clock_to_set::ahead.store(24h);
+    threads.join();
 }
 
 TEST(KernelTime, WhatSecondsOf32BitsCannotSayIsCut) {
