@@ -830,7 +830,7 @@ TYPED_TEST(EveryPoller, NoRingIsLostAmongManyRingers) {
 
 #if defined(__linux__)
 TEST(LinuxPoller, ASleepIsOneSystemCallAndSoIsARing) {
-    const auto calls = support::system_calls_of([] {
+    const auto calls = support::system_calls_of(linux_kernel::after_fork, [] {
         const auto bell = linux_kernel::take().id;
         for (int i = 0; i < 3; ++i) {
             linux_kernel::ring(bell);
@@ -853,15 +853,18 @@ TEST(LinuxPoller, ASleepIsOneSystemCallAndSoIsARing) {
 
 TEST(LinuxPoller, AStandingWaitIsOneSystemCall) {
     std::unique_ptr<standing_poll> set;
-    const auto calls = support::system_calls_of([&] { set = open_set<linux_kernel>(); },
-                                                [&] {
-                                                    std::array<standing_poll::item, 4> items;
-                                                    for (int i = 0; i < 3; ++i) {
-                                                        linux_kernel::ring(set->bell());
-                                                        (void)set->wait(items, deadline::never());
-                                                    }
-                                                    (void)set->wait(items, 1ms);
-                                                });
+    const auto open = [&] {
+        linux_kernel::after_fork();
+        set = open_set<linux_kernel>();
+    };
+    const auto calls = support::system_calls_of(open, [&] {
+        std::array<standing_poll::item, 4> items;
+        for (int i = 0; i < 3; ++i) {
+            linux_kernel::ring(set->bell());
+            (void)set->wait(items, deadline::never());
+        }
+        (void)set->wait(items, 1ms);
+    });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
     EXPECT_EQ(calls.numbers.size(), 3u * 2 + 1) << testing::PrintToString(calls);
