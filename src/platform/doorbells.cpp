@@ -9,7 +9,8 @@
 //   D2  Only its sleeper answers: after it has seen the object struck. So no strike is ever late: the
 //       object's state belongs to the current turn.
 //   D3  A doorbell that is made stays at its number with its descriptors for the life of the process.
-//   D4  A number also says how many forks ago it was given: one of the parent's is nobody's in the child.
+//   D4  A number also says after how many forks it was given: one of the parent's is nobody's in the child. Forks
+//       are counted in a ring of 131,071 (one child's child after the other), so that no number is no_doorbell.
 //   D5  A doorbell is taken by one thread or one standing poll, or is in the stack, or is kept by a thread.
 //
 // What D2 gives: the object need not be put back. On Linux it is an event counter whose strikes take turns:
@@ -138,9 +139,10 @@ void doorbell_pool::forget() noexcept {
         close_ends(doorbell::descriptor(at_[place].ring_end_), at_[place].wait_end());
         new (&at_[place]) doorbell;
     }
-    free_.store(0, std::memory_order_relaxed);       // no order: the only thread
-    made_.store(0, std::memory_order_relaxed);       // no order: the only thread
-    forks_.fetch_add(1, std::memory_order_relaxed);  // no order: the only thread
+    free_.store(0, std::memory_order_relaxed);  // no order: the only thread
+    made_.store(0, std::memory_order_relaxed);  // no order: the only thread
+    // no order: the only thread
+    forks_.store((forks_.load(std::memory_order_relaxed) + 1) % most_forks, std::memory_order_relaxed);
 }
 
 void doorbell_pool::close_ends(int ring_end, int wait_end) noexcept {

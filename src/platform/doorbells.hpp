@@ -70,6 +70,8 @@ class doorbell_pool {
 public:
     // More threads than a Linux system usually allows to a process.
     static constexpr doorbell_id most = 32'768;
+    // How many forks, each in the child of the one before, numbers tell apart.
+    static constexpr doorbell_id most_forks = no_doorbell / most;
 
     // A number says which, and how many forks ago: one from before a fork is nobody's.
     doorbell& operator[](doorbell_id bell) noexcept { return at_[bell % most]; }

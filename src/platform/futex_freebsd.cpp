@@ -1,11 +1,13 @@
 // FreeBSD: _umtx_op(2), private to the process.
 //
-// Promised by the kernel (_umtx_op(2), FreeBSD 10 and later): the comparison and the enqueueing are atomic with
-// respect to a wake; a timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME, and since FreeBSD 12 one on
-// CLOCK_REALTIME is looked at again when that clock is set. Not promised: that a return means a wake.
+// Promised by the kernel (_umtx_op(2), FreeBSD 10 and later): the comparison and the enqueueing are atomic
+// with respect to a wake; a timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME, and since FreeBSD
+// 12 one on CLOCK_REALTIME is looked at again when that clock is set. Not promised: that a return means a
+// wake; that a time after 2038 can be said (i386; kernel_time.hpp).
 //
 // Built, not run: no machine of that kind is at hand.
 #include "platform/futex.hpp"
+#include "platform/kernel_time.hpp"
 #include "platform/system.hpp"
 
 #include <cerrno>
@@ -19,21 +21,17 @@ namespace tocsin::platform {
 namespace freebsd_futex {
 namespace {
 
-constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
-
 sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const std::int64_t at = until.nanoseconds() > 0 ? until.nanoseconds() : 0;  // before 1970: the kernel
-                                                                                // rejects it
     _umtx_time end{};
-    end._timeout.tv_sec = static_cast<time_t>(at / nanoseconds_a_second);
-    end._timeout.tv_nsec = static_cast<long>(at % nanoseconds_a_second);
+    end._timeout = time_of<timespec>(until.nanoseconds());
     end._flags = UMTX_ABSTIME;
     end._clockid = until.which() == deadline::clock::system ? CLOCK_REALTIME : CLOCK_MONOTONIC;
     // The fourth argument is the size of the fifth.
     void* const size = until.is_never() ? nullptr : reinterpret_cast<void*>(sizeof end);
     const int result = ::_umtx_op(const_cast<futex_word*>(&word), UMTX_OP_WAIT_UINT_PRIVATE, expected, size,
                                   until.is_never() ? nullptr : &end);
-    return result == -1 && errno == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
+    const bool timed_out = result == -1 && errno == ETIMEDOUT && fits<timespec>(until.nanoseconds());
+    return timed_out ? sleep_result::timed_out : sleep_result::returned;
 }
 
 }  // namespace

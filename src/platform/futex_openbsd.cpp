@@ -1,11 +1,13 @@
 // OpenBSD: futex(2), private to the process.
 //
-// Promised by the kernel (futex(2), OpenBSD 6.2 and later): the comparison and the enqueueing are atomic with respect
-// to FUTEX_WAKE. Timeouts are lengths, which follow no clock that is set, so the deadline itself is asked
-// (relative_sleep.hpp). Not promised: that a return means a wake.
+// Promised by the kernel (futex(2), OpenBSD 6.2 and later): the comparison and the enqueueing are atomic with
+// respect to FUTEX_WAKE. Timeouts are lengths, which follow no clock that is set, so the deadline itself is
+// asked (relative_sleep.hpp). Not promised: that a return means a wake; where an error is said: older
+// kernels, as 6.2's, return its number and leave errno alone, younger ones return -1 and set errno.
 //
 // Built, not run: no machine of that kind is at hand.
 #include "platform/futex.hpp"
+#include "platform/kernel_time.hpp"
 #include "platform/relative_sleep.hpp"
 #include "platform/system.hpp"
 
@@ -20,20 +22,17 @@ namespace tocsin::platform {
 namespace openbsd_futex {
 namespace {
 
-constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
-
 // The kernel's type for a word.
 volatile std::uint32_t* kernels(const void* word) noexcept {
     return static_cast<volatile std::uint32_t*>(const_cast<void*>(word));
 }
 
 sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t nanoseconds) noexcept {
-    timespec length{};
-    length.tv_sec = static_cast<time_t>(nanoseconds / nanoseconds_a_second);
-    length.tv_nsec = static_cast<long>(nanoseconds % nanoseconds_a_second);
+    const auto length = time_of<timespec>(nanoseconds);
     const int result = ::futex(kernels(&word), FUTEX_WAIT_PRIVATE, static_cast<int>(expected),
                                nanoseconds == no_end ? nullptr : &length, nullptr);
-    return result != 0 && errno == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
+    const int error = result == -1 ? errno : result;
+    return error == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
 }
 
 }  // namespace

@@ -16,7 +16,8 @@
 // A sleeper's condition variable lives on its stack; it is notified under the mutex, which the sleeper
 // needs to return, so it cannot vanish under the waker.
 //
-// Not promised: that a sleeper is not a pthread cancellation point (the others are none).
+// Not promised: that a sleeper is not a pthread cancellation point (the others are none); on some systems,
+// that a steady deadline is kept while the system clock is set back (condition_wait.hpp).
 //
 // Checked by: tests/internal/futex_test.cpp and every suite once more in the portable build.
 #include "platform/condition_wait.hpp"

@@ -8,7 +8,7 @@
 // timerfd(2) that is set to a point of the system clock follows that clock. epoll_ctl and epoll_wait may run
 // in any threads at once, and epoll_wait takes what it reports under the lock that EPOLL_CTL_DEL takes.
 // epoll_pwait2 (5.11) has a timeout in nanoseconds; where it is missing or forbidden, milliseconds are
-// rounded up.
+// rounded up. On 32-bit systems ppoll may be missing or forbidden, too: timed_call_linux.hpp.
 //
 // No lost wake-up: a strike stays in the counter until the sleeper has seen it (D2). ppoll looks at the
 // counter's level. epoll queues the doorbell at every strike; what it has queued stays until epoll_wait
@@ -21,6 +21,7 @@
 #include "platform/doorbells.hpp"
 #include "platform/poll_list.hpp"
 #include "platform/system.hpp"
+#include "platform/timed_call_linux.hpp"
 
 #include <tocsin/detail/sanitizer.hpp>
 
@@ -28,7 +29,6 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
-#include <limits>
 #include <new>
 
 #include <linux/time_types.h>
@@ -48,19 +48,7 @@ constinit void* in_use = &own_doorbells;  // of the process, also if it holds se
 
 doorbell_pool& doorbells() noexcept { return *static_cast<doorbell_pool*>(in_use); }
 
-constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
 constexpr std::int64_t nanoseconds_a_millisecond = 1'000'000;
-
-// Some 32-bit systems count seconds up to 2038: a call then ends early, and who made it looks at its deadline.
-template <class Time>
-Time time_of(std::int64_t nanoseconds) noexcept {
-    using seconds = decltype(Time::tv_sec);
-    constexpr std::int64_t last_second = std::numeric_limits<seconds>::max();
-    Time time{};
-    time.tv_sec = static_cast<seconds>(std::min(nanoseconds / nanoseconds_a_second, last_second));
-    time.tv_nsec = static_cast<decltype(time.tv_nsec)>(nanoseconds % nanoseconds_a_second);
-    return time;
-}
 
 int make_doorbell(int (&ends)[2]) noexcept {
     ends[0] = ends[1] = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -88,18 +76,28 @@ bool was_rung(doorbell& bell, int found) noexcept {
     return true;
 }
 
-int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
-    // The call whose time is the C library's: on 32-bit systems there are two.
-#if defined(SYS_ppoll_time64)
-    constexpr long number = sizeof(timespec) > 2 * sizeof(long) ? SYS_ppoll_time64 : SYS_ppoll;
+#if defined(SYS_ppoll)
+constexpr long older_ppoll = SYS_ppoll;
 #else
-    constexpr long number = SYS_ppoll;
+constexpr long older_ppoll = SYS_ppoll_time64;
 #endif
-    auto time = time_of<timespec>(nanoseconds);
-    const timespec* timeout = nanoseconds == no_timeout ? nullptr : &time;
+#if defined(SYS_ppoll_time64)
+constexpr long younger_ppoll = SYS_ppoll_time64;
+#else
+constexpr long younger_ppoll = SYS_ppoll;
+#endif
+
+int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
+    const bool endless = nanoseconds == no_timeout;
     // It holds signal handlers back in calls it does not know, also one that would set what is waited for.
-    if constexpr (detail::thread_sanitizer) return ::ppoll(list.data(), list.size(), timeout, nullptr);
-    return static_cast<int>(::syscall(number, list.data(), list.size(), timeout, nullptr, std::size_t{0}));
+    if constexpr (detail::thread_sanitizer) {
+        const auto timeout = time_of<timespec>(nanoseconds);
+        return ::ppoll(list.data(), list.size(), endless ? nullptr : &timeout, nullptr);
+    }
+    return static_cast<int>(timed_call<older_ppoll, younger_ppoll>(nanoseconds, [&](long call, auto timeout) {
+        return ::syscall(call, list.data(), list.size(), endless ? nullptr : &timeout, nullptr,
+                         std::size_t{0});
+    }));
 }
 
 // Becomes readable when a deadline on the system clock comes, also if that clock is set meanwhile.

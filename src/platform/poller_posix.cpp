@@ -15,8 +15,8 @@
 // copy and the note that somebody waits.
 //
 // Timeouts are in milliseconds, rounded up. Nothing in POSIX follows the system clock while poll(2) sleeps; a
-// thread does, for as long as such a wait lasts, on a condition variable, and rings. It costs a thread, and
-// fails with EAGAIN where none can be had.
+// thread does, for as long as such a wait lasts, on a condition variable (condition_wait.hpp), and rings. It costs
+// a thread, and fails with EAGAIN where none can be had.
 //
 // The cost of a wait grows with the number of members. Not promised: that calls are no points of pthread
 // cancellation.
@@ -33,10 +33,8 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -125,20 +123,18 @@ public:
         sigset_t before;
         sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, &before);  // handlers run in the program's own threads
-        TOCSIN_TRY {
-            thread_ = std::thread([this] { follow(); });
-        }
-        TOCSIN_CATCH(const std::system_error&) { error_ = EAGAIN; }
+        // Not a std::thread, which allocates and throws.
+        error_ = ::pthread_create(&thread_, nullptr, follow, this);
         ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
     ~clock_follower() {
-        if (thread_.joinable()) {
+        if (error_ == 0) {
             {
                 const std::lock_guard lock(mutex_);
                 done_ = true;
             }
             changed_.notify_one();
-            thread_.join();
+            ::pthread_join(thread_, nullptr);
         }
         if (bell_ != no_doorbell) doorbells().release(bell_);
     }
@@ -149,11 +145,13 @@ public:
     doorbell& bell() const noexcept { return doorbells()[bell_]; }
 
 private:
-    void follow() noexcept {
-        std::unique_lock lock(mutex_);
-        const auto done = [this] { return done_; };
-        if (!wait_until<std::chrono::system_clock>(changed_, lock, until_, done))
-            doorbells().ring(bell_, strike);
+    static void* follow(void* what) noexcept {
+        auto& self = *static_cast<clock_follower*>(what);
+        std::unique_lock lock(self.mutex_);
+        const auto done = [&self] { return self.done_; };
+        if (!wait_until<std::chrono::system_clock>(self.changed_, lock, self.until_, done))
+            doorbells().ring(self.bell_, strike);
+        return nullptr;
     }
 
     const std::int64_t until_;
@@ -162,7 +160,7 @@ private:
     bool done_ = false;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::thread thread_;
+    pthread_t thread_{};  // if there is no error
 };
 
 // poll(2) until some are found or the deadline has passed, as poll_until. With room for one more behind

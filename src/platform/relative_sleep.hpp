@@ -10,15 +10,23 @@ namespace tocsin::platform {
 
 inline constexpr std::int64_t no_end = -1;
 
-// Runs `sleep(nanoseconds)`, which sleeps at most so long (or `no_end`) and returns how it ended, until that is
-// `returned` or the deadline itself says that it has passed: so never early. A deadline of the system clock is looked
-// at each second, so that a clock which is set meanwhile is noticed; the others each hour, for systems whose lengths
-// have few bits.
+// How long one sleep may be, after which the deadline is looked at again. A second where it is on the system
+// clock, so that a clock which is set meanwhile is noticed; else an hour, for systems whose times have few
+// bits.
+inline constexpr std::int64_t longest_unaware_of_set_clock = 1'000'000'000;
+inline constexpr std::int64_t longest_sleep = 3'600'000'000'000;
+
+// Runs `sleep(nanoseconds)`, which sleeps at most so long (or `no_end`) and returns how it ended, until that
+// is `returned` or the deadline itself says that it has passed: so never early. `never` does not pass,
+// whatever the sleep says.
 template <class Sleep>
 sleep_result sleep_in_slices(const deadline& until, Sleep sleep) noexcept {
-    if (until.is_never()) return sleep(no_end);
-    constexpr std::int64_t second = 1'000'000'000;
-    const std::int64_t longest = until.which() == deadline::clock::system ? second : 3'600 * second;
+    if (until.is_never()) {
+        (void)sleep(no_end);
+        return sleep_result::returned;
+    }
+    const std::int64_t longest =
+        until.which() == deadline::clock::system ? longest_unaware_of_set_clock : longest_sleep;
     for (;;) {
         const std::int64_t left = until.remaining();
         if (left <= 0) return sleep_result::timed_out;

@@ -1,10 +1,15 @@
 // What src/platform/futex.hpp promises, for every backend that builds on this machine.
 #include "platform/futex.hpp"
 
+#include "child.hpp"
 #include "clocks.hpp"
 #include "facts.hpp"
 #include "pages.hpp"
+#include "platform/condition_wait.hpp"
+#include "platform/kernel_time.hpp"
+#include "platform/relative_sleep.hpp"
 #include "random.hpp"
+#include "refused_calls.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
 
@@ -14,8 +19,10 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <new>
 #include <string>
 #include <thread>
@@ -283,6 +290,34 @@ TEST(LinuxFutex, ToSleepIsOneSystemCall) {
     EXPECT_EQ(calls.exit_code, 0);
     EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
 }
+
+#if defined(SYS_futex_time64)
+// Kernels before 5.1 have no calls with 64 bits of seconds, and older filters forbid them. A wait that takes
+// the error for a wake would be a loop without end.
+TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
+    constexpr int no_filter = 77;
+    for (const int error : {ENOSYS, EPERM}) {
+        const auto ending = support::ending_of_child([error] {
+            if (!support::refuse_call(SYS_futex_time64, error)) return no_filter;
+            futex_word word{0};
+            const auto end = steady_clock::now() + 20ms;
+            if (wait_for_change<linux_kernel>(word, 0, end) != sleep_result::timed_out) return 1;
+            if (steady_clock::now() < end) return 2;
+            thread_group threads;
+            threads.start("far deadline", [&word] {
+                (void)wait_for_change<linux_kernel>(word, 0, system_clock::time_point::max() - 1s);
+            });
+            until_sound_asleep(threads.id(0));
+            word.store(1);
+            linux_kernel::wake_one(&word);
+            threads.join();
+            return 0;
+        });
+        if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+        EXPECT_EQ(ending, "") << error;
+    }
+}
+#endif
 #endif
 
 TYPED_TEST(EveryFutex, ErrnoIsPreserved) {
@@ -352,6 +387,78 @@ TYPED_TEST(EveryFutex, NoWakeIsLostWhileTimeoutsRaceWithIt) {
         support::until("the change is seen", [&] { return acknowledged.load() == i + 1; });
     }
     threads.join();
+}
+
+// What the backends of systems that are not at hand are made of.
+TEST(RelativeSleep, NeverDoesNotPassWhateverTheSystemSays) {
+    const auto ended = tocsin::platform::sleep_in_slices(deadline::never(), [](std::int64_t nanoseconds) {
+        EXPECT_EQ(nanoseconds, tocsin::platform::no_end);
+        return sleep_result::timed_out;
+    });
+    EXPECT_EQ(ended, sleep_result::returned);
+}
+
+TEST(RelativeSleep, LooksAtTheDeadlineAgainWhenASliceEndsAndSleepsNoLongerThanItLasts) {
+    int slices = 0;
+    const auto until_third = [&slices](std::int64_t longest) {
+        return [&slices, longest](std::int64_t nanoseconds) {
+            EXPECT_EQ(nanoseconds, longest);
+            return ++slices % 3 == 0 ? sleep_result::returned : sleep_result::timed_out;
+        };
+    };
+    using namespace tocsin::platform;
+    EXPECT_EQ(sleep_in_slices(steady_clock::now() + 24h, until_third(longest_sleep)), sleep_result::returned);
+    EXPECT_EQ(sleep_in_slices(system_clock::now() + 24h, until_third(longest_unaware_of_set_clock)),
+              sleep_result::returned);
+    EXPECT_EQ(slices, 6);
+}
+
+// A clock that can be set. Condition variables follow it no more than a system does which takes the length of
+// a sleep once, at its beginning.
+struct clock_to_set {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<clock_to_set>;
+    static constexpr bool is_steady = false;
+
+    static time_point now() noexcept {
+        return time_point(steady_clock::now().time_since_epoch() + ahead.load());
+    }
+
+    inline static std::atomic<duration> ahead{};
+};
+
+TEST(ConditionWait, AClockThatIsSetForwardIsNoticed) {
+    std::mutex mutex;
+    std::condition_variable wake;
+    const auto end = (clock_to_set::now() + 24h).time_since_epoch();
+    thread_group threads;
+    threads.start("sleeper", [&] {
+        std::unique_lock lock(mutex);
+        EXPECT_FALSE(
+            tocsin::platform::wait_until<clock_to_set>(wake, lock, end.count(), [] { return false; }));
+        EXPECT_GE(clock_to_set::now().time_since_epoch(), end);
+    });
+    until_sound_asleep(threads.id(0));
+    clock_to_set::ahead.store(24h);
+    threads.join();
+}
+
+TEST(KernelTime, WhatSecondsOf32BitsCannotSayIsCut) {
+    struct short_time {
+        std::int32_t tv_sec;
+        long tv_nsec;
+    };
+    using namespace tocsin::platform;
+    constexpr std::int64_t end = 0x8000'0000 * nanoseconds_a_second;
+    EXPECT_TRUE(fits<short_time>(end - 1));
+    EXPECT_EQ(time_of<short_time>(end - 1).tv_sec, 0x7FFF'FFFF);
+    EXPECT_EQ(time_of<short_time>(end - 1).tv_nsec, 999'999'999);
+    EXPECT_FALSE(fits<short_time>(end));
+    EXPECT_EQ(time_of<short_time>(2 * end + 5).tv_sec, 0x7FFF'FFFF);
+    EXPECT_EQ(time_of<short_time>(-1).tv_sec, 0);
+    EXPECT_EQ(time_of<short_time>(-1).tv_nsec, 0);
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // What src/platform/poller.hpp promises, for every backend that builds on this machine.
 #include "platform/poller.hpp"
 
+#include "allocations.hpp"
 #include "child.hpp"
 #include "clocks.hpp"
 #include "facts.hpp"
+#include "platform/doorbells.hpp"
 #include "random.hpp"
+#include "refused_calls.hpp"
 #include "sanitizer.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
@@ -386,6 +389,16 @@ TYPED_TEST(EveryPoller, TakesAnyNumberOfDescriptors) {
     }
 }
 
+TYPED_TEST(EveryPoller, APollOfFewAllocatesNothing) {
+    const both_ends idle = make_pipe();
+    std::vector<pollable> few(platform::polled_without_allocation, pollable{idle.read, readiness::readable});
+    const held_bell<TypeParam> bell;
+    const long before = support::allocations();
+    (void)TypeParam::poll(few, bell, 1ms);
+    (void)TypeParam::poll(few, bell, system_clock::now() + 1ms);
+    EXPECT_EQ(support::allocations(), before);
+}
+
 // ---- doorbells ----------------------------------------------------------------------------------
 
 TYPED_TEST(EveryPoller, ARingBeforeThePollIsNotLostAndEndsOnePoll) {
@@ -512,6 +525,26 @@ TYPED_TEST(EveryPoller, ALateRingReachesAtMostTheNextOwner) {
     }).join();
     TypeParam::ring(no_doorbell);
     TypeParam::ring(no_doorbell - 1);
+}
+
+// A process may be the last of many that forked one another. Doorbells must be found as before, and none may have
+// the number that says there is none.
+TEST(DoorbellPool, NumbersDoorbellsHoweverManyForksCameBefore) {
+    static platform::doorbell_pool pool;
+    const auto make = [](int (&ends)[2]) { return pipe(ends) == 0 ? 0 : errno; };
+    doorbell_id before = no_doorbell;
+    for (doorbell_id forks = 0; forks != platform::doorbell_pool::most_forks + 3; ++forks) {
+        if (forks % 10'000 == 0 || forks + 3 >= platform::doorbell_pool::most_forks) {
+            const auto made = pool.acquire(make);
+            ASSERT_EQ(made.error, 0);
+            EXPECT_NE(made.id, no_doorbell);
+            EXPECT_EQ(pool.find(made.id), &pool[made.id]) << forks;
+            EXPECT_EQ(pool.find(no_doorbell), nullptr) << forks;
+            EXPECT_EQ(pool.find(before), nullptr) << forks;  // at first no_doorbell
+            before = made.id;
+        }
+        pool.forget();
+    }
 }
 
 TYPED_TEST(EveryPoller, NoDescriptorLeftIsAnErrorThatLosesNothing) {
@@ -797,7 +830,7 @@ TYPED_TEST(EveryPoller, NoRingIsLostAmongManyRingers) {
 
 #if defined(__linux__)
 TEST(LinuxPoller, ASleepIsOneSystemCallAndSoIsARing) {
-    const auto calls = support::system_calls_of([] {
+    const auto calls = support::system_calls_of(linux_kernel::after_fork, [] {
         const auto bell = linux_kernel::take().id;
         for (int i = 0; i < 3; ++i) {
             linux_kernel::ring(bell);
@@ -820,19 +853,43 @@ TEST(LinuxPoller, ASleepIsOneSystemCallAndSoIsARing) {
 
 TEST(LinuxPoller, AStandingWaitIsOneSystemCall) {
     std::unique_ptr<standing_poll> set;
-    const auto calls = support::system_calls_of([&] { set = open_set<linux_kernel>(); },
-                                                [&] {
-                                                    std::array<standing_poll::item, 4> items;
-                                                    for (int i = 0; i < 3; ++i) {
-                                                        linux_kernel::ring(set->bell());
-                                                        (void)set->wait(items, deadline::never());
-                                                    }
-                                                    (void)set->wait(items, 1ms);
-                                                });
+    const auto open = [&] {
+        linux_kernel::after_fork();
+        set = open_set<linux_kernel>();
+    };
+    const auto calls = support::system_calls_of(open, [&] {
+        std::array<standing_poll::item, 4> items;
+        for (int i = 0; i < 3; ++i) {
+            linux_kernel::ring(set->bell());
+            (void)set->wait(items, deadline::never());
+        }
+        (void)set->wait(items, 1ms);
+    });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
     EXPECT_EQ(calls.numbers.size(), 3u * 2 + 1) << testing::PrintToString(calls);
 }
+
+#if defined(SYS_ppoll_time64)
+// As for the futex: kernels before 5.1, and older filters.
+TEST(LinuxPoller, PollsWhereTheCallWith64BitTimeIsRefused) {
+    constexpr int no_filter = 77;
+    for (const int error : {ENOSYS, EPERM}) {
+        const auto ending = support::ending_of_child([error] {
+            linux_kernel::after_fork();
+            if (!support::refuse_call(SYS_ppoll_time64, error)) return no_filter;
+            const auto bell = linux_kernel::take().id;
+            const auto end = steady_clock::now() + 20ms;
+            if (!linux_kernel::poll({}, bell, end).timed_out) return 1;
+            if (steady_clock::now() < end) return 2;
+            linux_kernel::ring(bell);
+            return linux_kernel::poll({}, bell, steady_clock::time_point::max() - 1s).rung ? 0 : 3;
+        });
+        if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+        EXPECT_EQ(ending, "") << error;
+    }
+}
+#endif
 #endif
 
 // ---- a standing poll ----------------------------------------------------------------------------
