@@ -1,6 +1,7 @@
 // Tokens in = tokens out, while coroutines on a pool of threads wait, time out, are stopped and are destroyed.
 #include "executor.hpp"
 #include "facts.hpp"
+#include "posix.hpp"
 #include "stress.hpp"
 #include "task.hpp"
 #include "threads.hpp"
@@ -30,8 +31,31 @@ using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::wait_status;
 
+#if TOCSIN_ON_POSIX
+// A descriptor that is never ready.
+class quiet_pipe {
+public:
+    quiet_pipe() { EXPECT_EQ(::pipe(ends_), 0); }
+    quiet_pipe(const quiet_pipe&) = delete;
+    quiet_pipe& operator=(const quiet_pipe&) = delete;
+    ~quiet_pipe() {
+        for (const int each : ends_) ::close(each);
+    }
+    operator tocsin::source() const { return tocsin::readable(ends_[0]); }
+
+private:
+    int ends_[2] = {-1, -1};
+};
+#else
+struct quiet_pipe {
+    operator tocsin::source() const { return tocsin::source(tocsin::deadline::never()); }
+};
+#endif
+
 struct stage {
     static constexpr std::size_t event_count = 3;
+
+    const quiet_pipe quiet;
 
     std::array<auto_reset_event, event_count> events;
     std::array<std::atomic<long>, event_count> in{};
@@ -62,6 +86,12 @@ task wait_somehow(stage& on, executor& where, std::stop_token stop, random_sourc
             if (how != wait_status::signaled) continue;
             on.took(first);
             on.took(second);
+        } else if (random.one_in(3)) {
+            const quiet_pipe own;  // closed when the wait has ended
+            const auto how =
+                co_await tocsin::async_wait_any(on.events[first], on.quiet, own).until(longest).on(where);
+            on.count(how.status);
+            if (how.status == wait_status::signaled) on.took(first);
         } else if (random.one_in(2)) {
             const auto how = co_await tocsin::async_wait(on.events[first]).until(longest).on(where);
             on.count(how);
