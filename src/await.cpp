@@ -244,7 +244,7 @@ any_result awaiting::result() const {
     switch (wait_.self.outcome()) {
         case claim::stopped: return {wait_status::stopped};
         case claim::timed_out: {
-            if (descriptors_.has_failed) polled_.check(descriptors_.error());
+            if (descriptors_.has_failed) polled_.check(descriptors_.error(), descriptors_.culprit());
             if (what_.all_) return {wait_status::timed_out};
             const std::uint32_t timer = core::timer_that_came(what_.sources_, first_);
             if (timer == many_wait::none) return {wait_status::timed_out};
@@ -255,7 +255,7 @@ any_result awaiting::result() const {
     if (what_.all_) return {wait_status::signaled};
     const std::uint32_t index = wait_.self.winner();
     if (what_.sources_[index].what() != source::kind::descriptor) return {wait_status::signaled, index};
-    polled_.check(0);
+    polled_.check(0, platform::no_culprit);
     return {wait_status::signaled, index, polled_.first().found};
 }
 

@@ -93,7 +93,7 @@ core::key where_learned(std::span<const source> sources) noexcept {
 
 // Sleeps until released, or until a descriptor is ready and nobody has claimed the wait for something else.
 core::claim sleep_polling(core::waiter& self, core::descriptors& polled, const deadline& until,
-                          int& error) noexcept {
+                          platform::poll_result& ended_by) noexcept {
     platform::poll_result found;
     const auto look = [&]() noexcept {
         found = platform::poll(polled.all(), polled.bell(), until);
@@ -103,7 +103,7 @@ core::claim sleep_polling(core::waiter& self, core::descriptors& polled, const d
     const bool ready = found.ready != 0;
     const core::claim reason = ready ? core::claim::signaled : core::claim::timed_out;
     if (self.try_claim(reason, ready ? polled.first().index : 0)) {
-        error = found.error;
+        ended_by = found;
         return reason;
     }
     self.rest(deadline::never(), nullptr);
@@ -133,12 +133,12 @@ any_result wait_any_rest(std::span<const source> sources, const wait_options& op
     for (;;) {
         many_wait wait(sources, many_wait::wants::any, places.seats(), places.buckets());
         core::claim how = core::claim::signaled;
-        int error = 0;
+        platform::poll_result ended_by;
         const auto made = wait.enlist();
         if (made == many_wait::progress::waiting) {
             how = polled.none() ? wait.self.sleep(limits, &looking)
                                 : wait.self.stoppable(limits, [&]() noexcept {
-                                      return sleep_polling(wait.self, polled, limits.until, error);
+                                      return sleep_polling(wait.self, polled, limits.until, ended_by);
                                   });
         }
         wait.delist();
@@ -147,11 +147,11 @@ any_result wait_any_rest(std::span<const source> sources, const wait_options& op
             continue;
         }
         if (how == core::claim::stopped) return {wait_status::stopped};
-        if (error != 0) polled.check(error);
+        if (ended_by.error != 0) polled.check(ended_by.error, ended_by.culprit);
         if (how == core::claim::timed_out) return late(sources, limits.until);
         index = wait.self.winner();
         if (sources[index].what() != source::kind::descriptor) return {wait_status::signaled, index};
-        polled.check(0);
+        polled.check(0, platform::no_culprit);
         return signaled(polled.first());
     }
 }

@@ -25,7 +25,9 @@
 //   None for events, stop tokens and sources of yours. The first co_await that meets a deadline or timer on the steady
 //   clock (or one of yours) starts a thread that serves all of them; so does the first on the system clock; and the
 //   first with a descriptor, which takes a doorbell as well. They sleep while nothing comes, handle no signals, and
-//   stay until the process ends, also through exit. What is looked at costs a step for each descriptor waited for.
+//   stay until the process ends, also through exit. What is looked at costs a step for each descriptor waited for. A
+//   wait that something else than a descriptor ends interrupts such a look before it goes on, which costs a switch to
+//   that thread and back: nothing of the library's refers to its descriptors any more.
 //   A co_await throws std::system_error if it can't have them. now() of a clock of yours is called there, under a
 //   lock: it must not wait, nor call this library.
 //

@@ -288,7 +288,6 @@ public:
             start_once(started_, body);
             if (watched_ + what.size() > room_) grow(2 * (watched_ + what.size()));
             one.what_ = what;
-            one.error_ = 0;
             one.is_set_ = true;
             one.previous_ = nullptr;
             one.next_ = std::exchange(first_, &one);
@@ -375,19 +374,20 @@ private:
         }
     }
 
-    // What is one's error ends the waits that have named it.
+    // An error of one descriptor ends the waits that have named it; another all.
     bool is_due(watch& one, const platform::poll_result& result) const noexcept {
-        bool any = false;
+        bool due = result.error != 0 && result.culprit == platform::no_culprit;
         for (std::size_t i = 0; i != one.what_.size(); ++i) {
             const std::size_t number = one.place_ + i;
-            one.what_[i].found =
-                result.error == 0 ? polled_.found(number, one.what_[i].asked) : readiness::none;
-            const bool its_error = result.error != 0 && (result.culprit == platform::no_culprit ||
-                                                         result.culprit == polled_.place(number));
-            if (its_error) one.error_ = result.error;
-            any |= its_error || one.what_[i].found != readiness::none;
+            readiness& found = one.what_[i].found;
+            found = result.error == 0 ? polled_.found(number, one.what_[i].asked) : readiness::none;
+            due |= found != readiness::none;
+            if (result.error == 0 || result.culprit != polled_.place(number)) continue;
+            one.culprit_ = i;
+            due = true;
         }
-        return any;
+        if (due) one.error_ = result.error;
+        return due;
     }
 
     void unlink(watch& one) noexcept {

@@ -65,13 +65,16 @@ public:
     // Afterwards they may be closed. Costs a switch to the thread that polls and back, unless the errand was claimed.
     void cancel() noexcept;
 
-    int error() const noexcept { return error_; }  // of the poll that ended it
+    // Of the poll that ended it, and which of the descriptors it was, if one.
+    int error() const noexcept { return error_; }
+    std::size_t culprit() const noexcept { return culprit_; }
 
 private:
     friend class descriptor_watch;
 
     std::span<platform::pollable> what_;
     int error_ = 0;
+    std::size_t culprit_ = platform::no_culprit;
     bool is_set_ = false;
     std::size_t place_ = 0;  // in the table that is polled, if `is_polled_`
     bool is_polled_ = false;

@@ -126,7 +126,7 @@ descriptors::~descriptors() {
 
 void descriptors::look() {
     const auto found = platform::poll(all_, platform::no_doorbell, deadline(std::chrono::nanoseconds(0)));
-    check(found.error);
+    check(found.error, found.culprit);
 }
 
 void descriptors::take_bell() {
@@ -147,15 +147,28 @@ found_source descriptors::first() const noexcept {
     return {};
 }
 
-void descriptors::check(int error) const {
-    const found_source bad = first();
-    if (error == 0 && !has(bad.found, readiness::invalid)) return;
-    if (error != 0)
-        detail::throw_or_die(std::system_error(error, platform::error_category(), "tocsin::wait_any: poll"));
-    char message[96];
-    std::snprintf(message, sizeof message, "tocsin::wait_any: source %zu, descriptor %d",
-                  std::size_t{bad.index}, sources_[bad.index].descriptor());
-    detail::throw_or_die(std::system_error(EBADF, platform::error_category(), message));
+std::uint32_t descriptors::source_of(std::size_t place) const noexcept {
+    std::uint32_t index = 0;
+    for (;; ++index) {
+        if (sources_[index].what() == source::kind::descriptor && place-- == 0) return index;
+    }
+}
+
+void descriptors::check(int error, std::size_t culprit) const {
+    std::uint32_t whose = many_wait::none;
+    if (error != 0) {
+        if (culprit != platform::no_culprit) whose = source_of(culprit);
+    } else if (const found_source bad = first(); has(bad.found, readiness::invalid)) {
+        error = EBADF;
+        whose = bad.index;
+    }
+    if (error == 0) return;
+    char message[96] = "tocsin::wait_any: poll";
+    if (whose != many_wait::none) {
+        std::snprintf(message, sizeof message, "tocsin::wait_any: source %zu, descriptor %d",
+                      std::size_t{whose}, sources_[whose].descriptor());
+    }
+    detail::throw_or_die(std::system_error(error, platform::error_category(), message));
 }
 
 found_source take_first_ready(std::span<const source> sources, descriptors& polled) {

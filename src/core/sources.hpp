@@ -60,10 +60,12 @@ public:
 
     // The first that was found ready.
     found_source first() const noexcept;
-    // Throws what a poll complained of, or found to be no open descriptor.
-    void check(int error) const;
+    // Throws what a poll complained of (and whose, if it knows), or found to be no open descriptor.
+    void check(int error, std::size_t culprit) const;
 
 private:
+    std::uint32_t source_of(std::size_t place) const noexcept;
+
     const std::span<const source> sources_;
     const std::span<platform::pollable> all_;
     platform::doorbell_id bell_ = platform::no_doorbell;
