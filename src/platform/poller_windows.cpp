@@ -18,8 +18,10 @@
 //
 // No lost wake-up: a doorbell's event stays set until its sleeper has seen it, who answers after that (doorbells.cpp).
 // A poll ties its sockets and hands over its surplus handles before the look that decides whether it sleeps:
-// what comes before is seen by the look, what comes after sets the event. The event is reset before the look. For P4:
-// the change and the look whether somebody waits are under the lock, as are the copy and the note that somebody waits.
+// what comes before is seen by the look, what comes after sets the event. The system waits for a surplus handle
+// once; if that was for nothing, it is handed over again. So before the next look the event is reset, and only
+// then looked whose wait has ended: one that ends later sets the event again. For P4: the change and the look
+// whether somebody waits are under the lock, as are the copy and the note that somebody waits.
 //
 // What the system promises (Microsoft's references): 64 handles a call; WSAEventSelect makes a socket non-blocking, for
 // good, and notes what is the case already; network notes are made again only after a call that reads, accepts or
@@ -36,15 +38,20 @@
 //
 // Checked by: tests/unit/windows_fd_test.cpp.
 #include "platform/doorbells.hpp"
+#include "platform/object_watch_windows.hpp"
 #include "platform/poller.hpp"
 #include "platform/system.hpp"
 #include "platform/system_alarm_windows.hpp"
 #include "platform/windows.hpp"
 
+#include <tocsin/detail/atomic.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <new>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include <winsock2.h>
@@ -209,19 +216,19 @@ public:
             handles_[size_++] = event_;
         }
         if (!all_fit) {
-            surplus_ = new (std::nothrow) object_watch[handles];
+            surplus_ = new (std::nothrow) surplus_handle[handles];
             if (surplus_ == nullptr) return ENOMEM;
         }
         for (const pollable& each : what_) {
-            if (!is_handle(each)) continue;
-            if (const int error = add(handle_of(each.descriptor)); error != 0) return error;
+            if (is_handle(each)) add(handle_of(each.descriptor));
         }
+        if (const int error = hand_over_surplus(); error != 0) return error;
         return handles != what_.size() ? tie_sockets() : 0;
     }
 
     HANDLE event() const noexcept { return event_; }
 
-    // Until it is time to look again, or the deadline has passed; or an error.
+    // Until it is time to look again, or the deadline has passed; or an error. What comes later ends the next.
     int sleep(const deadline& until) noexcept {
         const DWORD woken = size_ == 0
                                 ? (::Sleep(milliseconds_left(until)), DWORD{WAIT_TIMEOUT})
@@ -229,14 +236,11 @@ public:
         if (woken == WAIT_FAILED) return EINVAL;
         // Taken by this very call, so it won't be found set again.
         rung_ = bell_ != nullptr && woken == WAIT_OBJECT_0;
-        return 0;
+        if (rung_ || event_ == nullptr) return 0;
+        ::ResetEvent(event_);
+        return hand_over_surplus();
     }
     bool rung() const noexcept { return rung_; }
-
-    // Before a look: what sets it later is news.
-    void reset() noexcept {
-        if (event_ != nullptr) ::ResetEvent(event_);
-    }
 
     // What only the network's notes tell.
     void add_notes() noexcept {
@@ -251,6 +255,26 @@ public:
 
 private:
     static constexpr DWORD most_handles = MAXIMUM_WAIT_OBJECTS;
+
+    // One for which the call has no room: the system waits for it, and sets the event.
+    struct surplus_handle {
+        HANDLE handle = nullptr;
+        HANDLE event = nullptr;
+        detail::atomic<bool> is_waited_for{false};
+        std::optional<object_watch> watch;
+
+        bool hand_over() noexcept {
+            const auto signaled = [](void* it) noexcept {
+                auto& self = *static_cast<surplus_handle*>(it);
+                // no order: who sets the event and who resets it meet in the system
+                self.is_waited_for.store(false, std::memory_order_relaxed);
+                ::SetEvent(self.event);
+            };
+            watch.emplace();                                       // the last has ended
+            is_waited_for.store(true, std::memory_order_relaxed);  // no order: nobody else is there
+            return watch->start(handle, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD, signaled, this);
+        }
+    };
 
     // The sockets among them, as far as they have been tied.
     struct tied_sockets {
@@ -278,16 +302,26 @@ private:
     };
     tied_sockets tied() const noexcept { return {what_.first(tied_)}; }
 
-    int add(HANDLE handle) noexcept {
+    void add(HANDLE handle) noexcept {
         // The call refuses a handle that it is given twice.
-        if (std::find(handles_, handles_ + size_, handle) != handles_ + size_) return 0;
+        if (std::find(handles_, handles_ + size_, handle) != handles_ + size_) return;
         if (surplus_ == nullptr || size_ != most_handles) {
             handles_[size_++] = handle;
-            return 0;
+            return;
         }
-        object_watch& next = surplus_[handed_over_++];
-        const auto ring = [](void* event) noexcept { ::SetEvent(event); };
-        return next.start(handle, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD, ring, event_) ? 0 : ENOMEM;
+        surplus_handle& next = surplus_[surplus_size_++];
+        next.handle = handle;
+        next.event = event_;
+    }
+
+    // Those that nobody waits for: at first all, then those that have been signaled since.
+    int hand_over_surplus() noexcept {
+        for (surplus_handle& each : std::span(surplus_, surplus_size_)) {
+            // no order: see surplus_handle
+            if (each.is_waited_for.load(std::memory_order_relaxed)) continue;
+            if (!each.hand_over()) return ENOMEM;
+        }
+        return 0;
     }
 
     int tie_sockets() noexcept;
@@ -317,8 +351,8 @@ private:
     sleeper* next_ = nullptr;
     std::size_t tied_ = 0;
     HANDLE event_ = nullptr;
-    object_watch* surplus_ = nullptr;
-    std::size_t handed_over_ = 0;
+    surplus_handle* surplus_ = nullptr;
+    std::size_t surplus_size_ = 0;
     DWORD size_ = 0;
     HANDLE handles_[most_handles];
 };
@@ -387,7 +421,6 @@ poll_result poll_with(std::span<pollable> what, doorbell* bell, const deadline& 
     if (const int error = self.prepare(until); error != 0) return {.error = error};
     const system_alarm alarm(until, [](void* event) noexcept { ::SetEvent(event); }, self.event());
     for (;;) {
-        self.reset();
         if (has_ended()) return result;
         if (until.has_passed()) return {.timed_out = true};
         if (const int error = self.sleep(until); error != 0) return {.error = error};

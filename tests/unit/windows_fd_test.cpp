@@ -187,6 +187,26 @@ TEST(WindowsSources, MoreThanSixtyFourHandlesAndSockets) {
     EXPECT_EQ(woken_by(&event, wait, [&] { handles[0].set(); }).index, 1u);
 }
 
+// The system's thread that waits for those beyond 64 does so once: then it must be asked again.
+TEST(WindowsSources, AHandleBeyondSixtyFourThatWasSignaledForNobodyStillWakes) {
+    auto_reset_event event;
+    const std::vector<kernel_event> handles(70);
+    std::vector<source> sources{event};
+    for (const auto& each : handles) sources.push_back(signaled(each.get()));
+    any_result result{wait_status::stopped};
+    thread_group threads;
+    threads.start("waiter", [&] { result = wait_any(std::span<const source>(sources)); });
+    until_parked(&event, 1);
+    for (int i = 0; i != 3; ++i) {
+        support::until_sound_asleep(threads.id(0));
+        PulseEvent(handles[69].get());
+    }
+    support::until_sound_asleep(threads.id(0));
+    handles[69].set();
+    threads.join();
+    EXPECT_EQ(result, (any_result{wait_status::signaled, 70, readiness::signaled}));
+}
+
 TEST(WindowsSources, ABadOneIsRefused) {
     auto_reset_event event;
     for (const source& bad : {readable(INVALID_SOCKET), signaled(INVALID_HANDLE_VALUE), readable(0x12'3454),
