@@ -15,6 +15,8 @@
 //   P3  Every entry of a standing poll has a serial number of its own, new with each change. What a poll of the copy
 //       found counts only if the list still holds the entry that was copied.
 //   P4  A copy older than the list is not slept on: whoever changes the list while somebody waits rings.
+//   P5  An error is said only of a poll that has looked since and found nothing, and whose list is not old: a handle
+//       that was closed before the sleep is found invalid (and then P3 decides).
 //
 // No lost wake-up: a doorbell's event stays set until its sleeper has seen it, who answers after that (doorbells.cpp).
 // A poll ties its sockets and hands over its surplus handles before the look that decides whether it sleeps:
@@ -418,12 +420,13 @@ poll_result poll_with(std::span<pollable> what, doorbell* bell, const deadline& 
     if (has_ended()) return result;
     if (until.has_passed()) return {.timed_out = true};
     sleeper self(what, bell);
-    if (const int error = self.prepare(until); error != 0) return {.error = error};
+    int error = self.prepare(until);
     const system_alarm alarm(until, [](void* event) noexcept { ::SetEvent(event); }, self.event());
     for (;;) {
         if (has_ended()) return result;
+        if (error != 0) return {.error = error};
         if (until.has_passed()) return {.timed_out = true};
-        if (const int error = self.sleep(until); error != 0) return {.error = error};
+        error = self.sleep(until);
         if (self.rung()) {
             bell->answer();
             result.rung = true;
@@ -572,6 +575,7 @@ poll_result poll_set::wait(std::span<item> out, const deadline& until) noexcept 
         poll_result result = poll_with(polled_, &doorbells()[bell_], until, room_.data());
         const lock_guard lock(mutex_);
         waiting_ = false;
+        if (result.error != 0 && copied_ != changes_) continue;
         if (result.error != 0 || result.timed_out) return result;
         result.ready = report(out);
         if (result.ready != 0 || result.rung) return result;

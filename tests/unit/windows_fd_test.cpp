@@ -300,6 +300,44 @@ TEST(WindowsSet, ReportsEventsSocketsAndHandles) {
     EXPECT_EQ(set.wait_for(5ms, found).status, wait_status::timed_out);
 }
 
+// Few handles, which the poll waits for itself, and more than it has room for.
+TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsOut) {
+    // No fact to wait for: anywhere in a poll.
+    const auto pass_time = [](int i) {
+        const auto enough = std::chrono::steady_clock::now() + i % 20 * 50us;
+        while (std::chrono::steady_clock::now() < enough) SwitchToThread();
+    };
+    for (const std::size_t others : {0u, 70u}) {
+        const std::vector<kernel_event> idle(others);
+        auto_reset_event stop;
+        tocsin::wait_set set;
+        set.add(stop, 0);
+        for (const auto& each : idle) set.add(signaled(each.get()), 1);
+        thread_group threads;
+        threads.start("waiter", [&] {
+            tocsin::ready_item found[4];
+            try {
+                const auto result = set.wait(found);
+                EXPECT_TRUE(result.count == 1 && found[0].tag == 0) << "nothing else was ready";
+            } catch (const std::system_error& error) {
+                ADD_FAILURE() << error.what();
+            }
+        });
+        support::until_sound_asleep(threads.id(0));
+        for (int i = 0; i != support::rounds(2'000, 300); ++i) {
+            {
+                const kernel_event passing;
+                set.add(signaled(passing.get()), 2);
+                pass_time(i);
+                EXPECT_TRUE(set.remove(signaled(passing.get())));
+            }
+            pass_time(i + 10);  // before its number is another's
+        }
+        stop.set();
+        threads.join();
+    }
+}
+
 TEST(WindowsPollable, IsAHandleThatIsSetWhileTheEventMayBe) {
     auto_reset_event event;
     tocsin::pollable view(event);
