@@ -14,16 +14,19 @@
 //       gets EBUSY.
 //   P3  Every entry of a standing poll has a serial number of its own, new with each change. What a poll of the copy
 //       found counts only if the list still holds the entry that was copied.
-//   P4  A copy older than the list is not slept on: whoever changes the list while somebody waits rings.
-//   P5  An error is said only of a poll that has looked since and found nothing, and whose list is not old: a handle
-//       that was closed before the sleep is found invalid (and then P3 decides).
+//   P4  A copy older than the list is not slept on: whoever changes the list while somebody waits rings. Who
+//       takes something off it stays until that poll has ended, and has untied it: then another may wait for
+//       it, or get its number.
+//   P5  An error is said only of a poll that has looked since and found nothing, and whose list is not old: a
+//       handle that was closed before the sleep is found invalid (and then P3 decides).
 //
 // No lost wake-up: a doorbell's event stays set until its sleeper has seen it, who answers after that (doorbells.cpp).
 // A poll ties its sockets and hands over its surplus handles before the look that decides whether it sleeps:
 // what comes before is seen by the look, what comes after sets the event. The system waits for a surplus handle
 // once; if that was for nothing, it is handed over again. So before the next look the event is reset, and only
 // then looked whose wait has ended: one that ends later sets the event again. For P4: the change and the look
-// whether somebody waits are under the lock, as are the copy and the note that somebody waits.
+// whether somebody waits are under the lock, as are the copy and the note that somebody waits. Under it, too, the
+// end of a poll is counted, and all are woken who await it, before others can come who await the next.
 //
 // What the system promises (Microsoft's references): 64 handles a call; WSAEventSelect makes a socket non-blocking, for
 // good, and notes what is the case already; network notes are made again only after a call that reads, accepts or
@@ -40,6 +43,7 @@
 //
 // Checked by: tests/unit/windows_fd_test.cpp.
 #include "platform/doorbells.hpp"
+#include "platform/futex.hpp"
 #include "platform/object_watch_windows.hpp"
 #include "platform/poller.hpp"
 #include "platform/system.hpp"
@@ -474,6 +478,7 @@ public:
         if (!is_at(place, descriptor)) return ENOENT;
         *place = entry{descriptor, asked, tag, changes_};
         changed();
+        await_poll_under_way();
         return 0;
     }
     int remove(int descriptor) noexcept override {
@@ -483,6 +488,7 @@ public:
         if (!is_at(place, descriptor)) return ENOENT;
         entries_.erase(place);
         changed();
+        await_poll_under_way();
         return 0;
     }
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
@@ -517,6 +523,21 @@ private:
         ++changes_;
         if (waiting_) doorbells().ring(bell_, strike);
     }
+    // It has been rung. The lock is let go meanwhile.
+    void await_poll_under_way() noexcept {
+        if (!waiting_) return;
+        ++awaiting_;
+        const std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // no order: the lock's
+        mutex_.unlock();
+        // no order: the lock's
+        while (ended_.load(std::memory_order_relaxed) == seen) futex_wait(ended_, seen, deadline::never());
+        mutex_.lock();
+    }
+    void end_poll() noexcept {
+        waiting_ = false;
+        ended_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's
+        for (; awaiting_ != 0; --awaiting_) futex_wake_one(&ended_);
+    }
     void copy_list();
     std::size_t report(std::span<item> out) noexcept;
 
@@ -525,6 +546,8 @@ private:
     std::vector<entry> entries_;  // by descriptor
     std::uint64_t changes_ = 0;
     bool waiting_ = false;
+    std::uint32_t awaiting_ = 0;  // threads, until that poll has ended
+    futex_word ended_{0};         // polls
 
     // The waiting thread's:
     std::vector<pollable> polled_;  // the entries
@@ -574,7 +597,7 @@ poll_result poll_set::wait(std::span<item> out, const deadline& until) noexcept 
         }
         poll_result result = poll_with(polled_, &doorbells()[bell_], until, room_.data());
         const lock_guard lock(mutex_);
-        waiting_ = false;
+        end_poll();
         if (result.error != 0 && copied_ != changes_) continue;
         if (result.error != 0 || result.timed_out) return result;
         result.ready = report(out);

@@ -300,13 +300,14 @@ TEST(WindowsSet, ReportsEventsSocketsAndHandles) {
     EXPECT_EQ(set.wait_for(5ms, found).status, wait_status::timed_out);
 }
 
+// No fact to wait for: so that what follows comes anywhere in another thread's poll.
+void pass_time(int i) {
+    const auto enough = std::chrono::steady_clock::now() + i % 20 * 50us;
+    while (std::chrono::steady_clock::now() < enough) SwitchToThread();
+}
+
 // Few handles, which the poll waits for itself, and more than it has room for.
 TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsOut) {
-    // No fact to wait for: anywhere in a poll.
-    const auto pass_time = [](int i) {
-        const auto enough = std::chrono::steady_clock::now() + i % 20 * 50us;
-        while (std::chrono::steady_clock::now() < enough) SwitchToThread();
-    };
     for (const std::size_t others : {0u, 70u}) {
         const std::vector<kernel_event> idle(others);
         auto_reset_event stop;
@@ -336,6 +337,32 @@ TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsOut) {
         stop.set();
         threads.join();
     }
+}
+
+TEST(WindowsSet, ASocketMayBeWaitedForElsewhereAsSoonAsItIsOut) {
+    const socket_pair pair;
+    auto_reset_event stop;
+    auto_reset_event event;
+    tocsin::wait_set set;
+    set.add(stop, 0);
+    thread_group threads;
+    threads.start("waiter", [&] {
+        tocsin::ready_item found[4];
+        EXPECT_EQ(set.wait(found).count, 1u);
+        EXPECT_EQ(found[0].tag, 0u);
+    });
+    for (int i = 0; i != support::rounds(1'000, 300); ++i) {
+        set.add(readable(pair[1]), 1);
+        pass_time(i);
+        EXPECT_TRUE(set.remove(readable(pair[1])));
+        try {
+            EXPECT_EQ(tocsin::wait_any_for(1ms, event, readable(pair[1])).status, wait_status::timed_out);
+        } catch (const std::system_error& error) {
+            ADD_FAILURE() << error.what();
+            break;
+        }
+    }
+    stop.set();
 }
 
 TEST(WindowsPollable, IsAHandleThatIsSetWhileTheEventMayBe) {
