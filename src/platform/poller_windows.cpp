@@ -11,7 +11,7 @@
 //       only says that it is time to ask. So readiness is level-triggered, whatever the network has noted of edges.
 //   P2  A socket has one event at a time, the system says: a second WSAEventSelect would silently take the
 //       first sleeper's. So those asleep are in a list, and who comes for a socket that another sleeps on
-//       gets EBUSY.
+//       gets EBUSY, with the socket that it is about.
 //   P3  Every entry of a standing poll has a serial number of its own, new with each change. What a poll of the copy
 //       found counts only if the list still holds the entry that was copied.
 //   P4  A copy older than the list is not slept on: whoever changes the list while somebody waits rings. Who
@@ -41,7 +41,7 @@
 // them. It grows with the number of members, also of a standing poll. Sockets are compared with each other and with
 // those of other sleepers, one by one.
 //
-// Checked by: tests/unit/windows_fd_test.cpp.
+// Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp.
 #include "platform/doorbells.hpp"
 #include "platform/futex.hpp"
 #include "platform/object_watch_windows.hpp"
@@ -211,38 +211,38 @@ public:
     sleeper(const sleeper&) = delete;
     sleeper& operator=(const sleeper&) = delete;
 
-    // 0 or an error.
-    int prepare(const deadline& until) noexcept {
+    // 0 or an error, and whose.
+    poll_result prepare(const deadline& until) noexcept {
         if (bell_ != nullptr) handles_[size_++] = handle_of(bell_->wait_end());
         const auto handles = static_cast<std::size_t>(std::count_if(what_.begin(), what_.end(), is_handle));
         const bool all_fit = handles <= most_handles - 2;  // bell and event
         if (handles != what_.size() || !all_fit || until.which() == deadline::clock::system) {
             event_ = ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
-            if (event_ == nullptr) return ENOMEM;
+            if (event_ == nullptr) return {.error = ENOMEM};
             handles_[size_++] = event_;
         }
         if (!all_fit) {
             surplus_ = new (std::nothrow) surplus_handle[handles];
-            if (surplus_ == nullptr) return ENOMEM;
+            if (surplus_ == nullptr) return {.error = ENOMEM};
         }
         for (const pollable& each : what_) {
             if (is_handle(each)) add(handle_of(each.descriptor));
         }
-        if (const int error = hand_over_surplus(); error != 0) return error;
-        return handles != what_.size() ? tie_sockets() : 0;
+        if (const poll_result met = hand_over_surplus(); met.error != 0) return met;
+        return handles != what_.size() ? tie_sockets() : poll_result{};
     }
 
     HANDLE event() const noexcept { return event_; }
 
     // Until it is time to look again, or the deadline has passed; or an error. What comes later ends the next.
-    int sleep(const deadline& until) noexcept {
+    poll_result sleep(const deadline& until) noexcept {
         const DWORD woken = size_ == 0
                                 ? (::Sleep(milliseconds_left(until)), DWORD{WAIT_TIMEOUT})
                                 : ::WaitForMultipleObjects(size_, handles_, FALSE, milliseconds_left(until));
-        if (woken == WAIT_FAILED) return EINVAL;
+        if (woken == WAIT_FAILED) return {.error = EINVAL};
         // Taken by this very call, so it won't be found set again.
         rung_ = bell_ != nullptr && woken == WAIT_OBJECT_0;
-        if (rung_ || event_ == nullptr) return 0;
+        if (rung_ || event_ == nullptr) return {};
         ::ResetEvent(event_);
         return hand_over_surplus();
     }
@@ -321,16 +321,19 @@ private:
     }
 
     // Those that nobody waits for: at first all, then those that have been signaled since.
-    int hand_over_surplus() noexcept {
+    poll_result hand_over_surplus() noexcept {
         for (surplus_handle& each : std::span(surplus_, surplus_size_)) {
             // no order: see surplus_handle
             if (each.is_waited_for.load(std::memory_order_relaxed)) continue;
-            if (!each.hand_over()) return ENOMEM;
+            if (!each.hand_over()) return {.error = ENOMEM};
         }
-        return 0;
+        return {};
     }
 
-    int tie_sockets() noexcept;
+    poll_result tie_sockets() noexcept;
+    std::size_t place_of(const pollable& one) const noexcept {
+        return static_cast<std::size_t>(&one - what_.data());
+    }
     bool is_tied_by_another(int descriptor) const noexcept {
         for (const sleeper* other = first; other != nullptr; other = other->next_) {
             if (other == this) continue;
@@ -363,11 +366,11 @@ private:
     HANDLE handles_[most_handles];
 };
 
-int sleeper::tie_sockets() noexcept {
+poll_result sleeper::tie_sockets() noexcept {
     {
         const lock_guard lock(list_mutex());
         for (const pollable& each : tied_sockets{what_}) {
-            if (is_tied_by_another(each.descriptor)) return EBUSY;
+            if (is_tied_by_another(each.descriptor)) return {.error = EBUSY, .culprit = place_of(each)};
         }
         next_ = first;
         first = this;
@@ -383,7 +386,7 @@ int sleeper::tie_sockets() noexcept {
         // A socket that fails here is no open one any more; the look finds it so.
         (void)sockets().select(socket_of(next.descriptor), event_, events);
     }
-    return 0;
+    return {};
 }
 
 void sleeper::leave_list() noexcept {
@@ -424,13 +427,13 @@ poll_result poll_with(std::span<pollable> what, doorbell* bell, const deadline& 
     if (has_ended()) return result;
     if (until.has_passed()) return {.timed_out = true};
     sleeper self(what, bell);
-    int error = self.prepare(until);
+    poll_result met = self.prepare(until);
     const system_alarm alarm(until, [](void* event) noexcept { ::SetEvent(event); }, self.event());
     for (;;) {
         if (has_ended()) return result;
-        if (error != 0) return {.error = error};
+        if (met.error != 0) return met;
         if (until.has_passed()) return {.timed_out = true};
-        error = self.sleep(until);
+        met = self.sleep(until);
         if (self.rung()) {
             bell->answer();
             result.rung = true;
@@ -598,6 +601,7 @@ poll_result poll_set::wait(std::span<item> out, const deadline& until) noexcept 
         poll_result result = poll_with(polled_, &doorbells()[bell_], until, room_.data());
         const lock_guard lock(mutex_);
         end_poll();
+        result.culprit = no_culprit;  // nobody else knows the places in the copy
         if (result.error != 0 && copied_ != changes_) continue;
         if (result.error != 0 || result.timed_out) return result;
         result.ready = report(out);
