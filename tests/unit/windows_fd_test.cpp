@@ -96,6 +96,31 @@ TEST(WindowsSources, AClosedPeerIsReadable) {
     EXPECT_TRUE(has(found.found, readiness::readable));
 }
 
+// The system promises a note that there is room only to who was told that there was none.
+TEST(WindowsSources, RoomIsFoundAfterASendThatWasAcceptedWhole) {
+    const socket_pair pair;
+    auto_reset_event event;
+    const std::vector<char> bytes(1'000);
+    const auto size = static_cast<int>(bytes.size());
+    std::size_t sent = 0;
+    u_long on = 1;
+    ASSERT_EQ(ioctlsocket(pair[1], FIONBIO, &on), 0);
+    while (tocsin::wait_any_for(0s, event, writable(pair[0])).status == wait_status::signaled) {
+        ASSERT_EQ(send(pair[0], bytes.data(), size, 0), size);
+        sent += bytes.size();
+    }
+    const auto found = woken_by(
+        &event, [&] { return wait_any(event, writable(pair[0])); },
+        [&] {
+            std::vector<char> room(sent);
+            while (sent != 0) {
+                const int read = recv(pair[1], room.data(), static_cast<int>(sent), 0);
+                if (read > 0) sent -= static_cast<std::size_t>(read);
+            }
+        });
+    EXPECT_EQ(found, (any_result{wait_status::signaled, 1, readiness::writable}));
+}
+
 TEST(WindowsSources, ATimerAndAThreadThatHasEnded) {
     auto_reset_event event;
     const HANDLE timer = CreateWaitableTimerW(nullptr, TRUE, nullptr);
