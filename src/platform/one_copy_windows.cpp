@@ -22,8 +22,9 @@
 namespace tocsin::platform {
 namespace {
 
-// Of everything two copies share: bucket, node, waiter, doorbell, their protocols; and of the page.
-constexpr std::uint32_t layout = 1;
+// Of everything two copies share: bucket, node, waiter, doorbell, who sleeps on sockets, their protocols; and of the
+// page.
+constexpr std::uint32_t layout = 2;
 
 struct copy_record {
     std::uint32_t layout;
@@ -31,7 +32,7 @@ struct copy_record {
     std::size_t size;
     void* table;
     void* sleepers;
-    void* doorbells;
+    void* doorbells;  // and the list of who sleeps on sockets
 
     bool fits(const copy_record& other) const noexcept {
         return layout == other.layout && futex == other.futex && size == other.size;

@@ -10,8 +10,8 @@
 //   P1  Whether something is ready is always asked of itself (WSAPoll, a wait of no length): the poll's event
 //       only says that it is time to ask. So readiness is level-triggered, whatever the network has noted of edges.
 //   P2  A socket has one event at a time, the system says: a second WSAEventSelect would silently take the
-//       first sleeper's. So those asleep are in a list, and who comes for a socket that another sleeps on
-//       gets EBUSY, with the socket that it is about.
+//       first sleeper's. So those asleep are in a list, one for all copies of the library in the process, and
+//       who comes for a socket that another sleeps on gets EBUSY, with the socket that it is about.
 //   P3  Every entry of a standing poll has a serial number of its own, new with each change. What a poll of the copy
 //       found counts only if the list still holds the entry that was copied.
 //   P4  A copy older than the list is not slept on: whoever changes the list while somebody waits rings. Who
@@ -43,7 +43,7 @@
 // them. It grows with the number of members, also of a standing poll. Sockets are compared with each other and with
 // those of other sleepers, one by one. Who waits for room on a socket wakes 50 times a second.
 //
-// Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp.
+// Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
 #include "platform/doorbells.hpp"
 #include "platform/futex.hpp"
 #include "platform/object_watch_windows.hpp"
@@ -68,11 +68,27 @@ namespace tocsin::platform {
 namespace windows_poller {
 namespace {
 
-// Never destroyed: rings are allowed after main.
-constinit doorbell_pool own_doorbells;
-constinit void* in_use = &own_doorbells;  // of the process, also if it holds several copies of the library
+class sleeper;
 
-doorbell_pool& doorbells() noexcept { return *static_cast<doorbell_pool*>(in_use); }
+// None of this is ever destroyed: rings are allowed after main.
+mutex& own_list_lock() noexcept {
+    alignas(mutex) static unsigned char place[sizeof(mutex)];
+    static mutex* const made = new (place) mutex;
+    return *made;
+}
+constinit doorbell_pool own_doorbells;
+
+// What the process has once, also if it holds several copies of the library.
+struct common_state {
+    doorbell_pool* doorbells;
+    mutex& (*list_lock)() noexcept;
+    sleeper* first;  // who sleeps on sockets, under that lock
+};
+constinit common_state own_state{&own_doorbells, own_list_lock, nullptr};
+constinit void* in_use = &own_state;
+
+common_state& common() noexcept { return *static_cast<common_state*>(in_use); }
+doorbell_pool& doorbells() noexcept { return *common().doorbells; }
 
 // Handles and sockets have 32 significant bits, the system says, so that programs of both sizes can share them.
 HANDLE handle_of(int descriptor) noexcept {
@@ -339,7 +355,7 @@ private:
         return static_cast<std::size_t>(&one - what_.data());
     }
     bool is_tied_by_another(int descriptor) const noexcept {
-        for (const sleeper* other = first; other != nullptr; other = other->next_) {
+        for (const sleeper* other = common().first; other != nullptr; other = other->next_) {
             if (other == this) continue;
             for (const pollable& each : tied_sockets{other->what_}) {
                 if (each.descriptor == descriptor) return true;
@@ -348,14 +364,6 @@ private:
         return false;
     }
     void leave_list() noexcept;
-
-    // Who sleeps on sockets, under list_mutex().
-    inline static sleeper* first = nullptr;
-    static mutex& list_mutex() noexcept {
-        alignas(mutex) static unsigned char place[sizeof(mutex)];
-        static mutex* const made = new (place) mutex;  // never destroyed
-        return *made;
-    }
 
     const std::span<pollable> what_;
     const doorbell* const bell_;
@@ -373,12 +381,12 @@ private:
 
 poll_result sleeper::tie_sockets() noexcept {
     {
-        const lock_guard lock(list_mutex());
+        const lock_guard lock(common().list_lock());
         for (const pollable& each : tied_sockets{what_}) {
             if (is_tied_by_another(each.descriptor)) return {.error = EBUSY, .culprit = place_of(each)};
         }
-        next_ = first;
-        first = this;
+        next_ = common().first;
+        common().first = this;
         listed_ = true;
     }
     for (; tied_ != what_.size(); ++tied_) {
@@ -397,8 +405,8 @@ poll_result sleeper::tie_sockets() noexcept {
 
 void sleeper::leave_list() noexcept {
     if (!listed_) return;
-    const lock_guard lock(list_mutex());
-    sleeper** link = &first;
+    const lock_guard lock(common().list_lock());
+    sleeper** link = &common().first;
     while (*link != this) link = &(*link)->next_;
     *link = next_;
 }
