@@ -397,8 +397,10 @@ poll_result sleeper::tie_sockets() noexcept {
         for (const pollable& each : tied()) {
             if (each.descriptor == next.descriptor) events |= to_network_events(each.asked);
         }
-        // A socket that fails here is no open one any more; the look finds it so.
-        (void)sockets().select(socket_of(next.descriptor), event_, events);
+        // One that is closed is found so by the look; another must not sleep untied.
+        if (sockets().select(socket_of(next.descriptor), event_, events) != 0) {
+            return {.error = ENOMEM, .culprit = tied_};
+        }
     }
     return {};
 }
