@@ -15,7 +15,7 @@ namespace {
 // Those that are there; under the lock.
 struct watches {
     mutex lock;
-    std::uintptr_t last_number = 0;
+    std::uintptr_t last_number = 1;  // odd ones only, so that none is 0 when they begin anew
     object_watch* first = nullptr;
 };
 
@@ -34,7 +34,7 @@ bool object_watch::start(HANDLE object, ULONG flags, void (*run)(void*) noexcept
     watches& list = all();
     {
         const lock_guard lock(list.lock);
-        number_ = ++list.last_number;
+        number_ = list.last_number += 2;
         next_ = list.first;
         if (next_ != nullptr) next_->before_ = this;
         list.first = this;

@@ -22,8 +22,8 @@ public:
 private:
     static void CALLBACK ring(void* number, BOOLEAN) noexcept;
 
-    HANDLE wait_ = nullptr;  // null: not started
-    std::uintptr_t number_ = 0;
+    HANDLE wait_ = nullptr;
+    std::uintptr_t number_ = 0;  // 0: not started
     void (*run_)(void*) noexcept = nullptr;
     void* what_ = nullptr;
     object_watch* next_ = nullptr;

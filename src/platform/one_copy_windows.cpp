@@ -3,8 +3,10 @@
 // what it has, unless it finds a copy there that fits; that one's table it uses.
 //
 // A module is initialized under the loader's lock, the program itself before it has a second thread of its own; a named
-// mutex keeps apart what threads of injected modules may do meanwhile. Whose table is entered stays loaded for
-// the life of the process, and so does the page: no handle to it is closed.
+// mutex keeps apart what threads of injected modules may do meanwhile. Nobody who holds it asks for the loader's
+// lock: a thread that waits for the mutex may have that. Records don't change once they are in the page, and are
+// read without the mutex. Whose table is entered stays loaded for the life of the process (it sees to that before
+// its initializer returns, and can't be unloaded earlier), and so does the page: no handle to it is closed.
 //
 // If the system can't give the page, the copy uses its own table; that is right as long as it is the only one.
 //
@@ -22,8 +24,9 @@
 namespace tocsin::platform {
 namespace {
 
-// Of everything two copies share: bucket, node, waiter, doorbell, their protocols; and of the page.
-constexpr std::uint32_t layout = 1;
+// Of everything two copies share: bucket, node, waiter, doorbell, who sleeps on sockets, their protocols; and of the
+// page.
+constexpr std::uint32_t layout = 2;
 
 struct copy_record {
     std::uint32_t layout;
@@ -31,7 +34,7 @@ struct copy_record {
     std::size_t size;
     void* table;
     void* sleepers;
-    void* doorbells;
+    void* doorbells;  // and the list of who sleeps on sockets
 
     bool fits(const copy_record& other) const noexcept {
         return layout == other.layout && futex == other.futex && size == other.size;
@@ -84,6 +87,15 @@ private:
     HANDLE mutex_ = nullptr;
 };
 
+// The place of the first copy that fits this one, or of this one; none before it fits. `most`: there is no room.
+std::uint32_t enter(shared_page& page, const copy_record& mine) noexcept {
+    const page_lock lock;
+    std::uint32_t place = 0;
+    while (place != page.count && !page.records[place].fits(mine)) ++place;
+    if (place == page.count && place != shared_page::most) page.records[page.count++] = mine;
+    return place;
+}
+
 void keep_loaded(const void* of_the_module) noexcept {
     HMODULE pinned = nullptr;
     ::GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
@@ -117,23 +129,19 @@ void* adopt_first_copy(void* own, std::size_t size) noexcept {
                            .table = own,
                            .sleepers = sleepers,
                            .doorbells = poller_doorbells()};
-    const page_lock lock;
     shared_page* const page = open_page();
     if (page == nullptr) return own;
-    for (std::uint32_t i = 0; i != page->count; ++i) {
-        const copy_record& found = page->records[i];
-        if (!found.fits(mine)) {
-            warn_of(found);
-            continue;
-        }
+    const std::uint32_t place = enter(*page, mine);
+    for (std::uint32_t i = 0; i != place; ++i) warn_of(page->records[i]);
+    if (place == shared_page::most) return own;  // warned of eight strangers
+    const copy_record& found = page->records[place];
+    if (found.table == own) {
+        keep_loaded(own);
+    } else {
         futex_sleepers() = found.sleepers;
         poller_doorbells() = found.doorbells;
-        return found.table;
     }
-    if (page->count == shared_page::most) return own;  // warned of eight strangers
-    keep_loaded(own);
-    page->records[page->count++] = mine;
-    return own;
+    return found.table;
 }
 
 }  // namespace tocsin::platform

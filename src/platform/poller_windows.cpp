@@ -10,21 +10,30 @@
 //   P1  Whether something is ready is always asked of itself (WSAPoll, a wait of no length): the poll's event
 //       only says that it is time to ask. So readiness is level-triggered, whatever the network has noted of edges.
 //   P2  A socket has one event at a time, the system says: a second WSAEventSelect would silently take the
-//       first sleeper's. So those asleep are in a list, and who comes for a socket that another sleeps on
-//       gets EBUSY.
+//       first sleeper's. So those asleep are in a list, one for all copies of the library in the process, and
+//       who comes for a socket that another sleeps on gets EBUSY, with the socket that it is about.
 //   P3  Every entry of a standing poll has a serial number of its own, new with each change. What a poll of the copy
 //       found counts only if the list still holds the entry that was copied.
-//   P4  A copy older than the list is not slept on: whoever changes the list while somebody waits rings.
+//   P4  A copy older than the list is not slept on: whoever changes the list while somebody waits rings. Who
+//       takes something off it stays until that poll has ended, and has untied it: then another may wait for
+//       it, or get its number.
+//   P5  An error is said only of a poll that has looked since and found nothing, and whose list is not old: a
+//       handle that was closed before the sleep is found invalid (and then P3 decides).
 //
 // No lost wake-up: a doorbell's event stays set until its sleeper has seen it, who answers after that (doorbells.cpp).
 // A poll ties its sockets and hands over its surplus handles before the look that decides whether it sleeps:
-// what comes before is seen by the look, what comes after sets the event. The event is reset before the look. For P4:
-// the change and the look whether somebody waits are under the lock, as are the copy and the note that somebody waits.
+// what comes before is seen by the look, what comes after sets the event. The system waits for a surplus handle
+// once; if that was for nothing, it is handed over again. So before the next look the event is reset, and only
+// then looked whose wait has ended: one that ends later sets the event again. For P4: the change and the look
+// whether somebody waits are under the lock, as are the copy and the note that somebody waits. Under it, too, the
+// end of a poll is counted, and all are woken who await it, before others can come who await the next.
 //
-// What the system promises (Microsoft's references): 64 handles a call; WSAEventSelect makes a socket non-blocking, for
-// good, and notes what is the case already; network notes are made again only after a call that reads, accepts or
-// found no room to write. WSAPoll (Windows Vista) tells of a failed connection only since Windows 10 2004: the
-// network's note is asked, too. What it doesn't promise: how exactly a timeout is kept (futex_waitonaddress.cpp).
+// What the system promises (Microsoft's references): 64 handles a call; WSAEventSelect makes a socket non-blocking,
+// for good, and notes what is the case already; network notes are made again only after a call that reads, accepts
+// or found no room to write. A send that was accepted whole may leave no room, too, and nothing is noted when there
+// is some again: so a sleep that waits for room looks every 20 ms. WSAPoll (Windows Vista) tells of a failed
+// connection only since Windows 10 2004: the network's note is asked, too. What it doesn't promise: how exactly a
+// timeout is kept (futex_waitonaddress.cpp).
 // A handle whose wait takes something (an event that resets itself, a semaphore, a mutex) may be taken from by a wait
 // that ends for another reason: fd.hpp says so.
 //
@@ -32,19 +41,25 @@
 //
 // Cost: a look is one system call for all sockets and one for each handle; a sleep with sockets two more for each of
 // them. It grows with the number of members, also of a standing poll. Sockets are compared with each other and with
-// those of other sleepers, one by one.
+// those of other sleepers, one by one. Who waits for room on a socket wakes 50 times a second.
 //
-// Checked by: tests/unit/windows_fd_test.cpp.
+// Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
 #include "platform/doorbells.hpp"
+#include "platform/futex.hpp"
+#include "platform/object_watch_windows.hpp"
 #include "platform/poller.hpp"
 #include "platform/system.hpp"
 #include "platform/system_alarm_windows.hpp"
 #include "platform/windows.hpp"
 
+#include <tocsin/detail/atomic.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <new>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include <winsock2.h>
@@ -53,11 +68,27 @@ namespace tocsin::platform {
 namespace windows_poller {
 namespace {
 
-// Never destroyed: rings are allowed after main.
-constinit doorbell_pool own_doorbells;
-constinit void* in_use = &own_doorbells;  // of the process, also if it holds several copies of the library
+class sleeper;
 
-doorbell_pool& doorbells() noexcept { return *static_cast<doorbell_pool*>(in_use); }
+// None of this is ever destroyed: rings are allowed after main.
+mutex& own_list_lock() noexcept {
+    alignas(mutex) static unsigned char place[sizeof(mutex)];
+    static mutex* const made = new (place) mutex;
+    return *made;
+}
+constinit doorbell_pool own_doorbells;
+
+// What the process has once, also if it holds several copies of the library.
+struct common_state {
+    doorbell_pool* doorbells;
+    mutex& (*list_lock)() noexcept;
+    sleeper* first;  // who sleeps on sockets, under that lock
+};
+constinit common_state own_state{&own_doorbells, own_list_lock, nullptr};
+constinit void* in_use = &own_state;
+
+common_state& common() noexcept { return *static_cast<common_state*>(in_use); }
+doorbell_pool& doorbells() noexcept { return *common().doorbells; }
 
 // Handles and sockets have 32 significant bits, the system says, so that programs of both sizes can share them.
 HANDLE handle_of(int descriptor) noexcept {
@@ -198,45 +229,43 @@ public:
     sleeper(const sleeper&) = delete;
     sleeper& operator=(const sleeper&) = delete;
 
-    // 0 or an error.
-    int prepare(const deadline& until) noexcept {
+    // 0 or an error, and whose.
+    poll_result prepare(const deadline& until) noexcept {
         if (bell_ != nullptr) handles_[size_++] = handle_of(bell_->wait_end());
         const auto handles = static_cast<std::size_t>(std::count_if(what_.begin(), what_.end(), is_handle));
         const bool all_fit = handles <= most_handles - 2;  // bell and event
         if (handles != what_.size() || !all_fit || until.which() == deadline::clock::system) {
             event_ = ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
-            if (event_ == nullptr) return ENOMEM;
+            if (event_ == nullptr) return {.error = ENOMEM};
             handles_[size_++] = event_;
         }
         if (!all_fit) {
-            surplus_ = new (std::nothrow) object_watch[handles];
-            if (surplus_ == nullptr) return ENOMEM;
+            surplus_ = new (std::nothrow) surplus_handle[handles];
+            if (surplus_ == nullptr) return {.error = ENOMEM};
         }
         for (const pollable& each : what_) {
-            if (!is_handle(each)) continue;
-            if (const int error = add(handle_of(each.descriptor)); error != 0) return error;
+            if (is_handle(each)) add(handle_of(each.descriptor));
         }
-        return handles != what_.size() ? tie_sockets() : 0;
+        if (const poll_result met = hand_over_surplus(); met.error != 0) return met;
+        return handles != what_.size() ? tie_sockets() : poll_result{};
     }
 
     HANDLE event() const noexcept { return event_; }
 
-    // Until it is time to look again, or the deadline has passed; or an error.
-    int sleep(const deadline& until) noexcept {
-        const DWORD woken = size_ == 0
-                                ? (::Sleep(milliseconds_left(until)), DWORD{WAIT_TIMEOUT})
-                                : ::WaitForMultipleObjects(size_, handles_, FALSE, milliseconds_left(until));
-        if (woken == WAIT_FAILED) return EINVAL;
+    // Until it is time to look again, or the deadline has passed; or an error. What comes later ends the next.
+    poll_result sleep(const deadline& until) noexcept {
+        const DWORD longest =
+            std::min(milliseconds_left(until), waits_for_room_ ? room_again_after : INFINITE);
+        const DWORD woken = size_ == 0 ? (::Sleep(longest), DWORD{WAIT_TIMEOUT})
+                                       : ::WaitForMultipleObjects(size_, handles_, FALSE, longest);
+        if (woken == WAIT_FAILED) return {.error = EINVAL};
         // Taken by this very call, so it won't be found set again.
         rung_ = bell_ != nullptr && woken == WAIT_OBJECT_0;
-        return 0;
+        if (rung_ || event_ == nullptr) return {};
+        ::ResetEvent(event_);
+        return hand_over_surplus();
     }
     bool rung() const noexcept { return rung_; }
-
-    // Before a look: what sets it later is news.
-    void reset() noexcept {
-        if (event_ != nullptr) ::ResetEvent(event_);
-    }
 
     // What only the network's notes tell.
     void add_notes() noexcept {
@@ -251,6 +280,27 @@ public:
 
 private:
     static constexpr DWORD most_handles = MAXIMUM_WAIT_OBJECTS;
+    static constexpr DWORD room_again_after = 20;  // milliseconds
+
+    // One for which the call has no room: the system waits for it, and sets the event.
+    struct surplus_handle {
+        HANDLE handle = nullptr;
+        HANDLE event = nullptr;
+        detail::atomic<bool> is_waited_for{false};
+        std::optional<object_watch> watch;
+
+        bool hand_over() noexcept {
+            const auto signaled = [](void* it) noexcept {
+                auto& self = *static_cast<surplus_handle*>(it);
+                // no order: who sets the event and who resets it meet in the system
+                self.is_waited_for.store(false, std::memory_order_relaxed);
+                ::SetEvent(self.event);
+            };
+            watch.emplace();                                       // the last has ended
+            is_waited_for.store(true, std::memory_order_relaxed);  // no order: nobody else is there
+            return watch->start(handle, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD, signaled, this);
+        }
+    };
 
     // The sockets among them, as far as they have been tied.
     struct tied_sockets {
@@ -278,21 +328,34 @@ private:
     };
     tied_sockets tied() const noexcept { return {what_.first(tied_)}; }
 
-    int add(HANDLE handle) noexcept {
+    void add(HANDLE handle) noexcept {
         // The call refuses a handle that it is given twice.
-        if (std::find(handles_, handles_ + size_, handle) != handles_ + size_) return 0;
+        if (std::find(handles_, handles_ + size_, handle) != handles_ + size_) return;
         if (surplus_ == nullptr || size_ != most_handles) {
             handles_[size_++] = handle;
-            return 0;
+            return;
         }
-        object_watch& next = surplus_[handed_over_++];
-        const auto ring = [](void* event) noexcept { ::SetEvent(event); };
-        return next.start(handle, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD, ring, event_) ? 0 : ENOMEM;
+        surplus_handle& next = surplus_[surplus_size_++];
+        next.handle = handle;
+        next.event = event_;
     }
 
-    int tie_sockets() noexcept;
+    // Those that nobody waits for: at first all, then those that have been signaled since.
+    poll_result hand_over_surplus() noexcept {
+        for (surplus_handle& each : std::span(surplus_, surplus_size_)) {
+            // no order: see surplus_handle
+            if (each.is_waited_for.load(std::memory_order_relaxed)) continue;
+            if (!each.hand_over()) return {.error = ENOMEM};
+        }
+        return {};
+    }
+
+    poll_result tie_sockets() noexcept;
+    std::size_t place_of(const pollable& one) const noexcept {
+        return static_cast<std::size_t>(&one - what_.data());
+    }
     bool is_tied_by_another(int descriptor) const noexcept {
-        for (const sleeper* other = first; other != nullptr; other = other->next_) {
+        for (const sleeper* other = common().first; other != nullptr; other = other->next_) {
             if (other == this) continue;
             for (const pollable& each : tied_sockets{other->what_}) {
                 if (each.descriptor == descriptor) return true;
@@ -302,54 +365,50 @@ private:
     }
     void leave_list() noexcept;
 
-    // Who sleeps on sockets, under list_mutex().
-    inline static sleeper* first = nullptr;
-    static mutex& list_mutex() noexcept {
-        alignas(mutex) static unsigned char place[sizeof(mutex)];
-        static mutex* const made = new (place) mutex;  // never destroyed
-        return *made;
-    }
-
     const std::span<pollable> what_;
     const doorbell* const bell_;
     bool listed_ = false;
     bool rung_ = false;
+    bool waits_for_room_ = false;
     sleeper* next_ = nullptr;
     std::size_t tied_ = 0;
     HANDLE event_ = nullptr;
-    object_watch* surplus_ = nullptr;
-    std::size_t handed_over_ = 0;
+    surplus_handle* surplus_ = nullptr;
+    std::size_t surplus_size_ = 0;
     DWORD size_ = 0;
     HANDLE handles_[most_handles];
 };
 
-int sleeper::tie_sockets() noexcept {
+poll_result sleeper::tie_sockets() noexcept {
     {
-        const lock_guard lock(list_mutex());
+        const lock_guard lock(common().list_lock());
         for (const pollable& each : tied_sockets{what_}) {
-            if (is_tied_by_another(each.descriptor)) return EBUSY;
+            if (is_tied_by_another(each.descriptor)) return {.error = EBUSY, .culprit = place_of(each)};
         }
-        next_ = first;
-        first = this;
+        next_ = common().first;
+        common().first = this;
         listed_ = true;
     }
     for (; tied_ != what_.size(); ++tied_) {
         const pollable& next = what_[tied_];
         if (is_handle(next) || next.descriptor < 0) continue;
+        if (has(next.asked, readiness::writable)) waits_for_room_ = true;
         long events = to_network_events(next.asked);
         for (const pollable& each : tied()) {
             if (each.descriptor == next.descriptor) events |= to_network_events(each.asked);
         }
-        // A socket that fails here is no open one any more; the look finds it so.
-        (void)sockets().select(socket_of(next.descriptor), event_, events);
+        // One that is closed is found so by the look; another must not sleep untied.
+        if (sockets().select(socket_of(next.descriptor), event_, events) != 0) {
+            return {.error = ENOMEM, .culprit = tied_};
+        }
     }
-    return 0;
+    return {};
 }
 
 void sleeper::leave_list() noexcept {
     if (!listed_) return;
-    const lock_guard lock(list_mutex());
-    sleeper** link = &first;
+    const lock_guard lock(common().list_lock());
+    sleeper** link = &common().first;
     while (*link != this) link = &(*link)->next_;
     *link = next_;
 }
@@ -384,13 +443,13 @@ poll_result poll_with(std::span<pollable> what, doorbell* bell, const deadline& 
     if (has_ended()) return result;
     if (until.has_passed()) return {.timed_out = true};
     sleeper self(what, bell);
-    if (const int error = self.prepare(until); error != 0) return {.error = error};
+    poll_result met = self.prepare(until);
     const system_alarm alarm(until, [](void* event) noexcept { ::SetEvent(event); }, self.event());
     for (;;) {
-        self.reset();
         if (has_ended()) return result;
+        if (met.error != 0) return met;
         if (until.has_passed()) return {.timed_out = true};
-        if (const int error = self.sleep(until); error != 0) return {.error = error};
+        met = self.sleep(until);
         if (self.rung()) {
             bell->answer();
             result.rung = true;
@@ -438,6 +497,7 @@ public:
         if (!is_at(place, descriptor)) return ENOENT;
         *place = entry{descriptor, asked, tag, changes_};
         changed();
+        await_poll_under_way();
         return 0;
     }
     int remove(int descriptor) noexcept override {
@@ -447,6 +507,7 @@ public:
         if (!is_at(place, descriptor)) return ENOENT;
         entries_.erase(place);
         changed();
+        await_poll_under_way();
         return 0;
     }
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
@@ -481,6 +542,21 @@ private:
         ++changes_;
         if (waiting_) doorbells().ring(bell_, strike);
     }
+    // It has been rung. The lock is let go meanwhile.
+    void await_poll_under_way() noexcept {
+        if (!waiting_ || other_threads_are_gone()) return;
+        ++awaiting_;
+        const std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // no order: the lock's
+        mutex_.unlock();
+        // no order: the lock's
+        while (ended_.load(std::memory_order_relaxed) == seen) futex_wait(ended_, seen, deadline::never());
+        mutex_.lock();
+    }
+    void end_poll() noexcept {
+        waiting_ = false;
+        ended_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's
+        for (; awaiting_ != 0; --awaiting_) futex_wake_one(&ended_);
+    }
     void copy_list();
     std::size_t report(std::span<item> out) noexcept;
 
@@ -489,6 +565,8 @@ private:
     std::vector<entry> entries_;  // by descriptor
     std::uint64_t changes_ = 0;
     bool waiting_ = false;
+    std::uint32_t awaiting_ = 0;  // threads, until that poll has ended
+    futex_word ended_{0};         // polls
 
     // The waiting thread's:
     std::vector<pollable> polled_;  // the entries
@@ -538,7 +616,9 @@ poll_result poll_set::wait(std::span<item> out, const deadline& until) noexcept 
         }
         poll_result result = poll_with(polled_, &doorbells()[bell_], until, room_.data());
         const lock_guard lock(mutex_);
-        waiting_ = false;
+        end_poll();
+        result.culprit = no_culprit;  // nobody else knows the places in the copy
+        if (result.error != 0 && copied_ != changes_) continue;
         if (result.error != 0 || result.timed_out) return result;
         result.ready = report(out);
         if (result.ready != 0 || result.rung) return result;

@@ -10,6 +10,7 @@
 #include "plugin.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +25,7 @@
 #endif
 #include <io.h>
 #include <windows.h>
+#include <winsock2.h>
 #else
 #include <dlfcn.h>
 #include <unistd.h>
@@ -132,6 +134,37 @@ bool wakes_arrive(const plugin_functions& sleeper, const plugin_functions& waker
     return event && word && counted && held && lock;
 }
 
+#if defined(_WIN32)
+// Only one thread at a time can sleep on a socket. The second is told, whatever copy it uses; the first sleeps on.
+bool only_one_sleeps(const plugin_functions& first, const plugin_functions& second) {
+    WSADATA about{};
+    WSAStartup(MAKEWORD(2, 2), &about);
+    const SOCKET socket = ::socket(AF_INET, SOCK_DGRAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int length = sizeof address;
+    auto* const plain = reinterpret_cast<sockaddr*>(&address);
+    bind(socket, plain, length);
+    getsockname(socket, plain, &length);
+
+    int slept = 0;
+    std::thread thread([&] {
+        do {
+            slept = first.wait_for_socket(socket, 20'000);
+        } while (slept == EBUSY);  // the other came first
+    });
+    int told = 0;
+    for (int i = 0; i != 200 && told != EBUSY; ++i) told = second.wait_for_socket(socket, 20);
+    sendto(socket, "x", 1, 0, plain, length);
+    thread.join();
+    closesocket(socket);
+    WSACleanup();
+    std::printf("the second was told %d, the first %d\n", told, slept);
+    return told == EBUSY && slept == 0;
+}
+#endif
+
 bool is_loud(const std::string& said) { return said.find("tocsin") != std::string::npos; }
 
 }  // namespace
@@ -161,6 +194,9 @@ int main(int count, char** arguments) {
     if (expectation == "works_or_loud" && is_loud(second.said)) return 0;
     const bool works = wakes_arrive(*first.call, *second.call, objects) &&
                        wakes_arrive(*second.call, *first.call, second.call->make());
+#if defined(_WIN32)
+    if (!only_one_sleeps(*first.call, *second.call) || !only_one_sleeps(*second.call, *first.call)) return 1;
+#endif
     const bool quiet = !is_loud(first.said) && !is_loud(second.said);
     return works && quiet ? 0 : 1;
 }

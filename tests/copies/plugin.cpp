@@ -6,9 +6,16 @@
 #include <tocsin/event.hpp>
 #include <tocsin/word_lock.hpp>
 
+#if defined(_WIN32)
+#include <tocsin/fd.hpp>
+#include <tocsin/wait.hpp>
+#endif
+
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <system_error>
 
 namespace {
 
@@ -44,6 +51,19 @@ unsigned parked(void* objects) {
                                  tocsin::waiting_on(&all.lock));
 }
 
+#if defined(_WIN32)
+int wait_for_socket(std::uintptr_t socket, unsigned milliseconds) {
+    tocsin::auto_reset_event nobody;
+    const std::chrono::milliseconds longest(milliseconds);
+    try {
+        const auto found = tocsin::wait_any_for(longest, nobody, tocsin::readable(socket));
+        return found.status == wait_status::signaled ? 0 : ETIMEDOUT;
+    } catch (const std::system_error& error) {
+        return error.code().value();
+    }
+}
+#endif
+
 }  // namespace
 
 #if defined(_WIN32)
@@ -52,7 +72,18 @@ unsigned parked(void* objects) {
 #define EXPORTED __attribute__((visibility("default")))
 #endif
 extern "C" EXPORTED const plugin_functions* tocsin_test_plugin() {
-    static const plugin_functions functions{make,      wait_for_event, set_event, wait_for_word,
-                                            wake_word, lock,           unlock,    parked};
+    static const plugin_functions functions{
+        make,
+        wait_for_event,
+        set_event,
+        wait_for_word,
+        wake_word,
+        lock,
+        unlock,
+        parked,
+#if defined(_WIN32)
+        wait_for_socket,
+#endif
+    };
     return &functions;
 }

@@ -1,13 +1,14 @@
 // What a plug-in of this test gives to its host, which itself knows nothing of tocsin.
 #pragma once
 
+#include <cstdint>
+
 #if defined(TOCSIN_BUILDING_PLUGIN)
 
 #include <tocsin/event.hpp>
 #include <tocsin/word_lock.hpp>
 
 #include <atomic>
-#include <cstdint>
 
 struct shared_objects {
     tocsin::auto_reset_event event;
@@ -26,4 +27,7 @@ struct plugin_functions {
     bool (*lock)(void* objects);
     void (*unlock)(void* objects);
     unsigned (*parked)(void* objects);
+#if defined(_WIN32)
+    int (*wait_for_socket)(std::uintptr_t socket, unsigned milliseconds);  // 0: there is something to read
+#endif
 };

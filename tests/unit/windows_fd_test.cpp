@@ -1,6 +1,7 @@
 // Sockets and kernel handles of Windows as sources: in waits, in sets; and an event as a handle for someone else's loop.
 #include "facts.hpp"
 #include "threads.hpp"
+#include "windows_sources.hpp"
 
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
@@ -15,11 +16,11 @@
 #include <system_error>
 #include <vector>
 
-#include <winsock2.h>
-
 namespace {
 
 using namespace std::chrono_literals;
+using support::kernel_event;
+using support::socket_pair;
 using support::thread_group;
 using support::until_parked;
 using tocsin::any_result;
@@ -33,68 +34,7 @@ using tocsin::wait_any;
 using tocsin::wait_status;
 using tocsin::writable;
 
-class winsock : public testing::Environment {
-public:
-    void SetUp() override {
-        WSADATA about{};
-        ASSERT_EQ(WSAStartup(MAKEWORD(2, 2), &about), 0);
-    }
-    void TearDown() override { WSACleanup(); }
-};
-const auto* const started = testing::AddGlobalTestEnvironment(new winsock);
-
-// Two ends of a connection.
-class socket_pair {
-public:
-    socket_pair() {
-        const SOCKET listener = socket(AF_INET, SOCK_STREAM, 0);
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        int length = sizeof address;
-        auto* const plain = reinterpret_cast<sockaddr*>(&address);
-        EXPECT_EQ(bind(listener, plain, length), 0);
-        EXPECT_EQ(listen(listener, 1), 0);
-        EXPECT_EQ(getsockname(listener, plain, &length), 0);
-        ends_[0] = socket(AF_INET, SOCK_STREAM, 0);
-        EXPECT_EQ(connect(ends_[0], plain, length), 0);
-        ends_[1] = accept(listener, nullptr, nullptr);
-        closesocket(listener);
-    }
-    socket_pair(const socket_pair&) = delete;
-    socket_pair& operator=(const socket_pair&) = delete;
-    ~socket_pair() {
-        close(0);
-        close(1);
-    }
-
-    SOCKET operator[](int end) const { return ends_[end]; }
-    void fill() const { EXPECT_EQ(send(ends_[0], "x", 1, 0), 1); }
-    void empty() const {
-        char byte = 0;
-        EXPECT_EQ(recv(ends_[1], &byte, 1, 0), 1);
-    }
-    void close(int end) {
-        if (ends_[end] != INVALID_SOCKET) closesocket(ends_[end]);
-        ends_[end] = INVALID_SOCKET;
-    }
-
-private:
-    SOCKET ends_[2] = {INVALID_SOCKET, INVALID_SOCKET};
-};
-
-class kernel_event {
-public:
-    kernel_event() = default;
-    kernel_event(const kernel_event&) = delete;
-    kernel_event& operator=(const kernel_event&) = delete;
-    ~kernel_event() { CloseHandle(handle_); }
-    HANDLE get() const { return handle_; }
-    void set() const { SetEvent(handle_); }
-
-private:
-    const HANDLE handle_ = CreateEventW(nullptr, TRUE, FALSE, nullptr);
-};
+const auto* const started = testing::AddGlobalTestEnvironment(new support::winsock);
 
 // Runs `act` when a thread sleeps in `wait`; what the wait returned.
 template <class Wait, class Act>
@@ -156,6 +96,31 @@ TEST(WindowsSources, AClosedPeerIsReadable) {
     EXPECT_TRUE(has(found.found, readiness::readable));
 }
 
+// The system promises a note that there is room only to who was told that there was none.
+TEST(WindowsSources, RoomIsFoundAfterASendThatWasAcceptedWhole) {
+    const socket_pair pair;
+    auto_reset_event event;
+    const std::vector<char> bytes(1'000);
+    const auto size = static_cast<int>(bytes.size());
+    std::size_t sent = 0;
+    u_long on = 1;
+    ASSERT_EQ(ioctlsocket(pair[1], FIONBIO, &on), 0);
+    while (tocsin::wait_any_for(0s, event, writable(pair[0])).status == wait_status::signaled) {
+        ASSERT_EQ(send(pair[0], bytes.data(), size, 0), size);
+        sent += bytes.size();
+    }
+    const auto found = woken_by(
+        &event, [&] { return wait_any(event, writable(pair[0])); },
+        [&] {
+            std::vector<char> room(sent);
+            while (sent != 0) {
+                const int read = recv(pair[1], room.data(), static_cast<int>(sent), 0);
+                if (read > 0) sent -= static_cast<std::size_t>(read);
+            }
+        });
+    EXPECT_EQ(found, (any_result{wait_status::signaled, 1, readiness::writable}));
+}
+
 TEST(WindowsSources, ATimerAndAThreadThatHasEnded) {
     auto_reset_event event;
     const HANDLE timer = CreateWaitableTimerW(nullptr, TRUE, nullptr);
@@ -185,6 +150,26 @@ TEST(WindowsSources, MoreThanSixtyFourHandlesAndSockets) {
     EXPECT_EQ(woken_by(&event, wait, [&] { handles[149].set(); }).index, 150u);
     ResetEvent(handles[149].get());
     EXPECT_EQ(woken_by(&event, wait, [&] { handles[0].set(); }).index, 1u);
+}
+
+// The system's thread that waits for those beyond 64 does so once: then it must be asked again.
+TEST(WindowsSources, AHandleBeyondSixtyFourThatWasSignaledForNobodyStillWakes) {
+    auto_reset_event event;
+    const std::vector<kernel_event> handles(70);
+    std::vector<source> sources{event};
+    for (const auto& each : handles) sources.push_back(signaled(each.get()));
+    any_result result{wait_status::stopped};
+    thread_group threads;
+    threads.start("waiter", [&] { result = wait_any(std::span<const source>(sources)); });
+    until_parked(&event, 1);
+    for (int i = 0; i != 3; ++i) {
+        support::until_sound_asleep(threads.id(0));
+        PulseEvent(handles[69].get());
+    }
+    support::until_sound_asleep(threads.id(0));
+    handles[69].set();
+    threads.join();
+    EXPECT_EQ(result, (any_result{wait_status::signaled, 70, readiness::signaled}));
 }
 
 TEST(WindowsSources, ABadOneIsRefused) {
@@ -278,6 +263,71 @@ TEST(WindowsSet, ReportsEventsSocketsAndHandles) {
     ASSERT_EQ(set.wait(found).count, 1u);
     EXPECT_EQ(found[0].tag, 1u);
     EXPECT_EQ(set.wait_for(5ms, found).status, wait_status::timed_out);
+}
+
+// No fact to wait for: so that what follows comes anywhere in another thread's poll.
+void pass_time(int i) {
+    const auto enough = std::chrono::steady_clock::now() + i % 20 * 50us;
+    while (std::chrono::steady_clock::now() < enough) SwitchToThread();
+}
+
+// Few handles, which the poll waits for itself, and more than it has room for.
+TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsOut) {
+    for (const std::size_t others : {0u, 70u}) {
+        const std::vector<kernel_event> idle(others);
+        auto_reset_event stop;
+        tocsin::wait_set set;
+        set.add(stop, 0);
+        for (const auto& each : idle) set.add(signaled(each.get()), 1);
+        thread_group threads;
+        threads.start("waiter", [&] {
+            tocsin::ready_item found[4];
+            try {
+                const auto result = set.wait(found);
+                EXPECT_TRUE(result.count == 1 && found[0].tag == 0) << "nothing else was ready";
+            } catch (const std::system_error& error) {
+                ADD_FAILURE() << error.what();
+            }
+        });
+        support::until_sound_asleep(threads.id(0));
+        for (int i = 0; i != support::rounds(2'000, 300); ++i) {
+            {
+                const kernel_event passing;
+                set.add(signaled(passing.get()), 2);
+                pass_time(i);
+                EXPECT_TRUE(set.remove(signaled(passing.get())));
+            }
+            pass_time(i + 10);  // before its number is another's
+        }
+        stop.set();
+        threads.join();
+    }
+}
+
+TEST(WindowsSet, ASocketMayBeWaitedForElsewhereAsSoonAsItIsOut) {
+    const socket_pair pair;
+    auto_reset_event stop;
+    auto_reset_event event;
+    tocsin::wait_set set;
+    set.add(stop, 0);
+    thread_group threads;
+    threads.start("waiter", [&] {
+        tocsin::ready_item found[4];
+        EXPECT_EQ(set.wait(found).count, 1u);
+        EXPECT_EQ(found[0].tag, 0u);
+    });
+    for (int i = 0; i != support::rounds(1'000, 300); ++i) {
+        set.add(readable(pair[1]), 1);
+        pass_time(i);
+        EXPECT_TRUE(set.remove(readable(pair[1])));
+        try {
+            EXPECT_EQ(tocsin::wait_any_for(1ms, event, readable(pair[1])).status, wait_status::timed_out);
+        } catch (const std::system_error& error) {
+            ADD_FAILURE() << error.what();
+            break;
+        }
+    }
+    stop.set();
 }
 
 TEST(WindowsPollable, IsAHandleThatIsSetWhileTheEventMayBe) {
