@@ -27,6 +27,10 @@
 #include <string>
 #include <thread>
 
+#if defined(__linux__)
+#include <sys/futex.h>
+#endif
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -67,7 +71,20 @@ struct linux_kernel {
     static constexpr auto wait = tocsin::platform::linux_futex::futex_wait;
     static constexpr auto wake_one = tocsin::platform::linux_futex::futex_wake_one;
 };
-using backends = testing::Types<chosen, linux_kernel, portable>;
+struct freebsd {  // this and the next: support/futexes
+    static constexpr auto wait = tocsin::platform::freebsd_futex::futex_wait;
+    static constexpr auto wake_one = tocsin::platform::freebsd_futex::futex_wake_one;
+};
+template <bool ReturnsErrors>
+struct openbsd {
+    static sleep_result wait(const futex_word& word, std::uint32_t expected, const deadline& until) {
+        support::futex_returns_errors = ReturnsErrors;
+        return tocsin::platform::openbsd_futex::futex_wait(word, expected, until);
+    }
+    static constexpr auto wake_one = tocsin::platform::openbsd_futex::futex_wake_one;
+};
+using backends =
+    testing::Types<chosen, linux_kernel, portable, freebsd, openbsd</*ReturnsErrors=*/false>, openbsd<true>>;
 #elif defined(__EMSCRIPTEN__)
 struct engine {
     static constexpr auto wait = tocsin::platform::wasm_futex::futex_wait;
@@ -322,9 +339,10 @@ TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
 
 TYPED_TEST(EveryFutex, ErrnoIsPreserved) {
     futex_word word{0};
-    for (const int value : {0, 4242}) {
+    for (const int value : {0, 4242, ETIMEDOUT}) {  // the last: what it was before is not taken for an error
         errno = value;
-        (void)TypeParam::wait(word, 1, deadline::never());
+        EXPECT_EQ(TypeParam::wait(word, 1, deadline::never()), sleep_result::returned);
+        EXPECT_EQ(TypeParam::wait(word, 1, 24h), sleep_result::returned);
         (void)TypeParam::wait(word, 0, 100us);
         (void)TypeParam::wait(word, 0, 0s);
         TypeParam::wake_one(&word);
