@@ -7,7 +7,7 @@
 //         co_await tocsin::async_wait_all(left_fork, right_fork).stop(token);
 //     }
 //
-// Bring your own coroutine type. The wait stands in the coroutine's frame (some 800 bytes, and 200 for each source)
+// Bring your own coroutine type. The wait stands in the coroutine's frame (some 900 bytes, and 200 for each source)
 // and allocates nothing. A coroutine queues among threads, first in, first out; the lists of who waits (diagnose.hpp)
 // name the thread that it suspended in.
 //
@@ -69,7 +69,7 @@ class awaiting;  // src/await.cpp
 
 // Memory for what a wait needs in the library, in bytes at most.
 inline constexpr std::size_t async_seat_size = 128;
-inline constexpr std::size_t async_wait_size = 704;
+inline constexpr std::size_t async_wait_size = 768;
 
 struct async_room {
     void* seats;

@@ -48,6 +48,7 @@ private:
 };
 #else
 struct quiet_pipe {
+    quiet_pipe() {}
     operator tocsin::source() const { return tocsin::source(tocsin::deadline::never()); }
 };
 #endif

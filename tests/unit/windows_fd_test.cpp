@@ -1,8 +1,10 @@
 // Sockets and kernel handles of Windows as sources: in waits, in sets; and an event as a handle for someone else's loop.
 #include "facts.hpp"
+#include "task.hpp"
 #include "threads.hpp"
 #include "windows_sources.hpp"
 
+#include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
 #include <tocsin/pollable.hpp>
@@ -13,6 +15,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -328,6 +331,48 @@ TEST(WindowsSet, ASocketMayBeWaitedForElsewhereAsSoonAsItIsOut) {
         }
     }
     stop.set();
+}
+
+TEST(WindowsAwait, ASocketMayBeWaitedForElsewhereWhenTheWaitHasEnded) {
+    const socket_pair pair;
+    for (int i = 0; i != support::rounds(200, 50); ++i) {
+        auto_reset_event event;
+        const support::task one = [](auto& on, SOCKET socket) -> support::task {
+            co_await tocsin::async_wait_any(on, readable(socket));
+        }(event, pair[1]);
+        event.set();
+        ASSERT_TRUE(one.done());
+        EXPECT_EQ(tocsin::wait_any_for(1ms, event, readable(pair[1])).status, wait_status::timed_out);
+    }
+}
+
+TEST(WindowsAwait, ABusySocketEndsTheWaitsForItAndNoOther) {
+    const socket_pair busy;
+    const socket_pair free;
+    auto_reset_event event;
+    const auto wait = [](SOCKET socket) -> support::task { co_await tocsin::async_wait(readable(socket)); };
+    const support::task other = wait(free[1]);
+    EXPECT_EQ(woken_by(
+                  &event, [&] { return wait_any(event, readable(busy[1])); },
+                  [&] {
+                      const support::task refused = wait(busy[1]);
+                      refused.join();
+                      try {
+                          refused.rethrow();
+                          ADD_FAILURE() << "not refused";
+                      } catch (const std::system_error& error) {
+                          EXPECT_EQ(error.code(), std::errc::device_or_resource_busy);
+                          EXPECT_NE(std::string_view(error.what()).find("source 0, descriptor"),
+                                    std::string_view::npos);
+                      }
+                      busy.fill();
+                  })
+                  .index,
+              1u);
+    EXPECT_FALSE(other.done());
+    free.fill();
+    other.join();
+    EXPECT_NO_THROW(other.rethrow());
 }
 
 TEST(WindowsPollable, IsAHandleThatIsSetWhileTheEventMayBe) {
