@@ -32,8 +32,9 @@
 // for good, and notes what is the case already; network notes are made again only after a call that reads, accepts
 // or found no room to write. A send that was accepted whole may leave no room, too, and nothing is noted when there
 // is some again: so a sleep that waits for room looks every 20 ms. WSAPoll (Windows Vista) tells of a failed
-// connection only since Windows 10 2004: the network's note is asked, too. What it doesn't promise: how exactly a
-// timeout is kept (futex_waitonaddress.cpp).
+// connection only since Windows 10 2004. Before it the network's note is asked, too, against P1: it is made once, so a
+// connection that failed before the wait, or that another wait has been told of, is not found. What it doesn't promise:
+// how exactly a timeout is kept (futex_waitonaddress.cpp).
 // A handle whose wait takes something (an event that resets itself, a semaphore, a mutex) may be taken from by a wait
 // that ends for another reason: fd.hpp says so.
 //
