@@ -60,6 +60,8 @@ std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model
 // No times and no descriptors of coroutines in models.
 int start_thread(void (*)() noexcept) noexcept { return ENOTSUP; }
 
+bool other_threads_are_gone() noexcept { return false; }
+
 void on_fork_in_child(void (*)() noexcept) noexcept {}
 
 void say(const char* message) noexcept { model::note(message); }
