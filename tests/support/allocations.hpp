@@ -12,9 +12,12 @@ inline std::atomic<long> allocations_made{0};
 inline long allocations() { return allocations_made.load(); }
 
 namespace detail {
-inline void* allocate(std::size_t size) {
+inline void* try_to_allocate(std::size_t size) noexcept {
     allocations_made.fetch_add(1, std::memory_order_relaxed);
-    void* const place = std::malloc(size != 0 ? size : 1);
+    return std::malloc(size != 0 ? size : 1);
+}
+inline void* allocate(std::size_t size) {
+    void* const place = try_to_allocate(size);
     if (place == nullptr) throw std::bad_alloc();
     return place;
 }
@@ -25,6 +28,13 @@ inline void* allocate(std::size_t size) {
 // Out of line: GCC 12 takes malloc and free, once inlined beside the other of the pair, for a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size) { return support::detail::allocate(size); }
 [[gnu::noinline]] void* operator new[](std::size_t size) { return support::detail::allocate(size); }
+// AddressSanitizer has its own of the kind that does not throw, which don't call the others.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return support::detail::try_to_allocate(size);
+}
+[[gnu::noinline]] void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+    return support::detail::try_to_allocate(size);
+}
 [[gnu::noinline]] void operator delete(void* place) noexcept { std::free(place); }
 [[gnu::noinline]] void operator delete[](void* place) noexcept { std::free(place); }
 [[gnu::noinline]] void operator delete(void* place, std::size_t) noexcept { std::free(place); }
