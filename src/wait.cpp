@@ -187,7 +187,8 @@ wait_status wait_all_slow(std::span<const source> sources, const wait_options& o
         how = wait.self.stoppable(options, [&]() noexcept {
             while (last != nullptr && last->remaining() < options.until.remaining() &&
                    !wait.self.rest(*last, nullptr)) {
-                last = core::last_timer(sources, core::timers::all);  // another, if a clock has been set
+                last =
+                    core::last_timer(sources, core::timers::all, last);  // another, if a clock has been set
                 if (last != nullptr) continue;
                 wait.timers_have_come(timers);
                 if (wait.commit_own()) return core::claim::signaled;

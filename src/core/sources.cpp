@@ -86,11 +86,11 @@ std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept 
         std::ranges::count_if(sources, [&](const source& each) { return is_timer(each, of); }));
 }
 
-const deadline* last_timer(std::span<const source> sources, timers of) noexcept {
+const deadline* last_timer(std::span<const source> sources, timers of, const deadline* but) noexcept {
     const deadline* last = nullptr;
     std::int64_t longest = 0;
     for (const source& each : sources) {
-        if (!is_timer(each, of)) continue;
+        if (!is_timer(each, of) || &each.when() == but) continue;
         const std::int64_t remaining = each.when().remaining();
         if (remaining <= longest) continue;
         longest = remaining;

@@ -26,8 +26,10 @@ const deadline& first_deadline(std::span<const source> sources, const deadline& 
 // watches it for coroutines (service.hpp).
 enum class timers : std::uint8_t { all, of_system_clock, of_others };
 std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept;
-// Of those that have not come yet the one that is to come last, as the clocks stand; null: all have come.
-const deadline* last_timer(std::span<const source> sources, timers of) noexcept;
+// Of those that have not come yet the one that is to come last, as the clocks stand; null: all have come. One that is
+// known to have come may be left out.
+const deadline* last_timer(std::span<const source> sources, timers of,
+                           const deadline* but = nullptr) noexcept;
 // `first` has come: which of the timers, or many_wait::none if it was the wait's own deadline.
 std::uint32_t timer_that_came(std::span<const source> sources, const deadline& first) noexcept;
 
