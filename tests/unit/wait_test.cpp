@@ -252,7 +252,6 @@ struct clock_set_back {
 TEST(WaitAll, IsNotEarlyWhenAClockIsSetBack) {
     const clock_set_back::time_point in_5_ms(5ms);
     EXPECT_EQ(tocsin::wait_all_for(60ms, tocsin::after(20ms), tocsin::at(in_5_ms)), wait_status::timed_out);
-    EXPECT_GT(clock_set_back::reads, 1);
 }
 
 TEST(WaitAll, IsNotSatisfiedByWhatNeverStoodTogether) {
