@@ -14,7 +14,8 @@
 //       changes its word or rings its bell afterwards.
 //   A5  After cancel() the thread does not poll the watch's descriptors on its account: cancel() rings, and returns
 //       when the poll that was under way has ended. So they may be closed, and no system keeps them open, or tied to
-//       the poll, any longer. The thread itself cancels between its polls, and does not wait.
+//       the poll, any longer. A poll's beginning and end are noted under the lock, and its end wakes as many as have
+//       said under it that they wait. The thread itself cancels between its polls, and does not wait.
 //
 // Locks: no other lock is taken under those of this file, nor is one of them taken under a lock of the lot.
 //
