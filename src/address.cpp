@@ -18,9 +18,9 @@
 //                 (waiter.cpp), and to who sees the changed value by the order of the user's own store.
 //
 // Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp, tests/stress/.
-#include "core/lot.hpp"
-#include "core/spinner.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/address.hpp>
 #include <tocsin/detail/refuse.hpp>

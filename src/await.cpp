@@ -1,8 +1,8 @@
-// Coroutines that wait: many_wait (core/many_wait.cpp) with a waiter that is resumed instead of woken.
+// Coroutines that wait: many_wait (core/wait/multi_wait.cpp) with a waiter that is resumed instead of woken.
 //
 // State
 //   The wait, a stop callback, alarms for the deadline and for the timers of either kind, a watch for descriptors
-//   (core/service.hpp): each can claim and release the waiter, as a set() can.
+//   (core/async/service.hpp): each can claim and release the waiter, as a set() can.
 //   posted_  with an executor: whether whoever released the waiter is through with handing it over.
 //
 // Invariants
@@ -17,7 +17,7 @@
 //   C4  Before the wait returns or is destroyed nobody else knows of it: stop callback, alarms, watch and nodes are
 //       taken back, in this order, each of which waits for who is at it.
 //
-// No lost wake-up: that of many_wait, and of [suspend] in core/waiter.cpp. What was handed to a wait that is destroyed
+// No lost wake-up: that of many_wait, and of [suspend] in core/lot/waiter.cpp. What was handed to a wait that is destroyed
 // before it went on is given back, as by another set().
 //
 // Memory order
@@ -25,13 +25,13 @@
 //   everything else is ordered by [release] and [suspend] in waiter.cpp.
 //
 // Checked by: tests/model/await_model_test.cpp, tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
-#include "core/lot.hpp"
-#include "core/many_wait.hpp"
-#include "core/resumption.hpp"
-#include "core/service.hpp"
-#include "core/sources.hpp"
-#include "core/stop_callback.hpp"
-#include "platform/futex.hpp"
+#include "core/lot/lot.hpp"
+#include "core/wait/multi_wait.hpp"
+#include "core/lot/resume_queue.hpp"
+#include "core/async/service.hpp"
+#include "core/wait/source_list.hpp"
+#include "core/sync/stop_callback.hpp"
+#include "platform/futex/futex.hpp"
 
 #include <tocsin/await.hpp>
 

@@ -18,9 +18,9 @@
 //   [wake-check]    unlock()'s read-modify-write and fence against announce()'s; on x86 the former is both.
 //
 // Checked by: tests/model/lock_model_test.cpp, tests/unit/{word,bit}_lock_test.cpp, tests/stress/.
-#include "core/lot.hpp"
-#include "core/spinner.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/bit_lock.hpp>
 

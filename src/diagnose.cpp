@@ -2,8 +2,8 @@
 //
 // Names stand in a map of their own under a mutex; nothing of the user's and no allocation happens under a
 // bucket's lock: a bucket is counted first, then copied into memory that is there already.
-#include "core/bucket_lock.hpp"
-#include "core/lot.hpp"
+#include "core/sync/futex_lock.hpp"
+#include "core/lot/lot.hpp"
 
 #include <tocsin/diagnose.hpp>
 

@@ -1,4 +1,4 @@
-// The protocol of both events: one byte here, a queue in the lot (core/lot.hpp).
+// The protocol of both events: one byte here, a queue in the lot (core/lot/lot.hpp).
 //
 // State: the byte holds three bits, `set`, `parked` and `held`.
 //
@@ -7,7 +7,7 @@
 //   E2  Whenever that lock is free, `parked` is on exactly if the event's queue is not empty. (Except in the
 //       child of a fork, which has no queues: there it may be on; the next set or wait puts it right.)
 //   E3  Whenever that lock is free, `set` and `parked` are both on only if all who are queued are choosers
-//       (core/lot.hpp): wait for all of several sources, or stand there. Who sets while another is parked hands over
+//       (core/lot/lot.hpp): wait for all of several sources, or stand there. Who sets while another is parked hands over
 //       instead (auto) or releases all those in the same step (manual). All choosers have been asked then.
 //   E4  A set of an event with waiters becomes visible under the lock, in one step with taking them off the
 //       queue. So a set still under way can never release somebody who queued after a reset() that came
@@ -40,11 +40,11 @@
 //   parked           is ordered by the lock; its own accesses are relaxed.
 //
 // Checked by: tests/model/event_model_test.cpp, tests/unit/event_test.cpp, tests/stress/.
-#include "core/lot.hpp"
-#include "core/many_wait.hpp"
-#include "core/resumption.hpp"
-#include "core/spinner.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/wait/multi_wait.hpp"
+#include "core/lot/resume_queue.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/event.hpp>
 

@@ -36,16 +36,16 @@
 //   [release]  from the end of the flush to the followers, also down the chain (waiter.cpp).
 //
 // How long the leader is held: two releases on a machine of few processors, however many it flushed for;
-// the followers release each other (core/lot.cpp), and the next leader where it stands behind them. Under the
+// the followers release each other (core/lot/lot.cpp), and the next leader where it stands behind them. Under the
 // lock, taking a group is one step when nobody in the queue may withdraw and all of it is taken; else a step for
 // each member, which claims it. Only a flush that failed makes the leader visit each of its followers.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
-#include "core/bucket_lock.hpp"
-#include "core/lot.hpp"
-#include "core/waiter.hpp"
-#include "platform/system.hpp"
+#include "core/sync/futex_lock.hpp"
+#include "core/lot/lot.hpp"
+#include "core/lot/waiter.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/detail/sanitizer.hpp>

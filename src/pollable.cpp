@@ -1,6 +1,6 @@
-// An event with a flag (platform/flag.hpp) that says so.
+// An event with a flag (platform/poller/readable_flag.hpp) that says so.
 //
-// State: a chooser's node that stands in the event's queue (core/lot.hpp), and `armed`, under the bucket's lock: whether
+// State: a chooser's node that stands in the event's queue (core/lot/lot.hpp), and `armed`, under the bucket's lock: whether
 // the next set() is to raise the flag.
 //
 // Invariants
@@ -23,10 +23,10 @@
 //
 // Checked by: tests/model/pollable_model_test.cpp (P12), tests/unit/pollable_test.cpp,
 // tests/stress/wait_set_stress_test.cpp, examples/loops.
-#include "core/lot.hpp"
-#include "core/pins.hpp"
-#include "platform/flag.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/sync/rundown.hpp"
+#include "platform/poller/readable_flag.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/pollable.hpp>

@@ -1,15 +1,15 @@
 // Threads that wait for several sources: what they look at before they queue, when they wake, what they say. The
-// algorithm, and the argument for it, is in core/many_wait.cpp.
+// algorithm, and the argument for it, is in core/wait/multi_wait.cpp.
 //
 // Timers are no sources in the lot but deadlines of the wait. A wait for any sleeps until the first of them (or its
 // own deadline) and then sees whose it was; a wait for all sleeps until the last of them, as the clocks stand then,
 // counts them as ready, looks at the others and sleeps on.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/model/many_model_test.cpp, tests/stress/many_stress_test.cpp.
-#include "core/many_wait.hpp"
-#include "core/sources.hpp"
-#include "core/spinner.hpp"
-#include "platform/poller.hpp"
+#include "core/wait/multi_wait.hpp"
+#include "core/wait/source_list.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/poller/poller.hpp"
 
 #include <tocsin/wait.hpp>
 

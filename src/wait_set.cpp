@@ -1,4 +1,4 @@
-// A set of events (core/member_set.cpp, where the argument is) with a standing poll beside it (platform/poller.hpp),
+// A set of events (core/wait/ready_list.cpp, where the argument is) with a standing poll beside it (platform/poller/poller.hpp),
 // made for the first descriptor.
 //
 // A thread sleeps on its waiter's word, or, if there is a poll, in that; whoever claims the waiter for an event wakes
@@ -10,9 +10,9 @@
 // Errors are thrown only while nothing is taken: a token would be lost with them.
 //
 // Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the member_set by models (P12).
-#include "core/member_set.hpp"
-#include "platform/poller.hpp"
-#include "platform/system.hpp"
+#include "core/wait/ready_list.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/wait_set.hpp>

@@ -53,7 +53,7 @@ def compile_one(tree, source, out, buckets=1):
 
 
 def library_sources():
-    found = [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").glob("*.cpp"))]
+    found = [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").rglob("*.cpp"))]
     return [path.relative_to(ROOT) for path in found] + [pathlib.Path("tests/model/support/platform_model.cpp")]
 
 

@@ -42,7 +42,7 @@ namespace detail {
 
 // How a source whose waiters stand in the lot is waited for; `object` is the byte of an event (event_state.hpp), the
 // address they wait on. What says "locked" is called under the lock of its bucket. The argument:
-// src/core/many_wait.cpp.
+// src/core/wait/multi_wait.cpp.
 struct lot_source {
     std::uint8_t use;                                  // core::use
     bool (*try_take)(void* object) noexcept;           // takes it if it is ready

@@ -1,5 +1,5 @@
-/* An event over the lot, written down a second time: event.cpp, core/lot.cpp, core/waiter.cpp and
- * core/bucket_lock.cpp as Spin sees them. It shares no line with the library or its explorer, and no idea about
+/* An event over the lot, written down a second time: event.cpp, core/lot/lot.cpp, core/lot/waiter.cpp and
+ * core/sync/futex_lock.cpp as Spin sees them. It shares no line with the library or its explorer, and no idea about
  * how to search.
  *
  * Modelled

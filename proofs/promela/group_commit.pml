@@ -1,4 +1,4 @@
-/* Group commit, written down a second time: group_commit.cpp, and how core/lot.cpp releases a chain, as Spin sees
+/* Group commit, written down a second time: group_commit.cpp, and how core/lot/lot.cpp releases a chain, as Spin sees
  * them. What a single sleep does (the word, the futex, a stop's callback) and the lock are event_lot.pml's.
  *
  * Modelled

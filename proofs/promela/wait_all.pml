@@ -1,4 +1,4 @@
-/* Waits for all of two auto-reset events, written down a second time: core/many_wait.cpp and what event.cpp does for
+/* Waits for all of two auto-reset events, written down a second time: core/wait/multi_wait.cpp and what event.cpp does for
  * it, as Spin sees them. What a single wait does is event_lot.pml's.
  *
  * Modelled

@@ -1,5 +1,5 @@
 // The lot's queues, looked at from inside: order, counts, nodes taken from anywhere, nothing left behind.
-#include "core/lot.hpp"
+#include "core/lot/lot.hpp"
 
 #include "facts.hpp"
 #include "random.hpp"

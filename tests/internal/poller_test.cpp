@@ -1,11 +1,11 @@
-// What src/platform/poller.hpp promises, for every backend that builds on this machine.
-#include "platform/poller.hpp"
+// What src/platform/poller/poller.hpp promises, for every backend that builds on this machine.
+#include "platform/poller/poller.hpp"
 
 #include "allocations.hpp"
 #include "child.hpp"
 #include "clocks.hpp"
 #include "facts.hpp"
-#include "platform/doorbells.hpp"
+#include "platform/poller/doorbells.hpp"
 #include "random.hpp"
 #include "refused_calls.hpp"
 #include "sanitizer.hpp"

@@ -1,7 +1,7 @@
 // Trap 22: set() in a signal handler that interrupts set() or a wait in the same thread.
-#include "core/critical_section.hpp"
+#include "core/sync/signal_deferral.hpp"
 #include "facts.hpp"
-#include "platform/futex.hpp"
+#include "platform/futex/futex.hpp"
 #include "printing.hpp"
 #include "threads.hpp"
 

@@ -1,5 +1,5 @@
 // What a poll says on Windows beyond what a wait's result tells.
-#include "platform/poller.hpp"
+#include "platform/poller/poller.hpp"
 #include "threads.hpp"
 #include "windows_sources.hpp"
 

@@ -1,6 +1,6 @@
 // Sets of events that are waited on often, in every interleaving of small programs: no token lost or doubled, no set
 // event overlooked, nothing touched that was removed. Proof P12 in docs/proofs.md.
-#include "core/member_set.hpp"
+#include "core/wait/ready_list.hpp"
 #include "support/library_model.hpp"
 
 #include <memory>

@@ -2,10 +2,10 @@
 // explorer, with a table of one bucket, so that everything meets everything (or of two, for what locks several).
 #pragma once
 
-#include "core/lot.hpp"
+#include "core/lot/lot.hpp"
 #include "explorer/explore.hpp"
 #include "explorer/futex.hpp"
-#include "platform/poller.hpp"
+#include "platform/poller/poller.hpp"
 
 #include <tocsin/tocsin.hpp>
 
@@ -23,7 +23,7 @@ inline unsigned processors = 1;
 
 inline constexpr spin_policy sleep_at_once = spin_policy::none();
 
-// The one flag (platform/flag.hpp) of a model: down, up or closed. It orders nothing: less than systems do.
+// The one flag (platform/poller/readable_flag.hpp) of a model: down, up or closed. It orders nothing: less than systems do.
 inline constexpr std::uint32_t flag_down = 0;
 inline constexpr std::uint32_t flag_up = 1;
 inline constexpr std::uint32_t flag_closed = 2;
@@ -33,7 +33,7 @@ inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
 inline deadline some_time() { return std::chrono::hours(1); }
 
 // What the system knows of descriptors in a run: they are all ready, or none is; and of the doorbell of the only
-// thread that polls. As it is promised in platform/poller.hpp; that the real ones keep it: P9, internal tests.
+// thread that polls. As it is promised in platform/poller/poller.hpp; that the real ones keep it: P9, internal tests.
 class poller {
 public:
     poller() noexcept { the_one = this; }

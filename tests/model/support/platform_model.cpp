@@ -1,10 +1,10 @@
 // The platform of a model build: sleeping and waking are the explorer's, the rest is still.
 #include "library_model.hpp"
-#include "platform/flag.hpp"
-#include "platform/futex.hpp"
-#include "platform/one_copy.hpp"
-#include "platform/poller.hpp"
-#include "platform/system.hpp"
+#include "platform/poller/readable_flag.hpp"
+#include "platform/futex/futex.hpp"
+#include "platform/shared_table/shared_table.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/system/system.hpp"
 
 #include <cerrno>
 #include <cstdlib>
