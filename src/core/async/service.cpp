@@ -5,14 +5,14 @@
 //   Each thread starts when it is needed first, and stays for the life of the process.
 //
 // Invariants
-//   A1  Heap, list and table are touched under their own lock only; but the table is the thread's own while it polls.
+//   service-1  Heap, list and table are touched under their own lock only; but the table is the thread's own while it polls.
 //       It names no watch: who is concerned by what was found is in the list.
-//   A2  An errand that is due leaves heap or list first; it is claimed under the same lock. So after cancel() it is
+//   service-2  An errand that is due leaves heap or list first; it is claimed under the same lock. So after cancel() it is
 //       claimed already, and will be acted on, or never will be.
-//   A3  Acts run under no lock, and all that are due are acted on before any coroutine runs (resumption.hpp).
-//   A4  A thread sleeps on what it has seen under the lock: whoever puts something earlier there, or any descriptor,
+//   service-3  Acts run under no lock, and all that are due are acted on before any coroutine runs (resumption.hpp).
+//   service-4  A thread sleeps on what it has seen under the lock: whoever puts something earlier there, or any descriptor,
 //       changes its word or rings its bell afterwards.
-//   A5  After cancel() the thread does not poll the watch's descriptors on its account: cancel() rings, and returns
+//   service-5  After cancel() the thread does not poll the watch's descriptors on its account: cancel() rings, and returns
 //       when the poll that was under way has ended. So they may be closed, and no system keeps them open, or tied to
 //       the poll, any longer. A poll's beginning and end are noted under the lock, and its end wakes as many as have
 //       said under it that they wait. The thread itself cancels between its polls, and does not wait.
@@ -29,8 +29,8 @@
 // Checked by: tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
 #include "core/async/service.hpp"
 
-#include "core/sync/futex_lock.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/sync/futex_lock.hpp"
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
 
@@ -48,9 +48,9 @@
 namespace tocsin::core {
 
 // Those that are due.
-class errands {
+class completions {
 public:
-    void claim(errand& due) noexcept {
+    void claim(completion& due) noexcept {
         if (!due.claim()) return;
         due.next_due_ = nullptr;
         (first_ != nullptr ? last_->next_due_ : first_) = &due;
@@ -58,33 +58,33 @@ public:
     }
 
     // True if there were any.
-    bool act() noexcept {
-        const resuming_later after_all;
+    bool run() noexcept {
+        const defer_resumes after_all;
         const bool any = first_ != nullptr;
-        while (errand* const each = first_) {
+        while (completion* const each = first_) {
             first_ = each->next_due_;  // before the act, after which it may be gone
-            each->act();
+            each->run();
         }
         return any;
     }
 
 private:
-    errand* first_ = nullptr;
-    errand* last_ = nullptr;
+    completion* first_ = nullptr;
+    completion* last_ = nullptr;
 };
 
 // A pairing heap.
-class alarm_heap {
+class timer_heap {
 public:
-    alarm* earliest() const noexcept { return root_; }
+    timer* earliest() const noexcept { return root_; }
 
-    void insert(alarm& one) noexcept {
+    void insert(timer& one) noexcept {
         one.child_ = one.next_ = one.previous_ = nullptr;
         root_ = meld(root_, &one);
     }
 
-    void remove(alarm& one) noexcept {
-        alarm* const below = meld_all(std::exchange(one.child_, nullptr));
+    void remove(timer& one) noexcept {
+        timer* const below = meld_all(std::exchange(one.child_, nullptr));
         if (&one == root_) {
             root_ = below;
             return;
@@ -95,7 +95,7 @@ public:
     }
 
 private:
-    static alarm* meld(alarm* a, alarm* b) noexcept {
+    static timer* meld(timer* a, timer* b) noexcept {
         if (a == nullptr || b == nullptr) return a != nullptr ? a : b;
         if (b->key_ < a->key_) std::swap(a, b);
         b->next_ = a->child_;
@@ -106,18 +106,18 @@ private:
     }
 
     // Siblings: in pairs from the left, and the pairs from the right.
-    static alarm* meld_all(alarm* first) noexcept {
-        alarm* pairs = nullptr;
+    static timer* meld_all(timer* first) noexcept {
+        timer* pairs = nullptr;
         while (first != nullptr) {
-            alarm* const second = std::exchange(first->next_, nullptr);
-            alarm* const rest = second != nullptr ? std::exchange(second->next_, nullptr) : nullptr;
-            alarm* const pair = meld(first, second);
+            timer* const second = std::exchange(first->next_, nullptr);
+            timer* const rest = second != nullptr ? std::exchange(second->next_, nullptr) : nullptr;
+            timer* const pair = meld(first, second);
             pair->next_ = std::exchange(pairs, pair);
             first = rest;
         }
-        alarm* all = nullptr;
+        timer* all = nullptr;
         while (pairs != nullptr) {
-            alarm* const next = std::exchange(pairs->next_, nullptr);
+            timer* const next = std::exchange(pairs->next_, nullptr);
             all = meld(all, pairs);
             pairs = next;
         }
@@ -125,7 +125,7 @@ private:
         return all;
     }
 
-    alarm* root_ = nullptr;
+    timer* root_ = nullptr;
 };
 
 namespace {
@@ -141,46 +141,46 @@ void start_once(bool& started, void (*body)() noexcept) {
 
 }  // namespace
 
-class alarm_clock {
+class timer_thread {
 public:
     void start(void (*body)() noexcept) {
         const std::lock_guard held(lock_);
         start_once(started_, body);
     }
 
-    void set(alarm& one) noexcept {
+    void set(timer& one) noexcept {
         {
             const std::lock_guard held(lock_);
             put(one);
             if (heap_.earliest() != &one) return;
-            changed_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's (A4)
+            changed_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's (service-4)
         }
         platform::futex_wake_one(&changed_);
     }
 
-    void cancel(alarm& one) noexcept {
+    void cancel(timer& one) noexcept {
         const std::lock_guard held(lock_);
         if (std::exchange(one.is_set_, false)) heap_.remove(one);
     }
 
     void run(bool steady) noexcept {
         for (;;) {
-            errands due;
+            completions due;
             std::uint32_t seen;
             deadline next = deadline::never();
             {
                 const std::lock_guard held(lock_);
                 take_due(due);
-                seen = changed_.load(std::memory_order_relaxed);  // no order: the lock's (A4)
-                if (const alarm* const earliest = heap_.earliest()) next = at(earliest->key_, steady);
+                seen = changed_.load(std::memory_order_relaxed);  // no order: the lock's (service-4)
+                if (const timer* const earliest = heap_.earliest()) next = at(earliest->key_, steady);
             }
-            if (!due.act()) (void)platform::futex_wait(changed_, seen, next);
+            if (!due.run()) (void)platform::futex_wait(changed_, seen, next);
         }
     }
 
 private:
-    static deadline at(std::int64_t key, bool steady) noexcept {
-        const std::chrono::nanoseconds since(key);
+    static deadline at(std::int64_t wait_key, bool steady) noexcept {
+        const std::chrono::nanoseconds since(wait_key);
         using std::chrono::steady_clock;
         using std::chrono::system_clock;
         using in_nanoseconds = std::chrono::time_point<system_clock, std::chrono::nanoseconds>;
@@ -195,14 +195,14 @@ private:
         return now + std::min(when.remaining(), std::numeric_limits<std::int64_t>::max() - now);
     }
 
-    void put(alarm& one) noexcept {
+    void put(timer& one) noexcept {
         one.key_ = key_of(one.when_);
         one.is_set_ = true;
         heap_.insert(one);
     }
 
-    void take_due(errands& due) noexcept {
-        while (alarm* const earliest = heap_.earliest()) {
+    void take_due(completions& due) noexcept {
+        while (timer* const earliest = heap_.earliest()) {
             const bool estimated = earliest->when_.which() == deadline::clock::other;
             if (!(estimated ? at(earliest->key_, true) : earliest->when_).has_passed()) return;
             heap_.remove(*earliest);
@@ -218,8 +218,8 @@ private:
         }
     }
 
-    bucket_lock lock_;
-    alarm_heap heap_;
+    futex_lock lock_;
+    timer_heap heap_;
     platform::futex_word changed_{0};
     bool started_ = false;
 };
@@ -228,7 +228,7 @@ private:
 // systems.) Those who ask for hang-ups share another place: to them the system says more.
 class polled_table {
 public:
-    std::span<platform::pollable> all() noexcept { return polls_; }
+    std::span<platform::poll_entry> all() noexcept { return polls_; }
     std::size_t room() const noexcept { return polls_.capacity(); }
 
     void reserve(std::size_t room) {
@@ -244,9 +244,9 @@ public:
         buckets_.assign(2 * watched, nobody);
     }
     // Where they are: the first number to ask found() for.
-    std::size_t add(std::span<const platform::pollable> what) noexcept {
+    std::size_t add(std::span<const platform::poll_entry> what) noexcept {
         const std::size_t first = places_.size();
-        for (const platform::pollable& each : what) places_.push_back(place_for(each));
+        for (const platform::poll_entry& each : what) places_.push_back(place_for(each));
         return first;
     }
 
@@ -260,12 +260,12 @@ public:
 private:
     static constexpr std::uint32_t nobody = static_cast<std::uint32_t>(-1);
 
-    std::uint32_t place_for(const platform::pollable& one) noexcept {
+    std::uint32_t place_for(const platform::poll_entry& one) noexcept {
         constexpr readiness apart = readiness::hang_up | readiness::signaled;
         const readiness kind = one.asked & apart;
         std::size_t bucket = static_cast<std::uint32_t>(one.descriptor) % buckets_.size();
         for (; buckets_[bucket] != nobody; bucket = (bucket + 1) % buckets_.size()) {
-            platform::pollable& there = polls_[buckets_[bucket]];
+            platform::poll_entry& there = polls_[buckets_[bucket]];
             if (there.descriptor != one.descriptor || (there.asked & apart) != kind) continue;
             there.asked = there.asked | one.asked;
             return buckets_[bucket];
@@ -275,14 +275,14 @@ private:
         return buckets_[bucket];
     }
 
-    std::vector<platform::pollable> polls_;
+    std::vector<platform::poll_entry> polls_;
     std::vector<std::uint32_t> places_;   // in polls_, of each that is watched
     std::vector<std::uint32_t> buckets_;  // places in polls_ by descriptor; linear probing
 };
 
-class descriptor_watch {
+class poll_thread {
 public:
-    void set(watch& one, std::span<platform::pollable> what, void (*body)() noexcept) {
+    void set(poll_request& one, std::span<platform::poll_entry> what, void (*body)() noexcept) {
         {
             const std::lock_guard held(lock_);
             take_bell();
@@ -299,7 +299,7 @@ public:
         platform::ring_doorbell(bell_);
     }
 
-    void cancel(watch& one) noexcept {
+    void cancel(poll_request& one) noexcept {
         std::unique_lock held(lock_);
         if (!one.is_set_) return;
         const bool is_polled = is_polling_ && one.is_polled_;
@@ -324,7 +324,7 @@ public:
                 is_polling_ = true;
             }
             const auto result = platform::poll(polled_.all(), bell_, deadline::never());
-            errands due;
+            completions due;
             std::size_t left;
             {
                 const std::lock_guard held(lock_);
@@ -334,7 +334,7 @@ public:
                 if (result.ready != 0 || result.error != 0) take_due(due, result);
             }
             for (; left != 0; --left) platform::futex_wake_one(&polls_);
-            due.act();
+            due.run();
         }
     }
 
@@ -360,14 +360,14 @@ private:
     void rebuild() noexcept {
         if (larger_.room() > polled_.room()) polled_ = std::exchange(larger_, {});
         polled_.clear(watched_);
-        for (watch* each = first_; each != nullptr; each = each->next_) {
+        for (poll_request* each = first_; each != nullptr; each = each->next_) {
             each->place_ = polled_.add(each->what_);
             each->is_polled_ = true;
         }
     }
 
-    void take_due(errands& due, const platform::poll_result& result) noexcept {
-        for (watch *each = first_, *next = nullptr; each != nullptr; each = next) {
+    void take_due(completions& due, const platform::poll_result& result) noexcept {
+        for (poll_request *each = first_, *next = nullptr; each != nullptr; each = next) {
             next = each->next_;
             if (!each->is_polled_ || !is_due(*each, result)) continue;
             unlink(*each);
@@ -376,7 +376,7 @@ private:
     }
 
     // An error of one descriptor ends the waits that have named it; another all.
-    bool is_due(watch& one, const platform::poll_result& result) const noexcept {
+    bool is_due(poll_request& one, const platform::poll_result& result) const noexcept {
         bool due = result.error != 0 && result.culprit == platform::no_culprit;
         for (std::size_t i = 0; i != one.what_.size(); ++i) {
             const std::size_t number = one.place_ + i;
@@ -391,7 +391,7 @@ private:
         return due;
     }
 
-    void unlink(watch& one) noexcept {
+    void unlink(poll_request& one) noexcept {
         one.is_set_ = one.is_polled_ = false;
         (one.previous_ != nullptr ? one.previous_->next_ : first_) = one.next_;
         if (one.next_ != nullptr) one.next_->previous_ = one.previous_;
@@ -399,12 +399,12 @@ private:
         changed_ = true;
     }
 
-    bucket_lock lock_;
+    futex_lock lock_;
     bool started_ = false;
     bool changed_ = false;
     bool is_polling_ = false;
     platform::doorbell_id bell_ = platform::no_doorbell;
-    watch* first_ = nullptr;
+    poll_request* first_ = nullptr;
     std::size_t watched_ = 0;  // descriptors, some perhaps several times
     std::size_t room_ = 0;
     polled_table polled_;
@@ -417,9 +417,9 @@ namespace {
 
 // Never destroyed: the threads go on at exit.
 struct everything {
-    alarm_clock steady;
-    alarm_clock system;
-    descriptor_watch descriptors;
+    timer_thread steady;
+    timer_thread system;
+    poll_thread descriptors;
 };
 
 union forever {
@@ -439,13 +439,13 @@ struct at_load {
 };
 const at_load start_of_service;
 
-alarm_clock& clock_of(const deadline& when) noexcept {
+timer_thread& clock_of(const deadline& when) noexcept {
     return when.which() == deadline::clock::system ? service.it.system : service.it.steady;
 }
 
 }  // namespace
 
-void alarm::start(const deadline& when) {
+void timer::start(const deadline& when) {
     if (when.is_never()) return;
     const auto run_steady = []() noexcept { service.it.steady.run(true); };
     const auto run_system = []() noexcept { service.it.system.run(false); };
@@ -453,21 +453,21 @@ void alarm::start(const deadline& when) {
     clock_of(when).start(system ? +run_system : +run_steady);
 }
 
-void alarm::set(const deadline& when) noexcept {
+void timer::set(const deadline& when) noexcept {
     if (when.is_never()) return;
     when_ = when;
     clock_of(when_).set(*this);
 }
 
-void alarm::cancel() noexcept {
+void timer::cancel() noexcept {
     if (!when_.is_never()) clock_of(when_).cancel(*this);
 }
 
-void watch::set(std::span<platform::pollable> what) {
+void poll_request::set(std::span<platform::poll_entry> what) {
     service.it.descriptors.set(*this, what, []() noexcept { service.it.descriptors.run(); });
 }
 
-void watch::cancel() noexcept {
+void poll_request::cancel() noexcept {
     if (!what_.empty()) service.it.descriptors.cancel(*this);
 }
 

@@ -5,18 +5,18 @@
 //   asked when their turn comes, and whose nodes stay), the next queue of the bucket.
 //
 // Invariants
-//   L1  Queues, nodes in them, and (changes of) the filter are touched only under the bucket's lock.
-//   L2  A node is in a queue from append() until unlink(). Only then may its waiter's wait end, so a queued
+//   lot-1  Queues, nodes in them, and (changes of) the filter are touched only under the bucket's lock.
+//   lot-2  A node is in a queue from append() until unlink(). Only then may its waiter's wait end, so a queued
 //       node always exists. A node that may leave knows by `queued` whether it is still in; one that may
 //       not never asks, which is why take_all of such nodes costs the same for any number.
-//   L3  A node taken off by take() belongs to its taker, and its waiter cannot go on, until the taker
+//   lot-3  A node taken off by take() belongs to its taker, and its waiter cannot go on, until the taker
 //       releases it: take() has claimed it, or it has no other way to end.
-//   L4  The filter bit of an announced key is on while its queue is not empty, and while somebody who
+//   lot-4  The filter bit of an announced key is on while its queue is not empty, and while somebody who
 //       announced it holds the lock. It is off when no announced queue of the bucket has that bit.
 //       (An event's queue with the same bit in the same bucket keeps it on for longer: a lock too many.)
-//   L5  Nobody is released, and no waiter is woken, under a bucket's lock. (Who locks several buckets may wake, when
-//       it frees one, a thread that waits for that lock: M3 in many_wait.cpp.)
-//   L6  A chooser's node leaves its queue only through its owner, or to go to the end of it.
+//   lot-5  Nobody is released, and no waiter is woken, under a bucket's lock. (Who locks several buckets may wake, when
+//       it frees one, a thread that waits for that lock: multi_wait-3 in multi_wait.cpp.)
+//   lot-6  A chooser's node leaves its queue only through its owner, or to go to the end of it.
 //
 // No lost wake-up: a wait looks at what it waits for under the lock, after announce() or after setting its
 // owner's parked bit, and appends its node before it frees the lock. A wake that looks into the queue takes
@@ -44,8 +44,8 @@
 #include "core/lot/lot.hpp"
 
 #include "core/lot/resume_queue.hpp"
-#include "platform/shared_table/shared_table.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/shared_table/shared_table.hpp"
 #include "platform/system/system.hpp"
 
 #include <new>
@@ -54,7 +54,7 @@ namespace tocsin::core {
 namespace {
 
 // Never destroyed: waits and wakes are allowed after main.
-constinit table own_table{};
+constinit lot_table own_table{};
 
 constinit detail::atomic<std::uint32_t> forks_so_far{0};
 
@@ -70,7 +70,7 @@ void forget_parked() noexcept {
 
 struct at_load {
     at_load() noexcept {
-        the_lot = static_cast<table*>(platform::adopt_first_copy(the_lot, sizeof(table)));
+        the_lot = static_cast<lot_table*>(platform::adopt_first_copy(the_lot, sizeof(lot_table)));
         platform::on_fork_in_child(forget_parked);
         (void)platform::processors();  // before any thread is pinned
     }
@@ -101,18 +101,18 @@ std::size_t waker_wakes() noexcept {
 }
 
 // The node that stands `count` places behind, or null.
-node* after(node* from, std::size_t count) noexcept {
+wait_node* after(wait_node* from, std::size_t count) noexcept {
     for (; count != 0 && from != nullptr; --count) from = from->next;
     return from;
 }
 
 }  // namespace
 
-constinit table* the_lot = &own_table;
+constinit lot_table* the_lot = &own_table;
 
-void release_list::append(node& last) noexcept {
+void release_list::append(wait_node& last) noexcept {
     const bool coroutine = last.owner != nullptr && last.owner->is_coroutine();
-    node* const before = coroutine ? last_coroutine_ : last_;
+    wait_node* const before = coroutine ? last_coroutine_ : last_;
     if (before == nullptr) {
         last.next = first_;
         first_ = &last;
@@ -125,15 +125,15 @@ void release_list::append(node& last) noexcept {
 }
 
 void release_list::wake_some(std::size_t to_wake) noexcept {
-    const resuming_later after_all;
+    const defer_resumes after_all;
     const bool many = after(first_, relay_above) != nullptr;
-    for (node* each = first_; each != nullptr;) {
-        node* const next = each->next;  // before the release, after which the node is gone
+    for (wait_node* each = first_; each != nullptr;) {
+        wait_node* const next = each->next;  // before the release, after which the node is gone
         if (waiter* const owner = each->owner) {
             if (many && owner->is_asleep() && --to_wake == 0) return owner->release(next);
             owner->release(nullptr);
         } else {
-            each->chooses->ring();
+            each->subscribed->ring();
         }
         each = next;
     }
@@ -143,96 +143,98 @@ void release_list::wake() noexcept { wake_some(waker_wakes()); }
 
 void release_list::pass_on() noexcept { wake_some(relay_wakes); }
 
-queue::queue(const key& where, const home& place) noexcept : home_(place), bucket_(the_lot->at[place.index]) {
-    node* each = bucket_.queues;
+wait_queue::wait_queue(const wait_key& where, const key_hash& place) noexcept
+    : hash_(place), bucket_(the_lot->at[place.index]) {
+    wait_node* each = bucket_.queues;
     while (each != nullptr && each->where != where) each = each->next_queue;
     first_ = each;
 }
 
-queue::~queue() {
+wait_queue::~wait_queue() {
     if (first_ == nullptr) clear_filter();
 }
 
-void queue::announce() noexcept {
-    const std::uint64_t filter = bucket_.filter.load(std::memory_order_relaxed);  // no order: L1
-    if ((filter & home_.filter_bit) == 0) {
-        bucket_.filter.store(filter | home_.filter_bit, std::memory_order_relaxed);  // [wake-check]
+void wait_queue::prepare_wait() noexcept {
+    const std::uint64_t filter = bucket_.filter.load(std::memory_order_relaxed);  // no order: lot-1
+    if ((filter & hash_.filter_bit) == 0) {
+        bucket_.filter.store(filter | hash_.filter_bit, std::memory_order_relaxed);  // [wake-check]
     }
     detail::full_fence();  // [wake-check]
 }
 
-void queue::clear_filter() noexcept {
-    const std::uint64_t filter = bucket_.filter.load(std::memory_order_relaxed);  // no order: L1
-    if ((filter & home_.filter_bit) == 0) return;
-    for (node* each = bucket_.queues; each != nullptr; each = each->next_queue) {
-        if (home(each->where).filter_bit == home_.filter_bit) return;
+void wait_queue::clear_filter() noexcept {
+    const std::uint64_t filter = bucket_.filter.load(std::memory_order_relaxed);  // no order: lot-1
+    if ((filter & hash_.filter_bit) == 0) return;
+    for (wait_node* each = bucket_.queues; each != nullptr; each = each->next_queue) {
+        if (key_hash(each->where).filter_bit == hash_.filter_bit) return;
     }
-    bucket_.filter.store(filter & ~home_.filter_bit, std::memory_order_relaxed);  // no order: L1
+    bucket_.filter.store(filter & ~hash_.filter_bit, std::memory_order_relaxed);  // no order: lot-1
 }
 
-void queue::append(node& last) noexcept {
+void wait_queue::append(wait_node& last) noexcept {
     last.thread = platform::thread_number();
     last.since = std::chrono::steady_clock::now().time_since_epoch().count();
     link(last);
 }
 
-void queue::link(node& last) noexcept {
+void wait_queue::link(wait_node& last) noexcept {
     last.queued = true;
     if (first_ == nullptr) {
         last.count = 0;
-        last.leavers = 0;
-        last.choosers = 0;
-        last.all_waits = 0;
+        last.cancelables = 0;
+        last.subscribers = 0;
+        last.all_waiters = 0;
         last.next_queue = bucket_.queues;
         bucket_.queues = &last;
         first_ = &last;
     } else {
-        node* const before = first_->last;
+        wait_node* const before = first_->last;
         before->next = &last;
         last.previous = before;
     }
     first_->last = &last;
     first_->count = first_->count + 1;
-    if (last.leaves) first_->leavers = first_->leavers + 1;
-    if (last.chooses == nullptr) return;
-    first_->choosers = first_->choosers + 1;
-    if (last.chooses->waits_for_all) first_->all_waits = first_->all_waits + 1;
+    if (last.cancelable) first_->cancelables = first_->cancelables + 1;
+    if (last.subscribed == nullptr) return;
+    first_->subscribers = first_->subscribers + 1;
+    if (last.subscribed->waits_for_all) first_->all_waiters = first_->all_waiters + 1;
 }
 
-void queue::remove(node& leaver) noexcept {
-    if (leaver.queued) unlink(leaver);
+void wait_queue::remove(wait_node& cancelled) noexcept {
+    if (cancelled.queued) unlink(cancelled);
 }
 
 // Puts another node at the head of this key's queue, or takes the queue out of the bucket.
-void queue::replace_first(node* with) noexcept {
-    node* const old = first_;
-    node* const following = old->next_queue;
-    node* const successor = with != nullptr ? with : following;
+void wait_queue::replace_first(wait_node* with) noexcept {
+    wait_node* const old = first_;
+    wait_node* const following = old->next_queue;
+    wait_node* const successor = with != nullptr ? with : following;
     if (with != nullptr) {
         with->previous = nullptr;
         with->next_queue = following;
         with->last = old->last;
         with->count = old->count;
-        with->leavers = old->leavers;
-        with->choosers = old->choosers;
-        with->all_waits = old->all_waits;
+        with->cancelables = old->cancelables;
+        with->subscribers = old->subscribers;
+        with->all_waiters = old->all_waiters;
     }
     if (bucket_.queues == old) {
         bucket_.queues = successor;
     } else {
-        node* each = bucket_.queues;
+        wait_node* each = bucket_.queues;
         while (each->next_queue != old) each = each->next_queue;
         each->next_queue = successor;
     }
     first_ = with;
 }
 
-void queue::unlink(node& gone) noexcept {
+void wait_queue::unlink(wait_node& gone) noexcept {
     first_->count = first_->count - 1;
-    if (gone.leaves) first_->leavers = first_->leavers - 1;
-    if (gone.chooses != nullptr) first_->choosers = first_->choosers - 1;
-    if (gone.chooses != nullptr && gone.chooses->waits_for_all) first_->all_waits = first_->all_waits - 1;
-    node* const next = gone.next;
+    if (gone.cancelable) first_->cancelables = first_->cancelables - 1;
+    if (gone.subscribed != nullptr) first_->subscribers = first_->subscribers - 1;
+    if (gone.subscribed != nullptr && gone.subscribed->waits_for_all)
+        first_->all_waiters = first_->all_waiters - 1;
+    wait_node* const next = gone.next;
     if (&gone == first_) {
         replace_first(next);
     } else {
@@ -248,62 +250,62 @@ void queue::unlink(node& gone) noexcept {
 }
 
 // Whether a node just taken out is the taker's. If not, its wait has ended otherwise and is about to return.
-bool queue::is_had(node& taken) noexcept {
-    return !taken.leaves || taken.owner->try_claim(claim::signaled, taken.index);
+bool wait_queue::try_claim(wait_node& taken) noexcept {
+    return !taken.cancelable || taken.owner->try_claim(claim::signaled, taken.index);
 }
 
-chooser::reply queue::offer_to_one(release_list& freed, node*& undecided) noexcept {
-    using reply = chooser::reply;
-    for (node* each = first_; each != nullptr;) {
-        node* const next = each->next;
-        reply said = reply::passes;
-        if (each->chooses != nullptr) {
-            said = each->chooses->offer(*each, true, freed);
-            if (said == reply::perhaps) undecided = each;
+subscriber::reply wait_queue::offer_to_one(release_list& freed, wait_node*& undecided) noexcept {
+    using reply = subscriber::reply;
+    for (wait_node* each = first_; each != nullptr;) {
+        wait_node* const next = each->next;
+        reply said = reply::declined;
+        if (each->subscribed != nullptr) {
+            said = each->subscribed->on_wake(*each, true, freed);
+            if (said == reply::undecided) undecided = each;
         }
-        if (each->chooses == nullptr || said == reply::takes) unlink(*each);
-        if (each->chooses == nullptr && is_had(*each)) {
+        if (each->subscribed == nullptr || said == reply::accepted) unlink(*each);
+        if (each->subscribed == nullptr && try_claim(*each)) {
             freed.append(*each);
-            return reply::takes;
+            return reply::accepted;
         }
-        if (said == reply::takes) link(*each);
-        if (said != reply::passes) return said;
+        if (said == reply::accepted) link(*each);
+        if (said != reply::declined) return said;
         each = next;
     }
-    return reply::passes;
+    return reply::declined;
 }
 
-chooser* queue::ready_all_wait() noexcept {
-    if (!has_all_waits()) return nullptr;
+subscriber* wait_queue::ready_all_waiter() noexcept {
+    if (!has_all_waiters()) return nullptr;
     release_list none;
-    for (node* each = first_; each != nullptr; each = each->next) {
-        chooser* const asked = each->chooses;
+    for (wait_node* each = first_; each != nullptr; each = each->next) {
+        subscriber* const asked = each->subscribed;
         if (asked == nullptr || !asked->waits_for_all) continue;
-        if (asked->offer(*each, false, none) == chooser::reply::perhaps) return asked;
+        if (asked->on_wake(*each, false, none) == subscriber::reply::undecided) return asked;
     }
     return nullptr;
 }
 
-release_list queue::take(std::size_t most, std::size_t& taken) noexcept {
+release_list wait_queue::take(std::size_t most, std::size_t& taken) noexcept {
     taken = 0;
     if (first_ == nullptr) return {};
-    if (first_->leavers == 0 && most >= first_->count) {  // L2: nobody asks `queued`
+    if (first_->cancelables == 0 && most >= first_->count) {  // lot-2: nobody asks `queued`
         taken = first_->count;
-        node* const head = first_;
+        wait_node* const head = first_;
         replace_first(nullptr);
         return release_list(head);
     }
     release_list freed;
-    for (node* each = first_; each != nullptr && taken != most;) {
-        node* const next = each->next;
-        if (each->chooses == nullptr) {
+    for (wait_node* each = first_; each != nullptr && taken != most;) {
+        wait_node* const next = each->next;
+        if (each->subscribed == nullptr) {
             unlink(*each);
-            if (is_had(*each)) {
+            if (try_claim(*each)) {
                 freed.append(*each);
                 ++taken;
             }
-        } else if (!each->chooses->waits_for_all) {
-            (void)each->chooses->offer(*each, false, freed);
+        } else if (!each->subscribed->waits_for_all) {
+            (void)each->subscribed->on_wake(*each, false, freed);
         }
         each = next;
     }
@@ -314,12 +316,14 @@ std::uint32_t forks() noexcept {
     return forks_so_far.load(std::memory_order_relaxed);  // no order: it changes in the only thread
 }
 
-void for_each_parked(void (*look)(const node&, void*), void* context) noexcept {
+void for_each_parked(void (*look)(const wait_node&, void*), void* context) noexcept {
     for (bucket& each : the_lot->at) {
-        const critical_section inside;
+        const signal_deferral inside;
         const std::lock_guard lock(each.lock);
-        for (const node* queue = each.queues; queue != nullptr; queue = queue->next_queue) {
-            for (const node* parked = queue; parked != nullptr; parked = parked->next) look(*parked, context);
+        for (const wait_node* wait_queue = each.queues; wait_queue != nullptr;
+             wait_queue = wait_queue->next_queue) {
+            for (const wait_node* parked = wait_queue; parked != nullptr; parked = parked->next)
+                look(*parked, context);
         }
     }
 }

@@ -8,13 +8,13 @@ namespace tocsin::core {
 #if defined(TOCSIN_MODEL)
 
 // The threads of a model share one thread's locals: coroutines go on at once.
-resuming_later::resuming_later() noexcept {}
-resuming_later::~resuming_later() {}
-void resumable::go_on_here(void (*run)(resumable&) noexcept) noexcept { run(*this); }
-bool resumable::call_off() noexcept { return false; }
-posting::posting(const resumable&) noexcept {}
-posting::~posting() {}
-bool posting::is_inside(const resumable&) noexcept { return false; }
+defer_resumes::defer_resumes() noexcept {}
+defer_resumes::~defer_resumes() {}
+void resumable::resume_here(void (*run)(resumable&) noexcept) noexcept { run(*this); }
+bool resumable::cancel() noexcept { return false; }
+executor_scope::executor_scope(const resumable&) noexcept {}
+executor_scope::~executor_scope() {}
+bool executor_scope::is_inside(const resumable&) noexcept { return false; }
 
 #else
 
@@ -27,7 +27,7 @@ struct thread_state {
     const resumable* posted = nullptr;
 };
 
-// A set() in a signal handler looks at it: as in critical_section.cpp.
+// A set() in a signal handler looks at it: as in signal_deferral.cpp.
 #if defined(__ELF__)
 [[gnu::tls_model("initial-exec")]]
 #endif
@@ -35,20 +35,20 @@ constinit thread_local thread_state self;
 
 }  // namespace
 
-resuming_later::resuming_later() noexcept : outermost_(!std::exchange(self.inside, true)) {}
+defer_resumes::defer_resumes() noexcept : outermost_(!std::exchange(self.inside, true)) {}
 
-resuming_later::~resuming_later() {
+defer_resumes::~defer_resumes() {
     if (!outermost_) return;
     while (resumable* const next = self.first) {
         const auto run = next->run_;
-        next->call_off();
+        next->cancel();
         run(*next);
     }
     self.inside = false;
 }
 
-void resumable::go_on_here(void (*run)(resumable&) noexcept) noexcept {
-    const resuming_later scope;
+void resumable::resume_here(void (*run)(resumable&) noexcept) noexcept {
+    const defer_resumes scope;
     run_ = run;
     next_ = nullptr;
     previous_ = self.last;
@@ -56,7 +56,7 @@ void resumable::go_on_here(void (*run)(resumable&) noexcept) noexcept {
     self.last = this;
 }
 
-bool resumable::call_off() noexcept {
+bool resumable::cancel() noexcept {
     if (run_ == nullptr) return false;
     run_ = nullptr;
     (previous_ != nullptr ? previous_->next_ : self.first) = next_;
@@ -64,9 +64,9 @@ bool resumable::call_off() noexcept {
     return true;
 }
 
-posting::posting(const resumable& what) noexcept : outer_(std::exchange(self.posted, &what)) {}
-posting::~posting() { self.posted = outer_; }
-bool posting::is_inside(const resumable& what) noexcept { return self.posted == &what; }
+executor_scope::executor_scope(const resumable& what) noexcept : outer_(std::exchange(self.posted, &what)) {}
+executor_scope::~executor_scope() { self.posted = outer_; }
+bool executor_scope::is_inside(const resumable& what) noexcept { return self.posted == &what; }
 
 #endif
 

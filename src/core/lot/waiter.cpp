@@ -5,13 +5,13 @@
 //   others_  the chain of nodes that the thread releases in turn; written before word_ says released.
 //
 // Invariants
-//   W1  claim_ leaves `open` at most once; that decides how the wait ends. A waiter whose nodes are all
+//   waiter-1  claim_ leaves `open` at most once; that decides how the wait ends. A waiter whose nodes are all
 //       unclaimable (lot.hpp) has one way to end, and its claim_ is never looked at.
-//   W2  release() is called exactly once by whoever claimed it; not at all when the thread claimed itself
-//       (timed_out; or signaled, for a source that it found ready: many_wait.cpp).
-//   W3  After the exchange in release() the releasing thread uses only the word's address.
+//   waiter-2  release() is called exactly once by whoever claimed it; not at all when the thread claimed itself
+//       (timed_out; or signaled, for a source that it found ready: multi_wait.cpp).
+//   waiter-3  After the exchange in release() the releasing thread uses only the word's address.
 //       Unless it was suspended: then it has become the releasing thread's own.
-//   W4  sleep() returns after release(), or after the thread's own successful claim.
+//   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
 //
 // No lost wake-up: the thread falls asleep only on a word that says `sleeping`, which it moved there from
 // `running` by a compare-and-exchange; release() exchanges. Both change the same word, so either the
@@ -32,9 +32,9 @@
 // Checked by: tests/model (event, address, many, await), tests/unit, tests/stress.
 #include "core/lot/waiter.hpp"
 
-#include "core/sync/counters.hpp"
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/sync/counters.hpp"
 #include "core/wait/spinner.hpp"
 #include "platform/futex/futex.hpp"
 
@@ -55,14 +55,14 @@ bool waiter::try_claim(claim reason, std::uint32_t index) noexcept {
                                           std::memory_order_relaxed);  // no order: atomicity decides
 }
 
-void waiter::release(node* others) noexcept {
+void waiter::release(wait_node* others) noexcept {
     others_ = others;
-    resumable* const then = then_;                                                   // W3
+    resumable* const then = then_;                                                   // waiter-3
     const std::uint32_t seen = word_.exchange(released, std::memory_order_acq_rel);  // [release] [suspend]
     if (seen == running) return;
-    if (seen == suspended) return then->go_on();
+    if (seen == suspended) return then->resume();
     count(counter::woken);
-    seen == sleeping ? platform::futex_wake_one(&word_)  // W3: the address alone
+    seen == sleeping ? platform::futex_wake_one(&word_)  // waiter-3: the address alone
                      : platform::ring_doorbell(seen - polling);
 }
 
@@ -76,7 +76,7 @@ bool waiter::is_released() const noexcept {
 }
 
 // Says how the thread sleeps from now on; false if it has been released.
-bool waiter::fall(std::uint32_t how) noexcept {
+bool waiter::enter_state(std::uint32_t how) noexcept {
     std::uint32_t seen = running;
     // [release] acquires when it fails, because it has been released already; [suspend] releases when it succeeds.
     while (!word_.compare_exchange_strong(seen, how, std::memory_order_acq_rel, std::memory_order_acquire)) {
@@ -86,38 +86,39 @@ bool waiter::fall(std::uint32_t how) noexcept {
     return true;
 }
 
-bool waiter::suspend() noexcept { return fall(suspended); }
+bool waiter::suspend() noexcept { return enter_state(suspended); }
 
-bool waiter::rest(const deadline& until, spinner* looking) noexcept {
+bool waiter::sleep_until_released(const deadline& until, spinner* looking) noexcept {
     if (looking != nullptr && looking->while_parked([this]() noexcept { return is_released(); })) return true;
-    if (!fall(sleeping)) return true;
+    if (!enter_state(sleeping)) return true;
     while (!is_released()) {
         if (platform::futex_wait(word_, sleeping, until) == platform::sleep_result::timed_out) return false;
     }
     return true;
 }
 
-bool waiter::fall_polling(platform::doorbell_id bell) noexcept { return fall(polling + bell); }
+bool waiter::fall_polling(platform::doorbell_id bell) noexcept { return enter_state(polling + bell); }
 
-claim waiter::leave() noexcept {
-    if (node* const others = others_) release_list(others).pass_on();
-    const auto reason = static_cast<claim>(claim_.load(std::memory_order_relaxed));  // no order: W1
+claim waiter::finish() noexcept {
+    if (wait_node* const others = others_) release_list(others).pass_on();
+    const auto reason = static_cast<claim>(claim_.load(std::memory_order_relaxed));  // no order: waiter-1
     return reason == claim::stopped ? claim::stopped : claim::signaled;
 }
 
 claim waiter::sleep(const deadline& until, spinner* looking) noexcept {
-    if (!rest(until, looking)) {
+    if (!sleep_until_released(until, looking)) {
         if (try_claim(claim::timed_out)) return claim::timed_out;
-        rest(deadline::never(), nullptr);  // somebody else has it: released now or in a moment
+        sleep_until_released(deadline::never(),
+                             nullptr);  // somebody else has it: released now or in a moment
     }
-    return leave();
+    return finish();
 }
 
 claim waiter::sleep(const detail::wait_options& options, spinner* looking) noexcept {
     return stoppable(options, [&]() noexcept { return sleep(options.until, looking); });
 }
 
-bool may_leave(const detail::wait_options& options) noexcept {
+bool can_cancel(const detail::wait_options& options) noexcept {
     return !options.until.is_never() || (options.stop != nullptr && options.stop->stop_possible());
 }
 

@@ -13,7 +13,7 @@
 
 namespace tocsin::core {
 
-struct node;
+struct wait_node;
 class spinner;
 
 // Why a wait ended: whoever moves a waiter's claim word from `open` decides it, once.
@@ -36,7 +36,7 @@ public:
 
     // Lets the thread go on, and gives it `others` to release in turn (may be null). Whoever claimed the
     // waiter calls this once; the waiter may be gone before it returns. Not under a lock.
-    void release(node* others) noexcept;
+    void release(wait_node* others) noexcept;
 
     // What a stop request does, from the thread that requests it.
     void stop() noexcept {
@@ -60,18 +60,18 @@ public:
 
     // For waits with more to do than sleep. `rest` sleeps until released (true) or the deadline has passed,
     // which claims nothing; `leave` does what a release asks for, and says why the wait ended.
-    bool rest(const deadline& until, spinner* looking) noexcept;
+    bool sleep_until_released(const deadline& until, spinner* looking) noexcept;
     // The same in the poller: `poll()` looks and sleeps once, until `bell` is rung at the latest, and says whether it
     // has found anything else; then it is false.
     template <class Poll>
-    bool rest_polling(platform::doorbell_id bell, Poll poll) noexcept {
+    bool poll_until_released(platform::doorbell_id bell, Poll poll) noexcept {
         if (!fall_polling(bell)) return true;
         while (!is_released()) {
             if (poll()) return false;
         }
         return true;
     }
-    claim leave() noexcept;
+    claim finish() noexcept;
 
     // Runs `wait()` with a stop of the options' token reaching this waiter meanwhile.
     template <class Wait>
@@ -79,41 +79,41 @@ public:
         if (options.stop == nullptr || !options.stop->stop_possible()) return wait();
         // Its destructor waits until a stop() that runs in another thread is through with this waiter, and may
         // change errno doing so.
-        const platform::errno_kept kept;
+        const platform::errno_guard kept;
         const auto on_stop = [this]() noexcept { stop(); };
         const stop_callback<decltype(on_stop)> registered(*options.stop, on_stop);
         return wait();
     }
 
     bool is_claimed() const noexcept {
-        return claim_.load(std::memory_order_relaxed) !=  // no order: W1
+        return claim_.load(std::memory_order_relaxed) !=  // no order: waiter-1
                static_cast<std::uint32_t>(claim::open);
     }
 
     // Why the wait ended; for who knows that it has.
     claim outcome() const noexcept {
-        const std::uint32_t how = claim_.load(std::memory_order_relaxed);  // no order: W1
+        const std::uint32_t how = claim_.load(std::memory_order_relaxed);  // no order: waiter-1
         return how < static_cast<std::uint32_t>(claim::signaled) ? static_cast<claim>(how) : claim::signaled;
     }
 
     // Which of several sources it was claimed for.
     std::uint32_t winner() const noexcept {
-        return claim_.load(std::memory_order_relaxed) -  // no order: W1
+        return claim_.load(std::memory_order_relaxed) -  // no order: waiter-1
                static_cast<std::uint32_t>(claim::signaled);
     }
 
 private:
     bool is_released() const noexcept;
-    bool fall(std::uint32_t how) noexcept;
+    bool enter_state(std::uint32_t how) noexcept;
     bool fall_polling(platform::doorbell_id bell) noexcept;
 
     resumable* const then_;
     detail::atomic<std::uint32_t> word_{0};  // running, released, or how the thread sleeps
     detail::atomic<std::uint32_t> claim_{0};
-    detail::plain<node*> others_{nullptr};
+    detail::plain<wait_node*> others_{nullptr};
 };
 
 // Whether a wait with these options can end otherwise than by being released.
-bool may_leave(const detail::wait_options& options) noexcept;
+bool can_cancel(const detail::wait_options& options) noexcept;
 
 }  // namespace tocsin::core

@@ -1,9 +1,9 @@
-// The half of bucket_lock.hpp that waits.
+// The half of futex_lock.hpp that waits.
 #include "core/sync/futex_lock.hpp"
 
 namespace tocsin::core {
 
-void bucket_lock::lock_slow() noexcept {
+void futex_lock::lock_slow() noexcept {
     // A holder does a handful of steps; look again for about as long as that takes, where it can be
     // running on another processor. Bounded, so that a preempted or lower-priority holder hangs nobody.
     const unsigned looks = platform::processors() > 1 ? 20 : 0;

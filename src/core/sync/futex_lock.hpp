@@ -17,7 +17,7 @@
 
 namespace tocsin::core {
 
-class bucket_lock {
+class futex_lock {
 public:
     void lock() noexcept {
         std::uint32_t seen = is_free;

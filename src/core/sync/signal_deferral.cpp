@@ -1,4 +1,4 @@
-// The half of critical_section.hpp that is not inline; the argument is there.
+// The half of signal_deferral.hpp that is not inline; the argument is there.
 #include "core/sync/signal_deferral.hpp"
 
 #include "platform/system/system.hpp"
@@ -61,7 +61,7 @@ void carry_out_notes() noexcept {
     }
 }
 
-// S4: adds to the last note about the same thing, if that says the same and is not carried out yet.
+// signal_deferral-4: adds to the last note about the same thing, if that says the same and is not carried out yet.
 bool add_to_note(void (*run)(void*) noexcept, void* what) noexcept {
     const unsigned end = self.left_by_handlers.load(relaxed);
     for (unsigned number = end; number != end - most_notes;) {
@@ -78,9 +78,9 @@ bool add_to_note(void (*run)(void*) noexcept, void* what) noexcept {
 
 }  // namespace
 
-void critical_section::step_in() noexcept { set_depth(self.depth.load(relaxed) + 1); }
+void signal_deferral::step_in() noexcept { set_depth(self.depth.load(relaxed) + 1); }
 
-void critical_section::step_out() noexcept {
+void signal_deferral::step_out() noexcept {
     const unsigned depth = self.depth.load(relaxed) - 1;
     set_depth(depth);
     if (depth != 0) return;
@@ -91,9 +91,9 @@ void critical_section::step_out() noexcept {
     }
 }
 
-bool critical_section::is_inside() noexcept { return self.depth.load(relaxed) != 0; }
+bool signal_deferral::is_inside() noexcept { return self.depth.load(relaxed) != 0; }
 
-bool critical_section::defer(void (*run)(void*) noexcept, void* what) noexcept {
+bool signal_deferral::defer(void (*run)(void*) noexcept, void* what) noexcept {
     if (!is_inside()) return false;
     unsigned number = self.left_by_handlers.load(relaxed);
     do {

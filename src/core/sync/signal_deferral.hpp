@@ -9,12 +9,12 @@
 // top of it touch them; a handler runs from beginning to end between two of its steps.
 //
 // Invariants
-//   S1  `depth` is above zero from before a bucket's lock is asked for until after it is freed.
-//   S2  A note is left only with depth above zero, and is carried out before the outermost critical section
+//   signal_deferral-1  `depth` is above zero from before a bucket's lock is asked for until after it is freed.
+//   signal_deferral-2  A note is left only with depth above zero, and is carried out before the outermost critical section
 //       has ended: it ends by clearing `depth` and then looking for notes once more.
-//   S3  Notes are carried out in the order in which they were left, each as often as it was, with no lock held,
+//   signal_deferral-3  Notes are carried out in the order in which they were left, each as often as it was, with no lock held,
 //       but with depth above zero: a further handler leaves a further note instead of going in between.
-//   S4  There is room for so many notes. A thread that waits for a bucket whose holder has lost its core may be
+//   signal_deferral-4  There is room for so many notes. A thread that waits for a bucket whose holder has lost its core may be
 //       interrupted more often than that. Then a note that says what the last one about the same event says is
 //       counted there: what happens to one event stays in order, and nothing is lost. Between events the later of
 //       two equal calls may then come before what was noted between them. Who makes more calls, all different or by
@@ -36,22 +36,22 @@ namespace tocsin::core {
 #if defined(TOCSIN_MODEL) || defined(_WIN32) || defined(__wasm__)
 
 // No handlers.
-class critical_section {
+class signal_deferral {
 public:
-    critical_section() noexcept {}
-    ~critical_section() {}
+    signal_deferral() noexcept {}
+    ~signal_deferral() {}
     static bool defer(void (*)(void*) noexcept, void*) noexcept { return false; }
     static bool is_inside() noexcept { return false; }
 };
 
 #else
 
-class critical_section {
+class signal_deferral {
 public:
-    critical_section() noexcept { step_in(); }
-    ~critical_section() { step_out(); }
-    critical_section(const critical_section&) = delete;
-    critical_section& operator=(const critical_section&) = delete;
+    signal_deferral() noexcept { step_in(); }
+    ~signal_deferral() { step_out(); }
+    signal_deferral(const signal_deferral&) = delete;
+    signal_deferral& operator=(const signal_deferral&) = delete;
 
     // In a handler on top of a thread that is inside: notes `run(what)` for later and returns true.
     static bool defer(void (*run)(void*) noexcept, void* what) noexcept;

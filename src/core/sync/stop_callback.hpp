@@ -9,11 +9,11 @@
 // then `made`; `running` from the callback's begin, `over` from its end; `leaving` if the destructor came first.
 //
 // Invariants
-//   R1  From `made` one of the two goes on, the callback or the destructor. It destroys the registration: so the
+//   stop_callback-1  From `made` one of the two goes on, the callback or the destructor. It destroys the registration: so the
 //       callback does in the thread that requested the stop, where the standard has it wait for nothing.
-//   R2  A callback that runs inside the constructor, because a stop has been requested, is not registered: nobody
+//   stop_callback-2  A callback that runs inside the constructor, because a stop has been requested, is not registered: nobody
 //       waits for it.
-//   R3  After `over` the callback's thread touches nothing here; it wakes by the address alone. If what it calls
+//   stop_callback-3  After `over` the callback's thread touches nothing here; it wakes by the address alone. If what it calls
 //       destroys the object, in the same thread, `gone_` tells it so.
 //
 // No lost wake-up: both waits are on `step_`, which is changed before the wake. `making` becomes `awaited` only by who
@@ -83,7 +83,7 @@ private:
     void run() noexcept {
         if (step_.load(std::memory_order_relaxed) == making &&  // no order: this thread's own, or asked again
             maker_ == platform::thread_number()) {
-            function_();  // R2
+            function_();  // stop_callback-2
             return;
         }
         await_maker();
@@ -119,7 +119,7 @@ private:
     detail::plain<bool*> gone_{nullptr};
     detail::atomic<std::uint32_t> step_{making};
     union {
-        detail::stop_callback<runner> registration;  // R1 says who destroys it
+        detail::stop_callback<runner> registration;  // stop_callback-1 says who destroys it
     };
     detail::plain<bool> registered_{false};  // which the explorer watches in its place
 };

@@ -1,24 +1,24 @@
 // State
-//   A waiter (waiter.cpp) with a seat for each source: a node in the queue of a source in the lot, an entry in the
+//   A waiter (waiter.cpp) with a slot for each source: a node in the queue of a source in the lot, an entry in the
 //   list of a custom one, nothing for a timer, which is a deadline.
 //   pins_     (pins.hpp) threads that look at an all-wait that its thread may want to end.
 //   missing_  of an all-wait: how many of its timers and custom sources have not become ready yet.
 //
 // Invariants
-//   M1  A wait takes nothing before it is claimed for what it takes, and nothing after it is claimed for something
+//   multi_wait-1  A wait takes nothing before it is claimed for what it takes, and nothing after it is claimed for something
 //       else. A source in the lot is held first (it is ready, and stays so while its bucket is locked), then the
 //       wait is claimed, then the source is taken; or let go if the claim failed.
-//   M2  An all-wait takes all at one instant: with all buckets locked, all sources held. Whoever looks at a held
+//   multi_wait-2  An all-wait takes all at one instant: with all buckets locked, all sources held. Whoever looks at a held
 //       source, and would see something else than before, takes its bucket's lock first (event.cpp), so nobody
 //       sees one taken and another not.
-//   M3  Several buckets are locked in the order of their places in the table. (Freeing one may wake a thread that
+//   multi_wait-3  Several buckets are locked in the order of their places in the table. (Freeing one may wake a thread that
 //       waits for its lock while others are still locked.)
-//   M4  All seats are made before the first is enlisted. A node is enlisted only while the wait is unclaimed, seen
+//   multi_wait-4  All seats are made before the first is enlisted. A node is enlisted only while the wait is unclaimed, seen
 //       under its lock: so a committed wait has no node in any queue.
-//   M5  An all-wait is looked at by others only under the lock of a queue in which one of its nodes is, or while
+//   multi_wait-5  An all-wait is looked at by others only under the lock of a queue in which one of its nodes is, or while
 //       it is pinned. delist() takes the nodes out, then waits until nobody has it pinned. Its sources exist as
 //       long, since the wait has not returned.
-//   M6  Nothing of the user's runs under a lock of the lot: custom sources and timers count as ready when they
+//   multi_wait-6  Nothing of the user's runs under a lock of the lot: custom sources and timers count as ready when they
 //       have said so (missing_), which they do once.
 //
 // No lost wake-up
@@ -50,24 +50,26 @@
 namespace tocsin::core {
 namespace {
 
-key key_of(const source& from) noexcept { return {from.object(), static_cast<use>(from.lot().use)}; }
+wait_key key_of(const source& from) noexcept {
+    return {from.object(), static_cast<wait_kind>(from.lot().wait_kind)};
+}
 
 }  // namespace
 
-many_wait::many_wait(std::span<const source> sources, wants what, seat* seats, std::uint16_t* buckets,
-                     resumable* then) noexcept
-    : chooser(what == wants::all), self(then), sources_(sources), seats_(seats), buckets_(buckets) {
+multi_wait::multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
+                       resumable* then) noexcept
+    : subscriber(what == mode::all), self(then), sources_(sources), slots_(slots), buckets_(buckets) {
     std::uint32_t missing = 0;  // timers among them
     for (std::uint32_t i = 0; i != sources.size(); ++i) {
         const source& each = sources[i];
         switch (each.what()) {
             case source::kind::lot:
-                seats_[i].emplace<node>(key_of(each), self, true, i, is_all() ? this : nullptr);
+                slots_[i].emplace<wait_node>(key_of(each), self, true, i, is_all() ? this : nullptr);
                 if (is_all())
-                    buckets_[bucket_count_++] = static_cast<std::uint16_t>(home(key_of(each)).index);
+                    buckets_[bucket_count_++] = static_cast<std::uint16_t>(key_hash(key_of(each)).index);
                 break;
             case source::kind::custom:
-                seats_[i].emplace<waiting>(*this, i);
+                slots_[i].emplace<wait_entry>(*this, i);
                 ++missing;
                 break;
             case source::kind::timer: ++missing; break;
@@ -79,14 +81,14 @@ many_wait::many_wait(std::span<const source> sources, wants what, seat* seats, s
     bucket_count_ = static_cast<std::uint32_t>(std::unique(buckets_, buckets_ + bucket_count_) - buckets_);
 }
 
-std::uint32_t many_wait::take_first_ready(std::span<const source> sources) noexcept {
+std::uint32_t multi_wait::take_first_ready(std::span<const source> sources) noexcept {
     for (std::uint32_t i = 0; i != sources.size(); ++i) {
         if (take_if_ready(sources[i])) return i;
     }
     return none;
 }
 
-bool many_wait::take_if_ready(const source& from) noexcept {
+bool multi_wait::take_if_ready(const source& from) noexcept {
     switch (from.what()) {
         case source::kind::lot:
             return detail::event_may_be_set(*static_cast<const detail::event_byte*>(from.object())) &&
@@ -98,13 +100,13 @@ bool many_wait::take_if_ready(const source& from) noexcept {
     return false;
 }
 
-many_wait::progress many_wait::enlist() noexcept {
+multi_wait::progress multi_wait::enlist() noexcept {
     while (enlisted_ != sources_.size() && !self.is_claimed()) {
         const std::uint32_t i = enlisted_++;
         progress made = progress::waiting;
-        if (auto* const place = std::get_if<node>(&seats_[i])) {
+        if (auto* const place = std::get_if<wait_node>(&slots_[i])) {
             made = enlist_in_lot(*place, sources_[i]);
-        } else if (auto* const entry = std::get_if<waiting>(&seats_[i])) {
+        } else if (auto* const entry = std::get_if<wait_entry>(&slots_[i])) {
             made = enlist_custom(*entry, sources_[i], i);
         }
         if (made != progress::waiting) return made;
@@ -114,25 +116,25 @@ many_wait::progress many_wait::enlist() noexcept {
     return commit_own() ? progress::done : progress::waiting;
 }
 
-many_wait::progress many_wait::enlist_in_lot(node& place, const source& from) noexcept {
+multi_wait::progress multi_wait::enlist_in_lot(wait_node& place, const source& from) noexcept {
     const detail::lot_source& how = from.lot();
-    parking lot(place.where);
+    locked_queue queue(place.where);
     for (;;) {
-        if (self.is_claimed()) return progress::waiting;  // M4; who claimed it releases it
+        if (self.is_claimed()) return progress::waiting;  // multi_wait-4; who claimed it releases it
         if (!is_all() && how.hold(from.object())) {
             const bool mine = self.try_claim(claim::signaled, place.index);
             mine ? how.take_held(from.object()) : how.let_go(from.object());
             return mine ? progress::done : progress::waiting;
         }
         if (how.park(from.object(), is_all())) {
-            lot.append(place);
+            queue.append(place);
             return progress::waiting;
         }
     }
 }
 
-many_wait::progress many_wait::enlist_custom(waiting& place, const source& from,
-                                             std::uint32_t index) noexcept {
+multi_wait::progress multi_wait::enlist_custom(wait_entry& place, const source& from,
+                                               std::uint32_t index) noexcept {
     if (from.custom().enlist(from.object(), place)) return progress::waiting;
     if (is_all()) {
         arrive(1);
@@ -142,59 +144,59 @@ many_wait::progress many_wait::enlist_custom(waiting& place, const source& from,
     return from.custom().try_take(from.object()) ? progress::done : progress::retry;
 }
 
-void many_wait::delist() noexcept {
+void multi_wait::delist() noexcept {
     for (std::uint32_t i = 0; i != enlisted_; ++i) {
         const source& each = sources_[i];
-        if (auto* const entry = std::get_if<waiting>(&seats_[i])) {
+        if (auto* const entry = std::get_if<wait_entry>(&slots_[i])) {
             each.custom().delist(each.object(), *entry);
-        } else if (auto* const place = std::get_if<node>(&seats_[i]); place != nullptr && !committed_) {
-            parking lot(place->where);
+        } else if (auto* const place = std::get_if<wait_node>(&slots_[i]); place != nullptr && !committed_) {
+            locked_queue queue(place->where);
             if (!place->queued) continue;
-            lot.remove(*place);
-            if (lot.empty()) each.lot().unpark(each.object());
+            queue.remove(*place);
+            if (queue.empty()) each.lot().unpark(each.object());
         }
     }
-    if (is_all()) pins_.wait_until_unpinned();
+    if (is_all()) rundown_.wait_until_unused();
 }
 
-bool many_wait::looks_ready(const node* in_hand) const noexcept {
+bool multi_wait::looks_ready(const wait_node* offered) const noexcept {
     if (self.is_claimed() || missing_.load(std::memory_order_acquire) != 0) return false;  // [all-arrived]
     for (std::size_t i = 0; i != sources_.size(); ++i) {
-        const auto* const place = std::get_if<node>(&seats_[i]);
-        if (place == nullptr || place == in_hand) continue;
+        const auto* const place = std::get_if<wait_node>(&slots_[i]);
+        if (place == nullptr || place == offered) continue;
         if (!sources_[i].lot().looks_ready(sources_[i].object())) return false;
     }
     return true;
 }
 
-chooser::reply many_wait::offer(node& place, bool alone, release_list&) noexcept {
-    if (!looks_ready(alone ? &place : nullptr)) return reply::passes;
-    pins_.pin();
-    return reply::perhaps;
+subscriber::reply multi_wait::on_wake(wait_node& place, bool exclusive, release_list&) noexcept {
+    if (!looks_ready(exclusive ? &place : nullptr)) return reply::declined;
+    rundown_.acquire();
+    return reply::undecided;
 }
 
-bool many_wait::commit(const node* in_hand) noexcept {
-    const bool done = take_everything(in_hand);
-    pins_.unpin();  // before the release, after which it is gone
+bool multi_wait::commit(const wait_node* offered) noexcept {
+    const bool done = take_everything(offered);
+    rundown_.release();  // before the release, after which it is gone
     if (done) self.release(nullptr);
     return done;
 }
 
-bool many_wait::take_everything(const node* in_hand) noexcept {
-    const critical_section inside;
+bool multi_wait::take_everything(const wait_node* offered) noexcept {
+    const signal_deferral inside;
     lock_everything();
-    const bool held = hold_everything(in_hand);
+    const bool held = hold_everything(offered);
     const bool mine = held && self.try_claim(claim::signaled);
     for (std::size_t i = 0; held && i != sources_.size(); ++i) {
-        auto* const place = std::get_if<node>(&seats_[i]);
+        auto* const place = std::get_if<wait_node>(&slots_[i]);
         if (place == nullptr) continue;
         const detail::lot_source& how = sources_[i].lot();
         void* const object = sources_[i].object();
-        if (place != in_hand) (mine ? how.take_held : how.let_go)(object);
+        if (place != offered) (mine ? how.take_held : how.let_go)(object);
         if (!mine || !place->queued) continue;
-        queue lot(place->where);
-        lot.remove(*place);
-        if (lot.empty()) how.unpark(object);
+        wait_queue queue(place->where);
+        queue.remove(*place);
+        if (queue.empty()) how.unpark(object);
     }
     if (mine) committed_ = true;
     unlock_everything();
@@ -202,61 +204,61 @@ bool many_wait::take_everything(const node* in_hand) noexcept {
 }
 
 // All or nothing.
-bool many_wait::hold_everything(const node* in_hand) noexcept {
+bool multi_wait::hold_everything(const wait_node* offered) noexcept {
     for (std::size_t i = 0; i != sources_.size(); ++i) {
-        const auto* const place = std::get_if<node>(&seats_[i]);
-        if (place == nullptr || place == in_hand || sources_[i].lot().hold(sources_[i].object())) continue;
+        const auto* const place = std::get_if<wait_node>(&slots_[i]);
+        if (place == nullptr || place == offered || sources_[i].lot().hold(sources_[i].object())) continue;
         while (i-- != 0) {
-            const auto* const held = std::get_if<node>(&seats_[i]);
-            if (held != nullptr && held != in_hand) sources_[i].lot().let_go(sources_[i].object());
+            const auto* const held = std::get_if<wait_node>(&slots_[i]);
+            if (held != nullptr && held != offered) sources_[i].lot().let_go(sources_[i].object());
         }
         return false;
     }
     return true;
 }
 
-void many_wait::lock_everything() noexcept {
+void multi_wait::lock_everything() noexcept {
     for (std::uint32_t i = 0; i != bucket_count_; ++i) the_lot->at[buckets_[i]].lock.lock();
 }
 
-void many_wait::unlock_everything() noexcept {
+void multi_wait::unlock_everything() noexcept {
     for (std::uint32_t i = 0; i != bucket_count_; ++i) the_lot->at[buckets_[i]].lock.unlock();
 }
 
-void many_wait::arrive(std::uint32_t how_many) noexcept {
+void multi_wait::arrive(std::uint32_t how_many) noexcept {
     missing_.fetch_sub(how_many, std::memory_order_release);  // [all-arrived]
     detail::full_fence();                                     // [all-check]
 }
 
-void many_wait::timers_have_come(std::uint32_t how_many) noexcept { arrive(how_many); }
+void multi_wait::timers_have_come(std::uint32_t how_many) noexcept { arrive(how_many); }
 
-void many_wait::notify_timers(std::uint32_t how_many) noexcept {
-    pins_.pin();
+void multi_wait::notify_timers(std::uint32_t how_many) noexcept {
+    rundown_.acquire();
     arrive(how_many);
 }
 
-bool many_wait::notify(std::uint32_t index) noexcept {
+bool multi_wait::notify(std::uint32_t index) noexcept {
     if (!is_all()) return self.try_claim(claim::signaled, index);
-    pins_.pin();
+    rundown_.acquire();
     arrive(1);
     return true;
 }
 
-void many_wait::wake_notified() noexcept {
+void multi_wait::wake_notified() noexcept {
     if (!is_all()) {
         self.release(nullptr);
     } else if (looks_ready(nullptr)) {
         commit(nullptr);
     } else {
-        pins_.unpin();
+        rundown_.release();
     }
 }
 
-void satisfy_all_waits(const key& where) noexcept {
-    const resuming_later after_all;
+void satisfy_all_waiters(const wait_key& where) noexcept {
+    const defer_resumes after_all;
     detail::full_fence();  // [all-check]
     for (;;) {
-        chooser* const found = parking(where).ready_all_wait();
+        subscriber* const found = locked_queue(where).ready_all_waiter();
         if (found == nullptr) return;
         found->commit(nullptr);
     }

@@ -1,13 +1,13 @@
-// One wait for several sources: for the first that comes, or for all at once. The argument: many_wait.cpp.
+// One wait for several sources: for the first that comes, or for all at once. The argument: multi_wait.cpp.
 //
-//     many_wait wait(sources, many_wait::wants::any, seats, buckets);
-//     if (wait.enlist() == many_wait::progress::waiting) how = wait.self.sleep(options);
+//     multi_wait wait(sources, multi_wait::wants::any, seats, buckets);
+//     if (wait.enlist() == multi_wait::progress::waiting) how = wait.self.sleep(options);
 //     wait.delist();
 #pragma once
 
 #include "core/lot/lot.hpp"
-#include "core/sync/rundown.hpp"
 #include "core/lot/waiter.hpp"
+#include "core/sync/rundown.hpp"
 
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/source.hpp>
@@ -19,11 +19,11 @@
 namespace tocsin::core {
 
 // The place of one source in a wait: a node in the lot, or an entry in the list of a custom source.
-using seat = std::variant<std::monostate, node, waiting>;
+using wait_slot = std::variant<std::monostate, wait_node, wait_entry>;
 
-class many_wait final : public chooser {
+class multi_wait final : public subscriber {
 public:
-    enum class wants : bool { any, all };
+    enum class mode : bool { any, all };
     enum class progress : std::uint8_t {
         waiting,  // sleep until released
         done,     // satisfied by itself, while it enlisted; nobody will release it
@@ -32,8 +32,8 @@ public:
 
     // `seats`, and for all-waits `buckets`, have room for as many as there are sources, and outlive the wait. `then`
     // is the coroutine that waits, if it isn't the thread.
-    many_wait(std::span<const source> sources, wants what, seat* seats, std::uint16_t* buckets,
-              resumable* then = nullptr) noexcept;
+    multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
+               resumable* then = nullptr) noexcept;
 
     // Looks at each once, in order: takes the first that is ready and says which, or `none`. Doesn't look at
     // descriptors: those are the caller's.
@@ -48,12 +48,12 @@ public:
     waiter self;
 
     // For all-waits. Whether all could be taken, as far as can be seen from here; `in_hand` counts as ready.
-    bool looks_ready(const node* in_hand) const noexcept;
+    bool looks_ready(const wait_node* offered) const noexcept;
     // If it looks ready, pins it: keeps the wait from returning.
-    reply offer(node& place, bool alone, release_list& freed) noexcept override;
+    reply on_wake(wait_node& place, bool exclusive, release_list& freed) noexcept override;
     // Takes everything, if everything is ready at one instant and nothing else has ended the wait, and releases it;
     // then unpins. A source in hand is not taken from its object: the caller brings it.
-    bool commit(const node* in_hand) noexcept override;
+    bool commit(const wait_node* offered) noexcept override;
     // The same for the waiting thread itself, which needs no pin and no release.
     bool commit_own() noexcept { return looks_ready(nullptr) && take_everything(nullptr); }
     // A custom source has become ready, and calls this under its own lock. If it is true, it calls the other, once,
@@ -70,25 +70,25 @@ public:
 
 private:
     void arrive(std::uint32_t how_many) noexcept;
-    bool take_everything(const node* in_hand) noexcept;
-    bool hold_everything(const node* in_hand) noexcept;
+    bool take_everything(const wait_node* offered) noexcept;
+    bool hold_everything(const wait_node* offered) noexcept;
     void lock_everything() noexcept;
     void unlock_everything() noexcept;
-    progress enlist_in_lot(node& place, const source& from) noexcept;
-    progress enlist_custom(waiting& place, const source& from, std::uint32_t index) noexcept;
+    progress enlist_in_lot(wait_node& place, const source& from) noexcept;
+    progress enlist_custom(wait_entry& place, const source& from, std::uint32_t index) noexcept;
 
     const std::span<const source> sources_;
-    seat* const seats_;
+    wait_slot* const slots_;
     std::uint16_t* const buckets_;  // of all nodes, in the order in which they are locked
     std::uint32_t bucket_count_ = 0;
     std::uint32_t enlisted_ = 0;
     detail::plain<bool> committed_{false};
     detail::atomic<std::uint32_t> missing_{0};  // sources outside the lot that are not ready yet
-    pins pins_;
+    rundown rundown_;
 };
 
 // After a source has become ready, and has been seen to be: lets those all-waits have it that are waiting for
 // just this, oldest first.
-void satisfy_all_waits(const key& where) noexcept;
+void satisfy_all_waiters(const wait_key& where) noexcept;
 
 }  // namespace tocsin::core

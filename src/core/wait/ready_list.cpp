@@ -4,19 +4,19 @@
 //   and the thread that sleeps in it.
 //
 // Invariants
-//   G1  Whenever the lock of its bucket is free: a member whose source is ready is marked, or the thread that waits
+//   ready_list-1  Whenever the lock of its bucket is free: a member whose source is ready is marked, or the thread that waits
 //       is looking at it (and will take that lock). So a wait looks at marked members only, and costs the same
 //       however many others there are.
-//   G2  The set takes a source alone only for a thread that sleeps in it, which it claims in the same step: what is
+//   ready_list-2  The set takes a source alone only for a thread that sleeps in it, which it claims in the same step: what is
 //       taken is reported by that thread's wait, whatever happens to the member. With nobody asleep the member is
 //       marked, and the source goes to the next in its queue, or stays ready.
-//   G3  A member whose turn it was goes to the end of its queue: FIFO among all who wait for the source.
-//   G4  The bucket's lock is taken before the set's, never after. So who looks at a marked member takes it off the
+//   ready_list-3  A member whose turn it was goes to the end of its queue: FIFO among all who wait for the source.
+//   ready_list-4  The bucket's lock is taken before the set's, never after. So who looks at a marked member takes it off the
 //       list, frees the set's lock, and takes the bucket's: meanwhile the member is `watched`, and exists: whoever
 //       removes it leaves it to the looker. Its source need not exist any more: that is known by its node, which is
 //       in the queue no more.
-//   G5  A sleeper is known to the set from begin_sleep() until it is claimed or end_sleep(), and exists as long: one
-//       that is claimed cannot go on before it is released (W2 in waiter.cpp).
+//   ready_list-5  A sleeper is known to the set from begin_sleep() until it is claimed or end_sleep(), and exists as long: one
+//       that is claimed cannot go on before it is released (waiter-2 in waiter.cpp).
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims it. If not, it
 // marks; begin_sleep(), under the same lock of the set, then finds the mark and doesn't sleep, or came before and
@@ -39,29 +39,29 @@
 
 namespace tocsin::core {
 
-member::member(member_set& set, const source& what, std::uint64_t tag) noexcept
-    : chooser(false),
+member::member(ready_list& set, const source& what, std::uint64_t tag) noexcept
+    : subscriber(false),
       set_(set),
       source_(what),
-      place_({what.object(), static_cast<use>(what.lot().use)}, *this),
+      place_({what.object(), static_cast<wait_kind>(what.lot().wait_kind)}, *this),
       tag_(tag) {}
 
-chooser::reply member::offer(node&, bool alone, release_list& freed) noexcept {
-    return set_.offered(*this, alone, freed);
+subscriber::reply member::on_wake(wait_node&, bool exclusive, release_list& freed) noexcept {
+    return set_.offered(*this, exclusive, freed);
 }
 
-chooser::reply member_set::offered(member& which, bool alone, release_list& freed) noexcept {
+subscriber::reply ready_list::offered(member& which, bool exclusive, release_list& freed) noexcept {
     const guard here(*this);
-    if (!alone) mark(which);  // it stays ready
+    if (!exclusive) mark(which);  // it stays ready
     if (sleeper_ != nullptr && sleeper_->waiting.try_claim(claim::signaled)) {
         release_sleeper(freed, &which);
-        return chooser::reply::takes;
+        return subscriber::reply::accepted;
     }
     mark(which);
-    return chooser::reply::passes;
+    return subscriber::reply::declined;
 }
 
-void member_set::release_sleeper(release_list& freed, const member* by) noexcept {
+void ready_list::release_sleeper(release_list& freed, const member* by) noexcept {
     if (by != nullptr) {
         sleeper_->by = by;
         sleeper_->tag = by->tag_;
@@ -70,7 +70,7 @@ void member_set::release_sleeper(release_list& freed, const member* by) noexcept
     sleeper_ = nullptr;
 }
 
-void member_set::mark(member& which) noexcept {
+void ready_list::mark(member& which) noexcept {
     if (which.marked_) return;
     which.marked_ = true;
     which.next_ = nullptr;
@@ -84,7 +84,7 @@ void member_set::mark(member& which) noexcept {
     marked_ = marked_ + 1;
 }
 
-void member_set::unmark(member& which) noexcept {
+void ready_list::unmark(member& which) noexcept {
     if (!which.marked_) return;
     which.marked_ = false;
     if (which.previous_ != nullptr) {
@@ -100,14 +100,14 @@ void member_set::unmark(member& which) noexcept {
     marked_ = marked_ - 1;
 }
 
-void member_set::add(member& joining) noexcept {
+void ready_list::add(member& joining) noexcept {
     const detail::lot_source& how = joining.source_.lot();
     void* const object = joining.source_.object();
     bool ready = false;
     {
-        parking lot(joining.place_.where);
+        locked_queue queue(joining.place_.where);
         how.park(object, true);
-        lot.append(joining.place_);
+        queue.append(joining.place_);
         ready = how.looks_ready(object);
         if (ready) {
             const guard here(*this);
@@ -117,17 +117,17 @@ void member_set::add(member& joining) noexcept {
     if (ready) rouse();
 }
 
-void member_set::tag(member& which, std::uint64_t tag) noexcept {
+void ready_list::tag(member& which, std::uint64_t tag) noexcept {
     const guard here(*this);
     which.tag_ = tag;
 }
 
-void member_set::remove(member* leaving) noexcept {
+void ready_list::remove(member* leaving) noexcept {
     bool watched = false;
     {
-        parking lot(leaving->place_.where);
-        lot.remove(leaving->place_);
-        if (lot.empty()) leaving->source_.lot().unpark(leaving->source_.object());
+        locked_queue queue(leaving->place_.where);
+        queue.remove(leaving->place_);
+        if (queue.empty()) leaving->source_.lot().unpark(leaving->source_.object());
         const guard here(*this);
         unmark(*leaving);
         watched = leaving->watched_;
@@ -135,7 +135,7 @@ void member_set::remove(member* leaving) noexcept {
     if (!watched) delete leaving;
 }
 
-void member_set::rouse() noexcept {
+void ready_list::rouse() noexcept {
     release_list freed;
     {
         const guard here(*this);
@@ -145,7 +145,7 @@ void member_set::rouse() noexcept {
     freed.wake();
 }
 
-std::size_t member_set::collect(std::span<ready_item> out, const member* but) noexcept {
+std::size_t ready_list::collect(std::span<ready_item> out, const member* but) noexcept {
     std::size_t found = 0;
     // As many as are marked now: some will be marked once more.
     std::size_t looks = std::numeric_limits<std::size_t>::max();
@@ -170,12 +170,12 @@ std::size_t member_set::collect(std::span<ready_item> out, const member* but) no
 }
 
 // Takes the member's source if it is ready, and says so. It stays marked if the source stays ready.
-bool member_set::look_at(member& which, ready_item& found) noexcept {
+bool ready_list::look_at(member& which, ready_item& found) noexcept {
     bool ready = false;
     bool gone = false;
     {
-        const key where = which.place_.where;
-        parking lot(where);
+        const wait_key where = which.place_.where;
+        locked_queue queue(where);
         gone = !which.place_.queued;  // and so may its source be
         const detail::lot_source& how = which.source_.lot();
         void* const object = which.source_.object();
@@ -191,14 +191,14 @@ bool member_set::look_at(member& which, ready_item& found) noexcept {
     return ready;
 }
 
-bool member_set::begin_sleep(sleeper& self) noexcept {
+bool ready_list::begin_sleep(sleeper& self) noexcept {
     const guard here(*this);
     if (first_ != nullptr) return false;
     sleeper_ = &self;
     return true;
 }
 
-void member_set::end_sleep(sleeper& self) noexcept {
+void ready_list::end_sleep(sleeper& self) noexcept {
     const guard here(*this);
     if (sleeper_ == &self) sleeper_ = nullptr;
 }

@@ -1,8 +1,8 @@
 // Many sources of the lot, registered once and waited on often by one thread: the core of wait_set. The argument:
-// member_set.cpp.
+// ready_list.cpp.
 //
 //     if (std::size_t found = set.collect(items, nullptr)) return found;
-//     member_set::sleeper self(set);
+//     ready_list::sleeper self(set);
 //     if (set.begin_sleep(self)) how = self.waiting.sleep(options);
 //     set.end_sleep(self);
 #pragma once
@@ -19,25 +19,25 @@
 
 namespace tocsin::core {
 
-class member_set;
+class ready_list;
 
 // A source's place in a set.
-class member final : chooser {
+class member final : subscriber {
 public:
-    member(member_set& set, const source& what, std::uint64_t tag) noexcept;
+    member(ready_list& set, const source& what, std::uint64_t tag) noexcept;
     member(const member&) = delete;
     member& operator=(const member&) = delete;
 
 private:
-    friend class member_set;
+    friend class ready_list;
 
-    reply offer(node& place, bool alone, release_list& freed) noexcept override;
-    bool commit(const node*) noexcept override { return false; }  // never says perhaps
-    void ring() noexcept override {}                              // never releases a node of its own
+    reply on_wake(wait_node& place, bool exclusive, release_list& freed) noexcept override;
+    bool commit(const wait_node*) noexcept override { return false; }  // never says perhaps
+    void ring() noexcept override {}                                   // never releases a node of its own
 
-    member_set& set_;
+    ready_list& set_;
     const source source_;
-    node place_;
+    wait_node place_;
     // Under the set's lock:
     detail::plain<std::uint64_t> tag_;
     detail::plain<bool> marked_{false};
@@ -46,23 +46,23 @@ private:
     detail::plain<member*> previous_{nullptr};
 };
 
-class member_set {
+class ready_list {
 public:
     // A thread that sleeps in the set, for one sleep.
     struct sleeper {
-        explicit sleeper(member_set& set) noexcept
-            : place({&set, use::event}, waiting, true) {}  // never queued: only to be released by
+        explicit sleeper(ready_list& set) noexcept
+            : place({&set, wait_kind::event}, waiting, true) {}  // never queued: only to be released by
 
         waiter waiting;
-        node place;
+        wait_node place;
         // Whom it was released for; null: to look again. Only to be compared with: it may be gone.
         detail::plain<const member*> by{nullptr};
         detail::plain<std::uint64_t> tag{0};
     };
 
-    member_set() noexcept = default;
-    member_set(const member_set&) = delete;
-    member_set& operator=(const member_set&) = delete;
+    ready_list() noexcept = default;
+    ready_list(const ready_list&) = delete;
+    ready_list& operator=(const ready_list&) = delete;
 
     // Any thread. A member is new, on the heap, and is added, tagged and removed by one thread at a time.
     void add(member& joining) noexcept;
@@ -84,18 +84,18 @@ private:
 
     // Inside a critical section, since a set() in a signal handler takes the same lock.
     struct guard {
-        explicit guard(member_set& set) noexcept : lock(set.lock_) {}
-        const critical_section inside;
-        const std::lock_guard<bucket_lock> lock;
+        explicit guard(ready_list& set) noexcept : lock(set.lock_) {}
+        const signal_deferral inside;
+        const std::lock_guard<futex_lock> lock;
     };
 
-    chooser::reply offered(member& which, bool alone, release_list& freed) noexcept;
+    subscriber::reply offered(member& which, bool exclusive, release_list& freed) noexcept;
     void release_sleeper(release_list& freed, const member* by) noexcept;
     bool look_at(member& which, ready_item& found) noexcept;
     void mark(member& which) noexcept;
     void unmark(member& which) noexcept;
 
-    bucket_lock lock_;
+    futex_lock lock_;
     detail::plain<member*> first_{nullptr};  // of those marked, the longest marked first
     detail::plain<member*> last_{nullptr};
     detail::plain<std::size_t> marked_{0};

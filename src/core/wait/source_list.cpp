@@ -104,7 +104,7 @@ std::uint32_t timer_that_came(std::span<const source> sources, const deadline& f
         if (sources[i].what() != source::kind::timer) continue;
         if (&sources[i].when() == &first || sources[i].when().has_passed()) return i;
     }
-    return many_wait::none;
+    return multi_wait::none;
 }
 
 std::size_t descriptors::count(std::span<const source> sources) noexcept {
@@ -112,9 +112,9 @@ std::size_t descriptors::count(std::span<const source> sources) noexcept {
                                                        [](const source& each) { return each.what(); }));
 }
 
-descriptors::descriptors(std::span<const source> sources, platform::pollable* room) noexcept
+descriptors::descriptors(std::span<const source> sources, platform::poll_entry* room) noexcept
     : sources_(sources), all_(room, count(sources)) {
-    platform::pollable* next = room;
+    platform::poll_entry* next = room;
     for (const source& each : sources) {
         if (each.what() == source::kind::descriptor) *next++ = {each.descriptor(), each.asked()};
     }
@@ -155,7 +155,7 @@ std::uint32_t descriptors::source_of(std::size_t place) const noexcept {
 }
 
 void descriptors::check(int error, std::size_t culprit) const {
-    std::uint32_t whose = many_wait::none;
+    std::uint32_t whose = multi_wait::none;
     if (error != 0) {
         if (culprit != platform::no_culprit) whose = source_of(culprit);
     } else if (const found_source bad = first(); has(bad.found, readiness::invalid)) {
@@ -164,7 +164,7 @@ void descriptors::check(int error, std::size_t culprit) const {
     }
     if (error == 0) return;
     char message[96] = "tocsin::wait_any: poll";
-    if (whose != many_wait::none) {
+    if (whose != multi_wait::none) {
         std::snprintf(message, sizeof message, "tocsin::wait_any: source %zu, descriptor %d",
                       std::size_t{whose}, sources_[whose].descriptor());
     }
@@ -176,7 +176,7 @@ found_source take_first_ready(std::span<const source> sources, descriptors& poll
     std::size_t place = 0;
     for (std::uint32_t i = 0; i != sources.size(); ++i) {
         if (sources[i].what() != source::kind::descriptor) {
-            if (many_wait::take_if_ready(sources[i])) return {i};
+            if (multi_wait::take_if_ready(sources[i])) return {i};
             continue;
         }
         if (!std::exchange(looked, true)) polled.look();

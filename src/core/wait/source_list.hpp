@@ -30,15 +30,15 @@ std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept;
 // known to have come may be left out.
 const deadline* last_timer(std::span<const source> sources, timers of,
                            const deadline* but = nullptr) noexcept;
-// `first` has come: which of the timers, or many_wait::none if it was the wait's own deadline.
+// `first` has come: which of the timers, or multi_wait::none if it was the wait's own deadline.
 std::uint32_t timer_that_came(std::span<const source> sources, const deadline& first) noexcept;
 
 // A source that is ready; of a descriptor also what was found.
 struct found_source {
-    std::uint32_t index = many_wait::none;
+    std::uint32_t index = multi_wait::none;
     readiness found = readiness::none;
 
-    explicit operator bool() const noexcept { return index != many_wait::none; }
+    explicit operator bool() const noexcept { return index != multi_wait::none; }
 };
 
 // The descriptors among the sources, as the poller wants them. Without any it does nothing.
@@ -47,13 +47,13 @@ public:
     static std::size_t count(std::span<const source> sources) noexcept;
 
     // `room` has place for as many as there are, and outlives it.
-    descriptors(std::span<const source> sources, platform::pollable* room) noexcept;
+    descriptors(std::span<const source> sources, platform::poll_entry* room) noexcept;
     descriptors(const descriptors&) = delete;
     descriptors& operator=(const descriptors&) = delete;
     ~descriptors();
 
     bool none() const noexcept { return all_.empty(); }
-    std::span<platform::pollable> all() noexcept { return all_; }
+    std::span<platform::poll_entry> all() noexcept { return all_; }
     platform::doorbell_id bell() const noexcept { return bell_; }
 
     // Both throw std::system_error if they can't.
@@ -69,7 +69,7 @@ private:
     std::uint32_t source_of(std::size_t place) const noexcept;
 
     const std::span<const source> sources_;
-    const std::span<platform::pollable> all_;
+    const std::span<platform::poll_entry> all_;
     platform::doorbell_id bell_ = platform::no_doorbell;
 };
 

@@ -100,8 +100,8 @@ spin_policy process_policy() noexcept {
     return policy_of_process.load(std::memory_order_relaxed);  // no order: a setting
 }
 
-spinner::spinner(const key& where, const detail::wait_options& options) noexcept
-    : options_(options), history_(histories[home(where).index % std::size(histories)]) {
+spinner::spinner(const wait_key& where, const detail::wait_options& options) noexcept
+    : options_(options), history_(histories[key_hash(where).index % std::size(histories)]) {
     const bool own = options.spin.which() != spin_policy::mode::process;
     const spin_policy policy = own ? options.spin : process_policy();
     const bool may_spin = platform::processors() > 1 && policy.longest().count() > 0;
@@ -123,7 +123,7 @@ bool spinner::may_go_on(std::int64_t longest) noexcept {
     return options_.stop == nullptr || !options_.stop->stop_requested();
 }
 
-bool spinner::may_yield() noexcept {
+bool spinner::try_yield() noexcept {
     if (yields_left_ == 0 || late_ || options_.until.has_passed()) return false;
     --yields_left_;
     yielded_ = true;

@@ -12,7 +12,7 @@ namespace tocsin::core {
 // One wait's attempt to get by without sleep, in two parts.
 class spinner {
 public:
-    spinner(const key& where, const detail::wait_options& options) noexcept;
+    spinner(const wait_key& where, const detail::wait_options& options) noexcept;
 
     // Before the thread is queued: looks at what it waits for, for some microseconds at most, where that has
     // paid; true as soon as `ready()`. A thread that does this is not waiting yet: a set and reset in the
@@ -43,7 +43,7 @@ public:
                 }
             } while (may_go_on(longest_));
         }
-        while (may_yield()) {
+        while (try_yield()) {
             if (released()) return yielded(true);
         }
         return yielded(false);
@@ -57,7 +57,7 @@ private:
     }
 
     bool may_go_on(std::int64_t longest) noexcept;
-    bool may_yield() noexcept;  // and does it
+    bool try_yield() noexcept;  // and does it
     // Learn from it, count it, and pass it on.
     bool looked(bool success) noexcept;
     bool yielded(bool success) noexcept;

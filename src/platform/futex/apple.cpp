@@ -100,7 +100,7 @@ mechanism chosen() noexcept {
 }  // namespace
 
 sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     [[maybe_unused]] const auto slept_by = [&](auto sleep) {
         return sleep_until(until, [&](const deadline& end) {
             return sleep_in_slices(
@@ -119,7 +119,7 @@ sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const de
 }
 
 void futex_wake_one(const void* word) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     switch (chosen()) {
 #if TOCSIN_APPLE_OS_SYNC
         case mechanism::os_sync:

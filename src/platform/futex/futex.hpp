@@ -16,7 +16,7 @@
 //
 //   futex_sleepers
 //               the backend's own table of sleepers, which all copies of the library in a process must share
-//               (one_copy.hpp); null if the system keeps it.
+//               (shared_table.hpp); null if the system keeps it.
 //
 // Deadlines of the steady and the system clock are followed on that clock, also while it is set. For a
 // clock of the user's own the backend sleeps until the estimated end and the deadline itself says whether

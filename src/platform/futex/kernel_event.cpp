@@ -1,5 +1,5 @@
 // Windows before Vista: a sleeper waits for a kernel event of its own, queued under its word's address
-// (sleeper_slots.hpp). Slow beside the others: a wake and a sleep are a system call each, and the event is
+// (wait_table.hpp). Slow beside the others: a wake and a sleep are a system call each, and the event is
 // made for a sleeper unless its slot has a spare one.
 //
 // The system promises (Microsoft's reference of CreateEvent, Windows 2000): an event that resets itself lets one waiter
@@ -19,8 +19,8 @@
 // environment.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/wait_table.hpp"
-#include "platform/system/system.hpp"
 #include "platform/system/alarm_windows.hpp"
+#include "platform/system/system.hpp"
 #include "platform/system/windows.hpp"
 
 namespace tocsin::platform {
@@ -89,10 +89,10 @@ struct sleeper : queued_sleeper {
     HANDLE event = nullptr;
 };
 
-constinit sleeper_slots<slot> table{2};
+constinit wait_table<slot> table{2};
 constinit void* in_use = &table;  // of the process, also if it holds several copies of the library
 
-slot& slot_of(const void* word) noexcept { return static_cast<sleeper_slots<slot>*>(in_use)->of(word); }
+slot& slot_of(const void* word) noexcept { return static_cast<wait_table<slot>*>(in_use)->of(word); }
 
 // Until `self` is woken or the deadline has passed. Enqueued; the lock is free, before and after.
 void sleep_enqueued(const sleeper& self, const deadline& until) noexcept {
@@ -103,42 +103,43 @@ void sleep_enqueued(const sleeper& self, const deadline& until) noexcept {
 }
 
 sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    slot& home = slot_of(&word);
+    slot& key_hash = slot_of(&word);
     sleeper self(&word);
-    self.event = home.take_event();
+    self.event = key_hash.take_event();
     if (self.event == nullptr) {
         ::Sleep(1);
         return until.has_passed() ? sleep_result::timed_out : sleep_result::returned;
     }
-    home.lock();
+    key_hash.lock();
     if (word.load(std::memory_order_relaxed) != expected) {  // no order: the lock gives it
-        home.unlock();
-        home.give_back(self.event);
+        key_hash.unlock();
+        key_hash.give_back(self.event);
         return sleep_result::returned;
     }
-    home.queue.append(self);
-    home.unlock();
+    key_hash.queue.append(self);
+    key_hash.unlock();
     sleep_enqueued(self, until);
-    home.lock();
-    if (!self.woken) home.queue.remove(self);
-    home.unlock();
+    key_hash.lock();
+    if (!self.woken) key_hash.queue.remove(self);
+    key_hash.unlock();
     ::ResetEvent(self.event);  // it may have been set after the sleep had ended in another way
-    home.give_back(self.event);
+    key_hash.give_back(self.event);
     return self.woken || !until.has_passed() ? sleep_result::returned : sleep_result::timed_out;
 }
 
 }  // namespace
 
 sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
 void futex_wake_one(const void* word) noexcept {
-    slot& home = slot_of(word);
-    home.lock();
-    if (queued_sleeper* const found = home.queue.take(word)) ::SetEvent(static_cast<sleeper*>(found)->event);
-    home.unlock();
+    slot& key_hash = slot_of(word);
+    key_hash.lock();
+    if (queued_sleeper* const found = key_hash.queue.take(word))
+        ::SetEvent(static_cast<sleeper*>(found)->event);
+    key_hash.unlock();
 }
 
 void futex_after_fork() noexcept {}

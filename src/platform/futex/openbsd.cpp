@@ -7,8 +7,8 @@
 //
 // Built, not run: no machine of that kind is at hand.
 #include "platform/futex/futex.hpp"
-#include "platform/system/kernel_time.hpp"
 #include "platform/futex/relative_sleep.hpp"
+#include "platform/system/kernel_time.hpp"
 #include "platform/system/system.hpp"
 
 #include <cerrno>
@@ -38,7 +38,7 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t 
 }  // namespace
 
 sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) {
         return sleep_in_slices(end,
                                [&](std::int64_t nanoseconds) { return sleep(word, expected, nanoseconds); });
@@ -46,7 +46,7 @@ sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const de
 }
 
 void futex_wake_one(const void* word) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     ::futex(kernels(word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr);
 }
 

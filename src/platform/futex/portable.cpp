@@ -4,9 +4,9 @@
 // State: a fixed table of slots, each a mutex and a list of the sleepers whose words hash there.
 //
 // Invariants
-//   F1  A sleeper is in its slot's list exactly while it is inside futex_wait, between its look at the word
+//   portable-1  A sleeper is in its slot's list exactly while it is inside futex_wait, between its look at the word
 //       and its return. The list changes only under the slot's mutex.
-//   F2  A woken sleeper has been taken off the list by its waker, under the mutex: a second wake finds
+//   portable-2  A woken sleeper has been taken off the list by its waker, under the mutex: a second wake finds
 //       the next one.
 //
 // No lost wake-up: the look at the word and the enqueueing happen under the slot's mutex, which a waker
@@ -81,12 +81,12 @@ slot& slot_of(const void* word) noexcept {
 }
 
 sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    slot& home = slot_of(&word);
-    std::unique_lock lock(home.mutex);
+    slot& key_hash = slot_of(&word);
+    std::unique_lock lock(key_hash.mutex);
     if (word.load(std::memory_order_relaxed) != expected) return sleep_result::returned;  // no order: the
                                                                                           // mutex gives it
     sleeper self{&word};
-    home.append(self);
+    key_hash.append(self);
     const auto woken = [&self] { return self.woken; };
     if (until.is_never()) {
         self.wake.wait(lock, woken);
@@ -96,22 +96,22 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
         wait_until<std::chrono::system_clock>(self.wake, lock, until.nanoseconds(), woken);
     }
     if (self.woken) return sleep_result::returned;
-    home.remove([&self](const sleeper& other) { return &other == &self; });
+    key_hash.remove([&self](const sleeper& other) { return &other == &self; });
     return sleep_result::timed_out;
 }
 
 }  // namespace
 
 sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
 void futex_wake_one(const void* word) noexcept {
-    const errno_kept kept;
-    slot& home = slot_of(word);
-    const std::lock_guard lock(home.mutex);
-    if (sleeper* found = home.remove([word](const sleeper& other) { return other.word == word; })) {
+    const errno_guard kept;
+    slot& key_hash = slot_of(word);
+    const std::lock_guard lock(key_hash.mutex);
+    if (sleeper* found = key_hash.remove([word](const sleeper& other) { return other.word == word; })) {
         found->woken = true;
         found->wake.notify_one();
     }

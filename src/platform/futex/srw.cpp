@@ -1,5 +1,5 @@
 // Windows Vista and 7, which have no WaitOnAddress: a sleeper brings a condition variable on its own stack and queues
-// it under its word's address (sleeper_slots.hpp), in a slot locked by a slim reader/writer lock.
+// it under its word's address (wait_table.hpp), in a slot locked by a slim reader/writer lock.
 //
 // The system promises (Microsoft's reference of SleepConditionVariableSRW, Windows Vista): it frees the lock and falls
 // asleep as one step; both objects are one word that needs neither making nor destroying, zero to begin with; it may
@@ -10,8 +10,8 @@
 // Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_FUTEX=srw in the environment.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/wait_table.hpp"
-#include "platform/system/system.hpp"
 #include "platform/system/alarm_windows.hpp"
+#include "platform/system/system.hpp"
 #include "platform/system/windows.hpp"
 
 namespace tocsin::platform {
@@ -57,10 +57,10 @@ struct sleeper : queued_sleeper {
     system_word wake;
 };
 
-constinit sleeper_slots<slot> table{1};
+constinit wait_table<slot> table{1};
 constinit void* in_use = &table;  // of the process, also if it holds several copies of the library
 
-slot& slot_of(const void* word) noexcept { return static_cast<sleeper_slots<slot>*>(in_use)->of(word); }
+slot& slot_of(const void* word) noexcept { return static_cast<wait_table<slot>*>(in_use)->of(word); }
 
 sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
     sleeper self(&word);
@@ -70,15 +70,15 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
         system().wake(&sleeping.wake);
     };
     const system_alarm alarm(until, ring, &self);
-    const locked home(slot_of(&word));
+    const locked key_hash(slot_of(&word));
     if (word.load(std::memory_order_relaxed) != expected)
         return sleep_result::returned;  // no order: the lock gives it
-    home.it.queue.append(self);
+    key_hash.it.queue.append(self);
     while (!self.woken && !until.has_passed()) {
-        system().sleep(&self.wake, &home.it.lock, milliseconds_left(until), 0);
+        system().sleep(&self.wake, &key_hash.it.lock, milliseconds_left(until), 0);
     }
     if (self.woken) return sleep_result::returned;
-    home.it.queue.remove(self);
+    key_hash.it.queue.remove(self);
     return sleep_result::timed_out;
 }
 
@@ -91,13 +91,13 @@ bool is_there() noexcept {
 }
 
 sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
 void futex_wake_one(const void* word) noexcept {
-    const locked home(slot_of(word));
-    if (queued_sleeper* const found = home.it.queue.take(word))
+    const locked key_hash(slot_of(word));
+    if (queued_sleeper* const found = key_hash.it.queue.take(word))
         system().wake(&static_cast<sleeper*>(found)->wake);
 }
 

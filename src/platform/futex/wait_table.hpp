@@ -2,10 +2,10 @@
 // address of the word, first in, first out. They differ in the slot's lock and in what a sleeper sleeps on.
 //
 // Invariants
-//   F1  A sleeper is in its slot's list exactly while it is inside futex_wait, between its look at the word and its
+//   wait_table-1  A sleeper is in its slot's list exactly while it is inside futex_wait, between its look at the word and its
 //       return, unless a waker has taken it off. The list changes only under the slot's lock.
-//   F2  A woken sleeper has been taken off the list by its waker, under the lock: a second wake finds the next one.
-//   F3  What a sleeper sleeps on is struck under the lock, which the sleeper takes before it returns: it can't vanish
+//   wait_table-2  A woken sleeper has been taken off the list by its waker, under the lock: a second wake finds the next one.
+//   wait_table-3  What a sleeper sleeps on is struck under the lock, which the sleeper takes before it returns: it can't vanish
 //       under the waker.
 //
 // No lost wake-up: the look at the word and the enqueueing happen under the slot's lock, which a waker takes after its
@@ -56,10 +56,10 @@ private:
     queued_sleeper* first_ = nullptr;
 };
 
-// Shared by all copies of the library in a process, so it begins with what it is a table of (one_copy_windows.cpp).
+// Shared by all copies of the library in a process, so it begins with what it is a table of (shared_table/windows.cpp).
 // Never destroyed: waits and wakes are allowed after main.
 template <class Slot>
-struct sleeper_slots {
+struct wait_table {
     static constexpr std::size_t count = 512;
 
     const std::uint32_t kind;

@@ -9,8 +9,8 @@
 //
 // Checked by: tests/internal/futex_test.cpp; every suite, as the first choice of futex_windows.cpp.
 #include "platform/futex/futex.hpp"
-#include "platform/system/system.hpp"
 #include "platform/system/alarm_windows.hpp"
+#include "platform/system/system.hpp"
 #include "platform/system/windows.hpp"
 
 namespace tocsin::platform {
@@ -59,7 +59,7 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 bool is_there() noexcept { return system().are_there(); }
 
 sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 

@@ -2,8 +2,9 @@
 // locks with condition variables (Vista, 7), else kernel events. The environment variable TOCSIN_FUTEX, set before the
 // program starts, names another one (waitonaddress, srw, kernel_event), for tests; one that this system doesn't
 // have, or a name that is none, is passed over.
-#include "platform/futex/futex.hpp"
 #include "platform/system/windows.hpp"
+
+#include "platform/futex/futex.hpp"
 
 #include <cstring>
 

@@ -4,16 +4,16 @@
 //   thread keeps one back for itself.
 //
 // Invariants
-//   D1  Whoever moves `turn` from not rung to rung, and nobody else, strikes the object, once. So a ring
+//   doorbells-1  Whoever moves `turn` from not rung to rung, and nobody else, strikes the object, once. So a ring
 //       costs one system call, and none if the last one is still to be answered.
-//   D2  Only its sleeper answers: after it has seen the object struck. So no strike is ever late: the
+//   doorbells-2  Only its sleeper answers: after it has seen the object struck. So no strike is ever late: the
 //       object's state belongs to the current turn.
-//   D3  A doorbell that is made stays at its number with its descriptors for the life of the process.
-//   D4  A number also says after how many forks it was given: one of the parent's is nobody's in the child. Forks
+//   doorbells-3  A doorbell that is made stays at its number with its descriptors for the life of the process.
+//   doorbells-4  A number also says after how many forks it was given: one of the parent's is nobody's in the child. Forks
 //       are counted in a ring of 131,071 (one child's child after the other), so that no number is no_doorbell.
-//   D5  A doorbell is taken by one thread or one standing poll, or is in the stack, or is kept by a thread.
+//   doorbells-5  A doorbell is taken by one thread or one standing poll, or is in the stack, or is kept by a thread.
 //
-// What D2 gives: the object need not be put back. On Linux it is an event counter whose strikes take turns:
+// What doorbells-2 gives: the object need not be put back. On Linux it is an event counter whose strikes take turns:
 // an even one fills it (it becomes readable), an odd one empties it (it becomes writable), and the sleeper
 // polls for the one that comes next. So it never has to read, and a wake-up is two system calls in all.
 //
@@ -29,7 +29,7 @@
 //   [doorbell-free]  the stack: a doorbell is pushed before it is popped. The changes counted with its top
 //                    keep an old top from being taken for a new one.
 //
-// Several copies of the library in a process use the table of the first (one_copy.hpp); a thread keeps one
+// Several copies of the library in a process use the table of the first (shared_table.hpp); a thread keeps one
 // doorbell for each.
 //
 // Checked by: tests/model/doorbell_model_test.cpp (P9), tests/internal/poller_test.cpp over every backend.

@@ -5,10 +5,10 @@
 //   of those, without sleeping, what is so: thus a member's bits are the same everywhere, hang-ups included.
 //
 // Invariants
-//   K1  A member is loud (its filters report as long as they hold) or quiet (once for each change, EV_CLEAR). Whom
+//   kqueue-1  A member is loud (its filters report as long as they hold) or quiet (once for each change, EV_CLEAR). Whom
 //       poll(2) finds ready is loud, so the next wait reports him again; who was reported for something that he was
 //       not asked for is quiet, so that he does not keep the wait awake.
-//   K2  What poll(2) says counts only for who is a member then, under the mutex. So nothing is reported that was
+//   kqueue-2  What poll(2) says counts only for who is a member then, under the mutex. So nothing is reported that was
 //       removed before.
 //
 // No lost wake-up: filters are made quiet or loud by making them anew, and a filter that holds when it is made
@@ -61,7 +61,7 @@ bool was_rung(doorbell& bell, int found) noexcept {
     return true;
 }
 
-class kqueue_set final : public standing_poll {
+class kqueue_set final : public poll_set {
 public:
     ~kqueue_set() override {
         if (kqueue_ >= 0 && ::getpid() == owner_)
@@ -158,7 +158,7 @@ void kqueue_set::disarm(int descriptor) const noexcept {
 }
 
 int kqueue_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
     const std::lock_guard lock(mutex_);
     const auto place = place_of(descriptor);
@@ -175,7 +175,7 @@ int kqueue_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept
 }
 
 int kqueue_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
     const std::lock_guard lock(mutex_);
     const auto place = place_of(descriptor);
@@ -185,7 +185,7 @@ int kqueue_set::change(int descriptor, readiness asked, std::uint64_t tag) noexc
 }
 
 int kqueue_set::remove(int descriptor) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     const std::lock_guard lock(mutex_);
     const auto place = place_of(descriptor);
     if (!is_at(place, descriptor)) return ::fcntl(descriptor, F_GETFD) < 0 ? EBADF : ENOENT;
@@ -206,7 +206,7 @@ int kqueue_set::sleep(std::span<event> events, std::int64_t nanoseconds) const n
 
 int kqueue_set::sleep_until(std::span<event> events, const deadline& until) const noexcept {
     if (until.which() == deadline::clock::system) {
-        pollable set{kqueue_, readiness::readable};
+        poll_entry set{kqueue_, readiness::readable};
         const auto found = posix_poller::poll({&set, 1}, no_doorbell, until);
         if (found.error != 0) return -found.error;
         if (found.timed_out) return 0;
@@ -216,7 +216,7 @@ int kqueue_set::sleep_until(std::span<event> events, const deadline& until) cons
 }
 
 poll_result kqueue_set::wait(std::span<item> out, const deadline& until) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     std::array<event, most_events> events;
     const auto room = std::span(events).first(std::min(out.size(), most_events));
     for (;;) {
@@ -253,7 +253,7 @@ poll_result kqueue_set::report(std::span<const event> events, std::span<item> ou
         }
         member& found = *place_of(each.fd);
         if (each.revents != 0) out[result.ready++] = {found.tag, from_poll_events(each.revents)};
-        // K1. What is closed has no filters to be made anew.
+        // kqueue-1. What is closed has no filters to be made anew.
         if (const bool loud = each.revents != 0; found.loud != loud && (each.revents & POLLNVAL) == 0) {
             found.loud = loud;
             arm(found);
@@ -270,12 +270,12 @@ void give_doorbell_back(doorbell_id bell) noexcept { posix_poller::give_doorbell
 
 void ring_doorbell(doorbell_id bell) noexcept { posix_poller::ring_doorbell(bell); }
 
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept {
+poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
     return posix_poller::poll(what, bell, until);
 }
 
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept {
-    const errno_kept kept;
+std::unique_ptr<poll_set> open_poll_set(int& error) noexcept {
+    const errno_guard kept;
     std::unique_ptr<kqueue_set> made(new (std::nothrow) kqueue_set);
     error = made != nullptr ? made->open() : ENOMEM;
     if (error != 0) made = nullptr;

@@ -10,7 +10,7 @@
 // epoll_pwait2 (5.11) has a timeout in nanoseconds; where it is missing or forbidden, milliseconds are
 // rounded up. On 32-bit systems ppoll may be missing or forbidden, too: timed_call_linux.hpp.
 //
-// No lost wake-up: a strike stays in the counter until the sleeper has seen it (D2). ppoll looks at the
+// No lost wake-up: a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll looks at the
 // counter's level. epoll queues the doorbell at every strike; what it has queued stays until epoll_wait
 // returns it.
 //
@@ -145,7 +145,7 @@ int sleep(poll_list& list, const deadline& until) noexcept {
                : poll_until(until, [&](std::int64_t left) { return ppoll(list, left); });
 }
 
-class epoll_set final : public standing_poll {
+class epoll_set final : public poll_set {
 public:
     ~epoll_set() override {
         if (epoll_ >= 0) ::close(epoll_);
@@ -186,7 +186,7 @@ private:
     static constexpr std::size_t most_events = 128;
 
     int control(int operation, int descriptor, readiness asked, std::uint64_t tag) const noexcept {
-        const errno_kept kept;
+        const errno_guard kept;
         epoll_event event{};
         event.events = static_cast<std::uint16_t>(to_poll_events(asked));
         event.data.u64 = tag;
@@ -228,7 +228,7 @@ int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) co
 int epoll_set::sleep_until(std::span<epoll_event> events, const deadline& until) const noexcept {
     if (until.which() == deadline::clock::system) {
         // Only a timer follows that clock; it sleeps on the set as one descriptor, and then looks.
-        pollable set{epoll_, readiness::readable};
+        poll_entry set{epoll_, readiness::readable};
         const auto found = linux_poller::poll({&set, 1}, no_doorbell, until);
         if (found.error != 0) return -found.error;
         if (found.timed_out) return 0;
@@ -238,7 +238,7 @@ int epoll_set::sleep_until(std::span<epoll_event> events, const deadline& until)
 }
 
 poll_result epoll_set::wait(std::span<item> out, const deadline& until) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     epoll_event events[most_events];
     const auto room = std::span(events).first(std::min(out.size(), most_events));
     for (;;) {
@@ -265,23 +265,23 @@ poll_result epoll_set::report(std::span<const epoll_event> events, std::span<ite
 }  // namespace
 
 taken_doorbell take_doorbell() noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     return doorbells().take(make_doorbell);
 }
 
 void give_doorbell_back(doorbell_id bell) noexcept { doorbells().give_back(bell); }
 
 void ring_doorbell(doorbell_id bell) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     doorbells().ring(bell, strike);
 }
 
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept {
+poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
     return poll_once(what, doorbells().find(bell), until, struck, sleep, was_rung);
 }
 
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept {
-    const errno_kept kept;
+std::unique_ptr<poll_set> open_poll_set(int& error) noexcept {
+    const errno_guard kept;
     std::unique_ptr<epoll_set> made(new (std::nothrow) epoll_set);
     error = made != nullptr ? made->open() : ENOMEM;
     if (error != 0) made = nullptr;
@@ -289,7 +289,7 @@ std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept {
 }
 
 int open_flag(int (&ends)[2]) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     return make_doorbell(ends);
 }
 

@@ -49,10 +49,10 @@ int why_not_in_a_set(int descriptor) noexcept {
     return S_ISREG(what.st_mode) || S_ISDIR(what.st_mode) ? EPERM : 0;
 }
 
-poll_list::poll_list(std::span<pollable> what) noexcept : what_(what) {
+poll_list::poll_list(std::span<poll_entry> what) noexcept : what_(what) {
     if (what.size() > polled_without_allocation) at_ = new (std::nothrow) pollfd[what.size() + own];
     if (at_ == nullptr) return;
-    for (const pollable& each : what) {
+    for (const poll_entry& each : what) {
         has_impossible_ |= each.descriptor < 0;
         add(each.descriptor, to_poll_events(each.asked));
     }
@@ -69,7 +69,7 @@ pollfd& poll_list::add(int descriptor, short events) noexcept {
 std::size_t poll_list::collect() noexcept {
     std::size_t ready = 0;
     for (std::size_t i = 0; i != what_.size(); ++i) {
-        pollable& each = what_[i];
+        poll_entry& each = what_[i];
         each.found = each.descriptor < 0 ? readiness::invalid : from_poll_events(at_[i].revents);
         ready += each.found != readiness::none ? 1 : 0;
     }

@@ -24,7 +24,7 @@ int why_not_in_a_set(int descriptor) noexcept;
 // What is polled once: the caller's descriptors, and up to two of the poller's own behind them.
 class poll_list {
 public:
-    explicit poll_list(std::span<pollable> what) noexcept;
+    explicit poll_list(std::span<poll_entry> what) noexcept;
     ~poll_list();
     poll_list(const poll_list&) = delete;
     poll_list& operator=(const poll_list&) = delete;
@@ -43,7 +43,7 @@ public:
 private:
     static constexpr std::size_t own = 2;
 
-    const std::span<pollable> what_;
+    const std::span<poll_entry> what_;
     bool has_impossible_ = false;
     nfds_t size_ = 0;
     pollfd few_[polled_without_allocation + own];
@@ -68,9 +68,9 @@ int poll_until(const deadline& until, Call call) noexcept {
 // poll() of a system that has `struck(bell)`, what a sleeper polls its doorbell for, `sleep(list, until)`,
 // like poll_until, and `was_rung(bell, found)`, which answers a bell that was found struck.
 template <class Struck, class Sleep, class WasRung>
-poll_result poll_once(std::span<pollable> what, doorbell* bell, const deadline& until, Struck struck,
+poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline& until, Struck struck,
                       Sleep sleep, WasRung was_rung) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     poll_list list(what);
     if (!list.is_there()) return {.error = ENOMEM};
     const auto own = list.size();

@@ -29,7 +29,7 @@
 //
 // A standing poll
 //   What is added once and waited on often; the cost of a wait does not grow with what is idle, where the
-//   system can do that. open_standing_poll allocates and takes descriptors, and says why it can't.
+//   system can do that. open_poll_set allocates and takes descriptors, and says why it can't.
 //   One thread at a time waits in it; add, change, remove and ring from any thread, also meanwhile.
 //
 // Deadlines of the steady and the system clock are followed on that clock, also while it is set; those of
@@ -52,7 +52,7 @@ namespace tocsin::platform {
 using tocsin::has;
 using tocsin::readiness;
 
-struct pollable {
+struct poll_entry {
     int descriptor = -1;
     readiness asked = readiness::none;
     readiness found = readiness::none;
@@ -83,14 +83,14 @@ struct taken_doorbell {
 
 inline constexpr std::size_t polled_without_allocation = 64;
 
-class standing_poll {
+class poll_set {
 public:
     using item = ready_item;
 
-    standing_poll() noexcept = default;
-    standing_poll(const standing_poll&) = delete;
-    standing_poll& operator=(const standing_poll&) = delete;
-    virtual ~standing_poll() = default;  // nobody waits in it; late rings of its bell are harmless
+    poll_set() noexcept = default;
+    poll_set(const poll_set&) = delete;
+    poll_set& operator=(const poll_set&) = delete;
+    virtual ~poll_set() = default;  // nobody waits in it; late rings of its bell are harmless
 
     // 0 or an error: EBADF; EEXIST, it is in already; EPERM, it can't be waited for because it is always
     // ready (a regular file, a directory); ENOSPC, ENOMEM; ENOENT, it is not in. The tag is any number but
@@ -118,12 +118,12 @@ public:
 taken_doorbell take_doorbell() noexcept;
 void give_doorbell_back(doorbell_id bell) noexcept;
 void ring_doorbell(doorbell_id bell) noexcept;
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept;
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept;
+poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept;
+std::unique_ptr<poll_set> open_poll_set(int& error) noexcept;
 // The ends of a flag (flag.hpp), to write and to read; or the error.
 int open_flag(int (&ends)[2]) noexcept;
 void poller_after_fork() noexcept;
-// The pool of doorbells, which all copies of the library in a process must share (one_copy.hpp).
+// The pool of doorbells, which all copies of the library in a process must share (shared_table.hpp).
 void*& poller_doorbells() noexcept;
 
 // The backends that may be on one machine, as in futex.hpp.
@@ -131,8 +131,8 @@ namespace linux_poller {
 taken_doorbell take_doorbell() noexcept;
 void give_doorbell_back(doorbell_id bell) noexcept;
 void ring_doorbell(doorbell_id bell) noexcept;
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept;
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept;
+poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept;
+std::unique_ptr<poll_set> open_poll_set(int& error) noexcept;
 int open_flag(int (&ends)[2]) noexcept;
 void poller_after_fork() noexcept;
 void*& poller_doorbells() noexcept;
@@ -141,8 +141,8 @@ namespace posix_poller {
 taken_doorbell take_doorbell() noexcept;
 void give_doorbell_back(doorbell_id bell) noexcept;
 void ring_doorbell(doorbell_id bell) noexcept;
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept;
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept;
+poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept;
+std::unique_ptr<poll_set> open_poll_set(int& error) noexcept;
 int open_flag(int (&ends)[2]) noexcept;
 void poller_after_fork() noexcept;
 void*& poller_doorbells() noexcept;
@@ -151,8 +151,8 @@ namespace kqueue_poller {
 taken_doorbell take_doorbell() noexcept;
 void give_doorbell_back(doorbell_id bell) noexcept;
 void ring_doorbell(doorbell_id bell) noexcept;
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept;
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept;
+poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept;
+std::unique_ptr<poll_set> open_poll_set(int& error) noexcept;
 int open_flag(int (&ends)[2]) noexcept;
 void poller_after_fork() noexcept;
 void*& poller_doorbells() noexcept;
@@ -161,8 +161,8 @@ namespace windows_poller {
 taken_doorbell take_doorbell() noexcept;
 void give_doorbell_back(doorbell_id bell) noexcept;
 void ring_doorbell(doorbell_id bell) noexcept;
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept;
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept;
+poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept;
+std::unique_ptr<poll_set> open_poll_set(int& error) noexcept;
 int open_flag(int (&ends)[2]) noexcept;
 void poller_after_fork() noexcept;
 void*& poller_doorbells() noexcept;

@@ -5,13 +5,13 @@
 //   a list, under a mutex, and the waiting thread's own copy of it, which it polls without the mutex.
 //
 // Invariants
-//   P1  Every entry has a serial number of its own, new with each change. What a poll of the copy found
+//   posix-1  Every entry has a serial number of its own, new with each change. What a poll of the copy found
 //       counts only if the list still holds the entry that was copied: so nothing is reported that was
 //       removed before that look.
-//   P2  A copy older than the list is not slept on: whoever changes the list while somebody waits rings.
+//   posix-2  A copy older than the list is not slept on: whoever changes the list while somebody waits rings.
 //
 // No lost wake-up: a byte stays in the pipe until the sleeper reads it, and it answers after that
-// (doorbells.cpp). For P2: the change and the look whether somebody waits are under the mutex, as are the
+// (doorbells.cpp). For posix-2: the change and the look whether somebody waits are under the mutex, as are the
 // copy and the note that somebody waits.
 //
 // Timeouts are in milliseconds, rounded up. Nothing in POSIX follows the system clock while poll(2) sleeps; a
@@ -184,9 +184,9 @@ int sleep_until(pollfd* what, nfds_t size, const deadline& until) noexcept {
     }
 }
 
-class poll_set final : public standing_poll {
+class posix_poll_set final : public poll_set {
 public:
-    ~poll_set() override {
+    ~posix_poll_set() override {
         if (bell_ != no_doorbell) doorbells().release(bell_);
     }
 
@@ -242,8 +242,8 @@ private:
     std::size_t next_ = 0;                      // whose turn it is to be reported first
 };
 
-int poll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
-    const errno_kept kept;
+int posix_poll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
+    const errno_guard kept;
     if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
     const std::lock_guard lock(mutex_);
     const auto place = place_of(descriptor);
@@ -254,8 +254,8 @@ int poll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
     return 0;
 }
 
-int poll_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
-    const errno_kept kept;
+int posix_poll_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
+    const errno_guard kept;
     if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
     const std::lock_guard lock(mutex_);
     const auto place = place_of(descriptor);
@@ -265,8 +265,8 @@ int poll_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcep
     return 0;
 }
 
-int poll_set::remove(int descriptor) noexcept {
-    const errno_kept kept;
+int posix_poll_set::remove(int descriptor) noexcept {
+    const errno_guard kept;
     const std::lock_guard lock(mutex_);
     const auto place = place_of(descriptor);
     if (!is_at(place, descriptor)) return ::fcntl(descriptor, F_GETFD) < 0 ? EBADF : ENOENT;
@@ -275,7 +275,7 @@ int poll_set::remove(int descriptor) noexcept {
     return 0;
 }
 
-void poll_set::copy_list() {
+void posix_poll_set::copy_list() {
     if (copied_ == changes_) return;
     polled_.clear();
     serials_.clear();
@@ -288,7 +288,7 @@ void poll_set::copy_list() {
     copied_ = changes_;
 }
 
-std::size_t poll_set::report(std::span<item> out) noexcept {
+std::size_t posix_poll_set::report(std::span<item> out) noexcept {
     std::size_t ready = 0;
     const std::size_t size = serials_.size();
     for (std::size_t seen = 0; seen != size && ready != out.size(); ++seen) {
@@ -301,8 +301,8 @@ std::size_t poll_set::report(std::span<item> out) noexcept {
     return ready;
 }
 
-poll_result poll_set::wait(std::span<item> out, const deadline& until) noexcept {
-    const errno_kept kept;
+poll_result posix_poll_set::wait(std::span<item> out, const deadline& until) noexcept {
+    const errno_guard kept;
     std::unique_lock lock(mutex_);
     for (;;) {
         TOCSIN_TRY { copy_list(); }
@@ -327,34 +327,34 @@ poll_result poll_set::wait(std::span<item> out, const deadline& until) noexcept 
 }  // namespace
 
 taken_doorbell take_doorbell() noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     return doorbells().take(make_doorbell);
 }
 
 void give_doorbell_back(doorbell_id bell) noexcept { doorbells().give_back(bell); }
 
 void ring_doorbell(doorbell_id bell) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     doorbells().ring(bell, strike);
 }
 
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept {
+poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
     const auto sleep_over = [](poll_list& list, const deadline& end) {
         return sleep_until(list.data(), list.size(), end);
     };
     return poll_once(what, doorbells().find(bell), until, struck, sleep_over, was_rung);
 }
 
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept {
-    const errno_kept kept;
-    std::unique_ptr<poll_set> made(new (std::nothrow) poll_set);
+std::unique_ptr<poll_set> open_poll_set(int& error) noexcept {
+    const errno_guard kept;
+    std::unique_ptr<posix_poll_set> made(new (std::nothrow) posix_poll_set);
     error = made != nullptr ? made->open() : ENOMEM;
     if (error != 0) made = nullptr;
     return made;
 }
 
 int open_flag(int (&ends)[2]) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     return make_doorbell(ends);
 }
 

@@ -12,25 +12,25 @@
 
 namespace tocsin::platform {
 
-int flag::open() noexcept { return open_flag(ends_); }
+int readable_flag::open() noexcept { return open_flag(ends_); }
 
-void flag::raise() noexcept {
-    const errno_kept kept;
+void readable_flag::raise() noexcept {
+    const errno_guard kept;
     const std::uint64_t one = 1;
     while (::write(ends_[0], &one, sizeof one) < 0 && errno == EINTR) {
     }
 }
 
-void flag::lower() noexcept {
-    const errno_kept kept;
+void readable_flag::lower() noexcept {
+    const errno_guard kept;
     std::uint64_t up[64];
     while (::read(ends_[1], up, sizeof up) < 0 && errno == EINTR) {
     }
 }
 
-void flag::close() noexcept {
+void readable_flag::close() noexcept {
     if (ends_[1] < 0) return;
-    const errno_kept kept;
+    const errno_guard kept;
     if (ends_[0] != ends_[1]) ::close(ends_[0]);
     ::close(ends_[1]);
 }

@@ -4,12 +4,12 @@
 
 namespace tocsin::platform {
 
-class flag {
+class readable_flag {
 public:
-    flag() noexcept = default;
-    flag(const flag&) = delete;
-    flag& operator=(const flag&) = delete;
-    ~flag() { close(); }
+    readable_flag() noexcept = default;
+    readable_flag(const readable_flag&) = delete;
+    readable_flag& operator=(const readable_flag&) = delete;
+    ~readable_flag() { close(); }
 
     // 0 or the system's error. Before anything else, once.
     int open() noexcept;

@@ -7,24 +7,24 @@
 //   list, under a lock, and the waiting thread's own copy of it, which it polls without the lock.
 //
 // Invariants
-//   P1  Whether something is ready is always asked of itself (WSAPoll, a wait of no length): the poll's event
+//   windows-1  Whether something is ready is always asked of itself (WSAPoll, a wait of no length): the poll's event
 //       only says that it is time to ask. So readiness is level-triggered, whatever the network has noted of edges.
-//   P2  A socket has one event at a time, the system says: a second WSAEventSelect would silently take the
+//   windows-2  A socket has one event at a time, the system says: a second WSAEventSelect would silently take the
 //       first sleeper's. So those asleep are in a list, one for all copies of the library in the process, and
 //       who comes for a socket that another sleeps on gets EBUSY, with the socket that it is about.
-//   P3  Every entry of a standing poll has a serial number of its own, new with each change. What a poll of the copy
+//   windows-3  Every entry of a standing poll has a serial number of its own, new with each change. What a poll of the copy
 //       found counts only if the list still holds the entry that was copied.
-//   P4  A copy older than the list is not slept on: whoever changes the list while somebody waits rings. Who
+//   windows-4  A copy older than the list is not slept on: whoever changes the list while somebody waits rings. Who
 //       takes something off it stays until that poll has ended, and has untied it: then another may wait for
 //       it, or get its number.
-//   P5  An error is said only of a poll that has looked since and found nothing, and whose list is not old: a
-//       handle that was closed before the sleep is found invalid (and then P3 decides).
+//   windows-5  An error is said only of a poll that has looked since and found nothing, and whose list is not old: a
+//       handle that was closed before the sleep is found invalid (and then windows-3 decides).
 //
 // No lost wake-up: a doorbell's event stays set until its sleeper has seen it, who answers after that (doorbells.cpp).
 // A poll ties its sockets and hands over its surplus handles before the look that decides whether it sleeps:
 // what comes before is seen by the look, what comes after sets the event. The system waits for a surplus handle
 // once; if that was for nothing, it is handed over again. So before the next look the event is reset, and only
-// then looked whose wait has ended: one that ends later sets the event again. For P4: the change and the look
+// then looked whose wait has ended: one that ends later sets the event again. For windows-4: the change and the look
 // whether somebody waits are under the lock, as are the copy and the note that somebody waits. Under it, too, the
 // end of a poll is counted, and all are woken who await it, before others can come who await the next.
 //
@@ -32,7 +32,7 @@
 // for good, and notes what is the case already; network notes are made again only after a call that reads, accepts
 // or found no room to write. A send that was accepted whole may leave no room, too, and nothing is noted when there
 // is some again: so a sleep that waits for room looks every 20 ms. WSAPoll (Windows Vista) tells of a failed
-// connection only since Windows 10 2004. Before it the network's note is asked, too, against P1: it is made once, so a
+// connection only since Windows 10 2004. Before it the network's note is asked, too, against windows-1: it is made once, so a
 // connection that failed before the wait, or that another wait has been told of, is not found. What it doesn't promise:
 // how exactly a timeout is kept (futex_waitonaddress.cpp).
 // A handle whose wait takes something (an event that resets itself, a semaphore, a mutex) may be taken from by a wait
@@ -45,13 +45,14 @@
 // those of other sleepers, one by one. Who waits for room on a socket wakes 50 times a second.
 //
 // Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
-#include "platform/poller/doorbells.hpp"
-#include "platform/futex/futex.hpp"
-#include "platform/system/object_watch_windows.hpp"
-#include "platform/poller/poller.hpp"
-#include "platform/system/system.hpp"
-#include "platform/system/alarm_windows.hpp"
 #include "platform/system/windows.hpp"
+
+#include "platform/futex/futex.hpp"
+#include "platform/poller/doorbells.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/system/alarm_windows.hpp"
+#include "platform/system/object_watch_windows.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/atomic.hpp>
 
@@ -135,7 +136,7 @@ const socket_functions& sockets() noexcept {
     return found;
 }
 
-bool is_handle(const pollable& what) noexcept { return has(what.asked, readiness::signaled); }
+bool is_handle(const poll_entry& what) noexcept { return has(what.asked, readiness::signaled); }
 
 // Looking
 
@@ -167,12 +168,12 @@ readiness from_network_words(readiness asked, short found) noexcept {
     return result;
 }
 
-std::size_t count_ready(std::span<const pollable> what) noexcept {
+std::size_t count_ready(std::span<const poll_entry> what) noexcept {
     return static_cast<std::size_t>(std::count_if(
-        what.begin(), what.end(), [](const pollable& each) { return each.found != readiness::none; }));
+        what.begin(), what.end(), [](const poll_entry& each) { return each.found != readiness::none; }));
 }
 
-readiness look_at_handle(const pollable& what) noexcept {
+readiness look_at_handle(const poll_entry& what) noexcept {
     switch (::WaitForSingleObject(handle_of(what.descriptor), 0)) {
         case WAIT_OBJECT_0:
         case WAIT_ABANDONED: return readiness::signaled;
@@ -182,9 +183,9 @@ readiness look_at_handle(const pollable& what) noexcept {
 }
 
 // Asks everything what it is ready for. `room` is for as many as there are.
-int look(std::span<pollable> what, WSAPOLLFD* room) noexcept {
+int look(std::span<poll_entry> what, WSAPOLLFD* room) noexcept {
     ULONG size = 0;
-    for (pollable& each : what) {
+    for (poll_entry& each : what) {
         each.found = each.descriptor < 0 ? readiness::invalid
                      : is_handle(each)   ? look_at_handle(each)
                                          : readiness::none;
@@ -200,7 +201,7 @@ int look(std::span<pollable> what, WSAPOLLFD* room) noexcept {
         }
     }
     ULONG next = 0;
-    for (pollable& each : what) {
+    for (poll_entry& each : what) {
         if (each.descriptor < 0 || is_handle(each)) continue;
         each.found = from_network_words(each.asked, room[next++].revents);
     }
@@ -220,10 +221,10 @@ long to_network_events(readiness asked) noexcept {
 // One poll that is about to sleep: what is tied to its event, and what it waits for. Untied at its end.
 class sleeper {
 public:
-    sleeper(std::span<pollable> what, const doorbell* bell) noexcept : what_(what), bell_(bell) {}
+    sleeper(std::span<poll_entry> what, const doorbell* bell) noexcept : what_(what), bell_(bell) {}
     ~sleeper() {
         delete[] surplus_;
-        for (const pollable& each : tied()) sockets().select(socket_of(each.descriptor), nullptr, 0);
+        for (const poll_entry& each : tied()) sockets().select(socket_of(each.descriptor), nullptr, 0);
         leave_list();
         if (event_ != nullptr) ::CloseHandle(event_);
     }
@@ -244,7 +245,7 @@ public:
             surplus_ = new (std::nothrow) surplus_handle[handles];
             if (surplus_ == nullptr) return {.error = ENOMEM};
         }
-        for (const pollable& each : what_) {
+        for (const poll_entry& each : what_) {
             if (is_handle(each)) add(handle_of(each.descriptor));
         }
         if (const poll_result met = hand_over_surplus(); met.error != 0) return met;
@@ -270,7 +271,7 @@ public:
 
     // What only the network's notes tell.
     void add_notes() noexcept {
-        for (pollable& each : tied()) {
+        for (poll_entry& each : tied()) {
             WSANETWORKEVENTS noted{};
             if (sockets().events(socket_of(each.descriptor), nullptr, &noted) != 0) continue;
             if ((noted.lNetworkEvents & FD_CONNECT) != 0 && noted.iErrorCode[FD_CONNECT_BIT] != 0) {
@@ -306,9 +307,9 @@ private:
     // The sockets among them, as far as they have been tied.
     struct tied_sockets {
         struct iterator {
-            pollable* at;
-            pollable* end;
-            pollable& operator*() const noexcept { return *at; }
+            poll_entry* at;
+            poll_entry* end;
+            poll_entry& operator*() const noexcept { return *at; }
             bool operator!=(const iterator& other) const noexcept { return at != other.at; }
             iterator& operator++() noexcept {
                 ++at;
@@ -319,7 +320,7 @@ private:
                 while (at != end && (is_handle(*at) || at->descriptor < 0)) ++at;
             }
         };
-        std::span<pollable> all;
+        std::span<poll_entry> all;
         iterator begin() const noexcept {
             iterator first{all.data(), all.data() + all.size()};
             first.skip();
@@ -352,13 +353,13 @@ private:
     }
 
     poll_result tie_sockets() noexcept;
-    std::size_t place_of(const pollable& one) const noexcept {
+    std::size_t place_of(const poll_entry& one) const noexcept {
         return static_cast<std::size_t>(&one - what_.data());
     }
     bool is_tied_by_another(int descriptor) const noexcept {
         for (const sleeper* other = common().first; other != nullptr; other = other->next_) {
             if (other == this) continue;
-            for (const pollable& each : tied_sockets{other->what_}) {
+            for (const poll_entry& each : tied_sockets{other->what_}) {
                 if (each.descriptor == descriptor) return true;
             }
         }
@@ -366,7 +367,7 @@ private:
     }
     void leave_list() noexcept;
 
-    const std::span<pollable> what_;
+    const std::span<poll_entry> what_;
     const doorbell* const bell_;
     bool listed_ = false;
     bool rung_ = false;
@@ -383,7 +384,7 @@ private:
 poll_result sleeper::tie_sockets() noexcept {
     {
         const lock_guard lock(common().list_lock());
-        for (const pollable& each : tied_sockets{what_}) {
+        for (const poll_entry& each : tied_sockets{what_}) {
             if (is_tied_by_another(each.descriptor)) return {.error = EBUSY, .culprit = place_of(each)};
         }
         next_ = common().first;
@@ -391,11 +392,11 @@ poll_result sleeper::tie_sockets() noexcept {
         listed_ = true;
     }
     for (; tied_ != what_.size(); ++tied_) {
-        const pollable& next = what_[tied_];
+        const poll_entry& next = what_[tied_];
         if (is_handle(next) || next.descriptor < 0) continue;
         if (has(next.asked, readiness::writable)) waits_for_room_ = true;
         long events = to_network_events(next.asked);
-        for (const pollable& each : tied()) {
+        for (const poll_entry& each : tied()) {
             if (each.descriptor == next.descriptor) events |= to_network_events(each.asked);
         }
         // One that is closed is found so by the look; another must not sleep untied.
@@ -432,7 +433,7 @@ private:
     WSAPOLLFD* at_ = few_;
 };
 
-poll_result poll_with(std::span<pollable> what, doorbell* bell, const deadline& until,
+poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline& until,
                       WSAPOLLFD* room) noexcept {
     poll_result result;
     const auto has_ended = [&] {
@@ -464,9 +465,9 @@ poll_result poll_with(std::span<pollable> what, doorbell* bell, const deadline& 
 
 // Standing polls
 
-class poll_set final : public standing_poll {
+class windows_poll_set final : public poll_set {
 public:
-    ~poll_set() override {
+    ~windows_poll_set() override {
         if (bell_ != no_doorbell) doorbells().release(bell_);
     }
 
@@ -477,7 +478,7 @@ public:
     }
 
     int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override {
-        const errno_kept kept;
+        const errno_guard kept;
         if (const int error = why_not(descriptor, asked); error != 0) return error;
         const lock_guard lock(mutex_);
         const auto place = place_of(descriptor);
@@ -491,7 +492,7 @@ public:
         return 0;
     }
     int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override {
-        const errno_kept kept;
+        const errno_guard kept;
         if (const int error = why_not(descriptor, asked); error != 0) return error;
         const lock_guard lock(mutex_);
         const auto place = place_of(descriptor);
@@ -502,7 +503,7 @@ public:
         return 0;
     }
     int remove(int descriptor) noexcept override {
-        const errno_kept kept;
+        const errno_guard kept;
         const lock_guard lock(mutex_);
         const auto place = place_of(descriptor);
         if (!is_at(place, descriptor)) return ENOENT;
@@ -525,7 +526,7 @@ private:
     };
 
     static int why_not(int descriptor, readiness asked) noexcept {
-        pollable one{descriptor, asked, readiness::none};
+        poll_entry one{descriptor, asked, readiness::none};
         WSAPOLLFD room[1];
         if (const int error = look({&one, 1}, room); error != 0) return error;
         return has(one.found, readiness::invalid) ? EBADF : 0;
@@ -570,14 +571,14 @@ private:
     futex_word ended_{0};         // polls
 
     // The waiting thread's:
-    std::vector<pollable> polled_;  // the entries
+    std::vector<poll_entry> polled_;  // the entries
     std::vector<std::uint64_t> serials_;
     std::vector<WSAPOLLFD> room_;
     std::uint64_t copied_ = ~std::uint64_t{0};  // at which number of changes
     std::size_t next_ = 0;                      // whose turn it is to be reported first
 };
 
-void poll_set::copy_list() {
+void windows_poll_set::copy_list() {
     if (copied_ == changes_) return;
     polled_.clear();
     serials_.clear();
@@ -589,7 +590,7 @@ void poll_set::copy_list() {
     copied_ = changes_;
 }
 
-std::size_t poll_set::report(std::span<item> out) noexcept {
+std::size_t windows_poll_set::report(std::span<item> out) noexcept {
     std::size_t ready = 0;
     const std::size_t size = serials_.size();
     for (std::size_t seen = 0; seen != size && ready != out.size(); ++seen) {
@@ -602,8 +603,8 @@ std::size_t poll_set::report(std::span<item> out) noexcept {
     return ready;
 }
 
-poll_result poll_set::wait(std::span<item> out, const deadline& until) noexcept {
-    const errno_kept kept;
+poll_result windows_poll_set::wait(std::span<item> out, const deadline& until) noexcept {
+    const errno_guard kept;
     for (;;) {
         {
             const lock_guard lock(mutex_);
@@ -634,15 +635,15 @@ void give_doorbell_back(doorbell_id bell) noexcept { doorbells().give_back(bell)
 
 void ring_doorbell(doorbell_id bell) noexcept { doorbells().ring(bell, strike); }
 
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept {
-    const errno_kept kept;
+poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
+    const errno_guard kept;
     look_room room(what.size());
     if (room.get() == nullptr) return {.error = ENOMEM};
     return poll_with(what, doorbells().find(bell), until, room.get());
 }
 
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept {
-    std::unique_ptr<poll_set> made(new (std::nothrow) poll_set);
+std::unique_ptr<poll_set> open_poll_set(int& error) noexcept {
+    std::unique_ptr<windows_poll_set> made(new (std::nothrow) windows_poll_set);
     error = made != nullptr ? made->open() : ENOMEM;
     if (error != 0) made = nullptr;
     return made;

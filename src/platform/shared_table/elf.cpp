@@ -6,8 +6,8 @@
 // other code of its object runs (constructor priority in lot.cpp). So the record of any copy loaded earlier
 // already names the table of the first.
 #include "platform/futex/futex.hpp"
-#include "platform/shared_table/shared_table.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/shared_table/shared_table.hpp"
 #include "platform/system/system.hpp"
 
 #include <cstdint>

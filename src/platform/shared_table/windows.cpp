@@ -11,11 +11,12 @@
 // If the system can't give the page, the copy uses its own table; that is right as long as it is the only one.
 //
 // Checked by: tests/copies.
-#include "platform/futex/futex.hpp"
-#include "platform/shared_table/shared_table.hpp"
-#include "platform/poller/poller.hpp"
-#include "platform/system/system.hpp"
 #include "platform/system/windows.hpp"
+
+#include "platform/futex/futex.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/shared_table/shared_table.hpp"
+#include "platform/system/system.hpp"
 
 #include <cstdint>
 #include <cstdio>

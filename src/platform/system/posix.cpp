@@ -29,7 +29,7 @@ unsigned processors() noexcept {
 }
 
 void yield_thread() noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     ::sched_yield();
 }
 
@@ -46,7 +46,7 @@ std::uint64_t thread_number() noexcept {
 }
 
 int start_thread(void (*run)() noexcept) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
 #if !defined(__EMSCRIPTEN__)  // there is one module, and dlopen() ends a program that was not linked for it
     Dl_info where;
     if (::dladdr(reinterpret_cast<const void*>(run), &where) != 0) {
@@ -72,12 +72,12 @@ bool other_threads_are_gone() noexcept { return false; }
 void on_fork_in_child(void (*child)() noexcept) noexcept { ::pthread_atfork(nullptr, nullptr, child); }
 
 void close_descriptor(int descriptor) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     ::close(descriptor);
 }
 
 void say(const char* message) noexcept {
-    const errno_kept kept;
+    const errno_guard kept;
     // One write, so that lines of several threads do not mix; if it fails there is nobody left to tell.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, std::strlen(message));
 }

@@ -8,12 +8,12 @@
 namespace tocsin::platform {
 
 // Keeps errno as it was at its construction.
-class errno_kept {
+class errno_guard {
 public:
-    errno_kept() noexcept : kept_(errno) {}
-    ~errno_kept() { errno = kept_; }
-    errno_kept(const errno_kept&) = delete;
-    errno_kept& operator=(const errno_kept&) = delete;
+    errno_guard() noexcept : kept_(errno) {}
+    ~errno_guard() { errno = kept_; }
+    errno_guard(const errno_guard&) = delete;
+    errno_guard& operator=(const errno_guard&) = delete;
 
 private:
     const int kept_;

@@ -1,6 +1,7 @@
 // Windows. The calls are all in Windows XP and later.
-#include "platform/system/system.hpp"
 #include "platform/system/windows.hpp"
+
+#include "platform/system/system.hpp"
 
 #include <bit>
 #include <cerrno>
