@@ -3,8 +3,8 @@
 // State: none but the user's word and the lot.
 //
 // Invariants
-//   A1  A node is queued only if the value was the expected one after announce(), under the lock.
-//   A2  A wake never reads the word, and reaches exactly the nodes of its address and use: a waiter on a
+//   address-1  A node is queued only if the value was the expected one after announce(), under the lock.
+//   address-2  A wake never reads the word, and reaches exactly the nodes of its address and use: a waiter on a
 //       neighbour, on another use of the address, or in the same bucket is not touched.
 //
 // No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter; the waiter sets
@@ -18,9 +18,9 @@
 //                 (waiter.cpp), and to who sees the changed value by the order of the user's own store.
 //
 // Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp, tests/stress/.
-#include "core/lot.hpp"
-#include "core/spinner.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/address.hpp>
 #include <tocsin/detail/refuse.hpp>
@@ -31,8 +31,8 @@
 namespace tocsin {
 namespace {
 
-core::key key_of(const volatile void* address) noexcept {
-    return {const_cast<const void*>(address), core::use::address};
+core::wait_key key_of(const volatile void* address) noexcept {
+    return {const_cast<const void*>(address), core::wait_kind::address};
 }
 
 // Out of the way of the wake that finds nobody.
@@ -42,12 +42,12 @@ __declspec(noinline)
 [[gnu::noinline]]
 #endif
 std::size_t wake(const volatile void* address, std::size_t count) noexcept {
-    const core::key where = key_of(address);
+    const core::wait_key where = key_of(address);
     std::size_t taken = 0;
     core::release_list freed;
     {
-        core::parking lot(where);
-        freed = lot.take(count, taken);
+        core::locked_queue queue(where);
+        freed = queue.take(count, taken);
     }
     freed.wake();
     return taken;
@@ -69,23 +69,23 @@ address_status address_wait_slow(const volatile void* address, unsigned size, st
                                  const wait_options& options) noexcept {
     if (options.stop != nullptr && options.stop->stop_requested()) return address_status::stopped;
     if (options.until.has_passed()) return address_status::timed_out;
-    const core::key where = key_of(address);
+    const core::wait_key where = key_of(address);
     // [user] acquires; what it finds under the lock is ordered by the fence of announce(). [wake-check]
     const auto differs = [&]() noexcept { return load_erased(address, size) != expected; };
     core::spinner looking(where, options);
     if (looking.before_parking(differs)) return address_status::differed;
 
     core::waiter self;
-    core::node place(where, self, core::may_leave(options));
+    core::wait_node place(where, self, core::can_cancel(options));
     {
-        core::parking lot(where);
-        lot.announce();
+        core::locked_queue queue(where);
+        queue.prepare_wait();
         if (differs()) return address_status::differed;
-        lot.append(place);
+        queue.append(place);
     }
     const core::claim how = self.sleep(options, &looking);
     if (how == core::claim::signaled) return address_status::woken;
-    core::parking(where).remove(place);
+    core::locked_queue(where).remove(place);
     return how == core::claim::stopped ? address_status::stopped : address_status::timed_out;
 }
 

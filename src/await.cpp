@@ -1,23 +1,23 @@
-// Coroutines that wait: many_wait (core/many_wait.cpp) with a waiter that is resumed instead of woken.
+// Coroutines that wait: multi_wait (core/wait/multi_wait.cpp) with a waiter that is resumed instead of woken.
 //
 // State
 //   The wait, a stop callback, alarms for the deadline and for the timers of either kind, a watch for descriptors
-//   (core/service.hpp): each can claim and release the waiter, as a set() can.
+//   (core/async/service.hpp): each can claim and release the waiter, as a set() can.
 //   posted_  with an executor: whether whoever released the waiter is through with handing it over.
 //
 // Invariants
-//   C1  Everything is begun before the waiter's word says `suspended`. After that the suspending thread touches
+//   await-1  Everything is begun before the waiter's word says `suspended`. After that the suspending thread touches
 //       nothing: the coroutine may be running already, or gone.
-//   C2  A suspended coroutine is resumed, or handed to its executor, exactly once, by whoever released its waiter;
+//   await-2  A suspended coroutine is resumed, or handed to its executor, exactly once, by whoever released its waiter;
 //       or destroyed, by who claimed the waiter, or called off the resumption, or found that it has been handed
 //       over.
-//   C3  The coroutine does not go on before the thread that hands it over is through with that: the executor that it
+//   await-3  The coroutine does not go on before the thread that hands it over is through with that: the executor that it
 //       calls may stand in the coroutine's frame, and who destroys the coroutine can rely on it that nobody will
 //       hand it over afterwards.
-//   C4  Before the wait returns or is destroyed nobody else knows of it: stop callback, alarms, watch and nodes are
+//   await-4  Before the wait returns or is destroyed nobody else knows of it: stop callback, alarms, watch and nodes are
 //       taken back, in this order, each of which waits for who is at it.
 //
-// No lost wake-up: that of many_wait, and of [suspend] in core/waiter.cpp. What was handed to a wait that is destroyed
+// No lost wake-up: that of multi_wait, and of [suspend] in core/lot/waiter.cpp. What was handed to a wait that is destroyed
 // before it went on is given back, as by another set().
 //
 // Memory order
@@ -25,13 +25,13 @@
 //   everything else is ordered by [release] and [suspend] in waiter.cpp.
 //
 // Checked by: tests/model/await_model_test.cpp, tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
-#include "core/lot.hpp"
-#include "core/many_wait.hpp"
-#include "core/resumption.hpp"
-#include "core/service.hpp"
-#include "core/sources.hpp"
-#include "core/stop_callback.hpp"
-#include "platform/futex.hpp"
+#include "core/async/service.hpp"
+#include "core/lot/lot.hpp"
+#include "core/lot/resume_queue.hpp"
+#include "core/sync/stop_callback.hpp"
+#include "core/wait/multi_wait.hpp"
+#include "core/wait/source_list.hpp"
+#include "platform/futex/futex.hpp"
 
 #include <tocsin/await.hpp>
 
@@ -42,8 +42,8 @@
 namespace tocsin::detail {
 
 using core::claim;
-using core::many_wait;
-using core::seat;
+using core::multi_wait;
+using core::wait_slot;
 
 class awaiting final : public core::resumable {
 public:
@@ -52,30 +52,30 @@ public:
           what_(what),
           who_(who),
           first_(core::first_deadline(what.sources_, what.until_)),
-          polled_(what.sources_, static_cast<platform::pollable*>(what.room_.descriptors)),
-          wait_(what.sources_, what.all_ ? many_wait::wants::all : many_wait::wants::any, empty_seats(what),
+          polled_(what.sources_, static_cast<platform::poll_entry*>(what.room_.descriptors)),
+          wait_(what.sources_, what.all_ ? multi_wait::mode::all : multi_wait::mode::any, empty_seats(what),
                 what.room_.buckets, this) {}
     ~awaiting() {
         if (!over_) abandon();
-        std::destroy_n(static_cast<seat*>(what_.room_.seats), what_.sources_.size());
+        std::destroy_n(static_cast<wait_slot*>(what_.room_.slots), what_.sources_.size());
     }
 
     // Throws if it can't be waited for.
-    many_wait::progress begin();
+    multi_wait::progress begin();
     bool suspend() noexcept;
     // In the coroutine, which has gone on.
-    void leave() noexcept;
+    void finish() noexcept;
     any_result result() const;
 
 private:
-    struct end final : core::alarm {
+    struct end final : core::timer {
         explicit end(awaiting& of) noexcept : self(of) {}
         bool claim() noexcept override { return self.wait_.self.try_claim(core::claim::timed_out); }
-        void act() noexcept override { self.wait_.self.release(nullptr); }
+        void run() noexcept override { self.wait_.self.release(nullptr); }
         awaiting& self;
     };
     // Of one kind, which come together: when the last has.
-    struct timers final : core::alarm {
+    struct timers final : core::timer {
         timers(awaiting& of, core::timers which) noexcept : self(of), kind(which) {}
         const deadline* last() const noexcept { return core::last_timer(self.what_.sources_, kind); }
         std::uint32_t count() const noexcept { return core::count_timers(self.what_.sources_, kind); }
@@ -84,18 +84,18 @@ private:
             self.wait_.notify_timers(count());
             return true;
         }
-        void act() noexcept override { self.wait_.wake_notified(); }
+        void run() noexcept override { self.wait_.wake_notified(); }
         awaiting& self;
         const core::timers kind;
     };
-    struct descriptors final : core::watch {
+    struct descriptors final : core::poll_request {
         explicit descriptors(awaiting& of) noexcept : self(of) {}
         bool claim() noexcept override {
             const core::found_source found = self.polled_.first();
             if (found) return self.wait_.self.try_claim(core::claim::signaled, found.index);
             return has_failed = self.wait_.self.try_claim(core::claim::timed_out);
         }
-        void act() noexcept override { self.wait_.self.release(nullptr); }
+        void run() noexcept override { self.wait_.self.release(nullptr); }
         awaiting& self;
         bool has_failed = false;  // the poll, and that ends the wait
     };
@@ -104,7 +104,7 @@ private:
         awaiting& self;
     };
 
-    static seat* empty_seats(const async_wait_base& what) noexcept;
+    static wait_slot* empty_seats(const async_wait_base& what) noexcept;
     static void released(resumable& self) noexcept;
     void post() noexcept;
     void wait_until_posted() noexcept;
@@ -120,16 +120,16 @@ private:
     bool over_ = false;
     atomic<std::uint32_t> posted_{0};
     core::descriptors polled_;
-    many_wait wait_;
+    multi_wait wait_;
     end end_{*this};
     timers timers_[2]{{*this, core::timers::of_system_clock}, {*this, core::timers::of_others}};
     descriptors descriptors_{*this};
     std::optional<core::stop_callback<stopper>> stop_;
 };
 
-static_assert(sizeof(seat) <= async_seat_size && alignof(seat) <= alignof(std::max_align_t));
+static_assert(sizeof(wait_slot) <= async_seat_size && alignof(wait_slot) <= alignof(std::max_align_t));
 static_assert(sizeof(awaiting) <= async_wait_size && alignof(awaiting) <= alignof(std::max_align_t));
-static_assert(sizeof(platform::pollable) <= 16);
+static_assert(sizeof(platform::poll_entry) <= 16);
 
 namespace {
 
@@ -138,29 +138,29 @@ constexpr std::uint32_t awaited = 2;  // somebody sleeps until it is posted
 
 }  // namespace
 
-seat* awaiting::empty_seats(const async_wait_base& what) noexcept {
-    auto* const seats = static_cast<seat*>(what.room_.seats);
-    std::uninitialized_default_construct_n(seats, what.sources_.size());
-    return seats;
+wait_slot* awaiting::empty_seats(const async_wait_base& what) noexcept {
+    auto* const slots = static_cast<wait_slot*>(what.room_.slots);
+    std::uninitialized_default_construct_n(slots, what.sources_.size());
+    return slots;
 }
 
-many_wait::progress awaiting::begin() {
+multi_wait::progress awaiting::begin() {
     const deadline& until = what_.all_ ? what_.until_ : first_;
     const bool ends_later = !until.has_passed();
     const deadline* last[2]{};
     for (std::size_t i = 0; i != 2 && what_.all_; ++i) {
         last[i] = timers_[i].last();
-        if (last[i] != nullptr) core::alarm::start(*last[i]);
+        if (last[i] != nullptr) core::timer::start(*last[i]);
     }
-    if (ends_later) core::alarm::start(until);
+    if (ends_later) core::timer::start(until);
     if (!polled_.none()) descriptors_.set(polled_.all());
 
     for (std::size_t i = 0; i != 2 && what_.all_; ++i) {
         if (last[i] == nullptr) wait_.timers_have_come(timers_[i].count());
     }
     const auto made = wait_.enlist();
-    if (made != many_wait::progress::waiting) return made;
-    if (!ends_later && wait_.self.try_claim(claim::timed_out)) return many_wait::progress::done;
+    if (made != multi_wait::progress::waiting) return made;
+    if (!ends_later && wait_.self.try_claim(claim::timed_out)) return multi_wait::progress::done;
     for (std::size_t i = 0; i != 2; ++i) {
         if (last[i] != nullptr) timers_[i].set(*last[i]);
     }
@@ -171,7 +171,7 @@ many_wait::progress awaiting::begin() {
 
 bool awaiting::suspend() noexcept {
     suspended_ = true;
-    if (wait_.self.suspend()) return true;  // C1
+    if (wait_.self.suspend()) return true;  // await-1
     suspended_ = false;
     return false;
 }
@@ -179,12 +179,12 @@ bool awaiting::suspend() noexcept {
 void awaiting::released(resumable& self) noexcept {
     auto& released = static_cast<awaiting&>(self);
     if (released.what_.executor_.object != nullptr) return released.post();
-    released.go_on_here([](resumable& next) noexcept { static_cast<awaiting&>(next).who_.resume(); });
+    released.resume_here([](resumable& next) noexcept { static_cast<awaiting&>(next).who_.resume(); });
 }
 
 void awaiting::post() noexcept {
     {
-        const core::posting inside(*this);
+        const core::executor_scope inside(*this);
         what_.executor_.post(what_.executor_.object, who_);
     }
     if (posted_.exchange(posted, std::memory_order_release) == awaited) {  // [posted]
@@ -193,7 +193,7 @@ void awaiting::post() noexcept {
 }
 
 void awaiting::wait_until_posted() noexcept {
-    if (core::posting::is_inside(*this)) {
+    if (core::executor_scope::is_inside(*this)) {
         platform::die(
             "tocsin: an executor resumed a coroutine inside the call that was to have it resumed\n");
     }
@@ -204,15 +204,15 @@ void awaiting::wait_until_posted() noexcept {
     }
 }
 
-void awaiting::leave() noexcept {
+void awaiting::finish() noexcept {
     if (suspended_ && what_.executor_.object != nullptr) wait_until_posted();
     take_back();
 }
 
-// C4
+// await-4
 void awaiting::take_back() noexcept {
     over_ = true;
-    const platform::errno_kept kept;
+    const platform::errno_guard kept;
     stop_.reset();
     end_.cancel();
     for (timers& each : timers_) each.cancel();
@@ -220,11 +220,11 @@ void awaiting::take_back() noexcept {
     wait_.delist();
 }
 
-// C2: the coroutine is destroyed while it waits.
+// await-2: the coroutine is destroyed while it waits.
 void awaiting::abandon() noexcept {
     if (core::forks() != forks_) return;
     if (suspended_ && !wait_.self.try_claim(claim::stopped)) {
-        if (!call_off() && what_.executor_.object != nullptr) wait_until_posted();
+        if (!cancel() && what_.executor_.object != nullptr) wait_until_posted();
         if (wait_.self.outcome() == claim::signaled) give_back();
     }
     take_back();
@@ -247,7 +247,7 @@ any_result awaiting::result() const {
             if (descriptors_.has_failed) polled_.check(descriptors_.error(), descriptors_.culprit());
             if (what_.all_) return {wait_status::timed_out};
             const std::uint32_t timer = core::timer_that_came(what_.sources_, first_);
-            if (timer == many_wait::none) return {wait_status::timed_out};
+            if (timer == multi_wait::none) return {wait_status::timed_out};
             return {wait_status::signaled, timer};
         }
         default: break;
@@ -262,13 +262,13 @@ any_result awaiting::result() const {
 bool async_wait_base::ready() {
     if (all_) {
         core::check_all(sources_, "async_wait_all");
-        auto* const order = static_cast<std::uint32_t*>(room_.seats);  // nobody sits there yet
+        auto* const order = static_cast<std::uint32_t*>(room_.slots);  // nobody sits there yet
         std::uninitialized_default_construct_n(order, sources_.size());
         core::check_distinct(sources_, {order, sources_.size()}, "async_wait_all");
         return false;
     }
     core::check(sources_, "async_wait_any");
-    core::descriptors polled(sources_, static_cast<platform::pollable*>(room_.descriptors));
+    core::descriptors polled(sources_, static_cast<platform::poll_entry*>(room_.descriptors));
     if (const core::found_source first = core::take_first_ready(sources_, polled)) {
         result_ = {wait_status::signaled, first.index, first.found};
     } else if (stop_.stop_requested()) {
@@ -285,9 +285,9 @@ bool async_wait_base::suspend(std::coroutine_handle<> who) {
     for (;;) {
         waiting_ = ::new (memory_) awaiting(*this, who);
         switch (waiting_->begin()) {
-            case many_wait::progress::waiting: return waiting_->suspend();
-            case many_wait::progress::done: return false;
-            case many_wait::progress::retry: break;
+            case multi_wait::progress::waiting: return waiting_->suspend();
+            case multi_wait::progress::done: return false;
+            case multi_wait::progress::retry: break;
         }
         destroy();  // a source of the user's was taken by somebody else
         if (ready()) return false;
@@ -296,7 +296,7 @@ bool async_wait_base::suspend(std::coroutine_handle<> who) {
 
 any_result async_wait_base::result() {
     if (waiting_ == nullptr) return result_;
-    waiting_->leave();
+    waiting_->finish();
     return waiting_->result();
 }
 

@@ -2,7 +2,7 @@
 // call; each leaves its source ready, and the wait that follows looks at all of them before it sleeps.
 //
 // Checked by: tests/unit/coalescer_test.cpp.
-#include "core/waiter.hpp"
+#include "core/lot/waiter.hpp"
 
 #include <tocsin/coalescer.hpp>
 

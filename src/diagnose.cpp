@@ -2,8 +2,8 @@
 //
 // Names stand in a map of their own under a mutex; nothing of the user's and no allocation happens under a
 // bucket's lock: a bucket is counted first, then copied into memory that is there already.
-#include "core/bucket_lock.hpp"
-#include "core/lot.hpp"
+#include "core/lot/lot.hpp"
+#include "core/sync/futex_lock.hpp"
 
 #include <tocsin/diagnose.hpp>
 
@@ -15,7 +15,7 @@ namespace tocsin {
 namespace {
 
 struct names {
-    core::bucket_lock lock;
+    core::futex_lock lock;
     std::map<const void*, std::string> of;
 };
 
@@ -26,22 +26,23 @@ names& all_names() {
 }
 
 // A node that stands there, of a set or a view, is nobody's wait.
-bool is_wait(const core::node& node) noexcept { return node.owner != nullptr; }
+bool is_wait(const core::wait_node& wait_node) noexcept { return wait_node.owner != nullptr; }
 
-parked_wait as_parked(const core::node& node) {
+parked_wait as_parked(const core::wait_node& wait_node) {
     parked_wait result{};
-    const auto use = static_cast<unsigned>(node.where.what);
-    constexpr auto first_bit = static_cast<unsigned>(core::use::lock_bit_0);
-    if (use >= first_bit) {
+    const auto wait_kind = static_cast<unsigned>(wait_node.where.what);
+    constexpr auto first_bit = static_cast<unsigned>(core::wait_kind::lock_bit_0);
+    if (wait_kind >= first_bit) {
         result.what = parked_wait::kind::lock;
-        result.bit = use - first_bit;
+        result.bit = wait_kind - first_bit;
     } else {
-        result.what =
-            node.where.what == core::use::event ? parked_wait::kind::event : parked_wait::kind::address;
+        result.what = wait_node.where.what == core::wait_kind::event ? parked_wait::kind::event
+                                                                     : parked_wait::kind::address;
     }
-    result.address = node.where.address;
-    result.thread = node.thread;
-    result.since = std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(node.since));
+    result.address = wait_node.where.address;
+    result.thread = wait_node.thread;
+    result.since =
+        std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(wait_node.since));
     return result;
 }
 
@@ -50,10 +51,10 @@ struct copy {
     std::vector<parked_wait>& waits;
     std::size_t seen = 0;
 
-    static void look(const core::node& node, void* context) {
+    static void look(const core::wait_node& wait_node, void* context) {
         auto& self = *static_cast<copy*>(context);
-        if (!is_wait(node)) return;
-        if (self.seen++ < self.waits.capacity()) self.waits.push_back(as_parked(node));
+        if (!is_wait(wait_node)) return;
+        if (self.seen++ < self.waits.capacity()) self.waits.push_back(as_parked(wait_node));
     }
 };
 
@@ -62,10 +63,11 @@ struct copy {
 std::size_t waiting_on(const volatile void* address) noexcept {
     std::size_t count = 0;
     const auto* const plain = const_cast<const void*>(address);
-    for (unsigned use = 0; use != core::uses; ++use) {
-        core::parking({plain, static_cast<core::use>(use)}).for_each([&](const core::node& node) {
-            if (is_wait(node)) ++count;
-        });
+    for (unsigned wait_kind = 0; wait_kind != core::wait_kinds; ++wait_kind) {
+        core::locked_queue({plain, static_cast<core::wait_kind>(wait_kind)})
+            .for_each([&](const core::wait_node& wait_node) {
+                if (is_wait(wait_node)) ++count;
+            });
     }
     return count;
 }

@@ -9,24 +9,24 @@
 //   leader uses.
 //
 // Invariants
-//   G1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few
+//   group_commit-1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few
 //       steps, never over a flush, a sleep, a release or a system call to wake.
-//   G2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without one
+//   group_commit-2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without one
 //       who will take it, and nobody flushes beside another.
-//   G3  A member leaves the queue exactly once: taken by a leader into its group, taken by an outgoing
+//   group_commit-3  A member leaves the queue exactly once: taken by a leader into its group, taken by an outgoing
 //       leader to be the next, or withdrawn by its own thread. A member that may withdraw (deadline, stop)
 //       is claimed when it is taken: from then on its sleep has one end, the release. One whose claim fails
 //       is about to leave and is dropped. So no submission is withdrawn and flushed, or neither.
-//   G4  A member that was taken is released exactly once, after the flush of its group has ended or in
+//   group_commit-4  A member that was taken is released exactly once, after the flush of its group has ended or in
 //       order to lead, and its thread does not go on before. So nobody is told of a flush that does not
 //       cover it, and the members of a group under way exist.
-//   G5  A leader touches a member of its group no more once it, or a chain it is in, was released, and no
+//   group_commit-5  A leader touches a member of its group no more once it, or a chain it is in, was released, and no
 //       follower ever touches anything of its leader's.
-//   G6  `error` of a follower is written before its release, and only by the leader of its group.
+//   group_commit-6  `error` of a follower is written before its release, and only by the leader of its group.
 //
 // No lost wake-up: joining and leading meet in the lock. Who joins has seen `led` on, so the leader has not
 // yet looked at the queue for its last time; when it does, under the same lock, it finds the member and
-// takes it or makes it lead (G2). A release that comes before the sleep ends it at once (waiter.cpp). A full
+// takes it or makes it lead (group_commit-2). A release that comes before the sleep ends it at once (waiter.cpp). A full
 // group is noticed by who makes it full, under the lock: it claims the gatherer there, or there is none, and
 // then its leader looks at the size under the lock before it sleeps, or does not gather at all.
 //
@@ -36,16 +36,16 @@
 //   [release]  from the end of the flush to the followers, also down the chain (waiter.cpp).
 //
 // How long the leader is held: two releases on a machine of few processors, however many it flushed for;
-// the followers release each other (core/lot.cpp), and the next leader where it stands behind them. Under the
+// the followers release each other (core/lot/lot.cpp), and the next leader where it stands behind them. Under the
 // lock, taking a group is one step when nobody in the queue may withdraw and all of it is taken; else a step for
 // each member, which claims it. Only a flush that failed makes the leader visit each of its followers.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
-#include "core/bucket_lock.hpp"
-#include "core/lot.hpp"
-#include "core/waiter.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/lot/waiter.hpp"
+#include "core/sync/futex_lock.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/detail/sanitizer.hpp>
@@ -64,10 +64,10 @@ namespace {
 using std::chrono::steady_clock;
 
 // A node that stands in the queue here instead of in one of the lot's; nobody looks at its key.
-struct member : submission, core::node {
+struct member : submission, core::wait_node {
     member(const volatile void* object, const wait_options& options) noexcept
         : submission(object),
-          node({nullptr, core::use::event}, sleeper, core::may_leave(options)),
+          wait_node({nullptr, core::wait_kind::event}, sleeper, core::can_cancel(options)),
           joined(steady_clock::now()) {}
 
     core::waiter sleeper;
@@ -76,7 +76,7 @@ struct member : submission, core::node {
     const steady_clock::time_point joined;
 };
 
-member* member_of(core::node* place) noexcept { return static_cast<member*>(place); }
+member* member_of(core::wait_node* place) noexcept { return static_cast<member*>(place); }
 
 // All under the lock of its owner.
 class member_queue {
@@ -89,25 +89,26 @@ public:
         (last_ != nullptr ? last_->next : first_) = &last;
         last_ = &last;
         size_ = size_ + 1;
-        if (last.leaves) leavers_ = leavers_ + 1;
+        if (last.cancelable) leavers_ = leavers_ + 1;
     }
 
-    void unlink(core::node& gone) noexcept {
-        core::node* const before = gone.previous;
-        core::node* const after = gone.next;
+    void unlink(core::wait_node& gone) noexcept {
+        core::wait_node* const before = gone.previous;
+        core::wait_node* const after = gone.next;
         (before != nullptr ? before->next : first_) = after;
         (after != nullptr ? after->previous : last_) = before;
         gone.next = nullptr;
         gone.queued = false;
         size_ = size_ - 1;
-        if (gone.leaves) leavers_ = leavers_ - 1;
+        if (gone.cancelable) leavers_ = leavers_ - 1;
     }
 
-    // Takes out the oldest that has not withdrawn (G3).
+    // Takes out the oldest that has not withdrawn (group_commit-3).
     member* pop() noexcept {
-        while (core::node* const oldest = first_) {
+        while (core::wait_node* const oldest = first_) {
             unlink(*oldest);
-            if (!oldest->leaves || oldest->owner->try_claim(core::claim::signaled)) return member_of(oldest);
+            if (!oldest->cancelable || oldest->owner->try_claim(core::claim::signaled))
+                return member_of(oldest);
         }
         return nullptr;
     }
@@ -124,7 +125,7 @@ public:
         }
         std::size_t taken = 0;
         leader.last = &leader;
-        for (core::node* tail = &leader; taken != most; ++taken) {
+        for (core::wait_node* tail = &leader; taken != most; ++taken) {
             member* const each = pop();
             if (each == nullptr) break;
             tail->next = each;
@@ -135,8 +136,8 @@ public:
     }
 
 private:
-    plain<core::node*> first_{nullptr};
-    plain<core::node*> last_{nullptr};
+    plain<core::wait_node*> first_{nullptr};
+    plain<core::wait_node*> last_{nullptr};
     plain<std::size_t> size_{0};     // also those that are about to withdraw
     plain<std::size_t> leavers_{0};  // those that may
 };
@@ -208,7 +209,7 @@ struct commit_engine::state {
     const std::unique_ptr<flusher> flush;
     const group_commit_options options;
 
-    mutable core::bucket_lock lock;
+    mutable core::futex_lock lock;
     plain<bool> led{false};
     member_queue queue;
     plain<core::waiter*> gatherer{nullptr};
@@ -343,10 +344,11 @@ void commit_engine::state::run(member& self, std::size_t count) {
     if (error != nullptr) std::rethrow_exception(error);
 }
 
-// Gives the followers their group's exception (G6).
+// Gives the followers their group's exception (group_commit-6).
 void commit_engine::state::fail(member& self, const std::exception_ptr& error) noexcept {
     keep_for_the_thread_sanitizer(error);
-    for (core::node* each = self.next; each != nullptr; each = each->next) member_of(each)->error = error;
+    for (core::wait_node* each = self.next; each != nullptr; each = each->next)
+        member_of(each)->error = error;
 }
 
 // After the flush: the next leader first, so that it flushes while this group is still waking up. But if few have
@@ -383,7 +385,7 @@ void commit_engine::state::pass_on() noexcept {
     if (next != nullptr) next->sleeper.release(nullptr);
 }
 
-// Under the lock: whom to release so that it leads, or null and nobody leads (G2).
+// Under the lock: whom to release so that it leads, or null and nobody leads (group_commit-2).
 member* commit_engine::state::next_leader() noexcept {
     member* const next = queue.pop();
     if (next != nullptr) {

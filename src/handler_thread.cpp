@@ -7,16 +7,16 @@
 //   room                     set when there may be room, or nothing to wait for, for one of the blocked.
 //
 // Invariants
-//   H1  A job is in one place: its poster's hands, the queue, the batch, the hands of who cancelled.
-//   H2  Whenever the lock is free and the handler sleeps, the queue is empty, or whoever made it not empty is
+//   handler_thread-1  A job is in one place: its poster's hands, the queue, the batch, the hands of who cancelled.
+//   handler_thread-2  Whenever the lock is free and the handler sleeps, the queue is empty, or whoever made it not empty is
 //       about to set `ready`, or has set it.
-//   H3  Whenever the lock is free, somebody is blocked, and the queue has room or is closed: `room` is set or
+//   handler_thread-3  Whenever the lock is free, somebody is blocked, and the queue has room or is closed: `room` is set or
 //       about to be, or somebody whom it woke is on the way to the lock, and will pass it on.
-//   H4  After `closed` the queue takes nothing; the handler ends when it finds it empty and closed.
-//   H5  Only the handler touches batch and position, until it has set `finished`; then whoever has the lock.
-//   H6  No job runs, is moved by its own code or destroyed under the lock: a job is moved as bytes.
+//   handler_thread-4  After `closed` the queue takes nothing; the handler ends when it finds it empty and closed.
+//   handler_thread-5  Only the handler touches batch and position, until it has set `finished`; then whoever has the lock.
+//   handler_thread-6  No job runs, is moved by its own code or destroyed under the lock: a job is moved as bytes.
 //
-// No lost wake-up: `ready` and `room` remember a set that comes before the wait. For H3, whoever the event
+// No lost wake-up: `ready` and `room` remember a set that comes before the wait. For handler_thread-3, whoever the event
 // wakes looks under the lock; if it then leaves while others are blocked and there is still room, it sets
 // the event again. One who gives up on a deadline or a stop has not taken a set (event.hpp), and so owes
 // nobody one.
@@ -100,7 +100,8 @@ post_status handler_thread::accept(job& work, const deadline& until, const detai
                 const bool first = queue_.empty();
                 if (!closed_) {
                     TOCSIN_TRY { queue_.push_back(std::move(work)); }
-                    TOCSIN_CATCH(...) {  // no memory: the room is still there for who comes next (H3)
+                    TOCSIN_CATCH(
+                        ...) {  // no memory: the room is still there for who comes next (handler_thread-3)
                         held.unlock();
                         pass_on_room(was_blocked);
                         TOCSIN_RETHROW;
@@ -151,7 +152,7 @@ std::vector<job> handler_thread::cancel() {
     const auto next = batch_.begin() + static_cast<std::ptrdiff_t>(position_);
     left.insert(left.end(), std::make_move_iterator(next), std::make_move_iterator(batch_.end()));
     left.insert(left.end(), std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
-    batch_.clear();  // of jobs that were moved out: destroys nothing of the user's (H6)
+    batch_.clear();  // of jobs that were moved out: destroys nothing of the user's (handler_thread-6)
     queue_.clear();
     position_ = 0;
     return left;

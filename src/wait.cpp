@@ -1,15 +1,15 @@
 // Threads that wait for several sources: what they look at before they queue, when they wake, what they say. The
-// algorithm, and the argument for it, is in core/many_wait.cpp.
+// algorithm, and the argument for it, is in core/wait/multi_wait.cpp.
 //
 // Timers are no sources in the lot but deadlines of the wait. A wait for any sleeps until the first of them (or its
 // own deadline) and then sees whose it was; a wait for all sleeps until the last of them, as the clocks stand then,
 // counts them as ready, looks at the others and sleeps on.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/model/many_model_test.cpp, tests/stress/many_stress_test.cpp.
-#include "core/many_wait.hpp"
-#include "core/sources.hpp"
-#include "core/spinner.hpp"
-#include "platform/poller.hpp"
+#include "core/wait/multi_wait.hpp"
+#include "core/wait/source_list.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/poller/poller.hpp"
 
 #include <tocsin/wait.hpp>
 
@@ -20,60 +20,60 @@
 namespace tocsin {
 namespace {
 
-using core::many_wait;
+using core::multi_wait;
 using detail::wait_options;
 
 // Room for what a wait keeps of each source: on the stack for a few, one block of memory for more.
 class room {
 public:
     explicit room(std::size_t sources) : count_(sources) {
-        constexpr std::size_t each = sizeof(core::seat) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
+        constexpr std::size_t each = sizeof(core::wait_slot) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
         std::byte* begin = near_;
         if (sources > near) {
             far_ = std::make_unique<std::byte[]>(sources * each);
             begin = far_.get();
         }
-        seats_ = new (begin) core::seat[sources];
-        begin += sources * sizeof(core::seat);
+        slots_ = new (begin) core::wait_slot[sources];
+        begin += sources * sizeof(core::wait_slot);
         order_ = new (begin) std::uint32_t[sources];
         begin += sources * sizeof(std::uint32_t);
         buckets_ = new (begin) std::uint16_t[sources];
     }
     room(const room&) = delete;
     room& operator=(const room&) = delete;
-    ~room() { std::destroy_n(seats_, count_); }
+    ~room() { std::destroy_n(slots_, count_); }
 
-    core::seat* seats() noexcept { return seats_; }
+    core::wait_slot* slots() noexcept { return slots_; }
     std::span<std::uint32_t> order() noexcept { return {order_, count_}; }
     std::uint16_t* buckets() noexcept { return buckets_; }
 
 private:
     static constexpr std::size_t near = 16;  // some 2 KB of stack
-    static_assert(alignof(core::seat) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+    static_assert(alignof(core::wait_slot) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
     const std::size_t count_;
     std::unique_ptr<std::byte[]> far_;
-    core::seat* seats_;
+    core::wait_slot* slots_;
     std::uint32_t* order_;
     std::uint16_t* buckets_;
-    alignas(core::seat)
-        std::byte near_[near * (sizeof(core::seat) + sizeof(std::uint32_t) + sizeof(std::uint16_t))];
+    alignas(core::wait_slot)
+        std::byte near_[near * (sizeof(core::wait_slot) + sizeof(std::uint32_t) + sizeof(std::uint16_t))];
 };
 
 // Room for the descriptors of a wait, in the same way.
 class polling_room {
 public:
     explicit polling_room(std::size_t count) {
-        if (count > near) far_ = std::make_unique<platform::pollable[]>(count);
+        if (count > near) far_ = std::make_unique<platform::poll_entry[]>(count);
     }
 
-    platform::pollable* get() noexcept { return far_ ? far_.get() : near_; }
+    platform::poll_entry* get() noexcept { return far_ ? far_.get() : near_; }
 
 private:
     static constexpr std::size_t near = 16;
 
-    platform::pollable near_[near];
-    std::unique_ptr<platform::pollable[]> far_;
+    platform::poll_entry near_[near];
+    std::unique_ptr<platform::poll_entry[]> far_;
 };
 
 any_result signaled(const core::found_source& by) noexcept {
@@ -83,12 +83,12 @@ any_result signaled(const core::found_source& by) noexcept {
 // `first` has come: the wait's own deadline, or that of a timer (and perhaps of others).
 any_result late(std::span<const source> sources, const deadline& first) noexcept {
     const std::uint32_t index = core::timer_that_came(sources, first);
-    return index == many_wait::none ? any_result{wait_status::timed_out} : signaled({index});
+    return index == multi_wait::none ? any_result{wait_status::timed_out} : signaled({index});
 }
 
 // For what a wait looks at before it queues: the adaptive policy learns by the first source.
-core::key where_learned(std::span<const source> sources) noexcept {
-    return {sources.front().object(), core::use::event};
+core::wait_key where_learned(std::span<const source> sources) noexcept {
+    return {sources.front().object(), core::wait_kind::event};
 }
 
 // Sleeps until released, or until a descriptor is ready and nobody has claimed the wait for something else.
@@ -99,15 +99,15 @@ core::claim sleep_polling(core::waiter& self, core::descriptors& polled, const d
         found = platform::poll(polled.all(), polled.bell(), until);
         return found.ended();
     };
-    if (self.rest_polling(polled.bell(), look)) return self.leave();
+    if (self.poll_until_released(polled.bell(), look)) return self.finish();
     const bool ready = found.ready != 0;
     const core::claim reason = ready ? core::claim::signaled : core::claim::timed_out;
     if (self.try_claim(reason, ready ? polled.first().index : 0)) {
         ended_by = found;
         return reason;
     }
-    self.rest(deadline::never(), nullptr);
-    return self.leave();
+    self.sleep_until_released(deadline::never(), nullptr);
+    return self.finish();
 }
 
 // Nothing is ready up to the first descriptor, if there is one.
@@ -121,9 +121,9 @@ any_result wait_any_rest(std::span<const source> sources, const wait_options& op
     if (options.until.has_passed()) return {wait_status::timed_out};
 
     const wait_options limits{core::first_deadline(sources, options.until), options.stop, options.spin};
-    std::uint32_t index = many_wait::none;
+    std::uint32_t index = multi_wait::none;
     const auto take = [&]() noexcept {
-        return (index = many_wait::take_first_ready(sources)) != many_wait::none;
+        return (index = multi_wait::take_first_ready(sources)) != multi_wait::none;
     };
     core::spinner looking(where_learned(sources), limits);
     if (looking.before_parking(take)) return {wait_status::signaled, index};
@@ -131,18 +131,18 @@ any_result wait_any_rest(std::span<const source> sources, const wait_options& op
 
     room places(sources.size());
     for (;;) {
-        many_wait wait(sources, many_wait::wants::any, places.seats(), places.buckets());
+        multi_wait wait(sources, multi_wait::mode::any, places.slots(), places.buckets());
         core::claim how = core::claim::signaled;
         platform::poll_result ended_by;
         const auto made = wait.enlist();
-        if (made == many_wait::progress::waiting) {
+        if (made == multi_wait::progress::waiting) {
             how = polled.none() ? wait.self.sleep(limits, &looking)
                                 : wait.self.stoppable(limits, [&]() noexcept {
                                       return sleep_polling(wait.self, polled, limits.until, ended_by);
                                   });
         }
         wait.delist();
-        if (made == many_wait::progress::retry) {
+        if (made == multi_wait::progress::retry) {
             if (take()) return {wait_status::signaled, index};
             continue;
         }
@@ -163,7 +163,7 @@ namespace detail {
 any_result wait_any_slow(std::span<const source> sources, const wait_options& options) {
     core::check(sources, "wait_any");
     for (std::size_t i = 0; i != sources.size() && sources[i].what() != source::kind::descriptor; ++i) {
-        if (many_wait::take_if_ready(sources[i])) return {wait_status::signaled, i};
+        if (multi_wait::take_if_ready(sources[i])) return {wait_status::signaled, i};
     }
     return wait_any_rest(sources, options);
 }
@@ -174,7 +174,7 @@ wait_status wait_all_slow(std::span<const source> sources, const wait_options& o
     core::check_distinct(sources, places.order(), "wait_all");
     const std::uint32_t timers = core::count_timers(sources, core::timers::all);
     const deadline* last = core::last_timer(sources, core::timers::all);
-    many_wait wait(sources, many_wait::wants::all, places.seats(), places.buckets());
+    multi_wait wait(sources, multi_wait::mode::all, places.slots(), places.buckets());
     if (last == nullptr) wait.timers_have_come(timers);
     if (wait.commit_own()) return wait_status::signaled;
     // A source of the user's says only when it is enlisted whether it is ready.
@@ -183,10 +183,10 @@ wait_status wait_all_slow(std::span<const source> sources, const wait_options& o
         if (options.until.has_passed()) return wait_status::timed_out;
     }
     core::claim how = core::claim::signaled;
-    if (wait.enlist() == many_wait::progress::waiting) {
+    if (wait.enlist() == multi_wait::progress::waiting) {
         how = wait.self.stoppable(options, [&]() noexcept {
             while (last != nullptr && last->remaining() < options.until.remaining() &&
-                   !wait.self.rest(*last, nullptr)) {
+                   !wait.self.sleep_until_released(*last, nullptr)) {
                 last =
                     core::last_timer(sources, core::timers::all, last);  // another, if a clock has been set
                 if (last != nullptr) continue;

@@ -1,4 +1,4 @@
-// A set of events (core/member_set.cpp, where the argument is) with a standing poll beside it (platform/poller.hpp),
+// A set of events (core/wait/ready_list.cpp, where the argument is) with a standing poll beside it (platform/poller/poller.hpp),
 // made for the first descriptor.
 //
 // A thread sleeps on its waiter's word, or, if there is a poll, in that; whoever claims the waiter for an event wakes
@@ -9,10 +9,10 @@
 // What a poll has found while an event claimed the waiter is dropped: descriptors are found again by the next.
 // Errors are thrown only while nothing is taken: a token would be lost with them.
 //
-// Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the member_set by models (P12).
-#include "core/member_set.hpp"
-#include "platform/poller.hpp"
-#include "platform/system.hpp"
+// Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list by models (P12).
+#include "core/wait/ready_list.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/wait_set.hpp>
@@ -29,8 +29,8 @@ namespace tocsin {
 namespace {
 
 using core::member;
-using core::member_set;
-using platform::standing_poll;
+using core::ready_list;
+using platform::poll_set;
 
 [[noreturn]] void fail(int error, const char* call, const source& what) {
     char message[80];
@@ -54,7 +54,7 @@ void check(const source& what, std::uint64_t tag) {
     if (what.what() == source::kind::custom)
         detail::throw_or_die(
             std::invalid_argument("tocsin::wait_set: only events and descriptors can be members"));
-    if (tag == standing_poll::no_tag)
+    if (tag == poll_set::no_tag)
         detail::throw_or_die(std::invalid_argument("tocsin::wait_set: the greatest number can't be a tag"));
 }
 
@@ -90,7 +90,7 @@ public:
     void change(const source& what, std::uint64_t tag) {
         const std::lock_guard here(admission_);
         if (what.what() == source::kind::descriptor) {
-            standing_poll* const poll = poll_if_any();
+            poll_set* const poll = poll_if_any();
             check(poll == nullptr ? ENOENT : poll->change(what.descriptor(), what.asked(), tag), "change",
                   what);
             return;
@@ -103,7 +103,7 @@ public:
     bool remove(const source& what) noexcept {
         const std::lock_guard here(admission_);
         if (what.what() == source::kind::descriptor) {
-            standing_poll* const poll = poll_if_any();
+            poll_set* const poll = poll_if_any();
             return poll != nullptr && poll->remove(what.descriptor()) == 0;
         }
         const auto found = events_.find(what.object());
@@ -143,14 +143,14 @@ private:
         detail::atomic<bool>& taken_;
     };
 
-    standing_poll* poll_if_any() const noexcept {
+    poll_set* poll_if_any() const noexcept {
         return poll_.load(std::memory_order_acquire);  // [set-poll]
     }
 
-    standing_poll& poll() {
-        if (standing_poll* const made = poll_if_any()) return *made;
+    poll_set& poll() {
+        if (poll_set* const made = poll_if_any()) return *made;
         int error = 0;
-        auto made = platform::open_standing_poll(error);
+        auto made = platform::open_poll_set(error);
         if (made == nullptr)
             detail::throw_or_die(
                 std::system_error(error, platform::error_category(), "tocsin::wait_set::add"));
@@ -160,7 +160,7 @@ private:
     }
 
     std::size_t look_at_descriptors(std::span<ready_item> out) {
-        standing_poll* const poll = poll_if_any();
+        poll_set* const poll = poll_if_any();
         if (poll == nullptr || out.empty()) return 0;
         const auto found = poll->wait(out, std::chrono::nanoseconds(0));
         if (found.error != 0)
@@ -186,11 +186,11 @@ private:
 
     // `signaled` without any: to look again.
     set_result sleep(std::span<ready_item> out, const detail::wait_options& options) {
-        member_set::sleeper self(set_);
+        ready_list::sleeper self(set_);
         if (!set_.begin_sleep(self)) return {wait_status::signaled};
         platform::poll_result polled;
         const core::claim how = self.waiting.stoppable(options, [&]() noexcept {
-            standing_poll* const poll = poll_if_any();
+            poll_set* const poll = poll_if_any();
             return poll == nullptr ? self.waiting.sleep(options.until)
                                    : sleep_polling(self.waiting, *poll, out, options.until, polled);
         });
@@ -207,25 +207,26 @@ private:
         return {wait_status::signaled, found + set_.collect(out.subspan(found), by)};
     }
 
-    static core::claim sleep_polling(core::waiter& self, standing_poll& poll, std::span<ready_item> out,
+    static core::claim sleep_polling(core::waiter& self, poll_set& poll, std::span<ready_item> out,
                                      const deadline& until, platform::poll_result& polled) noexcept {
         const auto look = [&]() noexcept {
             polled = poll.wait(out, until);
             return polled.ended();
         };
-        if (!self.rest_polling(poll.bell(), look)) {
+        if (!self.poll_until_released(poll.bell(), look)) {
             const auto reason = polled.ready != 0 ? core::claim::signaled : core::claim::timed_out;
             if (self.try_claim(reason)) return reason;
-            self.rest(deadline::never(), nullptr);  // somebody else has it: released now or in a moment
+            self.sleep_until_released(deadline::never(),
+                                      nullptr);  // somebody else has it: released now or in a moment
         }
         polled = {};
-        return self.leave();
+        return self.finish();
     }
 
-    member_set set_;
-    core::bucket_lock admission_;  // for the map and the poll's making; before all others
+    ready_list set_;
+    core::futex_lock admission_;  // for the map and the poll's making; before all others
     std::unordered_map<void*, member*> events_;
-    detail::atomic<standing_poll*> poll_{nullptr};
+    detail::atomic<poll_set*> poll_{nullptr};
     detail::atomic<bool> is_waited_in_{false};
     bool descriptors_first_ = false;  // the waiting thread's
     const std::uint32_t forks_ = core::forks();

@@ -24,8 +24,8 @@ class CheckLayers(unittest.TestCase):
 
     def test_a_feature_may_use_core_and_platform(self):
         self.assertEqual([], self.complaints(
-            src__event_cpp='#include <tocsin/event.hpp>\n#include "core/lot.hpp"\n'
-                           '#include "platform/futex.hpp"\n',
+            src__event_cpp='#include <tocsin/event.hpp>\n#include "core/lot/lot.hpp"\n'
+                           '#include "platform/futex/futex.hpp"\n',
             include__tocsin__event_hpp="#include <tocsin/deadline.hpp>\n",
             include__tocsin__deadline_hpp="", src__core__lot_hpp="", src__platform__futex_hpp=""))
 
@@ -51,11 +51,11 @@ class CheckLayers(unittest.TestCase):
                                              include__tocsin__event_hpp=""))
 
     def test_unit_tests_do_not_look_into_src(self):
-        self.assert_one(self.complaints(tests__unit__event_test_cpp='#include "core/lot.hpp"\n',
+        self.assert_one(self.complaints(tests__unit__event_test_cpp='#include "core/lot/lot.hpp"\n',
                                         src__core__lot_hpp=""), "sees only <tocsin/...>")
 
     def test_internal_tests_do(self):
-        self.assertEqual([], self.complaints(tests__internal__lot_test_cpp='#include "core/lot.hpp"\n',
+        self.assertEqual([], self.complaints(tests__internal__lot_test_cpp='#include "core/lot/lot.hpp"\n',
                                              src__core__lot_hpp=""))
 
     def test_only_platform_includes_the_system(self):

@@ -3,7 +3,7 @@
 
     tools/mutants.py --build build/release [--only TEXT] [--jobs N] [--table docs/mutants.md]
 
-A mutant is the library's sources with one text replaced, compiled over the explorer and linked with the model
+A mutant is the library's sources with one piece of code replaced, compiled over the explorer and linked with the model
 test it names. It is killed when that test fails. A mutant that survives is a missing test or a strength that
 nobody needs; either way the run fails. The build folder lends the explorer, built by CMake.
 """
@@ -27,14 +27,19 @@ FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_CHECKED=1", "-
 SECONDS = 300
 
 
+def code(text):
+    """A pattern for this code, however its lines are broken and commented."""
+    words = re.sub(r"//[^\n]*", "", text).split()
+    return re.compile(r"(?:\s|//[^\n]*\n)+".join(map(re.escape, words)))
+
+
 def load():
     with open(MODEL / "mutants.toml", "rb") as file:
         mutants = tomllib.load(file)["mutant"]
     for mutant in mutants:
-        text = (ROOT / mutant["file"]).read_text()
-        found = text.count(mutant["old"])
+        found = len(code(mutant["old"]).findall((ROOT / mutant["file"]).read_text()))
         if found != 1:
-            sys.exit(f"mutants: '{mutant['name']}': its text stands {found} times in {mutant['file']}, not once")
+            sys.exit(f"mutants: '{mutant['name']}': its code occurs {found} times in {mutant['file']}, not once")
     return mutants
 
 
@@ -53,7 +58,7 @@ def compile_one(tree, source, out, buckets=1):
 
 
 def library_sources():
-    found = [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").glob("*.cpp"))]
+    found = [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").rglob("*.cpp"))]
     return [path.relative_to(ROOT) for path in found] + [pathlib.Path("tests/model/support/platform_model.cpp")]
 
 
@@ -77,7 +82,7 @@ def run_one(mutant, explorer, unchanged):
         for part in ("include", "src", "tests/model", "tests/support"):
             shutil.copytree(ROOT / part, tree / part)
         place = tree / mutant["file"]
-        place.write_text(place.read_text().replace(mutant["old"], mutant["new"]))
+        place.write_text(code(mutant["old"]).sub(lambda _: mutant["new"], place.read_text()))
         program = tree / "program"
         try:
             objects = objects_for(mutant, tree, tree, unchanged)

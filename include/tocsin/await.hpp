@@ -72,7 +72,7 @@ inline constexpr std::size_t async_seat_size = 128;
 inline constexpr std::size_t async_wait_size = 768;
 
 struct async_room {
-    void* seats;
+    void* slots;
     std::uint16_t* buckets;
     void* descriptors;
 };
@@ -122,26 +122,26 @@ concept resumes_coroutines = std::invocable<T&, std::coroutine_handle<>>;
 
 // A wait that a coroutine may await, at once and once: what the functions below return.
 template <class Result, std::size_t N>
-class [[nodiscard]] async_waiting : detail::async_wait_base {
+class [[nodiscard]] async_wait_op : detail::async_wait_base {
 public:
     template <class... Sources>
-    explicit async_waiting(bool all, Sources&... from) noexcept
+    explicit async_wait_op(bool all, Sources&... from) noexcept
         : async_wait_base(sources_, all, {seats_, buckets_, descriptors_}), sources_{source(from)...} {}
 
     // Ends with `timed_out` when the deadline has passed: a duration from now, or a time point of any clock.
-    async_waiting& until(const deadline& until) noexcept {
+    async_wait_op& until(const deadline& until) noexcept {
         until_ = until;
         return *this;
     }
     // Ends with `stopped` when a stop is requested. What is there is taken first.
-    async_waiting& stop(detail::stop_token stop) noexcept {
+    async_wait_op& stop(detail::stop_token stop) noexcept {
         stop_ = std::move(stop);
         return *this;
     }
     // Goes on where the executor has it go on.
     template <class Executor>
         requires resumes_coroutines<Executor>
-    async_waiting& on(Executor&& executor) noexcept {
+    async_wait_op& on(Executor&& executor) noexcept {
         using plain = std::remove_reference_t<Executor>;
         executor_.object = const_cast<std::remove_cv_t<plain>*>(std::addressof(executor));
         executor_.post = [](void* object, std::coroutine_handle<> who) noexcept {
@@ -152,7 +152,7 @@ public:
 
     auto operator co_await() noexcept {
         struct awaiter {
-            async_waiting& self;
+            async_wait_op& self;
 
             bool await_ready() { return self.ready(); }
             bool await_suspend(std::coroutine_handle<> who) { return self.suspend(who); }
@@ -177,18 +177,18 @@ private:
 // As wait(), wait_any() and wait_all(), with what they throw.
 template <class Source>
     requires detail::sources<Source>
-async_waiting<wait_status, 1> async_wait(Source&& from) noexcept {
-    return async_waiting<wait_status, 1>(false, from);
+async_wait_op<wait_status, 1> async_wait(Source&& from) noexcept {
+    return async_wait_op<wait_status, 1>(false, from);
 }
 template <class... Sources>
     requires detail::sources<Sources...>
-async_waiting<any_result, sizeof...(Sources)> async_wait_any(Sources&&... from) noexcept {
-    return async_waiting<any_result, sizeof...(Sources)>(false, from...);
+async_wait_op<any_result, sizeof...(Sources)> async_wait_any(Sources&&... from) noexcept {
+    return async_wait_op<any_result, sizeof...(Sources)>(false, from...);
 }
 template <class... Sources>
     requires detail::sources<Sources...>
-async_waiting<wait_status, sizeof...(Sources)> async_wait_all(Sources&&... from) noexcept {
-    return async_waiting<wait_status, sizeof...(Sources)>(true, from...);
+async_wait_op<wait_status, sizeof...(Sources)> async_wait_all(Sources&&... from) noexcept {
+    return async_wait_op<wait_status, sizeof...(Sources)>(true, from...);
 }
 
 }  // namespace tocsin

@@ -4,8 +4,8 @@
 //     class countdown {
 //     public:
 //         bool try_wait() noexcept;                     // takes it if it is ready
-//         bool enlist(tocsin::waiting& who) noexcept;   // puts `who` into a list, or false: it is ready
-//         void delist(tocsin::waiting& who) noexcept;   // takes `who` out of the list, if it is still there
+//         bool enlist(tocsin::wait_entry& who) noexcept;   // puts `who` into a list, or false: it is ready
+//         void delist(tocsin::wait_entry& who) noexcept;   // takes `who` out of the list, if it is still there
 //         static constexpr bool stays_ready = true;     // nobody can take it away again (for wait_all)
 //
 //         void count_down() {
@@ -35,16 +35,16 @@ class waiting_list;
 class wake_list;
 
 namespace core {
-class many_wait;
+class multi_wait;
 }
 
 namespace detail {
 
 // How a source whose waiters stand in the lot is waited for; `object` is the byte of an event (event_state.hpp), the
 // address they wait on. What says "locked" is called under the lock of its bucket. The argument:
-// src/core/many_wait.cpp.
+// src/core/wait/multi_wait.cpp.
 struct lot_source {
-    std::uint8_t use;                                  // core::use
+    std::uint8_t wait_kind;                            // core::use
     bool (*try_take)(void* object) noexcept;           // takes it if it is ready
     bool (*looks_ready)(const void* object) noexcept;  // a peek
     bool (*hold)(void* object) noexcept;               // locked: if ready, nobody else changes it until ...
@@ -59,21 +59,21 @@ struct lot_source {
 
 // Somebody who waits, as one of the things sees it that are waited for: valid from enlist() until delist() has
 // returned.
-class waiting {
+class wait_entry {
 public:
-    waiting(core::many_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
-    waiting(const waiting&) = delete;
-    waiting& operator=(const waiting&) = delete;
+    wait_entry(core::multi_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
+    wait_entry(const wait_entry&) = delete;
+    wait_entry& operator=(const wait_entry&) = delete;
 
 private:
     friend class waiting_list;
     friend class wake_list;
 
-    core::many_wait* wait_;
+    core::multi_wait* wait_;
     std::uint32_t index_;
     bool listed_ = false;
-    waiting* next_ = nullptr;
-    waiting* previous_ = nullptr;
+    wait_entry* next_ = nullptr;
+    wait_entry* previous_ = nullptr;
 };
 
 // Those who are to be woken. Own them, then wake() once, under no lock: it wakes threads and may resume
@@ -92,9 +92,9 @@ public:
 
 private:
     friend class waiting_list;
-    explicit wake_list(waiting* first) noexcept : first_(first) {}
+    explicit wake_list(wait_entry* first) noexcept : first_(first) {}
 
-    waiting* first_ = nullptr;
+    wait_entry* first_ = nullptr;
 };
 
 // Who waits for one source: a queue, first in, first out, that owns and allocates nothing. Guard it by a lock of
@@ -106,8 +106,8 @@ public:
     waiting_list& operator=(const waiting_list&) = delete;
 
     bool empty() const noexcept { return first_ == nullptr; }
-    TOCSIN_API void append(waiting& who) noexcept;
-    TOCSIN_API void remove(waiting& who) noexcept;  // nothing if it has been taken out already
+    TOCSIN_API void append(wait_entry& who) noexcept;
+    TOCSIN_API void remove(wait_entry& who) noexcept;  // nothing if it has been taken out already
 
     // Hands the source to the longest waiting who can take it: their wait ends with it. Empty if nobody can: then
     // it is still to be had. (A wait for all never takes it here: see stays_ready.)
@@ -116,15 +116,15 @@ public:
     TOCSIN_API wake_list notify_all() noexcept;
 
 private:
-    waiting* first_ = nullptr;
-    waiting* last_ = nullptr;
+    wait_entry* first_ = nullptr;
+    wait_entry* last_ = nullptr;
 };
 
 // The three operations. None may throw, wait for long, or call back into the wait that called them; none is ever
 // called under a lock of this library. A type that says `stays_ready` can't become unready again while somebody
 // waits; only such a type can stand in a wait_all().
 template <class T>
-concept waitable = requires(T& object, waiting& who) {
+concept waitable = requires(T& object, wait_entry& who) {
     { object.try_wait() } noexcept -> std::same_as<bool>;
     { object.enlist(who) } noexcept -> std::same_as<bool>;
     { object.delist(who) } noexcept -> std::same_as<void>;
@@ -137,8 +137,8 @@ public:
 
     struct operations {
         bool (*try_take)(void* object) noexcept;
-        bool (*enlist)(void* object, waiting& who) noexcept;
-        void (*delist)(void* object, waiting& who) noexcept;
+        bool (*enlist)(void* object, wait_entry& who) noexcept;
+        void (*delist)(void* object, wait_entry& who) noexcept;
         bool stays_ready;
     };
 
@@ -174,8 +174,9 @@ private:
     template <class T>
     static constexpr operations custom_operations{
         [](void* object) noexcept { return static_cast<T*>(object)->try_wait(); },
-        [](void* object, waiting& who) noexcept { return static_cast<T*>(object)->enlist(who); },
-        [](void* object, waiting& who) noexcept { static_cast<T*>(object)->delist(who); }, says_it_stays<T>};
+        [](void* object, wait_entry& who) noexcept { return static_cast<T*>(object)->enlist(who); },
+        [](void* object, wait_entry& who) noexcept { static_cast<T*>(object)->delist(who); },
+        says_it_stays<T>};
 
     kind kind_;
     readiness asked_ = readiness::none;

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 BUCKETS = 4096  # of the lot
-RELAY_ABOVE = 4  # so few are released by the waker itself (src/core/lot.cpp)
+RELAY_ABOVE = 4  # so few are released by the waker itself (src/core/lot/lot.cpp)
 RELAY_WAKES = 16
 
 
@@ -29,7 +29,7 @@ class Costs:
 
 
 def waker_wakes(cores: int) -> int:
-    """How many the waker of many wakes before it goes on (src/core/lot.cpp)."""
+    """How many the waker of many wakes before it goes on (src/core/lot/lot.cpp)."""
     return 1 if cores <= 2 else 8 if cores >= 16 else cores // 2
 
 

@@ -1,13 +1,13 @@
-// What src/platform/futex.hpp promises, for every backend that builds on this machine.
-#include "platform/futex.hpp"
+// What src/platform/futex/futex.hpp promises, for every backend that builds on this machine.
+#include "platform/futex/futex.hpp"
 
 #include "child.hpp"
 #include "clocks.hpp"
 #include "facts.hpp"
 #include "pages.hpp"
-#include "platform/condition_wait.hpp"
-#include "platform/kernel_time.hpp"
-#include "platform/relative_sleep.hpp"
+#include "platform/futex/condition_wait.hpp"
+#include "platform/futex/relative_sleep.hpp"
+#include "platform/system/kernel_time.hpp"
 #include "random.hpp"
 #include "refused_calls.hpp"
 #include "system_calls.hpp"

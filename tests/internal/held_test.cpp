@@ -1,5 +1,5 @@
 // An event that another thread was just taking in a wait for all when the process forked: in the child nobody
-// will ever let go of it (E6 in src/event.cpp).
+// will ever let go of it (event-6 in src/event.cpp).
 #include "printing.hpp"
 
 #include <tocsin/event.hpp>

@@ -1,5 +1,5 @@
 // The lot's queues, looked at from inside: order, counts, nodes taken from anywhere, nothing left behind.
-#include "core/lot.hpp"
+#include "core/lot/lot.hpp"
 
 #include "facts.hpp"
 #include "random.hpp"
@@ -22,7 +22,7 @@
 namespace {
 
 // What a wake asks before it looks into the queue.
-bool announced(const tocsin::core::key& where) {
+bool announced(const tocsin::core::wait_key& where) {
     return tocsin::core::may_be_waited_on(where, [] { tocsin::detail::full_fence(); });
 }
 
@@ -31,19 +31,19 @@ using support::rounds;
 using support::thread_group;
 using tocsin::deadline;
 using tocsin::core::claim;
-using tocsin::core::home;
-using tocsin::core::key;
-using tocsin::core::node;
-using tocsin::core::parking;
+using tocsin::core::key_hash;
+using tocsin::core::locked_queue;
 using tocsin::core::release_list;
-using tocsin::core::use;
+using tocsin::core::wait_key;
+using tocsin::core::wait_kind;
+using tocsin::core::wait_node;
 using tocsin::core::waiter;
 
 // A waiter with its node, and no thread: a released one doesn't sleep.
 struct parked {
-    parked(const key& where, bool leaves) : place(where, self, leaves) {}
+    parked(const wait_key& where, bool cancelable) : place(where, self, cancelable) {}
     waiter self;
-    node place;
+    wait_node place;
 
     // Whether it was released; passes on what it was given, as a thread would.
     bool released() { return self.sleep(deadline(0s)) == claim::signaled; }
@@ -57,33 +57,33 @@ protected:
         for (const auto& each : tocsin::core::the_lot->at) dirty += each.is_pristine() ? 0 : 1;
         EXPECT_EQ(dirty, 0u) << "buckets with something left in them";
         std::size_t nodes = 0;
-        tocsin::core::for_each_parked([](const node&, void* count) { ++*static_cast<std::size_t*>(count); },
-                                      &nodes);
+        tocsin::core::for_each_parked(
+            [](const wait_node&, void* count) { ++*static_cast<std::size_t*>(count); }, &nodes);
         EXPECT_EQ(nodes, 0u);
     }
 
-    key at(std::size_t offset, use what = use::address) { return {&memory_[offset], what}; }
+    wait_key at(std::size_t offset, wait_kind what = wait_kind::address) { return {&memory_[offset], what}; }
 
-    parked& park(const key& where, bool leaves = false) {
-        auto& made = *waiters_.emplace_back(std::make_unique<parked>(where, leaves));
-        parking place(where);
-        place.announce();
+    parked& park(const wait_key& where, bool cancelable = false) {
+        auto& made = *waiters_.emplace_back(std::make_unique<parked>(where, cancelable));
+        locked_queue place(where);
+        place.prepare_wait();
         place.append(made.place);
         return made;
     }
 
-    static std::vector<const node*> queue_of(const key& where) {
-        std::vector<const node*> found;
-        parking place(where);
-        place.for_each([&](const node& each) { found.push_back(&each); });
+    static std::vector<const wait_node*> queue_of(const wait_key& where) {
+        std::vector<const wait_node*> found;
+        locked_queue place(where);
+        place.for_each([&](const wait_node& each) { found.push_back(&each); });
         EXPECT_EQ(found.empty(), place.empty());
         return found;
     }
 
-    static bool take_one(const key& where) {
+    static bool take_one(const wait_key& where) {
         release_list freed;
         {
-            parking place(where);
+            locked_queue place(where);
             freed = place.take_one();
         }
         const bool any = !freed.empty();
@@ -91,11 +91,11 @@ protected:
         return any;
     }
 
-    static std::size_t take(const key& where, std::size_t most) {
+    static std::size_t take(const wait_key& where, std::size_t most) {
         std::size_t taken = 99;
         release_list freed;
         {
-            parking place(where);
+            locked_queue place(where);
             freed = place.take(most, taken);
         }
         EXPECT_EQ(freed.empty(), taken == 0);
@@ -103,16 +103,16 @@ protected:
         return taken;
     }
 
-    static void remove(parked& leaver) {
-        parking place(leaver.place.where);
-        place.remove(leaver.place);
+    static void remove(parked& cancelled) {
+        locked_queue place(cancelled.place.where);
+        place.remove(cancelled.place);
     }
 
     // Two different keys in one bucket, and with the same bit of its filter if asked for.
-    std::pair<key, key> neighbours(bool same_filter_bit) {
-        const home first(at(0));
+    std::pair<wait_key, wait_key> neighbours(bool same_filter_bit) {
+        const key_hash first(at(0));
         for (std::size_t i = 1; i < memory_.size(); ++i) {
-            const home other(at(i));
+            const key_hash other(at(i));
             if (other.index == first.index && (other.filter_bit == first.filter_bit) == same_filter_bit) {
                 return {at(0), at(i)};
             }
@@ -133,9 +133,9 @@ TEST_F(Lot, IsEmptyAtTheBeginning) {
 }
 
 TEST_F(Lot, TakesInTheOrderOfArrival) {
-    for (const bool leaves : {false, true}) {
+    for (const bool cancelable : {false, true}) {
         std::vector<parked*> all;
-        for (int i = 0; i < 6; ++i) all.push_back(&park(at(8), leaves));
+        for (int i = 0; i < 6; ++i) all.push_back(&park(at(8), cancelable));
         ASSERT_EQ(queue_of(at(8)).size(), 6u);
         for (std::size_t i = 0; i < 6; ++i) {
             EXPECT_EQ(queue_of(at(8)).front(), &all[i]->place);
@@ -148,9 +148,9 @@ TEST_F(Lot, TakesInTheOrderOfArrival) {
 }
 
 TEST_F(Lot, TakesSeveralOldestFirst) {
-    for (const bool leaves : {false, true}) {
+    for (const bool cancelable : {false, true}) {
         std::vector<parked*> all;
-        for (int i = 0; i < 10; ++i) all.push_back(&park(at(8), leaves));
+        for (int i = 0; i < 10; ++i) all.push_back(&park(at(8), cancelable));
         EXPECT_EQ(take(at(8), 0), 0u);
         EXPECT_EQ(take(at(8), 4), 4u);
         EXPECT_EQ(queue_of(at(8)).size(), 6u);
@@ -162,8 +162,8 @@ TEST_F(Lot, TakesSeveralOldestFirst) {
 }
 
 TEST_F(Lot, TakesExactlyAsManyAsThereAre) {
-    for (const bool leaves : {false, true}) {
-        for (int i = 0; i < 3; ++i) park(at(8), leaves);
+    for (const bool cancelable : {false, true}) {
+        for (int i = 0; i < 3; ++i) park(at(8), cancelable);
         EXPECT_EQ(take(at(8), 3), 3u);
         EXPECT_EQ(take(at(8), static_cast<std::size_t>(-1)), 0u);
         for (auto& each : waiters_) EXPECT_TRUE(each->released());
@@ -178,7 +178,7 @@ TEST_F(Lot, LetsALeaverGoFromTheHeadTheMiddleAndTheTail) {
         EXPECT_TRUE(all[gone]->self.try_claim(claim::timed_out));
         remove(*all[gone]);
         remove(*all[gone]);  // once more changes nothing
-        std::vector<const node*> expected;
+        std::vector<const wait_node*> expected;
         for (std::size_t i = 0; i < 5; ++i) {
             if (i != gone) expected.push_back(&all[i]->place);
         }
@@ -238,17 +238,17 @@ TEST_F(Lot, ATakenLeaverCanNoLongerBeClaimed) {
 }
 
 TEST_F(Lot, KeepsTheUsesOfOneAddressApart) {
-    auto& event = park(at(32, use::event));
-    auto& address = park(at(32, use::address));
-    auto& lock = park(at(32, use::lock_bit_0));
-    auto& other = park(at(32, static_cast<use>(static_cast<unsigned>(use::lock_bit_0) + 63)));
-    EXPECT_EQ(take(at(32, use::address), 9), 1u);
+    auto& event = park(at(32, wait_kind::event));
+    auto& address = park(at(32, wait_kind::address));
+    auto& lock = park(at(32, wait_kind::lock_bit_0));
+    auto& other = park(at(32, static_cast<wait_kind>(static_cast<unsigned>(wait_kind::lock_bit_0) + 63)));
+    EXPECT_EQ(take(at(32, wait_kind::address), 9), 1u);
     EXPECT_TRUE(address.released());
     EXPECT_EQ(take(other.place.where, 9), 1u);
     EXPECT_TRUE(other.released());
-    EXPECT_EQ(take(at(32, use::event), 9), 1u);
+    EXPECT_EQ(take(at(32, wait_kind::event), 9), 1u);
     EXPECT_TRUE(event.released());
-    EXPECT_EQ(take(at(32, use::lock_bit_0), 9), 1u);
+    EXPECT_EQ(take(at(32, wait_kind::lock_bit_0), 9), 1u);
     EXPECT_TRUE(lock.released());
 }
 
@@ -286,8 +286,8 @@ TEST_F(Lot, KeepsSeveralQueuesInOneBucketApart) {
 
 TEST_F(Lot, AnAnnouncementThatParksNobodyIsTakenBack) {
     {
-        parking place(at(40));
-        place.announce();
+        locked_queue place(at(40));
+        place.prepare_wait();
         EXPECT_TRUE(announced(at(40)));
     }
     EXPECT_FALSE(announced(at(40)));
@@ -310,12 +310,15 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnAddressesOfTheirOwn) {
     std::vector<parked*> all;
     for (std::size_t i = 0; i < count; ++i) all.push_back(&park(at(i * 64), i % 2 == 0));
     std::size_t nodes = 0;
-    tocsin::core::for_each_parked([](const node&, void* sum) { ++*static_cast<std::size_t*>(sum); }, &nodes);
+    tocsin::core::for_each_parked([](const wait_node&, void* sum) { ++*static_cast<std::size_t*>(sum); },
+                                  &nodes);
     EXPECT_EQ(nodes, count);
     std::size_t longest = 0;
     for (const auto& each : tocsin::core::the_lot->at) {
         std::size_t queues = 0;
-        for (const node* queue = each.queues; queue != nullptr; queue = queue->next_queue) ++queues;
+        for (const wait_node* wait_queue = each.queues; wait_queue != nullptr;
+             wait_queue = wait_queue->next_queue)
+            ++queues;
         longest = std::max(longest, queues);
     }
     const std::size_t average = count / std::size(tocsin::core::the_lot->at) + 1;
@@ -323,7 +326,7 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnAddressesOfTheirOwn) {
     support::random_source random(1);
     for (std::size_t i = count; i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
     for (parked* each : all) {
-        if (each->place.leaves && random.one_in(2)) {
+        if (each->place.cancelable && random.one_in(2)) {
             EXPECT_TRUE(each->self.try_claim(claim::timed_out));
             remove(*each);
         } else {
@@ -345,17 +348,18 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnOneAddress) {
         remove(**each);
     }
     all.erase(gone, all.end());
-    std::vector<const node*> left = queue_of(at(48));
+    std::vector<const wait_node*> left = queue_of(at(48));
     EXPECT_EQ(left.size(), all.size());
     EXPECT_EQ(take(at(48), count), left.size());
-    for (const node* each : left) ASSERT_TRUE(each->owner->sleep(deadline(0s)) == claim::signaled);
+    for (const wait_node* each : left) ASSERT_TRUE(each->owner->sleep(deadline(0s)) == claim::signaled);
 }
 
 // Random operations against a model that is a list of pointers for each key.
 TEST_F(Lot, AgreesWithAListForEachKey) {
     support::random_source random(3);
     const auto [first, second] = neighbours(true);
-    const std::array<key, 4> keys{first, second, at(3, use::event), key{first.address, use::event}};
+    const std::array<wait_key, 4> keys{first, second, at(3, wait_kind::event),
+                                       wait_key{first.address, wait_kind::event}};
     std::array<std::vector<parked*>, 4> model;
     for (int step = 0; step < rounds(30'000, 6'000); ++step) {
         const auto which = random.below(keys.size());
@@ -369,10 +373,10 @@ TEST_F(Lot, AgreesWithAListForEachKey) {
             case 3: {  // one leaves
                 if (list.empty()) break;
                 const auto at = static_cast<std::ptrdiff_t>(random.below(list.size()));
-                parked* const leaver = list[static_cast<std::size_t>(at)];
-                if (!leaver->place.leaves) break;
-                ASSERT_TRUE(leaver->self.try_claim(claim::timed_out));
-                remove(*leaver);
+                parked* const cancelled = list[static_cast<std::size_t>(at)];
+                if (!cancelled->place.cancelable) break;
+                ASSERT_TRUE(cancelled->self.try_claim(claim::timed_out));
+                remove(*cancelled);
                 list.erase(list.begin() + at);
                 break;
             }
@@ -384,7 +388,7 @@ TEST_F(Lot, AgreesWithAListForEachKey) {
                 list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(expected));
             }
         }
-        std::vector<const node*> expected;
+        std::vector<const wait_node*> expected;
         for (const parked* each : list) expected.push_back(&each->place);
         ASSERT_EQ(queue_of(keys[which]), expected);
     }
@@ -401,9 +405,9 @@ TEST_F(Lot, ReleasesSleepingThreadsThroughOneAnother) {
     std::atomic<int> awake{0};
     for (auto& each : waiters) {
         threads.start("sleeper", [&] {
-            node place(at(56), each, false);
+            wait_node place(at(56), each, false);
             {
-                parking here(at(56));
+                locked_queue here(at(56));
                 here.append(place);
             }
             EXPECT_EQ(each.sleep(deadline::never()), claim::signaled);

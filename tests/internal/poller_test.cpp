@@ -1,11 +1,11 @@
-// What src/platform/poller.hpp promises, for every backend that builds on this machine.
-#include "platform/poller.hpp"
+// What src/platform/poller/poller.hpp promises, for every backend that builds on this machine.
+#include "platform/poller/poller.hpp"
 
 #include "allocations.hpp"
 #include "child.hpp"
 #include "clocks.hpp"
 #include "facts.hpp"
-#include "platform/doorbells.hpp"
+#include "platform/poller/doorbells.hpp"
 #include "random.hpp"
 #include "refused_calls.hpp"
 #include "sanitizer.hpp"
@@ -55,17 +55,17 @@ using tocsin::deadline;
 namespace platform = tocsin::platform;
 using platform::doorbell_id;
 using platform::no_doorbell;
+using platform::poll_entry;
 using platform::poll_result;
-using platform::pollable;
+using platform::poll_set;
 using platform::readiness;
-using platform::standing_poll;
 
 struct chosen {
     static constexpr auto take = platform::take_doorbell;
     static constexpr auto give_back = platform::give_doorbell_back;
     static constexpr auto ring = platform::ring_doorbell;
     static constexpr auto poll = platform::poll;
-    static constexpr auto open = platform::open_standing_poll;
+    static constexpr auto open = platform::open_poll_set;
     static constexpr auto after_fork = platform::poller_after_fork;
 };
 struct posix {
@@ -73,7 +73,7 @@ struct posix {
     static constexpr auto give_back = platform::posix_poller::give_doorbell_back;
     static constexpr auto ring = platform::posix_poller::ring_doorbell;
     static constexpr auto poll = platform::posix_poller::poll;
-    static constexpr auto open = platform::posix_poller::open_standing_poll;
+    static constexpr auto open = platform::posix_poller::open_poll_set;
     static constexpr auto after_fork = platform::posix_poller::poller_after_fork;
 };
 struct kqueue {
@@ -81,7 +81,7 @@ struct kqueue {
     static constexpr auto give_back = platform::kqueue_poller::give_doorbell_back;
     static constexpr auto ring = platform::kqueue_poller::ring_doorbell;
     static constexpr auto poll = platform::kqueue_poller::poll;
-    static constexpr auto open = platform::kqueue_poller::open_standing_poll;
+    static constexpr auto open = platform::kqueue_poller::open_poll_set;
     static constexpr auto after_fork = platform::kqueue_poller::poller_after_fork;
 };
 #if defined(__linux__)
@@ -90,7 +90,7 @@ struct linux_kernel {
     static constexpr auto give_back = platform::linux_poller::give_doorbell_back;
     static constexpr auto ring = platform::linux_poller::ring_doorbell;
     static constexpr auto poll = platform::linux_poller::poll;
-    static constexpr auto open = platform::linux_poller::open_standing_poll;
+    static constexpr auto open = platform::linux_poller::open_poll_set;
     static constexpr auto after_fork = platform::linux_poller::poller_after_fork;
 };
 using backends = testing::Types<chosen, linux_kernel, kqueue, posix>;  // kqueue: support/kqueue
@@ -178,14 +178,14 @@ private:
 };
 
 template <class Backend>
-poll_result poll_one(pollable& one, const deadline& until, doorbell_id bell = no_doorbell) {
+poll_result poll_one(poll_entry& one, const deadline& until, doorbell_id bell = no_doorbell) {
     return Backend::poll({&one, 1}, bell, until);
 }
 
 // What one look finds.
 template <class Backend>
 readiness state_of(int descriptor, readiness asked) {
-    pollable one{descriptor, asked};
+    poll_entry one{descriptor, asked};
     const auto result = poll_one<Backend>(one, 0s);
     EXPECT_EQ(result.error, 0);
     EXPECT_EQ(result.ready, one.found == readiness::none ? 0u : 1u);
@@ -203,7 +203,7 @@ bool is_rung(doorbell_id bell, const deadline& until) {
 }
 
 template <class Backend>
-std::unique_ptr<standing_poll> open_set() {
+std::unique_ptr<poll_set> open_set() {
     int error = -1;
     auto set = Backend::open(error);
     EXPECT_EQ(error, 0);
@@ -211,8 +211,8 @@ std::unique_ptr<standing_poll> open_set() {
 }
 
 // The tags that one wait reports.
-std::set<std::uint64_t> tags_in(standing_poll& set, const deadline& until = 0s) {
-    std::array<standing_poll::item, 64> items;
+std::set<std::uint64_t> tags_in(poll_set& set, const deadline& until = 0s) {
+    std::array<poll_set::item, 64> items;
     const auto result = set.wait(items, until);
     EXPECT_EQ(result.error, 0);
     std::set<std::uint64_t> tags;
@@ -252,10 +252,10 @@ TYPED_TEST(EveryPoller, FindsWhatIsReadyWhereItStands) {
     const both_ends idle = make_pipe();
     const both_ends full = make_pipe();
     full.put();
-    std::array<pollable, 4> all{{{idle.read, readiness::readable},
-                                 {full.read, readiness::readable},
-                                 {idle.write, readiness::writable},
-                                 {full.read, readiness::writable}}};
+    std::array<poll_entry, 4> all{{{idle.read, readiness::readable},
+                                   {full.read, readiness::readable},
+                                   {idle.write, readiness::writable},
+                                   {full.read, readiness::writable}}};
     const auto result = TypeParam::poll(all, no_doorbell, deadline::never());
     EXPECT_EQ(result.ready, 2u);
     EXPECT_FALSE(result.rung || result.timed_out);
@@ -267,7 +267,7 @@ TYPED_TEST(EveryPoller, FindsWhatIsReadyWhereItStands) {
 
 TYPED_TEST(EveryPoller, ForgetsWhatAnEarlierPollFound) {
     const both_ends pipe = make_pipe();
-    pollable one{pipe.read, readiness::readable, readiness::error};
+    poll_entry one{pipe.read, readiness::readable, readiness::error};
     EXPECT_TRUE(poll_one<TypeParam>(one, 0s).timed_out);
     EXPECT_EQ(one.found, readiness::none);
 }
@@ -277,7 +277,7 @@ TYPED_TEST(EveryPoller, ADescriptorEndsTheSleep) {
     thread_group threads;
     threads.start("sleeper", [&] {
         const held_bell<TypeParam> bell;
-        pollable one{pipe.read, readiness::readable};
+        poll_entry one{pipe.read, readiness::readable};
         const auto result = poll_one<TypeParam>(one, deadline::never(), bell);
         EXPECT_EQ(result.ready, 1u);
         EXPECT_FALSE(result.rung);
@@ -314,7 +314,7 @@ TYPED_TEST(EveryPoller, KnowsConnectionsAndUrgentData) {
     made.accept_it();
     EXPECT_EQ(state_of<TypeParam>(made.listening, readiness::readable), readiness::none);
     ASSERT_EQ(send(made.client, "!", 1, MSG_OOB), 1);
-    pollable one{made.server, readiness::urgent};
+    poll_entry one{made.server, readiness::urgent};
     EXPECT_EQ(poll_one<TypeParam>(one, deadline::never()).ready, 1u);
     EXPECT_EQ(one.found, readiness::urgent);
 }
@@ -330,7 +330,7 @@ TYPED_TEST(EveryPoller, WaitsForEveryKindThatLinuxHas) {
     itimerspec soon{};
     soon.it_value.tv_nsec = 1'000'000;
     ASSERT_EQ(timerfd_settime(timer, 0, &soon, nullptr), 0);
-    pollable one{timer, readiness::readable};
+    poll_entry one{timer, readiness::readable};
     EXPECT_EQ(poll_one<TypeParam>(one, deadline::never()).ready, 1u);
 
     const both_ends pipe = make_pipe();
@@ -358,7 +358,7 @@ TYPED_TEST(EveryPoller, ABadDescriptorIsFoundAtOnce) {
     const int number = closed.read;
     closed.read.close();
     for (const int bad : {number, -1, -7, 1 << 30}) {
-        std::array<pollable, 2> all{{{idle.read, readiness::readable}, {bad, readiness::readable}}};
+        std::array<poll_entry, 2> all{{{idle.read, readiness::readable}, {bad, readiness::readable}}};
         const auto result = TypeParam::poll(all, no_doorbell, deadline::never());
         EXPECT_EQ(result.ready, 1u);
         EXPECT_EQ(result.error, 0);
@@ -375,7 +375,7 @@ TYPED_TEST(EveryPoller, TakesAnyNumberOfDescriptors) {
     for (const std::size_t count :
          {platform::polled_without_allocation, platform::polled_without_allocation + 1,
           std::min<std::size_t>(2'000, most), most}) {
-        std::vector<pollable> all(count, pollable{idle.read, readiness::readable});
+        std::vector<poll_entry> all(count, poll_entry{idle.read, readiness::readable});
         EXPECT_TRUE(TypeParam::poll(all, no_doorbell, 0s).timed_out);
         all.back().descriptor = full.read;
         const held_bell<TypeParam> bell;
@@ -391,7 +391,8 @@ TYPED_TEST(EveryPoller, TakesAnyNumberOfDescriptors) {
 
 TYPED_TEST(EveryPoller, APollOfFewAllocatesNothing) {
     const both_ends idle = make_pipe();
-    std::vector<pollable> few(platform::polled_without_allocation, pollable{idle.read, readiness::readable});
+    std::vector<poll_entry> few(platform::polled_without_allocation,
+                                poll_entry{idle.read, readiness::readable});
     const held_bell<TypeParam> bell;
     const long before = support::allocations();
     (void)TypeParam::poll(few, bell, 1ms);
@@ -436,7 +437,7 @@ TYPED_TEST(EveryPoller, ARingAndADescriptorAreBothSaid) {
     pipe.put();
     const held_bell<TypeParam> bell;
     TypeParam::ring(bell);
-    pollable one{pipe.read, readiness::readable};
+    poll_entry one{pipe.read, readiness::readable};
     const auto result = poll_one<TypeParam>(one, deadline::never(), bell);
     EXPECT_EQ(result.ready, 1u);
     EXPECT_TRUE(result.rung);
@@ -636,13 +637,13 @@ TYPED_TEST(EveryPoller, ATimeoutIsNeverEarlyOnItsOwnClock) {
     const held_bell<TypeParam> bell;
     (void)is_rung<TypeParam>(bell, 0s);
     times_out_on_every_clock([&](const deadline& until) {
-        pollable one{idle.read, readiness::readable};
+        poll_entry one{idle.read, readiness::readable};
         return poll_one<TypeParam>(one, until, bell);
     });
     const auto set = open_set<TypeParam>();
     ASSERT_EQ(set->add(idle.read, readiness::readable, 1), 0);
     times_out_on_every_clock([&](const deadline& until) {
-        std::array<standing_poll::item, 4> items;
+        std::array<poll_set::item, 4> items;
         return set->wait(items, until);
     });
 }
@@ -654,7 +655,7 @@ TYPED_TEST(EveryPoller, ADeadlineThatHasPassedStillGetsItsLook) {
     ASSERT_EQ(set->add(full.read, readiness::readable, 1), 0);
     for (const auto& until : {deadline(0s), deadline(steady_clock::time_point::min()),
                               deadline(system_clock::time_point::min())}) {
-        pollable one{full.read, readiness::readable};
+        poll_entry one{full.read, readiness::readable};
         EXPECT_EQ(poll_one<TypeParam>(one, until).ready, 1u);
         EXPECT_EQ(tags_in(*set, until), tags{1});
     }
@@ -674,7 +675,7 @@ TYPED_TEST(EveryPoller, AFarDeadlineIsSleptFor) {
             EXPECT_TRUE(is_rung<TypeParam>(bell, until));
         });
         threads.start("waits", [&] {
-            std::array<standing_poll::item, 4> items;
+            std::array<poll_set::item, 4> items;
             EXPECT_TRUE(set->wait(items, until).rung);
         });
         for (std::size_t i = 0; i < 2; ++i) until_sound_asleep(threads.id(i));
@@ -698,7 +699,7 @@ TYPED_TEST(EveryPoller, SignalsNeitherEndNorProlongAWait) {
         EXPECT_EQ(errno, 77);
     });
     threads.start("waits", [&] {
-        std::array<standing_poll::item, 4> items;
+        std::array<poll_set::item, 4> items;
         errno = 78;
         EXPECT_TRUE(set->wait(items, 60ms).timed_out);
         EXPECT_TRUE(set->wait(items, system_clock::now() + 20ms).timed_out);
@@ -725,7 +726,7 @@ TYPED_TEST(EveryPoller, ErrnoIsPreserved) {
         TypeParam::ring(first);
         EXPECT_TRUE(is_rung<TypeParam>(first, 100us));
         (void)is_rung<TypeParam>(first, 100us);
-        pollable bad{-1};
+        poll_entry bad{-1};
         (void)poll_one<TypeParam>(bad, 1s);
     }
     {
@@ -775,7 +776,7 @@ TYPED_TEST(EveryPoller, NoRingIsLostInAPingPong) {
     const held_bell<TypeParam> own;
     thread_group threads;
     threads.start("answers", [&] {
-        std::array<standing_poll::item, 4> items;
+        std::array<poll_set::item, 4> items;
         for (int i = 1; i <= count; ++i) {
             while (there.load(std::memory_order_relaxed) < i) (void)set->wait(items, deadline::never());
             back.store(i, std::memory_order_relaxed);
@@ -811,7 +812,7 @@ TYPED_TEST(EveryPoller, NoRingIsLostAmongManyRingers) {
     });
     support::random_source random(2);
     for (bool all = false; !all;) {
-        pollable one{pipe.read, readiness::readable};
+        poll_entry one{pipe.read, readiness::readable};
         // Mostly without a deadline: only a ring ends such a sleep.
         const auto until = random.below(4) == 0 ? deadline(std::chrono::nanoseconds(random.below(50'000)))
                                                 : deadline::never();
@@ -852,13 +853,13 @@ TEST(LinuxPoller, ASleepIsOneSystemCallAndSoIsARing) {
 }
 
 TEST(LinuxPoller, AStandingWaitIsOneSystemCall) {
-    std::unique_ptr<standing_poll> set;
+    std::unique_ptr<poll_set> set;
     const auto open = [&] {
         linux_kernel::after_fork();
         set = open_set<linux_kernel>();
     };
     const auto calls = support::system_calls_of(open, [&] {
-        std::array<standing_poll::item, 4> items;
+        std::array<poll_set::item, 4> items;
         for (int i = 0; i < 3; ++i) {
             linux_kernel::ring(set->bell());
             (void)set->wait(items, deadline::never());
@@ -922,7 +923,7 @@ TYPED_TEST(EveryPoller, ASetSaysWhatWasFound) {
     const auto set = open_set<TypeParam>();
     auto [here, there] = make_sockets();
     ASSERT_EQ(set->add(here, readiness::readable | readiness::writable | readiness::hang_up, 1), 0);
-    standing_poll::item found{};
+    poll_set::item found{};
     EXPECT_EQ(set->wait({&found, 1}, deadline::never()).ready, 1u);
     EXPECT_EQ(found.found, readiness::writable);
     there.close();
@@ -964,7 +965,7 @@ TYPED_TEST(EveryPoller, AllInASetGetTheirTurn) {
     for (const std::size_t room : {std::size_t{1}, std::size_t{3}}) {
         tags seen;
         for (int waits = 0; waits < 20; ++waits) {
-            std::array<standing_poll::item, 3> items;
+            std::array<poll_set::item, 3> items;
             const auto result = set->wait(std::span(items).first(room), deadline::never());
             ASSERT_EQ(result.ready, room);
             for (std::size_t i = 0; i < room; ++i) seen.insert(items[i].tag);
@@ -975,7 +976,7 @@ TYPED_TEST(EveryPoller, AllInASetGetTheirTurn) {
 
 TYPED_TEST(EveryPoller, ARingEndsOneWaitInASet) {
     const auto set = open_set<TypeParam>();
-    std::array<standing_poll::item, 4> items;
+    std::array<poll_set::item, 4> items;
     for (int turn = 0; turn < 5; ++turn) {
         EXPECT_TRUE(set->wait(items, 0s).timed_out);
         TypeParam::ring(set->bell());
@@ -1102,7 +1103,7 @@ TYPED_TEST(EveryPoller, ASetLeavesNothingBehind) {
         const auto set = open_set<TypeParam>();
         EXPECT_EQ(set->bell(), last);
         EXPECT_LE(open_descriptors(), before + 1);
-        std::array<standing_poll::item, 1> items;
+        std::array<poll_set::item, 1> items;
         (void)set->wait(items, 0s);  // perhaps, for no reason
         EXPECT_TRUE(set->wait(items, 0s).timed_out);
         TypeParam::ring(last);
@@ -1118,7 +1119,7 @@ TYPED_TEST(EveryPoller, ASetMayBePolledItselfWhereItHasADescriptor) {
     for (int turn = 0; turn < 3; ++turn) {
         TypeParam::ring(set->bell());
         EXPECT_EQ(state_of<TypeParam>(set->descriptor(), readiness::readable), readiness::readable);
-        standing_poll::item item;
+        poll_set::item item;
         EXPECT_TRUE(set->wait({&item, 1}, deadline::never()).rung);
         EXPECT_EQ(state_of<TypeParam>(set->descriptor(), readiness::readable), readiness::none);
     }

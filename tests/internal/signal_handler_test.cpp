@@ -1,7 +1,7 @@
 // Trap 22: set() in a signal handler that interrupts set() or a wait in the same thread.
-#include "core/critical_section.hpp"
+#include "core/sync/signal_deferral.hpp"
 #include "facts.hpp"
-#include "platform/futex.hpp"
+#include "platform/futex/futex.hpp"
 #include "printing.hpp"
 #include "threads.hpp"
 
@@ -106,14 +106,14 @@ protected:
         self.done += self.name;
         if (self.more != 0) {
             --self.more;
-            critical_section::defer(set, what);
+            signal_deferral::defer(set, what);
         }
     }
     static void reset(void* what) noexcept {
         static_cast<thing*>(what)->done += static_cast<char>(static_cast<thing*>(what)->name - 'a' + 'A');
     }
 
-    using critical_section = tocsin::core::critical_section;
+    using signal_deferral = tocsin::core::signal_deferral;
     std::string done;
     thing a{'a', done};
     thing b{'b', done};
@@ -121,28 +121,28 @@ protected:
 
 TEST_F(Notes, AreCarriedOutInOrder) {
     {
-        const critical_section inside;
+        const signal_deferral inside;
         for (int i = 0; i < 4; ++i) {
-            EXPECT_TRUE(critical_section::defer(set, &a));
-            EXPECT_TRUE(critical_section::defer(set, &b));
-            EXPECT_TRUE(critical_section::defer(reset, &a));
-            EXPECT_TRUE(critical_section::defer(reset, &b));
+            EXPECT_TRUE(signal_deferral::defer(set, &a));
+            EXPECT_TRUE(signal_deferral::defer(set, &b));
+            EXPECT_TRUE(signal_deferral::defer(reset, &a));
+            EXPECT_TRUE(signal_deferral::defer(reset, &b));
         }
         EXPECT_EQ(done, "");
     }
     EXPECT_EQ(done, "abABabABabABabAB");
-    EXPECT_FALSE(critical_section::defer(set, &a)) << "nothing is put off outside";
+    EXPECT_FALSE(signal_deferral::defer(set, &a)) << "nothing is put off outside";
 }
 
 TEST_F(Notes, ThatRepeatTheLastOfTheirEventAreCountedWhenTheLogIsFull) {
     {
-        const critical_section inside;
-        for (int i = 0; i < 14; ++i) critical_section::defer(set, &a);
-        critical_section::defer(reset, &a);
-        critical_section::defer(set, &b);
+        const signal_deferral inside;
+        for (int i = 0; i < 14; ++i) signal_deferral::defer(set, &a);
+        signal_deferral::defer(reset, &a);
+        signal_deferral::defer(set, &b);
         for (int i = 0; i < 3; ++i) {
-            critical_section::defer(reset, &a);
-            critical_section::defer(set, &b);
+            signal_deferral::defer(reset, &a);
+            signal_deferral::defer(set, &b);
         }
     }
     EXPECT_EQ(done, std::string(14, 'a') + "AAAA" + "bbbb");
@@ -152,10 +152,10 @@ TEST_F(Notes, LeftWhileOthersAreCarriedOutTakeTheirPlaces) {
     a.more = 1'000;
     b.more = 1'000;
     {
-        const critical_section inside;
+        const signal_deferral inside;
         for (int i = 0; i < 8; ++i) {
-            critical_section::defer(set, &a);
-            critical_section::defer(set, &b);
+            signal_deferral::defer(set, &a);
+            signal_deferral::defer(set, &b);
         }
     }
     EXPECT_EQ(std::count(done.begin(), done.end(), 'a'), 1'008);
@@ -167,10 +167,10 @@ using NotesDeathTest = Notes;
 TEST_F(NotesDeathTest, ByTurnsAreMoreThanTheLogHolds) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto too_many = [&] {
-        const critical_section inside;
+        const signal_deferral inside;
         for (int i = 0; i < 9; ++i) {
-            critical_section::defer(set, &a);
-            critical_section::defer(reset, &a);
+            signal_deferral::defer(set, &a);
+            signal_deferral::defer(reset, &a);
         }
     };
     EXPECT_DEATH(too_many(), "tocsin: signal handlers set or reset more than 16 events by turns");

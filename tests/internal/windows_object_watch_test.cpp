@@ -1,6 +1,6 @@
 // A thread of the system's that calls when a kernel object is signaled.
 #include "facts.hpp"
-#include "platform/object_watch_windows.hpp"
+#include "platform/system/object_watch_windows.hpp"
 #include "sanitizer.hpp"
 #include "threads.hpp"
 

@@ -40,7 +40,7 @@ public:
     }
 
 private:
-    core::bucket_lock lock_;
+    core::futex_lock lock_;
     plain<std::coroutine_handle<>> ready_{nullptr};
     auto_reset_event posted_;
 };

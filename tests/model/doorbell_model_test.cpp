@@ -1,8 +1,8 @@
-// Every interleaving of rings and sleeps over a doorbell's turns (src/platform/doorbells.cpp), with the
+// Every interleaving of rings and sleeps over a doorbell's turns (src/platform/poller/doorbells.cpp), with the
 // system's object as a word that strikes fill and empty. The object orders nothing here: less than systems
 // do.
 #include "explorer/futex.hpp"
-#include "platform/doorbells.hpp"
+#include "platform/poller/doorbells.hpp"
 #include "support/library_model.hpp"
 
 #include <array>

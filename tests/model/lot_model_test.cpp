@@ -7,33 +7,33 @@ namespace {
 using namespace tocsin;
 using namespace tocsin::library_model;
 using core::claim;
-using core::key;
-using core::node;
-using core::parking;
+using core::locked_queue;
 using core::release_list;
+using core::wait_key;
+using core::wait_node;
 using core::waiter;
 using model::plain;
 using model::run;
 
 // A gate of its own kind: open or not, and who waits for it; all under the bucket's lock.
 struct gate {
-    explicit gate(core::use what = core::use::event) : where{this, what} {}
+    explicit gate(core::wait_kind what = core::wait_kind::event) : where{this, what} {}
 
-    const key where;
+    const wait_key where;
     plain<bool> open{false};
 };
 
 // Passes the open gate, or parks: for ever, or (leaves) until some time.
-claim pass(gate& door, bool leaves) {
+claim pass(gate& door, bool cancelable) {
     waiter self;
-    node place(door.where, self, leaves);
+    wait_node place(door.where, self, cancelable);
     {
-        parking lot(door.where);
+        locked_queue queue(door.where);
         if (door.open) return claim::signaled;
-        lot.append(place);
+        queue.append(place);
     }
-    const claim how = self.sleep({leaves ? some_time() : deadline::never(), nullptr, sleep_at_once});
-    if (how == claim::timed_out) parking(door.where).remove(place);
+    const claim how = self.sleep({cancelable ? some_time() : deadline::never(), nullptr, sleep_at_once});
+    if (how == claim::timed_out) locked_queue(door.where).remove(place);
     return how;
 }
 
@@ -42,9 +42,9 @@ std::size_t open(gate& door) {
     std::size_t taken = 0;
     release_list freed;
     {
-        parking lot(door.where);
+        locked_queue queue(door.where);
         door.open = true;
-        freed = lot.take(static_cast<std::size_t>(-1), taken);
+        freed = queue.take(static_cast<std::size_t>(-1), taken);
     }
     freed.wake();
     return taken;
@@ -52,7 +52,7 @@ std::size_t open(gate& door) {
 
 TEST(lot_model, TheBucketsLockExcludes) {
     holds_within(3, [](run& r) {
-        core::bucket_lock lock;
+        core::futex_lock lock;
         plain<int> data{0};
         for (const char* name : {"one", "two", "three"}) {
             r.spawn(name, [&] {
@@ -70,7 +70,7 @@ TEST(lot_model, TheBucketsLockExcludes) {
 TEST(lot_model, TheBucketsLockExcludesWhoFoundItFreeWhileLooking) {
     processors = 2;
     holds_within(2, [](run& r) {
-        core::bucket_lock lock;
+        core::futex_lock lock;
         plain<int> data{0};
         for (const char* name : {"one", "two"}) {
             r.spawn(name, [&] {
@@ -109,8 +109,8 @@ TEST(lot_model, ALeaverIsTakenOrLeavesNeverBoth) {
 TEST(lot_model, LeaversInTheMiddleLeaveTheQueueWhole) {
     holds_within(2, [](run& r) {
         gate door;
-        for (const bool leaves : {false, true, false}) {
-            r.spawn(leaves ? "leaver" : "stayer", [&, leaves] { (void)pass(door, leaves); });
+        for (const bool cancelable : {false, true, false}) {
+            r.spawn(cancelable ? "leaver" : "stayer", [&, cancelable] { (void)pass(door, cancelable); });
         }
         r.spawn("opener", [&] { open(door); });
         r.join_all();
@@ -133,15 +133,15 @@ TEST(lot_model, ARelayReachesEveryone) {
 TEST(lot_model, TwoUsesOfAnAddressAreTwoQueues) {
     holds_within(2, [](run& r) {
         gate door;
-        const key other{door.where.address, core::use::address};
+        const wait_key other{door.where.address, core::wait_kind::address};
         r.spawn("passer", [&] { (void)pass(door, false); });
         r.spawn("other", [&] {
             waiter self;
-            node place(other, self, true);
-            parking(other).append(place);
+            wait_node place(other, self, true);
+            locked_queue(other).append(place);
             model::check(self.sleep({some_time(), nullptr, sleep_at_once}) == claim::timed_out,
                          "nobody wakes the other use");
-            parking(other).remove(place);
+            locked_queue(other).remove(place);
         });
         r.spawn("opener", [&] { open(door); });
         r.join_all();

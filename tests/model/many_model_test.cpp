@@ -38,7 +38,9 @@ public:
 
 private:
     void* place() noexcept {
-        const auto bucket_of = [](const void* event) { return core::home({event, core::use::event}).index; };
+        const auto bucket_of = [](const void* event) {
+            return core::key_hash({event, core::wait_kind::event}).index;
+        };
         std::size_t chosen = 0;
         while (core::bucket_bits != 0 && bucket_of(places_[chosen]) == bucket_of(&a)) ++chosen;
         return places_[chosen];
@@ -509,7 +511,7 @@ public:
     }
 
 private:
-    core::bucket_lock mutex_;  // sleeps at once
+    core::futex_lock mutex_;  // sleeps at once
     plain<bool> open_{false};
     waiting_list waiting_;
 };

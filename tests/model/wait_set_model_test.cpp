@@ -1,6 +1,6 @@
 // Sets of events that are waited on often, in every interleaving of small programs: no token lost or doubled, no set
 // event overlooked, nothing touched that was removed. Proof P12 in docs/proofs.md.
-#include "core/member_set.hpp"
+#include "core/wait/ready_list.hpp"
 #include "support/library_model.hpp"
 
 #include <memory>
@@ -157,10 +157,10 @@ TEST(set_model, AGateThatStaysSetIsSeenByTheNextWait) {
 TEST(set_model, SetThenResetReleasesWhoSleeps) {
     holds_within(2, [](run& r) {
         manual_reset_event gate;
-        core::member_set set;
+        core::ready_list set;
         auto* const place = new core::member(set, gate, 7);
         set.add(*place);
-        core::member_set::sleeper self(set);
+        core::ready_list::sleeper self(set);
         r.spawn("waiter", [&] {
             model::check(set.begin_sleep(self), "nothing to collect");
             (void)self.waiting.sleep(deadline::never());
@@ -180,20 +180,20 @@ TEST(set_model, SetThenResetReleasesWhoSleeps) {
 TEST(set_model, ARemovedEventMayBeDestroyed) {
     holds_within(2, [](run& r) {
         auto_reset_event stays;
-        auto leaves = std::make_unique<auto_reset_event>();
+        auto cancelable = std::make_unique<auto_reset_event>();
         wait_set set;
         set.add(stays, 0);
-        set.add(*leaves, 1);
+        set.add(*cancelable, 1);
         tally seen;
         int left = 0;
         r.spawn("waiter", [&] {
             while (seen.of[0] == 0) seen.wait(set);
         });
         r.spawn("remover", [&] {
-            leaves->set();
-            model::check(set.remove(*leaves), "it was in");
-            left = tokens_in(*leaves);
-            leaves.reset();
+            cancelable->set();
+            model::check(set.remove(*cancelable), "it was in");
+            left = tokens_in(*cancelable);
+            cancelable.reset();
             stays.set();
         });
         r.join_all();
@@ -244,11 +244,11 @@ TEST(set_model, TwoSetsShareAnEvent) {
 TEST(set_model, TheSetAndAnotherWaiterTakeTurns) {
     holds_within(1, [](run& r) {
         auto_reset_event event;
-        core::member_set set;
+        core::ready_list set;
         auto* const place = new core::member(set, event, 7);
         set.add(*place);
-        core::member_set::sleeper first(set);
-        core::member_set::sleeper second(set);
+        core::ready_list::sleeper first(set);
+        core::ready_list::sleeper second(set);
         bool other_is_served = false;
         r.spawn("set", [&] {
             for (auto* const self : {&first, &second}) {

@@ -15,13 +15,13 @@ public:
         const std::lock_guard lock(mutex_);
         return left_ == 0;
     }
-    bool enlist(tocsin::waiting& who) noexcept {
+    bool enlist(tocsin::wait_entry& who) noexcept {
         const std::lock_guard lock(mutex_);
         if (left_ == 0) return false;
         waiting_.append(who);
         return true;
     }
-    void delist(tocsin::waiting& who) noexcept {
+    void delist(tocsin::wait_entry& who) noexcept {
         const std::lock_guard lock(mutex_);
         waiting_.remove(who);
     }
@@ -53,13 +53,13 @@ public:
         const std::lock_guard lock(mutex_);
         return take();
     }
-    bool enlist(tocsin::waiting& who) noexcept {
+    bool enlist(tocsin::wait_entry& who) noexcept {
         const std::lock_guard lock(mutex_);
         if (tokens_ != 0) return false;
         waiting_.append(who);
         return true;
     }
-    void delist(tocsin::waiting& who) noexcept {
+    void delist(tocsin::wait_entry& who) noexcept {
         const std::lock_guard lock(mutex_);
         waiting_.remove(who);
     }

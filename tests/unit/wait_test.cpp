@@ -695,8 +695,8 @@ TEST(Custom, TokensInAreTokensOut) {
 struct begins_with_an_event {
     auto_reset_event event{true};
     bool try_wait() noexcept { return true; }
-    bool enlist(tocsin::waiting&) noexcept { return false; }
-    void delist(tocsin::waiting&) noexcept {}
+    bool enlist(tocsin::wait_entry&) noexcept { return false; }
+    void delist(tocsin::wait_entry&) noexcept {}
     static constexpr bool stays_ready = true;
 };
 

@@ -1,7 +1,7 @@
 // What the build decides: which symbols a shared library exports, and which checks are on.
 #pragma once
 
-// Exported from a shared tocsin. On ELF the mark also keeps the table of waiters (src/core/lot.cpp)
+// Exported from a shared tocsin. On ELF the mark also keeps the table of waiters (src/core/lot/lot.cpp)
 // visible when the library is linked statically into a plug-in built with hidden visibility, so that
 // the dynamic linker can unify its copies.
 #if defined(_WIN32)

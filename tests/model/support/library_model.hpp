@@ -2,10 +2,10 @@
 // explorer, with a table of one bucket, so that everything meets everything (or of two, for what locks several).
 #pragma once
 
-#include "core/lot.hpp"
+#include "core/lot/lot.hpp"
 #include "explorer/explore.hpp"
 #include "explorer/futex.hpp"
-#include "platform/poller.hpp"
+#include "platform/poller/poller.hpp"
 
 #include <tocsin/tocsin.hpp>
 
@@ -23,7 +23,7 @@ inline unsigned processors = 1;
 
 inline constexpr spin_policy sleep_at_once = spin_policy::none();
 
-// The one flag (platform/flag.hpp) of a model: down, up or closed. It orders nothing: less than systems do.
+// The one flag (platform/poller/readable_flag.hpp) of a model: down, up or closed. It orders nothing: less than systems do.
 inline constexpr std::uint32_t flag_down = 0;
 inline constexpr std::uint32_t flag_up = 1;
 inline constexpr std::uint32_t flag_closed = 2;
@@ -33,7 +33,7 @@ inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
 inline deadline some_time() { return std::chrono::hours(1); }
 
 // What the system knows of descriptors in a run: they are all ready, or none is; and of the doorbell of the only
-// thread that polls. As it is promised in platform/poller.hpp; that the real ones keep it: P9, internal tests.
+// thread that polls. As it is promised in platform/poller/poller.hpp; that the real ones keep it: P9, internal tests.
 class poller {
 public:
     poller() noexcept { the_one = this; }
@@ -44,12 +44,12 @@ public:
     void ring() noexcept { change(rung); }
     void make_ready() noexcept { change(ready); }
 
-    platform::poll_result poll(std::span<platform::pollable> what, bool with_bell,
+    platform::poll_result poll(std::span<platform::poll_entry> what, bool with_bell,
                                const deadline& until) noexcept {
         for (;;) {
             const std::uint32_t seen = state_.load(std::memory_order_acquire);
             if ((seen & ready) != 0) {
-                for (platform::pollable& each : what) each.found = readiness::readable;
+                for (platform::poll_entry& each : what) each.found = readiness::readable;
                 return {.ready = what.size()};
             }
             if (with_bell && (seen & rung) != 0) {
@@ -90,17 +90,17 @@ inline std::string lot_is_empty() {
 template <class Event>
 std::size_t parked_on(const Event& event) {
     std::size_t count = 0;
-    core::parking({&event, core::use::event}).for_each([&](const core::node&) { ++count; });
+    core::locked_queue({&event, core::wait_kind::event}).for_each([&](const core::wait_node&) { ++count; });
     return count;
 }
 
-// E2 (src/event.cpp): its byte says that somebody is parked exactly if somebody is.
+// event-2 (src/event.cpp): its byte says that somebody is parked exactly if somebody is.
 template <class Event>
 bool tells_who_is_parked(Event& event) {
     const source itself = event;
     const auto& byte = *static_cast<const detail::event_byte*>(itself.object());
-    const core::parking lot({&event, core::use::event});
-    return ((byte.load(std::memory_order_relaxed) & detail::event_state::parked_bit) != 0) == !lot.empty();
+    const core::locked_queue queue({&event, core::wait_kind::event});
+    return ((byte.load(std::memory_order_relaxed) & detail::event_state::parked_bit) != 0) == !queue.empty();
 }
 
 // Explores the program under C++'s memory model, and under x86's with the library's x86 code.

@@ -1,10 +1,10 @@
 // The platform of a model build: sleeping and waking are the explorer's, the rest is still.
 #include "library_model.hpp"
-#include "platform/flag.hpp"
-#include "platform/futex.hpp"
-#include "platform/one_copy.hpp"
-#include "platform/poller.hpp"
-#include "platform/system.hpp"
+#include "platform/futex/futex.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/poller/readable_flag.hpp"
+#include "platform/shared_table/shared_table.hpp"
+#include "platform/system/system.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -27,27 +27,27 @@ void poller_after_fork() noexcept {}
 taken_doorbell take_doorbell() noexcept { return {.id = 0}; }
 void give_doorbell_back(doorbell_id) noexcept {}
 void ring_doorbell(doorbell_id) noexcept { library_model::poller::the_one->ring(); }
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept {
+poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
     return library_model::poller::the_one->poll(what, bell != no_doorbell, until);
 }
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept {
+std::unique_ptr<poll_set> open_poll_set(int& error) noexcept {
     error = 1;
     return nullptr;
 }
 
-int flag::open() noexcept {
+int readable_flag::open() noexcept {
     library_model::the_flag.store(library_model::flag_down, std::memory_order_relaxed);
     return 0;
 }
-void flag::raise() noexcept {
+void readable_flag::raise() noexcept {
     const auto before = library_model::the_flag.exchange(library_model::flag_up, std::memory_order_relaxed);
     model::check(before != library_model::flag_closed, "nobody raises a flag that is closed");
     model::futex_wake(&library_model::the_flag, 1);
 }
-void flag::lower() noexcept {
+void readable_flag::lower() noexcept {
     library_model::the_flag.exchange(library_model::flag_down, std::memory_order_relaxed);
 }
-void flag::close() noexcept {
+void readable_flag::close() noexcept {
     library_model::the_flag.exchange(library_model::flag_closed, std::memory_order_relaxed);
 }
 

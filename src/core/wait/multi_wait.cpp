@@ -1,0 +1,267 @@
+// State
+//   A waiter (waiter.cpp) with a slot for each source: a node in the queue of a source in the lot, an entry in the
+//   list of a custom one, nothing for a timer, which is a deadline.
+//   pins_     (pins.hpp) threads that look at an all-wait that its thread may want to end.
+//   missing_  of an all-wait: how many of its timers and custom sources have not become ready yet.
+//
+// Invariants
+//   multi_wait-1  A wait takes nothing before it is claimed for what it takes, and nothing after it is claimed for something
+//       else. A source in the lot is held first (it is ready, and stays so while its bucket is locked), then the
+//       wait is claimed, then the source is taken; or let go if the claim failed.
+//   multi_wait-2  An all-wait takes all at one instant: with all buckets locked, all sources held. Whoever looks at a held
+//       source, and would see something else than before, takes its bucket's lock first (event.cpp), so nobody
+//       sees one taken and another not.
+//   multi_wait-3  Several buckets are locked in the order of their places in the table. (Freeing one may wake a thread that
+//       waits for its lock while others are still locked.)
+//   multi_wait-4  All seats are made before the first is enlisted. A node is enlisted only while the wait is unclaimed, seen
+//       under its lock: so a committed wait has no node in any queue.
+//   multi_wait-5  An all-wait is looked at by others only under the lock of a queue in which one of its nodes is, or while
+//       it is pinned. delist() takes the nodes out, then waits until nobody has it pinned. Its sources exist as
+//       long, since the wait has not returned.
+//   multi_wait-6  Nothing of the user's runs under a lock of the lot: custom sources and timers count as ready when they
+//       have said so (missing_), which they do once.
+//
+// No lost wake-up
+//   any: as for a single wait, for each source (event.cpp): its node is queued under the lock, or it is taken
+//   there. A custom source is asked once more by enlist(), under its own lock.
+//   all: a set() makes its event ready, makes a full fence, and looks at the other sources of each all-wait in its
+//   queue; a wait enlists its nodes, makes a full fence, and looks at all sources. Of two sets of the last two
+//   unready sources one sees the other's; of a set that found no node and the wait, the wait sees the set, since
+//   it took the same lock later. Who sees all ready commits; a commit that fails has found one unready: it was
+//   taken since, and whoever makes it ready again looks again. An event in the hands of a set() (not yet visible)
+//   is offered to all-waits in the order of the queue; it looks again at all when it has become visible.
+//
+// Memory order
+//   [all-check]   the fences described above, between making ready and looking, on both sides.
+//   [all-arrived] a custom source that becomes ready releases; who finds that none is missing acquires, and passes
+//                 it on to the waiting thread by [release].
+//   everything else is ordered by the buckets' locks and by [release] in waiter.cpp.
+//
+// Checked by: tests/model/many_model_test.cpp, tests/unit/wait_test.cpp, tests/stress/many_stress_test.cpp,
+// proofs/promela/wait_all.pml.
+#include "core/wait/multi_wait.hpp"
+
+#include "core/lot/resume_queue.hpp"
+
+#include <tocsin/detail/event_state.hpp>
+
+#include <algorithm>
+
+namespace tocsin::core {
+namespace {
+
+wait_key key_of(const source& from) noexcept {
+    return {from.object(), static_cast<wait_kind>(from.lot().wait_kind)};
+}
+
+}  // namespace
+
+multi_wait::multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
+                       resumable* then) noexcept
+    : subscriber(what == mode::all), self(then), sources_(sources), slots_(slots), buckets_(buckets) {
+    std::uint32_t missing = 0;  // timers among them
+    for (std::uint32_t i = 0; i != sources.size(); ++i) {
+        const source& each = sources[i];
+        switch (each.what()) {
+            case source::kind::lot:
+                slots_[i].emplace<wait_node>(key_of(each), self, true, i, is_all() ? this : nullptr);
+                if (is_all())
+                    buckets_[bucket_count_++] = static_cast<std::uint16_t>(key_hash(key_of(each)).index);
+                break;
+            case source::kind::custom:
+                slots_[i].emplace<wait_entry>(*this, i);
+                ++missing;
+                break;
+            case source::kind::timer: ++missing; break;
+            case source::kind::descriptor: break;
+        }
+    }
+    missing_.store(missing, std::memory_order_relaxed);  // no order: nobody else knows of it yet
+    std::sort(buckets_, buckets_ + bucket_count_);
+    bucket_count_ = static_cast<std::uint32_t>(std::unique(buckets_, buckets_ + bucket_count_) - buckets_);
+}
+
+std::uint32_t multi_wait::take_first_ready(std::span<const source> sources) noexcept {
+    for (std::uint32_t i = 0; i != sources.size(); ++i) {
+        if (take_if_ready(sources[i])) return i;
+    }
+    return none;
+}
+
+bool multi_wait::take_if_ready(const source& from) noexcept {
+    switch (from.what()) {
+        case source::kind::lot:
+            return detail::event_may_be_set(*static_cast<const detail::event_byte*>(from.object())) &&
+                   from.lot().try_take(from.object());
+        case source::kind::custom: return from.custom().try_take(from.object());
+        case source::kind::timer: return from.when().has_passed();
+        case source::kind::descriptor: break;
+    }
+    return false;
+}
+
+multi_wait::progress multi_wait::enlist() noexcept {
+    while (enlisted_ != sources_.size() && !self.is_claimed()) {
+        const std::uint32_t i = enlisted_++;
+        progress made = progress::waiting;
+        if (auto* const place = std::get_if<wait_node>(&slots_[i])) {
+            made = enlist_in_lot(*place, sources_[i]);
+        } else if (auto* const entry = std::get_if<wait_entry>(&slots_[i])) {
+            made = enlist_custom(*entry, sources_[i], i);
+        }
+        if (made != progress::waiting) return made;
+    }
+    if (!is_all()) return progress::waiting;
+    detail::full_fence();  // [all-check]
+    return commit_own() ? progress::done : progress::waiting;
+}
+
+multi_wait::progress multi_wait::enlist_in_lot(wait_node& place, const source& from) noexcept {
+    const detail::lot_source& how = from.lot();
+    locked_queue queue(place.where);
+    for (;;) {
+        if (self.is_claimed()) return progress::waiting;  // multi_wait-4; who claimed it releases it
+        if (!is_all() && how.hold(from.object())) {
+            const bool mine = self.try_claim(claim::signaled, place.index);
+            mine ? how.take_held(from.object()) : how.let_go(from.object());
+            return mine ? progress::done : progress::waiting;
+        }
+        if (how.park(from.object(), is_all())) {
+            queue.append(place);
+            return progress::waiting;
+        }
+    }
+}
+
+multi_wait::progress multi_wait::enlist_custom(wait_entry& place, const source& from,
+                                               std::uint32_t index) noexcept {
+    if (from.custom().enlist(from.object(), place)) return progress::waiting;
+    if (is_all()) {
+        arrive(1);
+        return progress::waiting;
+    }
+    if (!self.try_claim(claim::signaled, index)) return progress::waiting;
+    return from.custom().try_take(from.object()) ? progress::done : progress::retry;
+}
+
+void multi_wait::delist() noexcept {
+    for (std::uint32_t i = 0; i != enlisted_; ++i) {
+        const source& each = sources_[i];
+        if (auto* const entry = std::get_if<wait_entry>(&slots_[i])) {
+            each.custom().delist(each.object(), *entry);
+        } else if (auto* const place = std::get_if<wait_node>(&slots_[i]); place != nullptr && !committed_) {
+            locked_queue queue(place->where);
+            if (!place->queued) continue;
+            queue.remove(*place);
+            if (queue.empty()) each.lot().unpark(each.object());
+        }
+    }
+    if (is_all()) rundown_.wait_until_unused();
+}
+
+bool multi_wait::looks_ready(const wait_node* offered) const noexcept {
+    if (self.is_claimed() || missing_.load(std::memory_order_acquire) != 0) return false;  // [all-arrived]
+    for (std::size_t i = 0; i != sources_.size(); ++i) {
+        const auto* const place = std::get_if<wait_node>(&slots_[i]);
+        if (place == nullptr || place == offered) continue;
+        if (!sources_[i].lot().looks_ready(sources_[i].object())) return false;
+    }
+    return true;
+}
+
+subscriber::reply multi_wait::on_wake(wait_node& place, bool exclusive, release_list&) noexcept {
+    if (!looks_ready(exclusive ? &place : nullptr)) return reply::declined;
+    rundown_.acquire();
+    return reply::undecided;
+}
+
+bool multi_wait::commit(const wait_node* offered) noexcept {
+    const bool done = take_everything(offered);
+    rundown_.release();  // before the release, after which it is gone
+    if (done) self.release(nullptr);
+    return done;
+}
+
+bool multi_wait::take_everything(const wait_node* offered) noexcept {
+    const signal_deferral inside;
+    lock_everything();
+    const bool held = hold_everything(offered);
+    const bool mine = held && self.try_claim(claim::signaled);
+    for (std::size_t i = 0; held && i != sources_.size(); ++i) {
+        auto* const place = std::get_if<wait_node>(&slots_[i]);
+        if (place == nullptr) continue;
+        const detail::lot_source& how = sources_[i].lot();
+        void* const object = sources_[i].object();
+        if (place != offered) (mine ? how.take_held : how.let_go)(object);
+        if (!mine || !place->queued) continue;
+        wait_queue queue(place->where);
+        queue.remove(*place);
+        if (queue.empty()) how.unpark(object);
+    }
+    if (mine) committed_ = true;
+    unlock_everything();
+    return mine;
+}
+
+// All or nothing.
+bool multi_wait::hold_everything(const wait_node* offered) noexcept {
+    for (std::size_t i = 0; i != sources_.size(); ++i) {
+        const auto* const place = std::get_if<wait_node>(&slots_[i]);
+        if (place == nullptr || place == offered || sources_[i].lot().hold(sources_[i].object())) continue;
+        while (i-- != 0) {
+            const auto* const held = std::get_if<wait_node>(&slots_[i]);
+            if (held != nullptr && held != offered) sources_[i].lot().let_go(sources_[i].object());
+        }
+        return false;
+    }
+    return true;
+}
+
+void multi_wait::lock_everything() noexcept {
+    for (std::uint32_t i = 0; i != bucket_count_; ++i) the_lot->at[buckets_[i]].lock.lock();
+}
+
+void multi_wait::unlock_everything() noexcept {
+    for (std::uint32_t i = 0; i != bucket_count_; ++i) the_lot->at[buckets_[i]].lock.unlock();
+}
+
+void multi_wait::arrive(std::uint32_t how_many) noexcept {
+    missing_.fetch_sub(how_many, std::memory_order_release);  // [all-arrived]
+    detail::full_fence();                                     // [all-check]
+}
+
+void multi_wait::timers_have_come(std::uint32_t how_many) noexcept { arrive(how_many); }
+
+void multi_wait::notify_timers(std::uint32_t how_many) noexcept {
+    rundown_.acquire();
+    arrive(how_many);
+}
+
+bool multi_wait::notify(std::uint32_t index) noexcept {
+    if (!is_all()) return self.try_claim(claim::signaled, index);
+    rundown_.acquire();
+    arrive(1);
+    return true;
+}
+
+void multi_wait::wake_notified() noexcept {
+    if (!is_all()) {
+        self.release(nullptr);
+    } else if (looks_ready(nullptr)) {
+        commit(nullptr);
+    } else {
+        rundown_.release();
+    }
+}
+
+void satisfy_all_waiters(const wait_key& where) noexcept {
+    const defer_resumes after_all;
+    detail::full_fence();  // [all-check]
+    for (;;) {
+        subscriber* const found = locked_queue(where).ready_all_waiter();
+        if (found == nullptr) return;
+        found->commit(nullptr);
+    }
+}
+
+}  // namespace tocsin::core

@@ -1,0 +1,58 @@
+// FreeBSD: _umtx_op(2), private to the process.
+//
+// Promised by the kernel (_umtx_op(2), FreeBSD 10 and later): the comparison and the enqueueing are atomic
+// with respect to a wake; a timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME, and since FreeBSD
+// 12 one on CLOCK_REALTIME is looked at again when that clock is set. Not promised: that a return means a
+// wake; that a time after 2038 can be said (i386; kernel_time.hpp).
+//
+// Built, not run: no machine of that kind is at hand.
+#include "platform/futex/futex.hpp"
+#include "platform/system/kernel_time.hpp"
+#include "platform/system/system.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <ctime>
+
+#include <sys/types.h>
+#include <sys/umtx.h>
+
+namespace tocsin::platform {
+namespace freebsd_futex {
+namespace {
+
+sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    _umtx_time end{};
+    end._timeout = time_of<timespec>(until.nanoseconds());
+    end._flags = UMTX_ABSTIME;
+    end._clockid = until.which() == deadline::clock::system ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+    // The fourth argument is the size of the fifth.
+    void* const size = until.is_never() ? nullptr : reinterpret_cast<void*>(sizeof end);
+    const int result = ::_umtx_op(const_cast<futex_word*>(&word), UMTX_OP_WAIT_UINT_PRIVATE, expected, size,
+                                  until.is_never() ? nullptr : &end);
+    const bool timed_out = result == -1 && errno == ETIMEDOUT && fits<timespec>(until.nanoseconds());
+    return timed_out ? sleep_result::timed_out : sleep_result::returned;
+}
+
+}  // namespace
+
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    const errno_guard kept;
+    return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
+}
+
+void futex_wake_one(const void* word) noexcept {
+    const errno_guard kept;
+    ::_umtx_op(const_cast<void*>(word), UMTX_OP_WAKE_PRIVATE, 1, nullptr, nullptr);
+}
+
+void futex_after_fork() noexcept {}  // the kernel keeps the list
+
+void*& futex_sleepers() noexcept {
+    static constinit void* kernels = nullptr;
+    return kernels;
+}
+
+}  // namespace freebsd_futex
+
+}  // namespace tocsin::platform

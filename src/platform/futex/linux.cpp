@@ -1,0 +1,70 @@
+// Linux: futex(2), private to the process.
+//
+// Promised by the kernel (futex(2), Linux 2.6.28 and later): the comparison and the enqueueing are atomic
+// with respect to FUTEX_WAKE; FUTEX_WAIT_BITSET takes an absolute deadline on CLOCK_MONOTONIC, or on
+// CLOCK_REALTIME with a flag, and follows that clock when it is set; a wake on an unmapped address does
+// nothing. Not promised: that a return means a wake; on 32-bit systems, that the call of today is there
+// (timed_call_linux.hpp).
+#include "platform/futex/futex.hpp"
+#include "platform/system/system.hpp"
+#include "platform/system/timed_call_linux.hpp"
+
+#include <cerrno>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace tocsin::platform {
+namespace {
+
+#if defined(SYS_futex)
+constexpr long older = SYS_futex;
+#else
+constexpr long older = SYS_futex_time64;
+#endif
+#if defined(SYS_futex_time64)
+constexpr long younger = SYS_futex_time64;
+#else
+constexpr long younger = SYS_futex;
+#endif
+
+sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    const bool on_system_clock = until.which() == deadline::clock::system;
+    const int operation = FUTEX_WAIT_BITSET_PRIVATE | (on_system_clock ? FUTEX_CLOCK_REALTIME : 0);
+    bool cut = false;
+    const long result = timed_call<older, younger>(until.nanoseconds(), [&]<class Time>(long call, Time end) {
+        cut = !fits<Time>(until.nanoseconds());
+        return ::syscall(call, &word, operation, expected, until.is_never() ? nullptr : &end, nullptr,
+                         FUTEX_BITSET_MATCH_ANY);
+    });
+    const bool timed_out = result == -1 && errno == ETIMEDOUT && !cut;
+    return timed_out ? sleep_result::timed_out : sleep_result::returned;
+}
+
+}  // namespace
+
+namespace linux_futex {
+
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    const errno_guard kept;
+    return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
+}
+
+void futex_wake_one(const void* word) noexcept {
+    const errno_guard kept;
+    (void)timed_call<older, younger>(0, [word](long call, const auto&) {
+        return ::syscall(call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    });
+}
+
+void futex_after_fork() noexcept {}  // the kernel keeps the list
+
+void*& futex_sleepers() noexcept {
+    static constinit void* kernels = nullptr;
+    return kernels;
+}
+
+}  // namespace linux_futex
+
+}  // namespace tocsin::platform

@@ -1,0 +1,53 @@
+// WebAssembly: memory.atomic.wait32 and memory.atomic.notify.
+//
+// Promised by the engine (WebAssembly threads proposal, "Wait and Notify operators"): the comparison and the enqueueing
+// are atomic with respect to notify; whoever waits longest on an address is notified first. Timeouts are lengths, which
+// follow no clock that is set, so the deadline itself is asked (relative_sleep.hpp). Not promised: that a timeout is no
+// shorter than asked for; that a thread may wait at all: in a browser's main thread the instruction traps.
+//
+// An address outside the memory traps, too. Memory never shrinks: what was a word once has an address inside.
+#include "platform/futex/futex.hpp"
+#include "platform/futex/relative_sleep.hpp"
+
+#include <cstddef>
+
+namespace tocsin::platform {
+namespace wasm_futex {
+namespace {
+
+// The compiler's type for a word.
+int* engines(const void* word) noexcept { return static_cast<int*>(const_cast<void*>(word)); }
+
+sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t nanoseconds) noexcept {
+    static_assert(no_end == -1, "negative: the engine's for ever");
+    constexpr int timed_out = 2;
+    const int result =
+        __builtin_wasm_memory_atomic_wait32(engines(&word), static_cast<int>(expected), nanoseconds);
+    return result == timed_out ? sleep_result::timed_out : sleep_result::returned;
+}
+
+}  // namespace
+
+sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    return sleep_until(until, [&](const deadline& end) {
+        return sleep_in_slices(end,
+                               [&](std::int64_t nanoseconds) { return sleep(word, expected, nanoseconds); });
+    });
+}
+
+void futex_wake_one(const void* word) noexcept {
+    constexpr std::uintptr_t page = 0x1'0000;  // of the first memory; there is no other
+    if (reinterpret_cast<std::uintptr_t>(word) / page >= __builtin_wasm_memory_size(0)) return;
+    __builtin_wasm_memory_atomic_notify(engines(word), 1);
+}
+
+void futex_after_fork() noexcept {}  // there is none
+
+void*& futex_sleepers() noexcept {
+    static constinit void* engines_list = nullptr;
+    return engines_list;
+}
+
+}  // namespace wasm_futex
+
+}  // namespace tocsin::platform

@@ -1,0 +1,26 @@
+// A kernel event that is reset by hand: set is up. Its handle is what someone else's loop waits for.
+#include "platform/poller/poller.hpp"
+#include "platform/poller/readable_flag.hpp"
+#include "platform/system/system.hpp"
+#include "platform/system/windows.hpp"
+
+namespace tocsin::platform {
+namespace {
+
+HANDLE handle_of(int descriptor) noexcept {
+    return reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(descriptor));
+}
+
+}  // namespace
+
+int readable_flag::open() noexcept { return open_flag(ends_); }
+
+void readable_flag::raise() noexcept { ::SetEvent(handle_of(ends_[0])); }
+
+void readable_flag::lower() noexcept { ::ResetEvent(handle_of(ends_[1])); }
+
+void readable_flag::close() noexcept {
+    if (ends_[1] >= 0) close_descriptor(ends_[1]);
+}
+
+}  // namespace tocsin::platform
