@@ -18,8 +18,8 @@ namespace tocsin::model {
 struct situation {
     thread_mask ready = 0;  // can make a step of its own
     thread_mask exits = 0;  // sleeps, but may time out or wake for no reason
+    thread_mask forced = 0; // of those: its deadline passes because no thread is ready
     int running = 0;        // who made the last step; may be in neither
-    bool barrier = false;   // only reached because nothing else could run
 
     thread_mask all() const noexcept { return ready | exits; }
 };
@@ -45,7 +45,7 @@ public:
     virtual void executed(int thread, const footprint& touched);
     // The next step of `to` happens after the last one of `from`.
     virtual void edge(int from, int to);
-    // Before this step, that sleeper could have left by itself; now it can't.
+    // Before this step, that sleeper could have left on its own; now it can't.
     virtual void withdrawn(int sleeper);
     virtual bool next() = 0;  // is there another run to make?
 

@@ -241,6 +241,7 @@ void engine::join(thread_mask threads, source where) {
 void engine::wait_until(const std::function<bool()>& fact, source where) {
     me().state = thread_state::expecting;
     me().expects = &fact;
+    me().came_true = false;
     const footprint f{.everything = true};
     announce(f, "wait_until");
     me().state = thread_state::ready;
@@ -286,16 +287,21 @@ int engine::next_thread() {
     return thread;
 }
 
-bool engine::can_step(const model_thread& t) {
+bool engine::fact_of(model_thread& t) {
+    detail::exploring = false;  // atomics are variables for a moment
+    const bool holds = (*t.expects)();
+    detail::exploring = true;
+    if (t.came_true && !holds && options_.reduces())
+        fail("what " + t.name + " waits for came true and was taken back: a reduced search may overlook that");
+    t.came_true = holds;
+    return holds;
+}
+
+bool engine::can_step(model_thread& t) {
     switch (t.state) {
         case thread_state::ready: return true;
         case thread_state::joining: return settled(t.waits_for);
-        case thread_state::expecting: {
-            detail::exploring = false;  // atomics are variables for a moment
-            const bool holds = (*t.expects)();
-            detail::exploring = true;
-            return holds;
-        }
+        case thread_state::expecting: return fact_of(t);
         case thread_state::sleeping:
         case thread_state::finished: break;
     }
@@ -307,7 +313,7 @@ situation engine::look() {
     s.running = last_stepped_;
     thread_mask timed = 0, spent = 0;
     for (int i = 0; i < thread_count_; ++i) {
-        const model_thread& t = thread_at(i);
+        model_thread& t = thread_at(i);
         if (can_step(t)) s.ready |= mask_of(i);
         if (t.state != thread_state::sleeping) continue;
         if (t.may_time_out) timed |= mask_of(i);
@@ -321,7 +327,7 @@ situation engine::look() {
     // Nothing moves by itself: clocks go on. A return for no
     // reason is nothing that a program may rely on.
     s.exits |= timed;
-    s.barrier = spent != 0;
+    s.forced = spent;
     if (timed == 0) s.exits = 0;
     return s;
 }
@@ -343,6 +349,7 @@ thread_mask engine::fair(thread_mask ready) {
         t.after &= ~mask_of(last_stepped_);
         if ((ready & mask_of(i)) != 0 && (t.after & ready) == 0) allowed |= mask_of(i);
     }
+    report_.cut_spins |= allowed != ready;
     return allowed;
 }
 

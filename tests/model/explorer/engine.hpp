@@ -49,6 +49,7 @@ struct model_thread {
     word slept_for = 0;
     thread_mask waits_for = 0;                       // joining
     const std::function<bool()>* expects = nullptr;  // expecting
+    bool came_true = false;                          // what it expects
     const char* doing = "";
 };
 
@@ -124,7 +125,8 @@ private:
     situation look();
     thread_mask fair(thread_mask ready);
     void close_window();
-    bool can_step(const model_thread& t);
+    bool can_step(model_thread& t);
+    bool fact_of(model_thread& t);
     void switch_to(int thread);
     void executed(const footprint& f);
     std::string deadlock();

@@ -94,7 +94,7 @@ std::string report::summary() const {
     char line[256];
     std::snprintf(
         line, sizeof line,
-        "%llu executions (%llu redundant) in %.3f s, %.0f a second, at most %u steps, %s%s%s%s",
+        "%llu executions (%llu redundant) in %.3f s, %.0f a second, at most %u steps, %s%s%s%s%s",
         static_cast<unsigned long long>(executions), static_cast<unsigned long long>(redundant), seconds,
         seconds > 0 ? static_cast<double>(executions) / seconds : 0.0, longest,
         failed     ? "failed"
@@ -102,7 +102,8 @@ std::string report::summary() const {
                    : "not complete",
         preemption_bound >= 0 ? (", preemptions <= " + std::to_string(preemption_bound)).c_str() : "",
         hit_stale_distance ? ", distance of stale reads bounded" : "",
-        hit_stale_repeats ? ", repetition of stale reads bounded" : "");
+        hit_stale_repeats ? ", repetition of stale reads bounded" : "",
+        cut_spins ? ", spins bounded" : "");
     return line;
 }
 

@@ -71,6 +71,8 @@ void check(bool condition, std::string_view text,
 // Until a fact has come true, without polling: for tests that need others to have got
 // somewhere, e.g. to sleep. The fact is looked at from outside of the model: atomics show
 // their newest values, nothing is a step, and it must not lock or wait. Orders nothing.
+// A fact that has come true must stay true until the thread has gone on: a search with
+// partial-order reduction fails a run in which it does not.
 void wait_until(const std::function<bool()>& fact,
                 std::source_location where = std::source_location::current());
 

@@ -233,7 +233,7 @@ bool engine::compare_exchange(object o, word& expected, word desired, std::memor
     full_fence_if(full);
     outcomes(x, expected, success, failure, weak, o.size);
     const outcome taken = outcomes_[pick_outcome(x)];
-    f.writes = taken.succeeds;
+    f.writes = taken.succeeds || (!options_.total_store_order && (f.sc || f.fence));
     executed(f);
     const std::memory_order order = taken.succeeds ? success : failure;
     const std::string remark = trace_.on ? origin(memory_.at(x), taken.from) : std::string();

@@ -49,13 +49,19 @@ struct options {
     unsigned spurious_returns = 1;
     unsigned timeouts = 1;  // at any point; more only when nothing else can run
     unsigned weak_failures = 0;
-    // After each so many calls of cpu_relax a thread gives way to those that could
-    // have run meanwhile and did not. Bounded spins should be no longer than that.
+    // After this many calls of cpu_relax a thread gives way to those that could have run
+    // in the meantime and did not. A spin that ends on its own should be no longer: of a longer
+    // one, runs in which it gives up early may be missing. Other spins lose nothing.
     unsigned relaxes = 2;
 
     // Called after every complete run, outside of it: atomics then hold their
     // last values. A text that is not empty is a failure.
     std::function<std::string()> on_execution_end;
+
+    // Are branches left out that only other orders of steps need?
+    bool reduces() const noexcept {
+        return how == search::exhaustive && preemption_bound < 0 && reduce == reduction::dpor;
+    }
 
     // x86: read-modify-writes are full fences and the stores are TSO's.
     static options x86() {
@@ -102,6 +108,7 @@ struct report {
     int preemption_bound = -1;        // the bound explored up to, -1 if none
     bool hit_stale_distance = false;  // an older message was out of reach of a load
     bool hit_stale_repeats = false;   // a load was refused an outdated message for repetition
+    bool cut_spins = false;           // a spinning thread had to give way to others
     double seconds = 0;
 
     bool passed() const noexcept { return !failed; }
