@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A worker that measures nothing: for the tests of whoever runs workers. Its contestants misbehave on
-purpose: `slow` is wrong when checked, `fast` dies in its second run."""
+"""A worker that measures nothing, for tests of the code that runs workers. Two contestants misbehave on purpose: `slow`
+gives a wrong result when it is checked, `fast` dies when it is measured."""
 
 import json
 import sys

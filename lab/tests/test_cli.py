@@ -1,7 +1,5 @@
-"""The command line: what bad input gets."""
+"""The command line: how it answers bad input."""
 
-import contextlib
-import io
 import os
 import tempfile
 import unittest
@@ -9,18 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 from tests.made_by_hand import CONTESTANTS, description
-from tocsin_lab.cli import main
-
-
-def outcome(*arguments: str) -> tuple[int, str, str]:
-    out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        try:
-            code = main(list(arguments))
-        except SystemExit as end:
-            code = int(end.code or 0)
-    return code, out.getvalue(), errors.getvalue()
-
+from tests.outcome import outcome
 
 class CommandLineTest(unittest.TestCase):
     def setUp(self) -> None:
@@ -47,10 +34,10 @@ class CommandLineTest(unittest.TestCase):
             self.assertEqual(code, 2, arguments)
             self.assertIn("usage", errors)
 
-    def test_nobody_can_take_part(self) -> None:
+    def test_a_run_that_no_contestant_can_take_part_in(self) -> None:
         alone = {**description()["scenarios"][0], "cases": [
             {"parameters": {"threads": "1"}, "tier": "quick", "refusals": {one["name"]: "no" for one in CONTESTANTS}}]}
-        with mock.patch("tocsin_lab.workers.ask", return_value=description(scenarios=[alone])):
+        with mock.patch("tocsin_lab.measure.workers.ask", return_value=description(scenarios=[alone])):
             code, _, errors = outcome(*self.workers)
         self.assertEqual(code, 2)
         self.assertIn("nothing to run", errors)
@@ -60,7 +47,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("./dev lab", errors)
 
-    def test_smoke_names_who_fails(self) -> None:
+    def test_smoke_names_the_failures(self) -> None:
         code, out, _ = outcome(*self.workers, "--smoke")
         self.assertEqual(code, 1)
         self.assertIn("slow: 2 and 2 is 4", out)

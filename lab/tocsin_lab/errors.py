@@ -1,0 +1,10 @@
+"""What can go wrong in a way that the reader can mend, and the exit codes of the laboratory."""
+
+REGRESSION = 1
+BAD_REQUEST = 2
+NOT_SAVED = 3
+INTERRUPTED = 130
+
+
+class LabError(Exception):
+    """The text is for the reader. The command ends with BAD_REQUEST."""
