@@ -1,4 +1,4 @@
-"""The result file: everything that was measured, and on what. Every figure in the documents comes from such a file."""
+"""The result file: everything that was measured, and on what. Every figure in the docs comes from such a file."""
 
 from __future__ import annotations
 
