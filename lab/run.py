@@ -11,7 +11,7 @@ if sys.version_info < (3, 11):
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from tocsin_lab.arguments import parse  # noqa: E402
-from tocsin_lab.errors import BAD_REQUEST, LabError  # noqa: E402
+from tocsin_lab.errors import BAD_REQUEST, INTERRUPTED, LabError, complain  # noqa: E402
 
 
 def main(arguments: list[str]) -> int:
@@ -22,9 +22,12 @@ def main(arguments: list[str]) -> int:
         return command.run(options)
     except ModuleNotFoundError as error:
         needs = f"needs the Python package {error.name} (lab/requirements.txt); ./dev lab installs it"
-        print(f"lab: {needs}", file=sys.stderr)
+        complain(needs)
     except LabError as error:
-        print(f"lab: {error}", file=sys.stderr)
+        complain(str(error))
+    except KeyboardInterrupt:  # before or after the measuring, which handles its own
+        complain("interrupted")
+        return INTERRUPTED
     return BAD_REQUEST
 
 

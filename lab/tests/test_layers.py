@@ -16,7 +16,7 @@ ALLOWED = {
     "analyse": {"errors", "records", "scenarios"},
     "measure": {"errors", "parsing", "records", "files"},
     "present": {"errors", "parsing", "records", "scenarios", "files", "analyse"},
-    "arguments": {"analyse"},
+    "arguments": {"analyse", "files"},
 }
 ALLOWED["commands"] = set(ALLOWED)
 

@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import stat
 import tempfile
 import unittest
 from pathlib import Path
@@ -71,6 +73,22 @@ class SaveTest(unittest.TestCase):
             self.assertFalse(results.save_or_print(self.result, path, out, io.StringIO()))
         self.assertEqual(list(self.folder.iterdir()), [])
         self.assertEqual(json.loads(out.getvalue()), as_json(self.result))
+
+    def test_only_regular_files_are_replaced(self) -> None:
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        out = io.StringIO()
+        self.assertFalse(results.save_or_print(self.result, pipe, out, io.StringIO()))
+        self.assertTrue(stat.S_ISFIFO(pipe.stat().st_mode))
+        self.assertEqual(json.loads(out.getvalue()), as_json(self.result))
+        self.assertEqual(files.why_not_writable(pipe), "Is no regular file")
+
+    def test_a_link_stays_and_its_target_is_written(self) -> None:
+        link, target = self.folder / "link.json", self.folder / "target.json"
+        link.symlink_to(target)
+        results.save(self.result, link)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(results.load(target), self.result)
 
     def test_other_files_are_refused(self) -> None:
         for text in ("", "[]", '{"format": 99}', '{"format": 1}', "no json"):

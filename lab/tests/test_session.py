@@ -1,6 +1,7 @@
 """A whole session with a worker that misbehaves."""
 
 import os
+import signal
 import tempfile
 import unittest
 from pathlib import Path
@@ -8,6 +9,7 @@ from unittest import mock
 
 from tocsin_lab.analyse.summary import summarise
 from tocsin_lab.measure import session as sessions
+from tocsin_lab.measure.interruption import Interruption
 from tocsin_lab.measure.plan import Mode, Selection, UnknownName, select
 from tocsin_lab.measure.session import Session
 from tocsin_lab.measure.workers import WorkerError, ask, find_workers, load_catalogue
@@ -26,7 +28,7 @@ class Silent:
     def step(self, what: str, seconds_left: float) -> None:
         self.steps += 1
         if self.steps == self.interrupt_at:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     def say(self, text: str) -> None:
         self.said.append(text)
@@ -42,10 +44,11 @@ class SessionTest(unittest.TestCase):
         quiet.start()
         self.addCleanup(quiet.stop)
         self.observer = Silent()
+        self.interruption = Interruption()
 
     def session(self, rounds: int = 3, **changes) -> Session:
         pairs = select(self.catalogue, Selection(("sprint",)), "quick")
-        return Session(self.catalogue, pairs, Mode("test", "quick", rounds, 1), 7, self.observer, Path("."), **changes)
+        return Session(self.catalogue, pairs, Mode("test", "quick", rounds, 1), 7, self.observer, Path("."), self.interruption, **changes)
 
     def test_measures_every_round_and_leaves_out_wrong_contestants(self) -> None:
         result = self.session().run()
@@ -101,8 +104,11 @@ class SessionTest(unittest.TestCase):
 
     def test_an_interruption_keeps_what_was_measured(self) -> None:
         self.observer.interrupt_at = 4 + 3 + 3  # checks, counts, three samples
-        result = self.session().run()
+        with self.interruption:
+            result = self.session().run()
         self.assertTrue(result.interrupted)
+        reasons = {one.reason for one in result.failures if one.mode == "run"}
+        self.assertLessEqual(reasons, {"watchdog: did not finish"})  # of `fast`: being killed is no failure
         self.assertGreater(len(result.samples), 0)
         self.assertEqual(result.rounds_finished, 0)
         self.assertTrue(summarise(result))

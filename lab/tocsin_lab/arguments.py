@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 
 from tocsin_lab.analyse.scaling import CORES, MOST_CORES, MOST_WAITERS, NEEDED, WAITERS
+from tocsin_lab.files import why_not_replaceable
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_WORKERS = ROOT / "build" / "release" / "lab"
@@ -47,7 +48,7 @@ def run_parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=positive_whole, metavar="N", help="samples of each contestant in each case")
     parser.add_argument("--budget-ms", type=positive, metavar="MS", help="how long one sample measures")
     parser.add_argument("--seed", type=int, metavar="N", help="decides every order (default: random)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="the result file (default: below build/lab/)")
+    parser.add_argument("--out", type=result_file, metavar="FILE", help="the result file (default: below build/lab/)")
     parser.add_argument("--no-syscalls", action="store_true", help="don't count system calls")
     parser.add_argument("--workers", type=Path, default=DEFAULT_WORKERS, metavar="FOLDER", help=argparse.SUPPRESS)
     return parser
@@ -59,7 +60,7 @@ def verb_parser() -> argparse.ArgumentParser:
 
     report = verbs.add_parser("report", description="Makes the page of a result: one HTML file that needs no network.")
     report.add_argument("result", type=existing, metavar="RESULT.json")
-    report.add_argument("--out", type=Path, metavar="FILE", help="the page (default: beside the result, as .html)")
+    report.add_argument("--out", type=replaceable, metavar="FILE", help="the page (default: beside the result, as .html)")
 
     compare = verbs.add_parser(
         "compare",
@@ -131,6 +132,19 @@ def up_to(most: int):  # noqa: ANN201 (a type of argument)
         return found
 
     return numbers
+
+
+def replaceable(text: str) -> Path:
+    if reason := why_not_replaceable(Path(text)):
+        raise argparse.ArgumentTypeError(f"{text}: {reason}")
+    return Path(text)
+
+
+def result_file(text: str) -> Path:
+    path = replaceable(text)
+    if path.suffix in (".html", ".xz"):
+        raise argparse.ArgumentTypeError(f"{text}: expected the name of a JSON file; the page is written beside it")
+    return path
 
 
 def existing(text: str) -> Path:

@@ -6,15 +6,15 @@ import argparse
 import datetime
 import os
 import secrets
-import signal
 import sys
 from pathlib import Path
 
 from rich.console import Console
 
 from tocsin_lab.arguments import RESULTS, ROOT
-from tocsin_lab.errors import INTERRUPTED, NOT_SAVED
+from tocsin_lab.errors import INTERRUPTED, NOT_SAVED, complain
 from tocsin_lab.files import reason_of, why_not_writable
+from tocsin_lab.measure.interruption import Interruption
 from tocsin_lab.measure.plan import MODES, Selection, UnknownName, select, with_overrides
 from tocsin_lab.measure.progress import make_progress
 from tocsin_lab.measure.results import save_or_print
@@ -32,10 +32,14 @@ def run(options: argparse.Namespace) -> int:
     if not pairs:
         raise UnknownName("nothing to run: no contestant can take part in what was asked for (--list says why)")
     seed = options.seed if options.seed is not None else secrets.randbits(32)
-    # Progress goes to the error stream, so that the tables can be redirected.
-    observer = make_progress(Console(stderr=True))
-    session = Session(catalogue, pairs, mode, seed, observer, ROOT, count_syscalls=not options.no_syscalls)
-    return measure(make_console(), session, options.out or default_path(mode.name))
+    # Until the program ends: an interruption shortens the measuring, and nothing else.
+    with Interruption() as interruption:
+        # Progress goes to the error stream, so that the tables can be redirected.
+        observer = make_progress(Console(stderr=True))
+        session = Session(
+            catalogue, pairs, mode, seed, observer, ROOT, interruption, count_syscalls=not options.no_syscalls
+        )
+        return measure(make_console(), session, options.out or default_path(mode.name))
 
 
 def default_path(mode: str) -> Path:
@@ -50,22 +54,23 @@ def measure(console: Console, session: Session, path: Path) -> int:
         result = session.run()
     finally:
         session.observer.stop()
-    # The result is saved first, and without interruption: whatever fails afterwards loses nothing.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if result.interrupted:
+        complain("interrupted; saving what was measured")
+    # The result is saved first: whatever fails afterwards loses nothing.
     saved = save_or_print(result, path, sys.stdout, sys.stderr)
     page = path.with_suffix(".html")
     reported = saved and bool(result.samples) and save_report(result, page)
-    signal.signal(signal.SIGINT, before)
-
     try:
         print_tables(console, result)
         if saved:
             console.print(f"  Everything measured: {path}", soft_wrap=True)
         if reported:
             console.print(f"  Report, to open in a browser: {page}", soft_wrap=True)
+        elif not result.samples:
+            console.print("  Nothing was measured, so there is no report.")
         sys.stdout.flush()
-    except OSError as error:  # a full disk, or a closed pipe
-        print(f"lab: the tables can't be printed: {reason_of(error)}", file=sys.stderr)
+    except OSError as error:  # a full disk, a closed pipe or terminal
+        complain(f"the tables can't be printed: {reason_of(error)}")
         print_no_more()
     if result.interrupted:
         return INTERRUPTED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
@@ -74,5 +75,28 @@ class LineProgress:
         pass
 
 
-def make_progress(console: Console) -> TerminalProgress | LineProgress:
-    return TerminalProgress(console) if console.is_terminal else LineProgress(console)
+class Tolerant:
+    """Passes everything on, and ignores that it can't be shown: a closed terminal must not end the measuring."""
+
+    def __init__(self, shown: TerminalProgress | LineProgress) -> None:
+        self._shown = shown
+
+    def phase(self, name: str, steps: int) -> None:
+        with suppress(OSError):
+            self._shown.phase(name, steps)
+
+    def step(self, what: str, seconds_left: float) -> None:
+        with suppress(OSError):
+            self._shown.step(what, seconds_left)
+
+    def say(self, text: str) -> None:
+        with suppress(OSError):
+            self._shown.say(text)
+
+    def stop(self) -> None:
+        with suppress(OSError):
+            self._shown.stop()
+
+
+def make_progress(console: Console) -> Tolerant:
+    return Tolerant(TerminalProgress(console) if console.is_terminal else LineProgress(console))

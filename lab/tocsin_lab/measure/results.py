@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -41,7 +42,8 @@ def save_or_print(result: Result, path: Path, out: TextIO, errors: TextIO) -> bo
         save(result, path)
         return True
     except OSError as error:
-        print(f"lab: the result can't be written to {path}: {reason_of(error)}; here it is", file=errors)
+        with suppress(OSError):
+            print(f"lab: the result can't be written to {path}: {reason_of(error)}; here it is", file=errors)
     try:
         print_whole(result, out)
     except OSError as error:

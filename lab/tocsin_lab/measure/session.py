@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import signal
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from tocsin_lab.measure import machine
+from tocsin_lab.measure.interruption import Interrupted, Interruption
 from tocsin_lab.measure.plan import Estimator, Mode, seed_of, shuffled_round
 from tocsin_lab.measure.workers import Catalogue, Pair, WorkerError, run_pair
 from tocsin_lab.records import FORMAT, Failure, Plan, Quietness, Result, Sample, Scenario
@@ -39,6 +39,7 @@ class Session:
     seed: int
     observer: Observer
     root: Path  # of the project
+    interruption: Interruption
     count_syscalls: bool = True
     result: Result = field(init=False)
 
@@ -47,17 +48,13 @@ class Session:
         self.result = self.empty_result()
         if complaint := self.result.quietness.before.complaint():
             self.observer.say(complaint)
-        # Whoever ends the run, what it has measured is kept.
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             self.check_all()
             if self.count_syscalls:
                 self.count_all()
             self.measure_all()
-        except KeyboardInterrupt:
+        except Interrupted:
             self.result.interrupted = True
-        finally:
-            signal.signal(signal.SIGTERM, before)
         self.result.finished = timestamp()
         return self.result
 
@@ -154,14 +151,21 @@ class Session:
         give_up_after: int = GIVE_UP_AFTER,
     ) -> Sample | None:
         """A correct result or None. None: the failure is recorded, and a pair that has failed too often is left out."""
+        if self.interruption.requested:
+            raise Interrupted
         worker = self.catalogue.worker_of[pair.contestant]
         seed = seed_of(pair, self.seed, round_)
         try:
-            answer = run_pair(worker, pair, mode, seed=seed, budget_ms=budget_ms, count_syscalls=count_syscalls)
+            answer = run_pair(
+                worker, pair, mode, seed=seed, budget_ms=budget_ms, count_syscalls=count_syscalls,
+                interruption=self.interruption,
+            )  # fmt: skip
             if answer.ok:
                 return answer
             reason = "wrong: " + "; ".join(answer.failures)
         except WorkerError as error:
+            if self.interruption.requested:  # it didn't fail, it was killed
+                raise Interrupted from None
             reason = str(error)
         self.result.failures.append(
             Failure(

@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tocsin_lab.errors import LabError
+from tocsin_lab.measure.interruption import Interruption
 from tocsin_lab.parsing import Malformed, parse
 from tocsin_lab.records import Build, Contestant, Description, Parameters, Sample, Scenario
 
@@ -95,11 +97,14 @@ APART: dict[str, Any] = (
 
 
 def kill(process: subprocess.Popen[str]) -> None:
-    """Kills the worker and every process that it has started, as Wine's loader does."""
-    if ON_WINDOWS:
-        process.kill()
-    else:
-        os.killpg(process.pid, signal.SIGKILL)
+    """Kills the worker and every process that it has started, as Wine's loader does. It may have ended already."""
+    if process.returncode is not None:
+        return
+    with suppress(ProcessLookupError):
+        if ON_WINDOWS:
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def open_catalogue(folder: Path) -> Catalogue:
@@ -126,8 +131,10 @@ def read(worker: Path, kind: Any, answer: Any) -> Any:
         raise WorkerError(f"{worker.name} breaks the protocol: {error}") from None
 
 
-def ask(worker: Path, arguments: list[str], timeout: float) -> dict[str, Any]:
-    """The worker's line of JSON."""
+def ask(
+    worker: Path, arguments: list[str], timeout: float, interruption: Interruption | None = None
+) -> dict[str, Any]:
+    """The worker's line of JSON. An interruption kills the worker, which is a WorkerError like every other death."""
     try:
         process = subprocess.Popen(
             [*command_of(worker), *arguments],
@@ -140,7 +147,8 @@ def ask(worker: Path, arguments: list[str], timeout: float) -> dict[str, Any]:
     except OSError as error:  # the worker is being rebuilt, or there is no memory for a process
         raise WorkerError(f"{worker} can't be run: {error.strerror or error}") from None
     try:
-        out, errors = process.communicate(timeout=timeout)
+        with (interruption or Interruption()).ending(lambda: kill(process)):
+            out, errors = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         kill(process)
         process.communicate()
@@ -158,7 +166,14 @@ def ask(worker: Path, arguments: list[str], timeout: float) -> dict[str, Any]:
 
 
 def run_pair(
-    worker: Path, pair: Pair, mode: str, *, seed: int, budget_ms: float, count_syscalls: bool = False
+    worker: Path,
+    pair: Pair,
+    mode: str,
+    *,
+    seed: int,
+    budget_ms: float,
+    count_syscalls: bool = False,
+    interruption: Interruption | None = None,
 ) -> Sample:
     """`mode` is check or run. A wrong result comes back with `ok` false."""
     watchdog_s = 60 + int(budget_ms / 100)
@@ -167,4 +182,4 @@ def run_pair(
     arguments += ["--seed", str(seed), "--budget-ms", f"{budget_ms:g}", "--watchdog-s", str(watchdog_s)]
     if count_syscalls:
         arguments.append("--count-syscalls")
-    return read(worker, Sample, ask(worker, arguments, timeout=watchdog_s + 10))
+    return read(worker, Sample, ask(worker, arguments, watchdog_s + 10, interruption))

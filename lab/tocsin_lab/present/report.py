@@ -6,7 +6,6 @@ The words and tables are HTML that needs no script; the script draws the charts 
 from __future__ import annotations
 
 import json
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from markupsafe import Markup
 
 from tocsin_lab.analyse.statistics import Verdict
 from tocsin_lab.analyse.targets import Outcome
-from tocsin_lab.errors import LabError
+from tocsin_lab.errors import LabError, complain
 from tocsin_lab.files import reason_of, write_whole
 from tocsin_lab.parsing import as_json
 from tocsin_lab.present.cards import cards
@@ -102,7 +101,7 @@ def save_report(result: Result, path: Path) -> bool:
         write_report(result, path)
         return True
     except ReportError as error:
-        print(f"lab: no report: {error}", file=sys.stderr)
+        complain(f"no report: {error}")
     except OSError as error:
-        print(f"lab: the report can't be written to {path}: {reason_of(error)}", file=sys.stderr)
+        complain(f"the report can't be written to {path}: {reason_of(error)}")
     return False
