@@ -48,7 +48,8 @@ class SessionTest(unittest.TestCase):
 
     def session(self, rounds: int = 3, **changes) -> Session:
         pairs = select(self.catalogue, Selection(("sprint",)), "quick")
-        return Session(self.catalogue, pairs, Mode("test", "quick", rounds, 1), 7, self.observer, Path("."), self.interruption, **changes)
+        mode = Mode("test", "quick", rounds, 1)
+        return Session(self.catalogue, pairs, mode, 7, self.observer, Path("."), self.interruption, **changes)
 
     def test_measures_every_round_and_leaves_out_wrong_contestants(self) -> None:
         result = self.session().run()
@@ -103,7 +104,7 @@ class SessionTest(unittest.TestCase):
         self.assertNotIn("tocsin", counted)
 
     def test_an_interruption_keeps_what_was_measured(self) -> None:
-        self.observer.interrupt_at = 4 + 3 + 3  # checks, counts, three samples
+        self.observer.interrupt_at = 4 + 3 + 2  # checks, counts, two of three samples
         with self.interruption:
             result = self.session().run()
         self.assertTrue(result.interrupted)

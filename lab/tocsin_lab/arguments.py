@@ -60,7 +60,8 @@ def verb_parser() -> argparse.ArgumentParser:
 
     report = verbs.add_parser("report", description="Makes the page of a result: one HTML file that needs no network.")
     report.add_argument("result", type=existing, metavar="RESULT.json")
-    report.add_argument("--out", type=replaceable, metavar="FILE", help="the page (default: beside the result, as .html)")
+    report.add_argument("--out", type=replaceable, metavar="FILE",
+                        help="the page (default: beside the result, as .html)")  # fmt: skip
 
     compare = verbs.add_parser(
         "compare",

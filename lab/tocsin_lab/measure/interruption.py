@@ -1,7 +1,8 @@
 """Ctrl-C, a kill and a closed terminal end a run without losing what it has measured.
 
-The handler raises nothing, because an exception could come between any two steps: while a sample is being kept, or while
-the result is being written. It kills the worker that runs, and `requested` tells the session to start no other one.
+The handler raises nothing, because an exception could come between any two steps: while a sample is being kept, or
+while the result is being written. It kills the worker that runs, and `requested` tells the session to start no other
+one.
 """
 
 from __future__ import annotations
