@@ -15,3 +15,15 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
+
+# Under Wine, elsewhere than on Windows. Each of Wine's processes needs the page at 0x7ffe0000. A kernel that puts the heap
+# anywhere within the first GB after the program puts it there once in 8,000 times, so, where that is permitted, the
+# addresses are not at random.
+if(NOT CMAKE_HOST_WIN32)
+    execute_process(COMMAND setarch -R true RESULT_VARIABLE refused OUTPUT_QUIET ERROR_QUIET)
+    if(refused EQUAL 0)
+        set(CMAKE_CROSSCOMPILING_EMULATOR setarch -R wine)
+    else()
+        set(CMAKE_CROSSCOMPILING_EMULATOR wine)
+    endif()
+endif()
