@@ -1,5 +1,5 @@
-# What `cmake --install` lays down: library, headers, CMake package, pkg-config file. A project that
-# takes tocsin in by add_subdirectory does not install it along with itself.
+# What `cmake --install` installs: library, headers, CMake package, pkg-config file. A project that includes tocsin by
+# add_subdirectory does not install it along with itself.
 if(NOT PROJECT_IS_TOP_LEVEL)
     return()
 endif()
@@ -29,8 +29,8 @@ install(FILES
     "${PROJECT_BINARY_DIR}/tocsin-config-version.cmake"
     DESTINATION "${package_dir}")
 
-# pkg-config has no generator expressions: the definitions users must share are written out here. The
-# prefix is found from where the file lies, so that an installed tree can be moved.
+# pkg-config has no generator expressions, so the definitions that users must share are written out here. The prefix is
+# relative to the file, so that an installed tree can be moved.
 set(pc_definitions "")
 foreach(define IN ITEMS CHECKED COUNTERS)
     if(TOCSIN_${define})

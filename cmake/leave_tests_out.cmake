@@ -1,5 +1,5 @@
-# Read by ctest when it knows all cases. `lists` names lists of cases; `file` holds a line for each kind that cannot work
-# here: a regular expression for names of cases, spaces, and the reason.
+# ctest reads this when it knows all cases. `lists` names lists of cases. `file` has a line for each kind of case that
+# cannot work here: a regular expression for names, spaces, the reason.
 file(STRINGS "${file}" lines REGEX "^[^#]")
 foreach(line IN LISTS lines)
     string(REGEX MATCH "^[^ ]+" left_out "${line}")

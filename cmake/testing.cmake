@@ -1,7 +1,7 @@
 include(GoogleTest)
 
-# Off, because with it a test that forgets an include builds all the same.
-option(TOCSIN_PRECOMPILE_TESTS "Compile once what most tests include" OFF)
+# Off by default, because with it a test that lacks an include compiles all the same.
+option(TOCSIN_PRECOMPILE_TESTS "Compile the headers that most tests include once" OFF)
 
 set(TOCSIN_TESTS_LEFT_OUT "" CACHE STRING "A file of tests/ that lists tests which cannot work here; empty: none")
 
@@ -34,14 +34,13 @@ function(tocsin_add_test name)
     endif()
     set(properties LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
     if(arg_LABEL STREQUAL "stress")
-        list(APPEND properties PROCESSORS 2)  # it brings more threads than cores of its own
+        list(APPEND properties PROCESSORS 2)  # it keeps all processors busy
     endif()
     if(WIN32)
         tocsin_add_whole_suite(${name} ${name} ${properties})
         return()
     endif()
-    # The executable is asked for its cases when ctest starts: a test that can't start then fails as a
-    # test and doesn't break the build.
+    # ctest asks the executable for its cases, not the build: so a program that can't start fails as a test.
     gtest_discover_tests(${name}
         TEST_PREFIX "${name}."
         DISCOVERY_MODE PRE_TEST

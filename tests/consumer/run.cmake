@@ -1,9 +1,8 @@
 # One step of the consumer test:
-#   install            builds tocsin and installs it into FOLDER/moved, by way of another folder:
-#                      an installed tree may be moved
-#   find_package       builds and runs the stranger against that install
-#   pkg_config         the same with the compiler and pkg-config alone
-#   add_subdirectory   builds and runs the stranger with tocsin's source tree inside its own build
+#   install            builds tocsin, installs it and moves it to FOLDER/moved: an installed tree may be moved
+#   find_package       builds and runs the stranger with that installation
+#   pkg_config         the same, with only the compiler and pkg-config
+#   add_subdirectory   builds and runs the stranger with the source tree of tocsin inside its build
 set(here "${CMAKE_CURRENT_LIST_DIR}")
 set(prefix "${FOLDER}/moved")
 set(build "${FOLDER}/${STEP}")
