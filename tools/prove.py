@@ -131,7 +131,9 @@ def prove_promela(given):
         return Outcome(note="skipped: there is no tools/spin_check.py")
     if not shutil.which("spin") and not install("spin"):
         return Outcome(note="skipped: Spin is not installed (in Debian: spin)")
-    return counted(*run("promela", [sys.executable, SPIN, *(["--bounded"] if given.bounded else [])]))
+    # A large case may need all the memory there is; the others run side by side.
+    options = ["--bounded", "--jobs", str(JOBS)] if given.bounded else []
+    return counted(*run("promela", [sys.executable, SPIN, *options]))
 
 
 def prove_fuzz(given):

@@ -307,7 +307,7 @@ inline flush() {
     d_step {
         other = me;
         do
-        :: other != nobody -> 
+        :: other != nobody ->
             touch(other);
             at[other].flushes++;
             at[other].failed = failed;

@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from dev.tree import BUILD, ENVIRONMENT, ROOT, TOOLS, VENV, Refusal, say
+from dev.tree import BUILD, ENVIRONMENT, ROOT, TOOLS, VENV, Refusal, say, use_compiler_cache
 
 
 @dataclass
@@ -48,6 +48,7 @@ TO_BUILD = [
     Need("pkg-config", "pkg-config", on_path("pkg-config")),
     Need("GoogleTest", "libgtest-dev", compiler_finds("gtest/gtest.h")),
 ]
+COMPILER_CACHE = Need("ccache", "ccache", on_path("ccache"))
 FOR_PYTHON = [Need("Python's venv", "python3-venv", lambda: importlib.util.find_spec("ensurepip"))]
 FOR_BROWSER = [
     Need("Chromium", "chromium", on_path("chromium")),
@@ -120,13 +121,17 @@ FOR_ALL_CONTESTANTS = [
 ]
 
 
+def may_install():
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
 def provide(needs, optional=False):
     """Installs what is missing where that is possible; elsewhere says exactly what is missing."""
     missing = [need for need in needs if not need.present()]
     if not missing:
         return
     packages = sorted({need.package for need in missing})
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
+    if not may_install():
         for need in missing:
             print(f"missing: {need.what} (in Debian: {need.package})", file=sys.stderr)
         if optional:
@@ -143,6 +148,15 @@ def provide(needs, optional=False):
                 print(f"not installed: {', '.join(packages)}", file=sys.stderr)
                 return
             raise Refusal(f"`{' '.join(command)}` failed; is there a network?\n{result.stdout}")
+
+
+def provide_for_build():
+    """What every build needs. A cache of compiled objects only saves time, so its absence is no reason to stop: the same
+    object is needed by several stages."""
+    provide(TO_BUILD)
+    if may_install():
+        provide([COMPILER_CACHE], optional=True)
+    use_compiler_cache()
 
 
 def local_python():

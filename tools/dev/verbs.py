@@ -19,7 +19,7 @@ def lab(arguments):
         understand_lab(arguments)
     python = needs.python_with(LAB / "requirements.txt")
     if measures:  # what is done with results needs no workers
-        needs.provide(needs.TO_BUILD)
+        needs.provide_for_build()
         definitions = []
         if "--all" in arguments:
             needs.provide(needs.FOR_ALL_CONTESTANTS, optional=True)
@@ -67,7 +67,7 @@ def test(arguments):
         if given.only and not stages.STAGES[name].has_cases:
             return refuse(f"test: the stage `{name}` has no cases to choose from by -R")
     require_writable()
-    needs.provide(needs.TO_BUILD)
+    needs.provide_for_build()
     total = stages.run(names, given.only)
     return 1 if total.failed or not total.passed else 0
 
@@ -87,7 +87,7 @@ def fmt(arguments):
 def prove(arguments):
     """model tests, all of them: no interleaving loses, doubles or tears a wake-up"""
     if not {"-h", "--help"}.intersection(arguments):
-        needs.provide(needs.TO_BUILD)
+        needs.provide_for_build()
     return become([sys.executable, TOOLS / "prove.py", *arguments])
 
 
@@ -97,7 +97,7 @@ def soak(arguments):
             or not all(text.isdecimal() for text in arguments[1:]):
         return refuse("usage: ./dev soak [minutes] [seed]")
     require_writable()
-    needs.provide(needs.TO_BUILD)
+    needs.provide_for_build()
     if not (configure("release") and build("release", "tocsin_soak")):
         return 1
     return become([next((BUILD / "release").rglob("tocsin_soak")), *arguments])
