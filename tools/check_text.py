@@ -66,7 +66,7 @@ def check_prose(name, path, text, root, known, names):
     """The rules that a file's folder must have been declared to keep: prose.KEPT_IN."""
     yield from prose.check_words(path, text)
     if name.startswith(("src/", "include/", "tests/")):
-        yield from prose.check_old_labels(path, text)
+        yield from prose.check_old_names(path, text)
     yield from prose.check_citations(path, text, known, names)
     yield from prose.check_paths(path, text, root)
 

@@ -116,6 +116,10 @@ class Citations(TextCase):
         self.assert_none({"src/a.cpp": "// The proof P3; `L3`; x86; C4073; UTF-8.\n"})
 
 
+    def test_old_names_are_refused(self):
+        self.assert_one({"src/a.cpp": "// The errand is done.\n"}, "the old name errand")
+
+
 class Paths(TextCase):
     def test_a_file_that_is_named_exists(self):
         self.assert_none({"src/a.cpp": "// See docs/a.md and src/*.cpp, docs/decisions.\n", "docs/a.md": "",

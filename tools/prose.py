@@ -21,7 +21,7 @@ WORDS = [(re.compile(pattern), what) for pattern, what in (
     (r"(?:^|[.;:!]\s)\s*[Ww]ho\b(?![^.;]*\?)", "a bare `who` as the subject: a thread that, whoever"),
     (r"\b[Oo]f the \w+'s(?=[,.;:)])", "a double possessive: `of the caller`, not `of the caller's`"),
     (r"\b[Oo]f the (?:library|user)'s\b", "`of the library's`: say `of the library` or `the library's ...`"),
-    (r"\bthe library's own\b", "`the library's own`: say whose it is in another way"),
+    (r"\bthe library's own\b(?! sources)", "`the library's own`: say whose it is in another way"),
     (r"\b[Nn]ot promised: that\b", "`Not promised: that`: say what may happen"),
     (r"\bgoes on\b", "`goes on`: continues, resumes, returns"),
     (r"\bha(?:s|ve) come\b", "`has come`: is there, has passed, has arrived"),
@@ -35,10 +35,14 @@ WORDS = [(re.compile(pattern), what) for pattern, what in (
 # As invariants were cited before they had the names of their files. P1, P2 ... are the proofs of docs/proofs.md.
 OLD_LABEL = re.compile(r"(?<![\w.'\"-])[A-OQ-Z][1-9]\d?(?![\w.'\"+-]*\w)")
 
+# Names that the library no longer uses, so that no comment explains a thing by them.
+OLD_NAME = re.compile(r"\b(errands?|many_wait|member_set|bucket_lock|critical_section|standing_poll|one_copy|"
+                      r"sleeper_slots|errno_kept|resuming_later|alarm_clock)\b")
+
 CITATION = re.compile(r"(?<![\w./-])([a-z][a-z_]*)-([1-9]\d?)(?![\w./-]*\w)")
 NAMED_PATH = re.compile(
     r"(?<![\w/.-])((?:docs|src|include|tests|tools|cmake|lab|examples|proofs)/[\w./*-]*"
-    r"(?:\.(?:cpp|hpp|h|py|md|txt|cmake|toml|json|pml|js|html)(?!\w)|(?<=docs/)[\w-]+\b|(?<=docs/decisions/)[\w-]+\b))")
+    r"(?:\.(?:cpp|hpp|h|py|md|txt|cmake|toml|json|pml|js|html)(?!\w|\.\w)|(?<=docs/)[\w-]+\b|(?<=docs/decisions/)[\w-]+\b))")
 C_TOKEN = re.compile(
     r"R\"(\w*)\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])*'|(//[^\n]*)|(/\*.*?\*/)", re.DOTALL)
 HASH_COMMENT = re.compile(r"(?:^|\s)#+(?!!)\s?(.*)$")
@@ -177,8 +181,10 @@ def check_citations(path, text, known, names):
                 yield number, f"cites {match[0]}, which no file of that name states"
 
 
-def check_old_labels(path, text):
+def check_old_names(path, text):
     for number, line, _ in prose_of(path, text):
+        for match in OLD_NAME.finditer(line):
+            yield number, f"the old name {match[0]}"
         for match in OLD_LABEL.finditer(words_of(line)):
             yield number, f"the label {match[0]}: invariants are cited as `lot-3`, by file and number"
 

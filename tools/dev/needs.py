@@ -151,8 +151,8 @@ def provide(needs, optional=False):
 
 
 def provide_for_build():
-    """What every build needs. A cache of compiled objects only saves time, so its absence is no reason to stop: the same
-    object is needed by several stages."""
+    """What every build needs. Several stages need the same objects, and ccache compiles these once; it only saves time,
+    so its absence is no reason to stop."""
     provide(TO_BUILD)
     if may_install():
         provide([COMPILER_CACHE], optional=True)
