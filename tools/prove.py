@@ -143,7 +143,7 @@ def prove_fuzz(given):
     corpus = folder / "corpus"
     configure = ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=None",
                  "-D", "CMAKE_CXX_COMPILER=clang++-19", "-D", f"CMAKE_CXX_FLAGS={FUZZ_FLAGS}",
-                 "-D", "TOCSIN_CHECKED=ON", "-D", "TOCSIN_FUZZ=ON", "-D", "TOCSIN_BUILD_EXAMPLES=OFF"]
+                 "-D", "TOCSIN_CHECKED=ON", "-D", "TOCSIN_FUZZ=ON", "-D", "TOCSIN_BUILD_TESTS=ON"]
     make = ["cmake", "--build", folder, "--target", "tocsin_fuzz", "--", f"-j{JOBS}"]
     if not (run("fuzz-configure", configure)[0] and run("fuzz-build", make)[0]):
         return Outcome(failed=1, note="does not build")
