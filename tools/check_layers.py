@@ -13,12 +13,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # The words that every part speaks: how long, how, what came of it. Any header may include them.
-VOCABULARY = {"deadline", "readiness", "source", "spin", "status"}
+VOCABULARY = {"deadline", "limits", "readiness", "source", "spin", "status", "stop_token"}
 
 # Features that stand on another feature. Everything else that features share belongs into core.
 BUILT_ON = {
     "await": {"wait"},  # the same sources and results, for coroutines
-    "coalescer": {"wait"},  # a pause, then a wait
     "word_lock": {"bit_lock"},  # a bit lock on a word of its own
     "handler_thread": {"event", "word_lock"},  # a queue under a lock, and an event to sleep on
 }
