@@ -164,8 +164,11 @@ public:
     [[nodiscard]] commit_status submit(const limits& how, Submission& submission) {
         return engine_.submit(&submission, how);
     }
-    commit_status submit(Submission&,
-                         const limits&) = delete;  // limits come first: submit({...}, submission)
+    template <class Never = void>
+    commit_status submit(Submission&, const limits&) {
+        static_assert(detail::never<Never>, "tocsin: limits come first: submit({.until = 50ms}, submission)");
+        return {};
+    }
 
     // What happened since construction, at one instant. One short lock.
     [[nodiscard]] group_commit_statistics statistics() const noexcept { return engine_.statistics(); }

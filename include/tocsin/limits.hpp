@@ -42,6 +42,9 @@ struct limits {
 
 namespace detail {
 
+template <class...>
+inline constexpr bool never = false;  // for a static_assert that only a call fails
+
 inline wait_options options_of(const limits& how) noexcept { return {how.until, how.stop.get(), how.spin}; }
 
 }  // namespace detail

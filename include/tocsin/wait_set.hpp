@@ -71,8 +71,11 @@ public:
     // std::system_error (ENOMEM). Nothing is taken then.
     TOCSIN_API set_result wait(std::span<ready_item> out);
     [[nodiscard]] TOCSIN_API set_result wait(const limits& how, std::span<ready_item> out);
-    set_result wait(std::span<ready_item> out,
-                    const limits& how) = delete;  // limits come first: wait({...}, out)
+    template <class Never = void>
+    set_result wait(std::span<ready_item>, const limits&) {
+        static_assert(detail::never<Never>, "tocsin: limits come first: wait({.until = 50ms}, items)");
+        return {};
+    }
 
 private:
     class state;

@@ -114,8 +114,6 @@ std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept {
 // The result of a call that does not compile.
 template <class Result>
 Result refused();
-template <class...>
-inline constexpr bool never = false;
 
 }  // namespace tocsin::detail
 
