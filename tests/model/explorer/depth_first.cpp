@@ -5,60 +5,65 @@
 // all explored; which threads are explored depends on the reduction:
 //
 // none        all that can run, within the preemption bound.
-// sleep_sets  all that can run and are not asleep. A thread falls asleep in a frame when its step has been explored from
-//             there, and wakes with the first step that its own depends on (Godefroid 1996).
+// sleep_sets  all that can run and are not asleep. A thread falls asleep in a frame when its step has been explored
+//             from there, and wakes with the first step that its own depends on (Godefroid 1996).
 // dpor        one at first, more where steps conflict; with sleep sets (source sets: Abdulla and others 2014).
 //
 // State. Every step has a footprint (footprint.hpp). A step *happens after* the steps of its thread, those that it
 // depends on by footprint and those that an edge names (a wake, a spawn, an end that was joined), and what these happen
 // after: the clock of its frame. Two runs are equivalent if swapping adjacent independent steps turns one into the
 // other; all that a run computes, and the results that a step may have, depend on its class alone. A sleeping thread
-// may *exit*, by its deadline or for no reason, while its budgets last; it need not. All other enabled threads are *ready*.
+// may *exit*, by its deadline or spuriously, while its budgets last; it need not. All other enabled threads are
+// *ready*.
 //
 // Invariants.
 //   depth_first-1  Independent steps commute: neither enables, disables or changes the other. Enabledness that no
 //                  footprint shows is the exception, and is dealt with one by one:
-//                  a wake ends the exits of those it wakes: withdrawn() has them explored instead of the wake;
-//                  a deadline beyond the budget passes only where no thread is ready, so it happens after every step
-//                  before it and before every step after it (footprint::last_resort), and no such exit sleeps;
-//                  the fact of a wait_until() must stay true once it is (the engine fails a run where it does not);
-//                  fairness (engine.cpp) keeps a spinning thread from its turn: see *Spinning*.
+//                  - a wake disables the exits of the threads it wakes: withdrawn() has them explored instead;
+//                  - a deadline beyond the budget passes only where no thread is ready, so it happens after every step
+//                    before it and before every step after it (footprint::last_resort), and no such exit sleeps;
+//                  - the fact of a wait_until() must stay true once it is (the engine fails a run where it does not);
+//                  - fairness (engine.cpp) keeps a spinning thread from its turn: see *Spinning*.
 //   depth_first-2  A frame explores one ready thread or, if it began with an exit, all that can run.
-//   depth_first-3  Let p be the step of a frame, and let a later step e of the same run be in a race with it: dependent,
-//                  and not ordered through others in between. Let v be the steps between them that don't happen after p,
-//                  then e. A thread can *begin* v if its first step in v happens after nothing in v. The frame then
-//                  explores a ready thread that can begin v, other than those it has explored; if only exits can, all
-//                  of those. Threads that were asleep on arrival don't count.
-//   depth_first-4  A futex_wait() that returns at once touches less than it announced: before p it might have slept,
+//   depth_first-3  Let p be the step of a frame, and let a later step e of the same run be in a race with it:
+//                  dependent, and not ordered through others in between. Let v be the steps between them that don't
+//                  happen after p, then e. The frame then explores one more ready thread that can *begin* v: its first
+//                  step in v happens after nothing in v. If only exits can begin v, it explores all of these. Threads
+//                  that it has explored and threads that were asleep on arrival don't count.
+//   depth_first-4  A futex_wait() that returns at once touches less than it announced. Before p it might have slept,
 //                  and so depended on wakes. A frame in a race with it explores all that can run. (A failed
-//                  compare-exchange touches less than one that succeeds, which matters where p can change its result
-//                  without a write to the location, by the sequentially consistent order alone: operations.cpp.)
+//                  compare-exchange touches less than a successful one. That matters only where p can change its
+//                  result without a write to the location, through the sequentially consistent order alone; there
+//                  it keeps the footprint of a write: operations.cpp.)
 //
-// Nothing is lost. Claim: let E be a frame whose subtree has been explored without a failure, and u a sequence of steps
-// possible from there that no thread asleep on arrival can begin. Then some run through E made the steps of u in an
-// equivalent order; if u ends the run, or leads to where no thread is ready, some run made these and no others. With
-// u a whole run from the start: every class has a run. By induction on the end of subtrees, then on the length of u.
-//   If E explored a thread that can begin u, take the first such thread, make its step, and go on with what remains of
-//   u: nobody whom that step leaves asleep can begin it. Suppose there is no such thread. Then E did not explore all;
-//   so it explored a ready one (2). Let p be the step of the last ready one that it explored. Let w be the steps of u
-//   that neither depend on p nor happen after one that does. All of them are possible after p.
-//   If w is all of u, the induction gives a run that makes p and then u. It contains u; and u neither ends a run nor
-//   leads to where no thread is ready, since p still is.
-//   Otherwise u has a step e outside w which happens after steps of w only. It is not a step of p's thread, which would
-//   begin u, and no last resort, since p is ready. If p has ended it, it is the exit of a sleeper that p wakes; that
-//   exit can begin u, because w contains nothing on its queue, and withdrawn() had it explored. Otherwise its thread
-//   can make a step e' after p and w, perhaps with another result, which depends on p. No thread asleep after p can begin
-//   w, e': so by induction a run makes them, and there e' is in a race with p. By (4), e' depends on the same
-//   steps of w as e. The first of those, or e' if there is none, can begin v; its thread can begin u, so it is neither
-//   asleep nor explored. So (3) has a thread explored after p that p's choice as the last excludes,
-//   or all exits that can begin v, and with them that thread.
+// Nothing is lost. Claim: let E be a frame whose subtree has been explored without a failure. Let u be a sequence of
+// steps that is possible from E and that no thread asleep on arrival can begin. Then some run through E makes the steps
+// of u in an equivalent order. If u ends the run, or leads to a state where no thread is ready, some run makes them
+// with no other step in between. For the first frame this says: every class of runs is explored.
+// Proof, by induction on the order in which subtrees end, then on the length of u:
+//   If E explored a thread that can begin u, take the first such thread, make its step, and continue with the remainder
+//   of u. No thread that is asleep after this step can begin the remainder.
+//   Otherwise E did not explore all that can run, so it explored a ready thread (depth_first-2). Let p be the step of
+//   the last ready thread that it explored. Let w be the steps of u that neither depend on p nor happen after one that
+//   does. All of them are possible after p.
+//   If w is all of u, the induction gives a run that makes p and u. Then p's thread is ready after u, so u leads to no
+//   state without ready threads; and u does not end in a failure, which that run would have found.
+//   Otherwise let e be a step of u outside w that happens after steps of w only. It is no step of p's thread, which
+//   could begin u. It is no last resort, since p's thread is ready. If p disables e, then e is the exit of a sleeper
+//   that p wakes. w has no step on that sleeper's queue, so the exit can begin u, and withdrawn() had it explored.
+//   Otherwise e's thread can make a step e' after p and w: the same operation, perhaps with another result. It depends
+//   on p. No thread asleep after p can begin w and e', so by induction a run makes p, w and e', and there e' is in a
+//   race with p. If e' touches less than e, E explored all that can run (depth_first-4), which was excluded. Otherwise
+//   e' happens after each step of w that e happens after. Let q be the thread of the first of these steps, or of e' if
+//   there is none. q can begin v. It can also begin u, so it is neither explored nor asleep on arrival. By
+//   depth_first-3, E explores a ready thread after p, or q itself: both were excluded.
 //
-// Stale reads. The results left out (memory.hpp, Redundancy) are decided by clocks: by the class. Each is the result of
-// a run of another class, in which the load comes before the stores that it does not see.
+// Stale reads. Which results are left out (memory.hpp, Redundancy) is decided by clocks, and so by the class alone.
+// Each is a result in another class, in which the load comes before the stores that it does not see.
 //
-// Spinning. A thread that has called cpu_relax `relaxes` times gives way, in every kind of search. A spin without a bound
-// of its own loses nothing by that: the run without the looks in vain has the same outcome. A bounded one that is longer
-// may never be seen giving up early; the report then says that spins were cut.
+// Spinning. A thread that has called cpu_relax `relaxes` times gives way, in every kind of search. A spin that ends
+// only when another thread acts loses nothing by that: the run without the vain looks has the same outcome. Of a longer
+// bounded spin, runs in which it gives up early may be missing; the report then says that spins were bounded.
 //
 // Where all that could run is asleep, the run repeats others. It is finished without further branching instead of being
 // abandoned: its threads hold resources on their stacks, and its failures are real.
@@ -227,7 +232,8 @@ private:
         f.at = now;
         f.asleep = asleep;
         f.done = 0;
-        f.wanted = reduce_ == reduction::dpor && (now.ready & mask_of(thread)) != 0 ? mask_of(thread) : now.all();
+        f.wanted =
+            reduce_ == reduction::dpor && (now.ready & mask_of(thread)) != 0 ? mask_of(thread) : now.all();
         f.thread = thread;
         f.preemptions = before(used_ - 1) + (preempts(now, thread) ? 1 : 0);
         f.results.clear();

@@ -214,7 +214,7 @@ TEST(races, JoinedAndSpawnedThreadsAreOrdered) {
     });
 }
 
-// The futex orders nothing: only the atomics do.
+// The futex orders nothing; only the atomics do.
 TEST(races, AWakeUpDoesNotPublish) {
     expect_finds("data race", {}, [](run& r) {
         atomic<std::uint32_t> word{0};
@@ -262,12 +262,12 @@ TEST(sleeping, EndsInEveryWayThatItMay) {
     options quiet;
     quiet.spurious_returns = 0;
     EXPECT_EQ(results_of_a_wait(quiet, false, true), (std::set{differed, woken}));
-    quiet.timeouts = 0;  // but time goes on when nothing else does
+    quiet.timeouts = 0;  // but time passes where no thread is ready
     EXPECT_EQ(results_of_a_wait(quiet, true, false), (std::set{timed_out}));
     EXPECT_EQ(results_of_a_wait(quiet, true, true), (std::set{differed, woken}));
 }
 
-// A wake-up for no reason must not hide that nobody is going to wake the sleeper.
+// A spurious return must not hide that no thread is going to wake the sleeper.
 TEST(sleeping, SpuriousReturnsSaveNobody) {
     expect_finds("nobody is left to wake it", {}, [](run& r) {
         atomic<std::uint32_t> word{0};

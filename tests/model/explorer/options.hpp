@@ -1,4 +1,4 @@
-// How to explore, and what came of it.
+// How to explore, and the report of an exploration.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,11 @@ struct options {
     bool rmw_is_full_fence = false;
     // Loads acquire, stores release, modification order is execution order.
     bool total_store_order = false;
-    // A store may be put before newer stores of other threads that its thread
-    // has not seen. Needed for 2+2W.
+    // A store may be placed before newer stores of other threads that its thread has not seen. Needed for 2+2W.
     bool store_insertion = true;
-    // A load reads at most that many messages behind the newest one.
+    // A load reads at most this many messages behind the newest one.
     unsigned stale_distance = 8;
-    // A thread reads the same outdated message at most that often.
+    // A thread reads the same outdated message at most this often.
     unsigned stale_repeats = 2;
 
     // --- the environment; each number is a budget per thread and run ---
@@ -54,8 +53,8 @@ struct options {
     // one, runs in which it gives up early may be missing. Other spins lose nothing.
     unsigned relaxes = 2;
 
-    // Called after every complete run, outside of it: atomics then hold their
-    // last values. A text that is not empty is a failure.
+    // Called after every complete run, outside of it: atomics then hold their last values. A text that is not empty
+    // is a failure.
     std::function<std::string()> on_execution_end;
 
     // Are branches left out that only other orders of steps need?

@@ -40,24 +40,28 @@ using program = std::vector<std::vector<operation>>;
 using actions = std::vector<action>;
 
 inline const actions memory_actions = {
-    action::load,  action::load,     action::load,     action::load,             action::store, action::store,
-    action::store, action::exchange, action::exchange, action::compare_exchange, action::fence};
+    action::load,  action::load,  action::load,     action::load,     action::store,
+    action::store, action::store, action::exchange, action::exchange, action::compare_exchange,
+    action::fence};
 
 // With a futex and deadlines: none of these programs can hang.
-inline const actions sleeping_actions = {
-    action::load,  action::load, action::store,       action::store,       action::exchange,   action::compare_exchange,
-    action::fence, action::wake, action::timed_sleep, action::timed_sleep, action::timed_sleep};
+inline const actions sleeping_actions = {action::load,        action::load,       action::store,
+                                         action::store,       action::exchange,   action::compare_exchange,
+                                         action::fence,       action::wake,       action::timed_sleep,
+                                         action::timed_sleep, action::timed_sleep};
 
 // With everything but spins without a bound. About half of these programs hang in some run.
 inline const actions blocking_actions = {
-    action::load,    action::store, action::exchange, action::compare_exchange, action::fence,
-    action::wake,    action::timed_sleep, action::timed_sleep, action::await,   action::publish,
-    action::publish, action::hold,  action::look_twice, action::expect,         action::choose};
+    action::load,       action::store,   action::exchange,    action::compare_exchange,
+    action::fence,      action::wake,    action::timed_sleep, action::timed_sleep,
+    action::await,      action::publish, action::publish,     action::hold,
+    action::look_twice, action::expect,  action::choose};
 
 // With spins that last until somebody stores. Where nobody does, the run is a livelock.
-inline const actions spinning_actions = {
-    action::load,  action::load, action::store, action::store,       action::exchange, action::compare_exchange,
-    action::fence, action::spin, action::spin,  action::timed_sleep, action::publish};
+inline const actions spinning_actions = {action::load,        action::load,     action::store,
+                                         action::store,       action::exchange, action::compare_exchange,
+                                         action::fence,       action::spin,     action::spin,
+                                         action::timed_sleep, action::publish};
 
 inline std::memory_order random_order(action what, std::mt19937& draw) {
     using enum std::memory_order;
@@ -91,9 +95,9 @@ inline program random_program(unsigned seed, const actions& among, int threads, 
 }
 
 inline std::string text_of(const program& p) {
-    constexpr const char* names[] = {"load",   "store",       "exchange", "compare_exchange", "fence",
-                                     "choose", "timed_sleep", "wake",     "publish",          "await",
-                                     "hold",   "look_twice",  "spin",     "expect"};
+    constexpr const char* names[] = {
+        "load",    "store", "exchange", "compare_exchange", "fence", "choose", "timed_sleep", "wake",
+        "publish", "await", "hold",     "look_twice",       "spin",  "expect"};
     constexpr const char* orders[] = {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"};
     std::string text;
     for (const auto& thread : p) {
@@ -106,7 +110,8 @@ inline std::string text_of(const program& p) {
 }
 
 // One action of one thread: `saw` takes what it sees, `over` counts the actions of all threads.
-inline void perform(run& r, const operation& o, atomic<std::uint32_t>& at, const int& over, std::vector<int>& saw) {
+inline void perform(run& r, const operation& o, atomic<std::uint32_t>& at, const int& over,
+                    std::vector<int>& saw) {
     const auto value = static_cast<std::uint32_t>(o.value);
     const auto note = [&](auto seen) { saw.push_back(static_cast<int>(seen)); };
     std::uint32_t expected = 0;
@@ -121,9 +126,7 @@ inline void perform(run& r, const operation& o, atomic<std::uint32_t>& at, const
         case action::choose: return note(r.choose(2));
         case action::timed_sleep: return note(futex_wait(&at, 0, true));
         case action::wake: return note(futex_wake(&at, value));
-        case action::publish:
-            at.store(value, o.order);
-            return note(futex_wake(&at, 8));
+        case action::publish: at.store(value, o.order); return note(futex_wake(&at, 8));
         case action::await:
             while (at.load(o.order) == 0) note(futex_wait(&at, 0));
             return;

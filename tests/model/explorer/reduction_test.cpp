@@ -1,5 +1,5 @@
-// The reductions leave no outcome out: programs that an earlier one lost runs of, and random programs compared with the
-// search that leaves nothing out. With TOCSIN_PROVE in the environment, forty times as many.
+// The reductions leave no outcome out. Checked on programs of which an earlier reduction lost runs, and on random
+// programs, compared with the search without reduction. With TOCSIN_PROVE in the environment, forty times as many.
 #include <explorer/expect.hpp>
 #include <explorer/random_programs.hpp>
 
@@ -17,7 +17,7 @@ struct comparison {
     std::uint64_t full = 0, reduced = 0;
 };
 
-// A search ends with the first run that hangs: then the reduced one must find such a run.
+// A search ends with the first run that hangs; the reduced search must then find one, too.
 void compare(const program& p, options how, comparison& all) {
     report r;
     how.reduce = reduction::none;
@@ -34,9 +34,10 @@ void compare(const program& p, options how, comparison& all) {
     for (const reduction each : reductions) {
         how.reduce = each;
         const outcomes found = outcomes_of(p, how, r);
-        const std::string where = (each == reduction::dpor ? "dpor, spurious returns " : "sleep sets, spurious returns ") +
-                                  std::to_string(how.spurious_returns) + ", timeouts " + std::to_string(how.timeouts) +
-                                  (how.rmw_is_full_fence ? ", x86" : ", C++") + text_of(p);
+        const std::string where =
+            (each == reduction::dpor ? "dpor, spurious returns " : "sleep sets, spurious returns ") +
+            std::to_string(how.spurious_returns) + ", timeouts " + std::to_string(how.timeouts) +
+            (how.rmw_is_full_fence ? ", x86" : ", C++") + text_of(p);
         ASSERT_EQ(r.failed, fails) << where << '\n' << r.message;
         if (!fails) {
             ASSERT_TRUE(r.complete && found == expected)
@@ -64,9 +65,9 @@ void compare_all(const program& p, options how, comparison& all) {
 
 // --- what was lost once ---
 
-// The second sleep returns for no reason where its deadline could pass only because nothing else could run. What
-// follows was taken to come after everything before.
-TEST(reduction, WhatFollowsAReturnForNoReasonMayComeEarlier) {
+// The second sleep returns spuriously where its deadline could pass only because no thread was ready. The steps that
+// follow were then treated as ordered after every earlier step.
+TEST(reduction, WhatFollowsASpuriousReturnMayComeEarlier) {
     for (const reduction each : {reduction::none, reduction::sleep_sets, reduction::dpor}) {
         options how;
         how.reduce = each;
@@ -92,12 +93,13 @@ TEST(reduction, WhatFollowsAReturnForNoReasonMayComeEarlier) {
 TEST(reduction, TheOtherSleeperMayBeTheFirstToLeave) {
     comparison all;
     compare_all({{{action::timed_sleep, 0, 1, relaxed}, {action::timed_sleep, 0, 2, relaxed}},
-                 {{action::timed_sleep, 0, 3, relaxed}, {action::load, 0, 4, relaxed}, {action::store, 0, 5, relaxed}}},
+                 {{action::timed_sleep, 0, 3, relaxed},
+                  {action::load, 0, 4, relaxed},
+                  {action::store, 0, 5, relaxed}}},
                 {}, all);
 }
 
-// A thread that finds another value touches no queue; where it would have slept, the order of the two wakes and of its
-// sleep counts.
+// A wait that finds another value touches no queue. Had it slept, its order with the two wakes would have mattered.
 TEST(reduction, AWaitThatReturnsAtOnceMightHaveSlept) {
     comparison all;
     compare_all({{{action::timed_sleep, 1, 1, relaxed}, {action::exchange, 0, 2, relaxed}},
@@ -106,8 +108,8 @@ TEST(reduction, AWaitThatReturnsAtOnceMightHaveSlept) {
                 {}, all);
 }
 
-// The exit of one sleeper for no reason must not stand for a run in which it never leaves.
-TEST(reduction, AReturnForNoReasonHidesNoHang) {
+// A run in which a sleeper returns spuriously does not cover the run in which it never leaves.
+TEST(reduction, ASpuriousReturnHidesNoHang) {
     for (const reduction each : reductions) {
         options how;
         how.reduce = each;
@@ -181,9 +183,11 @@ TEST_P(random_programs, KeepEveryOutcome) {
         compare_all(random_program(seed, *made_of.among, threads, length), how, all);
     }
     EXPECT_GT(all.compared, all.too_large);
-    std::printf("  %u searches compared (%u of them find a run that hangs), %u too large; %llu executions, reduced to %llu\n",
-                all.compared, all.failing, all.too_large, static_cast<unsigned long long>(all.full),
-                static_cast<unsigned long long>(all.reduced));
+    std::printf(
+        "  %u searches compared (%u of them find a run that hangs), %u too large; %llu executions, reduced "
+        "to %llu\n",
+        all.compared, all.failing, all.too_large, static_cast<unsigned long long>(all.full),
+        static_cast<unsigned long long>(all.reduced));
 }
 
 INSTANTIATE_TEST_SUITE_P(reduction, random_programs,
@@ -193,7 +197,8 @@ INSTANTIATE_TEST_SUITE_P(reduction, random_programs,
                                                           family{"spinning", &spinning_actions, 1}),
                                           testing::Range(0u, 8u)),
                          [](const auto& each) {
-                             return std::string(std::get<0>(each.param).name) + std::to_string(std::get<1>(each.param));
+                             return std::string(std::get<0>(each.param).name) +
+                                    std::to_string(std::get<1>(each.param));
                          });
 
 TEST(reduction, DrawnRunsStayWithinWhatIsPossible) {

@@ -13,8 +13,8 @@ std::int32_t engine::queue_of(const void* address) {
     return number;
 }
 
-// The word is compared with its newest value and the thread is queued, in one
-// step. Neither that nor the wake-up tells the thread anything about memory.
+// One step compares the word's newest value and queues the thread. Neither this step nor the wake tells the thread
+// anything about memory.
 wake_reason engine::futex_wait(object o, word expected, bool may_time_out, bool& slept, source where) {
     footprint f{.queue = queue_of(o.address)};
     const int x = enter(o, f, "futex_wait", where);
