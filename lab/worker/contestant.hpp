@@ -54,7 +54,7 @@ struct contestant_info {
     std::string_view no_lock = "has no lock";
     std::string_view no_address_wait = "has no wait on an address";
     std::string_view no_committer = "is not a group commit";
-    std::string_view futex = {};       // Windows: the futex that tocsin chooses when the process starts
+    std::string_view futex = {};       // Windows: how tocsin sleeps, chosen when the process starts
     tier included_from = tier::quick;  // the shortest kind of run that includes it, unless it is asked for
 };
 
