@@ -151,9 +151,10 @@ private:
 //
 //     static const scenario_info& info();
 //     template <class P> static void run_with(context&);                      // one sample
-//     static void run_floor(context&);                                        // the same of the floor; or `no_floor`
+//     static void run_floor(context&);                                        // one sample of the floor
 //
-// and, if some contestants can't take part for another reason, one of the functions that refuse below.
+// Instead of run_floor() it may define `no_floor`, the reason why there is none. If contestants can't take part for
+// further reasons, it defines refuses_contestant() or refuses_type(), which return them.
 template <class Scenario, class Kind>
 struct scenario_of {
     template <class C>
@@ -180,16 +181,15 @@ struct scenario_of {
     template <class C>
     static void run(context& run) {
         if constexpr (is_floor<C>) {
-            Scenario::run_floor(run);
+            if constexpr (Scenario::no_floor.empty()) Scenario::run_floor(run);
         } else {
             Kind::template with<C>(
                 run.given, [&]<class P>(std::type_identity<P>) { Scenario::template run_with<P>(run); });
         }
     }
 
-    // What a Scenario hides with its own if this isn't true of it: it has a floor, and nothing but its Kind refuses.
+    // Defaults, which a Scenario may hide: it has a floor, and only its Kind refuses.
     static constexpr std::string_view no_floor{};
-    static void run_floor(context&) {}
     template <class C>
     static std::string refuses_contestant(const parameters&) {
         return {};

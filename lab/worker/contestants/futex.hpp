@@ -108,7 +108,7 @@ struct tracked_futex {
         .about = "a futex word that remembers whether somebody waits; no system call otherwise",
         .limits = "re-checks after waking: set then reset may release nobody; 4-byte words only",
         .no_lock = "a futex is 4 bytes wide, and a bit of it can't be waited for exactly",
-        .no_address_wait = "the word belongs to its user, so there is no room to remember who waits",
+        .no_address_wait = "the word belongs to its user, so it can't also record whether somebody waits",
     };
 
     class manual_event {

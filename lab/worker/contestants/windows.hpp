@@ -226,7 +226,7 @@ struct critical_section_lock {
     using own_lock = critical_section;
 };
 
-// tocsin over the futexes for older versions of Windows: the same program, started with another choice.
+// tocsin over the ways to sleep that older Windows has: the same program, started with another choice.
 
 inline constexpr contestant_info tocsin_srw{
     .name = "tocsin_srw",

@@ -38,7 +38,7 @@ struct floors {
 
     template <class C>
     static std::string refuses(const parameters& given) {
-        if constexpr (!is_floor<C>) return "is no floor";
+        if constexpr (!is_floor<C>) return "is not a floor";
         const std::string& operation = given.text("operation");
         const bool takes_two = operation == "cache_line_round_trip" || operation == "futex_wake_sleeper" ||
                                operation == "wake_to_running_migrated";

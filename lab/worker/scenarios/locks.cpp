@@ -32,7 +32,7 @@ struct locks_of_case {
     template <class C>
     static std::string refuses(const parameters& given) {
         if (offer<C>(given, [](auto) {})) return {};
-        return has_own_lock<C> ? "is no lock in a bit" : std::string(C::info.no_lock);
+        return has_own_lock<C> ? "has no lock in a bit" : std::string(C::info.no_lock);
     }
 
     template <class Lock>
