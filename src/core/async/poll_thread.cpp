@@ -119,7 +119,7 @@ public:
             descriptors_ += what.size();
             changed_ = true;
         }
-        platform::ring_doorbell(bell_);
+        platform::poller::ring_doorbell(bell_);
     }
 
     void cancel(poll_request& one) noexcept {
@@ -131,7 +131,7 @@ public:
         ++cancelers_;
         const std::uint32_t poll = polls_.load(std::memory_order_relaxed);  // no order: the lock's
         guard.unlock();
-        platform::ring_doorbell(bell_);
+        platform::poller::ring_doorbell(bell_);
         for (guard.lock(); polls_.load(std::memory_order_relaxed) == poll;  // no order: the lock's
              guard.lock()) {
             guard.unlock();
@@ -146,7 +146,7 @@ public:
                 if (std::exchange(changed_, false)) rebuild();
                 is_polling_ = true;
             }
-            const auto result = platform::poll(polled_.all(), bell_, deadline::never());
+            const auto result = platform::poller::poll(polled_.all(), bell_, deadline::never());
             completions due;
             std::size_t cancelers;
             {
@@ -164,7 +164,7 @@ public:
 private:
     void take_bell() {
         if (bell_ != platform::no_doorbell) return;
-        const auto taken = platform::take_doorbell();
+        const auto taken = platform::poller::take_doorbell();
         if (taken.error != 0) {
             detail::throw_or_die(std::system_error(taken.error, platform::error_category(),
                                                    "tocsin: can't open a doorbell"));

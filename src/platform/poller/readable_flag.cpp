@@ -12,7 +12,7 @@
 
 namespace tocsin::platform {
 
-int readable_flag::open() noexcept { return open_flag(ends_); }
+int readable_flag::open() noexcept { return poller::open_flag(ends_); }
 
 void readable_flag::raise() noexcept {
     const errno_guard kept;

@@ -13,7 +13,7 @@ HANDLE handle_of(int descriptor) noexcept {
 
 }  // namespace
 
-int readable_flag::open() noexcept { return open_flag(ends_); }
+int readable_flag::open() noexcept { return poller::open_flag(ends_); }
 
 void readable_flag::raise() noexcept { ::SetEvent(handle_of(ends_[0])); }
 

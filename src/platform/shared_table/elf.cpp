@@ -116,7 +116,7 @@ int look_at(dl_phdr_info* object, std::size_t, void* context) noexcept {
 void* adopt_first_copy(void* own, std::size_t size) noexcept {
     tocsin_copy_record.size = size;
     tocsin_copy_record.sleepers = futex_sleepers();
-    tocsin_copy_record.doorbells = poller_doorbells();
+    tocsin_copy_record.doorbells = poller::shared_state();
     search result;
     ::dl_iterate_phdr(look_at, &result);
     if (result.stranger) {
@@ -135,7 +135,7 @@ void* adopt_first_copy(void* own, std::size_t size) noexcept {
         ::dlopen(result.file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }
     tocsin_copy_record.sleepers = futex_sleepers() = result.found->sleepers;
-    tocsin_copy_record.doorbells = poller_doorbells() = result.found->doorbells;
+    tocsin_copy_record.doorbells = poller::shared_state() = result.found->doorbells;
     return tocsin_copy_record.table = result.found->table;
 }
 

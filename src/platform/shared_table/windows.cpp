@@ -129,7 +129,7 @@ void* adopt_first_copy(void* own, std::size_t size) noexcept {
                            .size = size,
                            .table = own,
                            .sleepers = sleepers,
-                           .doorbells = poller_doorbells()};
+                           .doorbells = poller::shared_state()};
     shared_page* const page = open_page();
     if (page == nullptr) return own;
     const std::uint32_t place = enter(*page, mine);
@@ -140,7 +140,7 @@ void* adopt_first_copy(void* own, std::size_t size) noexcept {
         keep_loaded(own);
     } else {
         futex_sleepers() = found.sleepers;
-        poller_doorbells() = found.doorbells;
+        poller::shared_state() = found.doorbells;
     }
     return found.table;
 }

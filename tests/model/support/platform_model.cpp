@@ -22,15 +22,22 @@ sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const de
 void futex_wake_one(const void* word) noexcept { model::futex_wake(word, 1); }
 
 void futex_after_fork() noexcept {}
-void poller_after_fork() noexcept {}
 
-taken_doorbell take_doorbell() noexcept { return {.id = 0}; }
-void give_doorbell_back(doorbell_id) noexcept {}
-void ring_doorbell(doorbell_id) noexcept { library_model::poller::the_one->ring(); }
-poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
+template <>
+void model_poller::after_fork() noexcept {}
+template <>
+taken_doorbell model_poller::take_doorbell() noexcept { return {.id = 0}; }
+template <>
+void model_poller::give_doorbell_back(doorbell_id) noexcept {}
+template <>
+void model_poller::ring_doorbell(doorbell_id) noexcept { library_model::poller::the_one->ring(); }
+template <>
+poll_result model_poller::poll(std::span<poll_entry> what, doorbell_id bell,
+                               const deadline& until) noexcept {
     return library_model::poller::the_one->poll(what, bell != no_doorbell, until);
 }
-std::unique_ptr<poll_set> open_poll_set(int& error) noexcept {
+template <>
+std::unique_ptr<poll_set> model_poller::open_poll_set(int& error) noexcept {
     error = 1;
     return nullptr;
 }
