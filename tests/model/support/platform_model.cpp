@@ -13,15 +13,21 @@
 
 namespace tocsin::platform {
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+template <>
+sleep_result model_futex::wait(const futex_word& word, std::uint32_t expected,
+                               const deadline& until) noexcept {
     if (until.which() == deadline::clock::passed) return sleep_result::timed_out;
     const auto result = model::futex_wait(&word, expected, !until.is_never());
     return result == model::futex_result::timed_out ? sleep_result::timed_out : sleep_result::returned;
 }
 
-void futex_wake_one(const void* word) noexcept { model::futex_wake(word, 1); }
+template <>
+void model_futex::wake_one(const void* word) noexcept {
+    model::futex_wake(word, 1);
+}
 
-void futex_after_fork() noexcept {}
+template <>
+void model_futex::after_fork() noexcept {}
 void poller_after_fork() noexcept {}
 
 taken_doorbell take_doorbell() noexcept { return {.id = 0}; }
