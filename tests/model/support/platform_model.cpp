@@ -1,6 +1,5 @@
-// The platform of a model build: sleeping and waking are the explorer's, the rest is still.
+// The platform of a model build, without the futex (futex_model.cpp).
 #include "library_model.hpp"
-#include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/shared_table/shared_table.hpp"
@@ -13,21 +12,6 @@
 
 namespace tocsin::platform {
 
-template <>
-sleep_result model_futex::wait(const futex_word& word, std::uint32_t expected,
-                               const deadline& until) noexcept {
-    if (until.which() == deadline::clock::passed) return sleep_result::timed_out;
-    const auto result = model::futex_wait(&word, expected, !until.is_never());
-    return result == model::futex_result::timed_out ? sleep_result::timed_out : sleep_result::returned;
-}
-
-template <>
-void model_futex::wake_one(const void* word) noexcept {
-    model::futex_wake(word, 1);
-}
-
-template <>
-void model_futex::after_fork() noexcept {}
 void poller_after_fork() noexcept {}
 
 taken_doorbell take_doorbell() noexcept { return {.id = 0}; }
