@@ -1,4 +1,4 @@
-// Three workers count down; the main thread waits for all of them and for a permission, or for half a second.
+// Three workers count down. The main thread waits for all of them and for a permission, or for half a second.
 #include "countdown.hpp"
 
 #include <tocsin/event.hpp>
