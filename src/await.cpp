@@ -193,7 +193,7 @@ void awaiting::post() noexcept {
         what_.executor_.post(what_.executor_.object, handle_);
     }
     if (posted_.exchange(posted, std::memory_order_release) == awaited) {  // [posted]
-        platform::futex_wake_one(&posted_);                                // the address alone
+        platform::futex::wake_one(&posted_);                                // the address alone
     }
 }
 
@@ -205,7 +205,7 @@ void awaiting::wait_until_posted() noexcept {
     std::uint32_t seen = 0;
     posted_.compare_exchange_strong(seen, awaited, std::memory_order_relaxed);  // no order: the load after it
     while (posted_.load(std::memory_order_acquire) != posted) {                 // [posted]
-        (void)platform::futex_wait(posted_, awaited, deadline::never());
+        (void)platform::futex::wait(posted_, awaited, deadline::never());
     }
 }
 

@@ -42,58 +42,24 @@ using support::until_sound_asleep;
 using tocsin::deadline;
 using tocsin::platform::futex_word;
 using tocsin::platform::sleep_result;
+namespace platform = tocsin::platform;
 
-struct chosen {
-    static constexpr auto wait = tocsin::platform::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::futex_wake_one;
-};
 #if defined(_WIN32)
-struct waitonaddress {
-    static constexpr auto wait = tocsin::platform::waitonaddress_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::waitonaddress_futex::futex_wake_one;
-};
-struct srw {
-    static constexpr auto wait = tocsin::platform::srw_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::srw_futex::futex_wake_one;
-};
-struct kernel_event {
-    static constexpr auto wait = tocsin::platform::kernel_event_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::kernel_event_futex::futex_wake_one;
-};
-using backends = testing::Types<chosen, waitonaddress, srw, kernel_event>;
-#else
-struct portable {
-    static constexpr auto wait = tocsin::platform::portable_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::portable_futex::futex_wake_one;
-};
-#if defined(__linux__)
-struct linux_kernel {
-    static constexpr auto wait = tocsin::platform::linux_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::linux_futex::futex_wake_one;
-};
-struct freebsd {  // this and the next: support/futexes
-    static constexpr auto wait = tocsin::platform::freebsd_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::freebsd_futex::futex_wake_one;
-};
+using backends = testing::Types<platform::windows_futex, platform::waitonaddress_futex, platform::srw_futex,
+                                platform::kernel_event_futex>;
+#elif defined(__linux__)
+// OpenBSD's kernels return an error in one of two ways (support/futexes).
 template <bool ReturnsErrors>
-struct openbsd {
+struct openbsd_futex : platform::openbsd_futex {
     static sleep_result wait(const futex_word& word, std::uint32_t expected, const deadline& until) {
         support::futex_returns_errors = ReturnsErrors;
-        return tocsin::platform::openbsd_futex::futex_wait(word, expected, until);
+        return platform::openbsd_futex::wait(word, expected, until);
     }
-    static constexpr auto wake_one = tocsin::platform::openbsd_futex::futex_wake_one;
 };
-using backends =
-    testing::Types<chosen, linux_kernel, portable, freebsd, openbsd</*ReturnsErrors=*/false>, openbsd<true>>;
-#elif defined(__EMSCRIPTEN__)
-struct engine {
-    static constexpr auto wait = tocsin::platform::wasm_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::wasm_futex::futex_wake_one;
-};
-using backends = testing::Types<chosen, engine, portable>;
+using backends = testing::Types<platform::linux_futex, platform::portable_futex, platform::freebsd_futex,
+                                openbsd_futex</*ReturnsErrors=*/false>, openbsd_futex<true>>;
 #else
-using backends = testing::Types<chosen, portable>;
-#endif
+using backends = testing::Types<platform::futex, platform::portable_futex>;
 #endif
 
 template <class Backend>
@@ -285,13 +251,13 @@ TEST(LinuxFutex, ToWakeIsOneSystemCall) {
             std::atomic<pid_t> id{0};
             std::thread([&] {
                 id.store(support::thread_id());
-                (void)linux_kernel::wait(word, 0, deadline::never());
+                (void)platform::linux_futex::wait(word, 0, deadline::never());
                 support::sleep_for_ever();
             }).detach();
             support::until("the sleeper begins", [&] { return id.load() != 0; });
             until_sound_asleep(id.load());
         },
-        [&] { linux_kernel::wake_one(&word); });
+        [&] { platform::linux_futex::wake_one(&word); });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
     EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
@@ -300,8 +266,8 @@ TEST(LinuxFutex, ToWakeIsOneSystemCall) {
 TEST(LinuxFutex, ToSleepIsOneSystemCall) {
     const auto calls = support::system_calls_of([] {
         futex_word word{0};
-        (void)linux_kernel::wait(word, 0, 20ms);
-        (void)linux_kernel::wait(word, 0, 0s);
+        (void)platform::linux_futex::wait(word, 0, 20ms);
+        (void)platform::linux_futex::wait(word, 0, 0s);
     });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
@@ -318,15 +284,15 @@ TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
             if (!support::refuse_call(SYS_futex_time64, error)) return no_filter;
             futex_word word{0};
             const auto end = steady_clock::now() + 20ms;
-            if (wait_for_change<linux_kernel>(word, 0, end) != sleep_result::timed_out) return 1;
+            if (wait_for_change<platform::linux_futex>(word, 0, end) != sleep_result::timed_out) return 1;
             if (steady_clock::now() < end) return 2;
             thread_group threads;
             threads.start("far deadline", [&word] {
-                (void)wait_for_change<linux_kernel>(word, 0, system_clock::time_point::max() - 1s);
+                (void)wait_for_change<platform::linux_futex>(word, 0, system_clock::time_point::max() - 1s);
             });
             until_sound_asleep(threads.id(0));
             word.store(1);
-            linux_kernel::wake_one(&word);
+            platform::linux_futex::wake_one(&word);
             threads.join();
             return 0;
         });

@@ -39,12 +39,12 @@ bool sleeps_on_the_portable_futex() {
     std::atomic<bool> woken{false};
     thread_group threads;
     threads.start("sleeper", [&] {
-        while (!woken.load() && platform::futex_wait(word, 0, 300ms) == platform::sleep_result::returned) {
+        while (!woken.load() && platform::futex::wait(word, 0, 300ms) == platform::sleep_result::returned) {
             woken.store(true);
         }
     });
     while (threads.finished() == 0) {
-        platform::portable_futex::futex_wake_one(&word);
+        platform::portable_futex::wake_one(&word);
         std::this_thread::sleep_for(1ms);  // no fact to wait for: it asks again until they end
     }
     return woken.load();

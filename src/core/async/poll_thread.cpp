@@ -135,7 +135,7 @@ public:
         for (guard.lock(); polls_.load(std::memory_order_relaxed) == poll;  // no order: the lock's
              guard.lock()) {
             guard.unlock();
-            (void)platform::futex_wait(polls_, poll, deadline::never());
+            (void)platform::futex::wait(polls_, poll, deadline::never());
         }
     }
 
@@ -156,7 +156,7 @@ public:
                 cancelers = std::exchange(cancelers_, 0);
                 if (result.ready != 0 || result.error != 0) take_due(due, result);
             }
-            for (; cancelers != 0; --cancelers) platform::futex_wake_one(&polls_);
+            for (; cancelers != 0; --cancelers) platform::futex::wake_one(&polls_);
             due.run();
         }
     }

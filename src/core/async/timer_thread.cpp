@@ -111,7 +111,7 @@ public:
             if (heap_.earliest() != &one) return;
             changed_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's (timer_thread-4)
         }
-        platform::futex_wake_one(&changed_);
+        platform::futex::wake_one(&changed_);
     }
 
     void cancel(timer& one) noexcept {
@@ -130,7 +130,7 @@ public:
                 seen = changed_.load(std::memory_order_relaxed);  // no order: the lock's (timer_thread-4)
                 if (const timer* const earliest = heap_.earliest()) next = at(earliest->due_, steady);
             }
-            if (!due.run()) (void)platform::futex_wait(changed_, seen, next);
+            if (!due.run()) (void)platform::futex::wait(changed_, seen, next);
         }
     }
 

@@ -17,7 +17,7 @@ void futex_lock::lock_slow() noexcept {
         }
     }
     while (word_.exchange(wanted, std::memory_order_acquire) != is_free) {  // [bucket]
-        platform::futex_wait(word_, wanted, deadline::never());
+        platform::futex::wait(word_, wanted, deadline::never());
     }
 }
 

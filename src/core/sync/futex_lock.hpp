@@ -29,7 +29,7 @@ public:
 
     void unlock() noexcept {
         if (word_.exchange(is_free, std::memory_order_release) == wanted) {  // [bucket]
-            platform::futex_wake_one(&word_);
+            platform::futex::wake_one(&word_);
         }
     }
 

@@ -25,7 +25,7 @@ public:
     // Whether that was the last; then the owner may be gone.
     bool release() noexcept {
         const std::uint32_t before = word_.fetch_sub(1, std::memory_order_release);  // [rundown]
-        if (before == (owner_waits | 1)) platform::futex_wake_one(&word_);           // the address alone
+        if (before == (owner_waits | 1)) platform::futex::wake_one(&word_);          // the address alone
         return (before & ~owner_waits) == 1;
     }
 
@@ -35,7 +35,7 @@ public:
         std::uint32_t seen =
             word_.fetch_or(owner_waits, std::memory_order_acquire) | owner_waits;  // [rundown]
         while (seen != owner_waits) {
-            (void)platform::futex_wait(word_, seen, deadline::never());
+            (void)platform::futex::wait(word_, seen, deadline::never());
             seen = word_.load(std::memory_order_acquire);  // [rundown]
         }
     }

@@ -51,7 +51,7 @@ public:
         std::construct_at(&registration, token, runner{*this});
         registered_ = true;
         if (step_.exchange(made, std::memory_order_release) == awaited) {  // [made]
-            platform::futex_wake_one(&step_);
+            platform::futex::wake_one(&step_);
         }
     }
     ~self_removing_stop_callback() {
@@ -66,7 +66,7 @@ public:
             return;
         }
         while (step_.load(std::memory_order_acquire) == running) {  // [ran]
-            (void)platform::futex_wait(step_, running, deadline::never());
+            (void)platform::futex::wait(step_, running, deadline::never());
         }
     }
     self_removing_stop_callback(const self_removing_stop_callback&) = delete;
@@ -97,7 +97,7 @@ private:
         if (gone) return;
         deregister();
         step_.store(over, std::memory_order_release);  // [ran]
-        platform::futex_wake_one(&step_);              // the address alone
+        platform::futex::wake_one(&step_);             // the address alone
     }
 
     void deregister() noexcept {
@@ -109,7 +109,7 @@ private:
         std::uint32_t seen = making;
         step_.compare_exchange_strong(seen, awaited, std::memory_order_relaxed);  // no order: asked again
         while (step_.load(std::memory_order_acquire) == awaited) {                // [made]
-            (void)platform::futex_wait(step_, awaited, deadline::never());
+            (void)platform::futex::wait(step_, awaited, deadline::never());
         }
     }
 

@@ -49,7 +49,6 @@ int __ulock_wake(std::uint32_t operation, void* address, std::uint64_t value);
 }
 
 namespace tocsin::platform {
-namespace apple_futex {
 namespace {
 
 enum class mechanism : std::uint8_t { os_sync, ulock, portable };
@@ -99,7 +98,9 @@ mechanism chosen() noexcept {
 
 }  // namespace
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+template <>
+sleep_result apple_futex::wait(const futex_word& word, std::uint32_t expected,
+                               const deadline& until) noexcept {
     const errno_guard kept;
     [[maybe_unused]] const auto slept_by = [&](auto sleep) {
         return sleep_until(until, [&](const deadline& end) {
@@ -114,11 +115,12 @@ sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const de
 #if TOCSIN_APPLE_ULOCK
         case mechanism::ulock: return slept_by(ulock_sleep);
 #endif
-        default: return portable_futex::futex_wait(word, expected, until);
+        default: return portable_futex::wait(word, expected, until);
     }
 }
 
-void futex_wake_one(const void* word) noexcept {
+template <>
+void apple_futex::wake_one(const void* word) noexcept {
     const errno_guard kept;
     switch (chosen()) {
 #if TOCSIN_APPLE_OS_SYNC
@@ -129,17 +131,18 @@ void futex_wake_one(const void* word) noexcept {
 #if TOCSIN_APPLE_ULOCK
         case mechanism::ulock: __ulock_wake(compare_and_wait | no_errno, const_cast<void*>(word), 0); return;
 #endif
-        default: portable_futex::futex_wake_one(word);
+        default: portable_futex::wake_one(word);
     }
 }
 
-void futex_after_fork() noexcept { portable_futex::futex_after_fork(); }
-
-void*& futex_sleepers() noexcept {
-    static constinit void* systems = nullptr;
-    return chosen() == mechanism::portable ? portable_futex::futex_sleepers() : systems;
+template <>
+void apple_futex::after_fork() noexcept {
+    portable_futex::after_fork();
 }
 
-}  // namespace apple_futex
+template <>
+void** apple_futex::sleepers() noexcept {
+    return chosen() == mechanism::portable ? portable_futex::sleepers() : nullptr;
+}
 
 }  // namespace tocsin::platform

@@ -18,7 +18,6 @@
 #include <sys/umtx.h>
 
 namespace tocsin::platform {
-namespace freebsd_futex {
 namespace {
 
 sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
@@ -36,23 +35,25 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 }  // namespace
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+template <>
+sleep_result freebsd_futex::wait(const futex_word& word, std::uint32_t expected,
+                                 const deadline& until) noexcept {
     const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
-void futex_wake_one(const void* word) noexcept {
+template <>
+void freebsd_futex::wake_one(const void* word) noexcept {
     const errno_guard kept;
     ::_umtx_op(const_cast<void*>(word), UMTX_OP_WAKE_PRIVATE, 1, nullptr, nullptr);
 }
 
-void futex_after_fork() noexcept {}  // the kernel keeps the list
+template <>
+void freebsd_futex::after_fork() noexcept {}  // the kernel keeps the list
 
-void*& futex_sleepers() noexcept {
-    static constinit void* kernels = nullptr;
-    return kernels;
+template <>
+void** freebsd_futex::sleepers() noexcept {
+    return nullptr;
 }
-
-}  // namespace freebsd_futex
 
 }  // namespace tocsin::platform

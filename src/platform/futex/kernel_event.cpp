@@ -15,7 +15,7 @@
 //                 through the event, whose setting and waiting are full fences.
 //   [slot-turn]   `turn` is a handle only.
 //
-// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_FUTEX=kernel_event in the
+// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_WINDOWS_SLEEP=kernel_event in the
 // environment.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/wait_table.hpp"
@@ -24,7 +24,6 @@
 #include "platform/system/windows.hpp"
 
 namespace tocsin::platform {
-namespace kernel_event_futex {
 namespace {
 
 HANDLE make_event() noexcept { return ::CreateEventW(nullptr, FALSE, FALSE, nullptr); }
@@ -129,12 +128,20 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 }  // namespace
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+template <>
+bool kernel_event_futex::is_available() noexcept {
+    return true;
+}
+
+template <>
+sleep_result kernel_event_futex::wait(const futex_word& word, std::uint32_t expected,
+                                      const deadline& until) noexcept {
     const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
-void futex_wake_one(const void* word) noexcept {
+template <>
+void kernel_event_futex::wake_one(const void* word) noexcept {
     slot& key_hash = slot_of(word);
     key_hash.lock();
     if (queued_sleeper* const found = key_hash.queue.take(word))
@@ -142,9 +149,12 @@ void futex_wake_one(const void* word) noexcept {
     key_hash.unlock();
 }
 
-void futex_after_fork() noexcept {}
+template <>
+void kernel_event_futex::after_fork() noexcept {}
 
-void*& futex_sleepers() noexcept { return in_use; }
+template <>
+void** kernel_event_futex::sleepers() noexcept {
+    return &in_use;
+}
 
-}  // namespace kernel_event_futex
 }  // namespace tocsin::platform

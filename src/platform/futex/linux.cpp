@@ -44,27 +44,27 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 }  // namespace
 
-namespace linux_futex {
-
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+template <>
+sleep_result linux_futex::wait(const futex_word& word, std::uint32_t expected,
+                               const deadline& until) noexcept {
     const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
-void futex_wake_one(const void* word) noexcept {
+template <>
+void linux_futex::wake_one(const void* word) noexcept {
     const errno_guard kept;
     (void)timed_call<older, younger>(0, [word](long call, const auto&) {
         return ::syscall(call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
     });
 }
 
-void futex_after_fork() noexcept {}  // the kernel keeps the list
+template <>
+void linux_futex::after_fork() noexcept {}  // the kernel keeps the list
 
-void*& futex_sleepers() noexcept {
-    static constinit void* kernels = nullptr;
-    return kernels;
+template <>
+void** linux_futex::sleepers() noexcept {
+    return nullptr;
 }
-
-}  // namespace linux_futex
 
 }  // namespace tocsin::platform

@@ -19,7 +19,6 @@
 #include <sys/types.h>
 
 namespace tocsin::platform {
-namespace openbsd_futex {
 namespace {
 
 // The kernel's type for a word.
@@ -37,7 +36,9 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t 
 
 }  // namespace
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+template <>
+sleep_result openbsd_futex::wait(const futex_word& word, std::uint32_t expected,
+                                 const deadline& until) noexcept {
     const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) {
         return sleep_in_slices(end,
@@ -45,18 +46,18 @@ sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const de
     });
 }
 
-void futex_wake_one(const void* word) noexcept {
+template <>
+void openbsd_futex::wake_one(const void* word) noexcept {
     const errno_guard kept;
     ::futex(kernels(word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr);
 }
 
-void futex_after_fork() noexcept {}  // the kernel keeps the list
+template <>
+void openbsd_futex::after_fork() noexcept {}  // the kernel keeps the list
 
-void*& futex_sleepers() noexcept {
-    static constinit void* kernels_list = nullptr;
-    return kernels_list;
+template <>
+void** openbsd_futex::sleepers() noexcept {
+    return nullptr;
 }
-
-}  // namespace openbsd_futex
 
 }  // namespace tocsin::platform

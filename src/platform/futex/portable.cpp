@@ -31,7 +31,6 @@
 #include <new>
 
 namespace tocsin::platform {
-namespace portable_futex {
 namespace {
 
 struct sleeper {
@@ -102,12 +101,15 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 }  // namespace
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+template <>
+sleep_result portable_futex::wait(const futex_word& word, std::uint32_t expected,
+                                  const deadline& until) noexcept {
     const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
-void futex_wake_one(const void* word) noexcept {
+template <>
+void portable_futex::wake_one(const void* word) noexcept {
     const errno_guard kept;
     slot& key_hash = slot_of(word);
     const std::lock_guard lock(key_hash.mutex);
@@ -117,10 +119,14 @@ void futex_wake_one(const void* word) noexcept {
     }
 }
 
-void futex_after_fork() noexcept { new (in_use) slots; }
+template <>
+void portable_futex::after_fork() noexcept {
+    new (in_use) slots;
+}
 
-void*& futex_sleepers() noexcept { return in_use; }
-
-}  // namespace portable_futex
+template <>
+void** portable_futex::sleepers() noexcept {
+    return &in_use;
+}
 
 }  // namespace tocsin::platform

@@ -7,7 +7,7 @@
 //
 // The functions are looked up at run time, so that the library still loads where they are missing.
 //
-// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_FUTEX=srw in the environment.
+// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_WINDOWS_SLEEP=srw in the environment.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/wait_table.hpp"
 #include "platform/system/alarm_windows.hpp"
@@ -15,7 +15,6 @@
 #include "platform/system/windows.hpp"
 
 namespace tocsin::platform {
-namespace srw_futex {
 namespace {
 
 // Of the size and beginning that the system documents for SRWLOCK and CONDITION_VARIABLE: one pointer, null.
@@ -84,26 +83,32 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 }  // namespace
 
-bool is_there() noexcept {
+template <>
+bool srw_futex::is_available() noexcept {
     const functions& found = system();
     return found.lock != nullptr && found.unlock != nullptr && found.sleep != nullptr &&
            found.wake != nullptr;
 }
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+template <>
+sleep_result srw_futex::wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
     const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
-void futex_wake_one(const void* word) noexcept {
+template <>
+void srw_futex::wake_one(const void* word) noexcept {
     const locked key_hash(slot_of(word));
     if (queued_sleeper* const found = key_hash.it.queue.take(word))
         system().wake(&static_cast<sleeper*>(found)->wake);
 }
 
-void futex_after_fork() noexcept {}
+template <>
+void srw_futex::after_fork() noexcept {}
 
-void*& futex_sleepers() noexcept { return in_use; }
+template <>
+void** srw_futex::sleepers() noexcept {
+    return &in_use;
+}
 
-}  // namespace srw_futex
 }  // namespace tocsin::platform

@@ -14,7 +14,6 @@
 #include "platform/system/windows.hpp"
 
 namespace tocsin::platform {
-namespace waitonaddress_futex {
 namespace {
 
 struct functions {
@@ -56,22 +55,30 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 }  // namespace
 
-bool is_there() noexcept { return system().are_there(); }
+template <>
+bool waitonaddress_futex::is_available() noexcept {
+    return system().are_there();
+}
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+template <>
+sleep_result waitonaddress_futex::wait(const futex_word& word, std::uint32_t expected,
+                                       const deadline& until) noexcept {
     const errno_guard kept;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
-void futex_wake_one(const void* word) noexcept { system().wake_one(address_of(word)); }
-
-void futex_after_fork() noexcept {}
-
-// The system keeps them.
-void*& futex_sleepers() noexcept {
-    static void* none = nullptr;
-    return none;
+template <>
+void waitonaddress_futex::wake_one(const void* word) noexcept {
+    system().wake_one(address_of(word));
 }
 
-}  // namespace waitonaddress_futex
+template <>
+void waitonaddress_futex::after_fork() noexcept {}
+
+// The system keeps them.
+template <>
+void** waitonaddress_futex::sleepers() noexcept {
+    return nullptr;
+}
+
 }  // namespace tocsin::platform

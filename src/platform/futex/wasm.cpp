@@ -12,7 +12,6 @@
 #include <cstddef>
 
 namespace tocsin::platform {
-namespace wasm_futex {
 namespace {
 
 // The compiler's type for a word.
@@ -28,26 +27,28 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t 
 
 }  // namespace
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+template <>
+sleep_result wasm_futex::wait(const futex_word& word, std::uint32_t expected,
+                              const deadline& until) noexcept {
     return sleep_until(until, [&](const deadline& end) {
         return sleep_in_slices(end,
                                [&](std::int64_t nanoseconds) { return sleep(word, expected, nanoseconds); });
     });
 }
 
-void futex_wake_one(const void* word) noexcept {
+template <>
+void wasm_futex::wake_one(const void* word) noexcept {
     constexpr std::uintptr_t page = 0x1'0000;  // of the first memory; there is no other
     if (reinterpret_cast<std::uintptr_t>(word) / page >= __builtin_wasm_memory_size(0)) return;
     __builtin_wasm_memory_atomic_notify(engines(word), 1);
 }
 
-void futex_after_fork() noexcept {}  // there is none
+template <>
+void wasm_futex::after_fork() noexcept {}  // there is none
 
-void*& futex_sleepers() noexcept {
-    static constinit void* engines_list = nullptr;
-    return engines_list;
+template <>
+void** wasm_futex::sleepers() noexcept {
+    return nullptr;
 }
-
-}  // namespace wasm_futex
 
 }  // namespace tocsin::platform

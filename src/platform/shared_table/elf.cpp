@@ -115,7 +115,8 @@ int look_at(dl_phdr_info* object, std::size_t, void* context) noexcept {
 
 void* adopt_first_copy(void* own, std::size_t size) noexcept {
     tocsin_copy_record.size = size;
-    tocsin_copy_record.sleepers = futex_sleepers();
+    void** const sleepers = futex::sleepers();
+    tocsin_copy_record.sleepers = sleepers != nullptr ? *sleepers : nullptr;
     tocsin_copy_record.doorbells = poller::shared_state();
     search result;
     ::dl_iterate_phdr(look_at, &result);
@@ -134,7 +135,7 @@ void* adopt_first_copy(void* own, std::size_t size) noexcept {
     if (result.file != nullptr && result.file[0] != '\0') {
         ::dlopen(result.file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }
-    tocsin_copy_record.sleepers = futex_sleepers() = result.found->sleepers;
+    if (sleepers != nullptr) tocsin_copy_record.sleepers = *sleepers = result.found->sleepers;
     tocsin_copy_record.doorbells = poller::shared_state() = result.found->doorbells;
     return tocsin_copy_record.table = result.found->table;
 }

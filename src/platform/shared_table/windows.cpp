@@ -123,13 +123,15 @@ void warn_of(const copy_record& stranger) noexcept {
 }  // namespace
 
 void* adopt_first_copy(void* own, std::size_t size) noexcept {
-    void* const sleepers = futex_sleepers();
-    const copy_record mine{.layout = layout,
-                           .futex = sleepers != nullptr ? *static_cast<const std::uint32_t*>(sleepers) : 0,
-                           .size = size,
-                           .table = own,
-                           .sleepers = sleepers,
-                           .doorbells = poller::shared_state()};
+    void** const sleepers = futex::sleepers();
+    void* const own_sleepers = sleepers != nullptr ? *sleepers : nullptr;
+    const copy_record mine{
+        .layout = layout,
+        .futex = own_sleepers != nullptr ? *static_cast<const std::uint32_t*>(own_sleepers) : 0,
+        .size = size,
+        .table = own,
+        .sleepers = own_sleepers,
+        .doorbells = poller::shared_state()};
     shared_page* const page = open_page();
     if (page == nullptr) return own;
     const std::uint32_t place = enter(*page, mine);
@@ -139,7 +141,7 @@ void* adopt_first_copy(void* own, std::size_t size) noexcept {
     if (found.table == own) {
         keep_loaded(own);
     } else {
-        futex_sleepers() = found.sleepers;
+        if (sleepers != nullptr) *sleepers = found.sleepers;
         poller::shared_state() = found.doorbells;
     }
     return found.table;

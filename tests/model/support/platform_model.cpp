@@ -1,6 +1,5 @@
-// The platform of a model build: sleeping and waking are the explorer's, the rest is still.
+// The platform of a model build, without the futex (futex_model.cpp).
 #include "library_model.hpp"
-#include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/shared_table/shared_table.hpp"
@@ -12,16 +11,6 @@
 #include <string>
 
 namespace tocsin::platform {
-
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    if (until.which() == deadline::clock::passed) return sleep_result::timed_out;
-    const auto result = model::futex_wait(&word, expected, !until.is_never());
-    return result == model::futex_result::timed_out ? sleep_result::timed_out : sleep_result::returned;
-}
-
-void futex_wake_one(const void* word) noexcept { model::futex_wake(word, 1); }
-
-void futex_after_fork() noexcept {}
 
 template <>
 void model_poller::after_fork() noexcept {}
