@@ -193,7 +193,7 @@ void awaiting::post() noexcept {
         what_.executor_.post(what_.executor_.object, handle_);
     }
     if (posted_.exchange(posted, std::memory_order_release) == awaited) {  // [posted]
-        platform::futex::wake_one(&posted_);                                // the address alone
+        platform::futex::wake_one(&posted_);                               // the address alone
     }
 }
 

@@ -166,8 +166,8 @@ private:
         if (bell_ != platform::no_doorbell) return;
         const auto taken = platform::poller::take_doorbell();
         if (taken.error != 0) {
-            detail::throw_or_die(std::system_error(taken.error, platform::error_category(),
-                                                   "tocsin: can't open a doorbell"));
+            detail::throw_or_die(
+                std::system_error(taken.error, platform::error_category(), "tocsin: can't open a doorbell"));
         }
         bell_ = taken.id;
     }

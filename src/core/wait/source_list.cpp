@@ -125,7 +125,8 @@ descriptors::~descriptors() {
 }
 
 void descriptors::look() {
-    const auto found = platform::poller::poll(all_, platform::no_doorbell, deadline(std::chrono::nanoseconds(0)));
+    const auto found =
+        platform::poller::poll(all_, platform::no_doorbell, deadline(std::chrono::nanoseconds(0)));
     check(found.error, found.culprit);
 }
 

@@ -46,6 +46,9 @@
 #include <unistd.h>
 
 namespace tocsin::platform {
+
+extern template struct poller_backend<posix_polling>;
+
 namespace {
 
 using event = struct kevent;

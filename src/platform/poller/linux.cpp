@@ -168,7 +168,8 @@ public:
         epoll_event event{};
         event.events = EPOLLIN | EPOLLOUT | EPOLLET;
         event.data.u64 = no_tag;
-        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, bells::doorbells()[bell].wait_end(), &event) != 0) return errno;
+        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, bells::doorbells()[bell].wait_end(), &event) != 0)
+            return errno;
         item none;
         (void)wait({&none, 1}, std::chrono::nanoseconds(0));  // its state so far counts as a first edge
         return 0;

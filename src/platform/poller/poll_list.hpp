@@ -82,7 +82,8 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
     if (!list.has_memory()) return {.error = ENOMEM};
     const auto own = list.size();
     if (bell != nullptr) list.add(bell->wait_end(), Doorbells::struck(*bell));
-    const int found = sleep_until(list, list.has_impossible() ? deadline(std::chrono::nanoseconds(0)) : until);
+    const int found =
+        sleep_until(list, list.has_impossible() ? deadline(std::chrono::nanoseconds(0)) : until);
     if (found < 0) return {.error = -found};
     poll_result result{.ready = list.collect()};
     if (bell != nullptr) result.rung = Doorbells::was_rung(*bell, list.data()[own].revents);

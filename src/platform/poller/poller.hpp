@@ -36,7 +36,8 @@ struct poll_result {
     bool timed_out = false;
     int error = 0;  // the system could not poll, and nothing else is set: ENOMEM, EINVAL (more descriptors
                     // than the process may have), EMFILE, EBUSY (Windows)
-    std::size_t culprit = no_culprit;  // which descriptor caused the error, if one did: the others could be polled
+    std::size_t culprit =
+        no_culprit;  // which descriptor caused the error, if one did: the others could be polled
 
     // By anything but the bell.
     bool ended() const noexcept { return ready != 0 || timed_out || error != 0; }

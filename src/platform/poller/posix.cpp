@@ -215,9 +215,8 @@ int posix_poll_set::remove(int descriptor) noexcept {
 
 void posix_poll_set::copy_members() {
     if (copy_.is_current(changes_)) return;
-    copy_.take(members_, changes_, [](const member& each) {
-        return pollfd{each.descriptor, each.events, 0};
-    });
+    copy_.take(members_, changes_,
+               [](const member& each) { return pollfd{each.descriptor, each.events, 0}; });
     copy_.polled().push_back({bells::doorbells()[bell_].wait_end(), POLLIN, 0});
     copy_.polled().push_back({});
 }

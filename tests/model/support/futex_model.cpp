@@ -1,7 +1,6 @@
 // The futex of a model build: the explorer's.
-#include "platform/futex/futex.hpp"
-
 #include "explorer/futex.hpp"
+#include "platform/futex/futex.hpp"
 
 namespace tocsin::platform {
 

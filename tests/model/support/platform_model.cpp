@@ -15,14 +15,17 @@ namespace tocsin::platform {
 template <>
 void model_poller::after_fork() noexcept {}
 template <>
-taken_doorbell model_poller::take_doorbell() noexcept { return {.id = 0}; }
+taken_doorbell model_poller::take_doorbell() noexcept {
+    return {.id = 0};
+}
 template <>
 void model_poller::give_doorbell_back(doorbell_id) noexcept {}
 template <>
-void model_poller::ring_doorbell(doorbell_id) noexcept { library_model::poller::the_one->ring(); }
+void model_poller::ring_doorbell(doorbell_id) noexcept {
+    library_model::poller::the_one->ring();
+}
 template <>
-poll_result model_poller::poll(std::span<poll_entry> what, doorbell_id bell,
-                               const deadline& until) noexcept {
+poll_result model_poller::poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
     return library_model::poller::the_one->poll(what, bell != no_doorbell, until);
 }
 template <>
