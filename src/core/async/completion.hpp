@@ -3,9 +3,11 @@
 
 #include "core/lot/resume_queue.hpp"
 
+#include <tocsin/detail/intrusive_list.hpp>
+
 namespace tocsin::core {
 
-class completion {
+class completion : public detail::list_links<completion> {
 public:
     completion() noexcept = default;
     completion(const completion&) = delete;
@@ -17,36 +19,25 @@ public:
     virtual bool claim() noexcept = 0;
     // Called under no lock, once.
     virtual void run() noexcept = 0;
-
-private:
-    friend class completions;
-    completion* next_due_ = nullptr;
 };
 
 // Those that are due.
 class completions {
 public:
     void claim(completion& due) noexcept {
-        if (!due.claim()) return;
-        due.next_due_ = nullptr;
-        (first_ != nullptr ? last_->next_due_ : first_) = &due;
-        last_ = &due;
+        if (due.claim()) due_.append(due);
     }
 
     // Runs them all before any coroutine resumes. Returns whether there were any.
     bool run() noexcept {
         const defer_resumes until_all_have_run;
-        const bool any = first_ != nullptr;
-        while (completion* const each = first_) {
-            first_ = each->next_due_;  // before it runs, after which it may be gone
-            each->run();
-        }
+        const bool any = !due_.empty();
+        while (completion* const each = due_.take_first()) each->run();  // after which it may be gone
         return any;
     }
 
 private:
-    completion* first_ = nullptr;
-    completion* last_ = nullptr;
+    detail::intrusive_list<completion> due_;
 };
 
 }  // namespace tocsin::core

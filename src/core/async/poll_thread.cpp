@@ -34,6 +34,7 @@
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
 
+#include <tocsin/detail/intrusive_list.hpp>
 #include <tocsin/detail/refuse.hpp>
 
 #include <cstdint>
@@ -113,9 +114,7 @@ public:
             if (descriptors_ + what.size() > capacity_) grow(2 * (descriptors_ + what.size()));
             one.what_ = what;
             one.is_set_ = true;
-            one.previous_ = nullptr;
-            one.next_ = std::exchange(first_, &one);
-            if (one.next_ != nullptr) one.next_->previous_ = &one;
+            requests_.append(one);
             descriptors_ += what.size();
             changed_ = true;
         }
@@ -126,7 +125,7 @@ public:
         std::unique_lock guard(lock_);
         if (!one.is_set_) return;
         const bool is_polled = is_polling_ && one.is_polled_;
-        unlink(one);
+        remove(one);
         if (!is_polled || platform::other_threads_are_gone()) return;
         ++cancelers_;
         const std::uint32_t poll = polls_.load(std::memory_order_relaxed);  // no order: the lock's
@@ -183,17 +182,17 @@ private:
     void rebuild() noexcept {
         if (larger_.capacity() > polled_.capacity()) polled_ = std::exchange(larger_, {});
         polled_.clear(descriptors_);
-        for (poll_request* each = first_; each != nullptr; each = each->next_) {
+        for (poll_request* each = requests_.first(); each != nullptr; each = requests_.next(*each)) {
             each->number_ = polled_.add(each->what_);
             each->is_polled_ = true;
         }
     }
 
     void take_due(completions& due, const platform::poll_result& result) noexcept {
-        for (poll_request *each = first_, *next = nullptr; each != nullptr; each = next) {
-            next = each->next_;
+        for (poll_request *each = requests_.first(), *next = nullptr; each != nullptr; each = next) {
+            next = requests_.next(*each);
             if (!each->is_polled_ || !note_result(*each, result)) continue;
-            unlink(*each);
+            remove(*each);
             due.claim(*each);
         }
     }
@@ -214,10 +213,9 @@ private:
         return due;
     }
 
-    void unlink(poll_request& one) noexcept {
+    void remove(poll_request& one) noexcept {
         one.is_set_ = one.is_polled_ = false;
-        (one.previous_ != nullptr ? one.previous_->next_ : first_) = one.next_;
-        if (one.next_ != nullptr) one.next_->previous_ = one.previous_;
+        requests_.remove(one);
         descriptors_ -= one.what_.size();
         changed_ = true;
     }
@@ -227,7 +225,7 @@ private:
     bool changed_ = false;  // the list, since the table was made of it
     bool is_polling_ = false;
     platform::doorbell_id bell_ = platform::no_doorbell;
-    poll_request* first_ = nullptr;
+    detail::intrusive_list<poll_request> requests_;
     std::size_t descriptors_ = 0;  // of all requests; some perhaps several times
     std::size_t capacity_ = 0;
     polled_table polled_;

@@ -4,13 +4,15 @@
 #include "core/async/completion.hpp"
 #include "platform/poller/poller.hpp"
 
+#include <tocsin/detail/intrusive_list.hpp>
+
 #include <cstddef>
 #include <span>
 
 namespace tocsin::core {
 
 // One thread polls the descriptors of all requests.
-class poll_request : public completion {
+class poll_request : public completion, public detail::list_links<poll_request> {
 public:
     // Starts the thread if it isn't running. Throws std::system_error, or std::bad_alloc if it needs more memory than any
     // call before.
@@ -32,8 +34,6 @@ private:
     bool is_set_ = false;
     bool is_polled_ = false;
     std::size_t number_ = 0;  // of its first descriptor in the table that is polled, if `is_polled_`
-    poll_request* next_ = nullptr;
-    poll_request* previous_ = nullptr;
 };
 
 }  // namespace tocsin::core
