@@ -1,6 +1,6 @@
 // The best way to sleep that this Windows has, found when it is first needed: WaitOnAddress (Windows 8), else slim
-// locks with condition variables (Vista, 7), else kernel events. The environment variable TOCSIN_WINDOWS_SLEEP, set before the
-// program starts, names another one (waitonaddress, srw, kernel_event), for tests; one that this system doesn't
+// locks with condition variables (Vista, 7), else kernel events. The environment variable TOCSIN_WINDOWS_SLEEP, set
+// before the program starts, names another one (waitonaddress, srw, kernel_event), for tests; one that this system doesn't
 // have, or a name that is none, is passed over.
 #include "platform/system/windows.hpp"
 
