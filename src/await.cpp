@@ -2,24 +2,24 @@
 //
 // State
 //   The wait; a stop callback; timers for the deadline and for the timers among the sources, one for either kind
-//   (core/async/timer_thread.hpp); a poll request for the descriptors (core/async/poll_thread.hpp). Each of them can claim
-//   and release the waiter, as a set() can.
+//   (core/async/timer_thread.hpp); a poll request for the descriptors (core/async/poll_thread.hpp). Each of them can
+//   claim and release the waiter, as a set() can.
 //   posted_  with an executor: whether the thread that released the waiter has finished handing it over.
 //
 // Invariants
 //   await-1  Everything is begun before the waiter's word says `suspended`. After that the suspending thread touches
 //       nothing: the coroutine may already be running, or gone.
-//   await-2  A suspended coroutine is resumed or handed to its executor exactly once, by whoever released its waiter. Or
-//       it is destroyed, by a thread that claimed the waiter, or cancelled its resumption, or found that it had been
+//   await-2  A suspended coroutine is resumed or handed to its executor exactly once, by whoever released its waiter.
+//       Or it is destroyed, by a thread that claimed the waiter, or cancelled its resumption, or found that it had been
 //       handed over.
 //   await-3  The coroutine does not continue before the thread that hands it over has finished doing so: the executor
-//       that this thread calls may be in the coroutine's frame. And whoever destroys the coroutine can rely on it: nobody
-//       hands it over afterwards.
+//       that this thread calls may be in the coroutine's frame. And whoever destroys the coroutine can rely on it:
+//       nobody hands it over afterwards.
 //   await-4  Before the wait returns or is destroyed, nobody else knows of it: stop callback, timers, poll request and
 //       nodes are taken back, in this order. Taking each back waits for whoever is using it.
 //
-// No lost wake-up: that of multi_wait, and of [suspend] in core/lot/waiter.cpp. What was handed to a wait that is destroyed
-// before it continues is given back, as by another set().
+// No lost wake-up: that of multi_wait, and of [suspend] in core/lot/waiter.cpp. What was handed to a wait that is
+// destroyed before it continues is given back, as by another set().
 //
 // Memory order
 //   [posted]  the thread that has handed the coroutine over releases; the coroutine acquires before it continues.

@@ -1,24 +1,24 @@
 // An event together with a flag (platform/poller/readable_flag.hpp) that says so when the event is set.
 //
-// State: a subscriber's node, which stays in the event's queue (core/lot/lot.hpp). `armed`, under the bucket's lock: whether
-// the next set() must raise the flag.
+// State: a subscriber's node, which stays in the event's queue (core/lot/lot.hpp). `armed`, under the bucket's lock:
+// whether the next set() must raise the flag.
 //
 // Invariants
 //   pollable-1  Whenever the bucket's lock is free: if the event is set, the pollable is not armed.
-//   pollable-2  Whenever the pollable is not armed, the flag is raised, or a thread is about to raise it, or a thread is in
-//       try_wait() and will arm the pollable or raise the flag. The flag stays raised while try_wait() takes; the call
-//       that finds nothing lowers it.
-//   pollable-3  A pollable never takes an event on its own: it declines every offer, and raises the flag if it was armed.
-//       So it keeps nobody from waiting, and a set() that finds it unarmed does no more than look.
-//   pollable-4  Each raise that is owed holds the rundown, acquired under the lock. The thread that owes the first is given
-//       the node to do it by, and raises until none is owed. So a pollable may be armed, and offered the event again,
-//       during a raise. The destructor takes the node out and waits until no raise is owed; then it closes the flag. So
-//       nobody raises a stranger's descriptor.
+//   pollable-2  Whenever the pollable is not armed, the flag is raised, or a thread is about to raise it, or a thread
+//       is in try_wait() and will arm the pollable or raise the flag. The flag stays raised while try_wait() takes; the
+//       call that finds nothing lowers it.
+//   pollable-3  A pollable never takes an event on its own: it declines every offer, and raises the flag if it was
+//       armed. So it keeps nobody from waiting, and a set() that finds it unarmed does no more than look.
+//   pollable-4  Each raise that is owed holds the rundown, acquired under the lock. The thread that owes the first is
+//       given the node to do it by, and raises until none is owed. So a pollable may be armed, and offered the event
+//       again, during a raise. The destructor takes the node out and waits until no raise is owed; then it closes the
+//       flag. So nobody raises a stranger's descriptor.
 //
-// No lost wake-up: by pollable-1 and pollable-2, the flag of a set event is raised, now or in a moment. try_wait() lowers
-// the flag before it looks under the lock. The look sees a set() that came before it, and the flag is raised again; a
-// set() after it finds the pollable armed. A late raise of another thread may leave the flag raised for no reason: the
-// next try_wait() lowers it.
+// No lost wake-up: by pollable-1 and pollable-2, the flag of a set event is raised, now or in a moment. try_wait()
+// lowers the flag before it looks under the lock. The look sees a set() that came before it, and the flag is raised
+// again; a set() after it finds the pollable armed. A late raise of another thread may leave the flag raised for no
+// reason: the next try_wait() lowers it.
 //
 // Memory order: the lock's, and the event's.
 //
@@ -73,7 +73,8 @@ public:
     bool try_wait() noexcept {
         const detail::lot_source& how = event_.lot();
         for (;;) {
-            if (how.try_take(event_.object())) return true;  // the flag stays raised until there is nothing to take
+            if (how.try_take(event_.object()))
+                return true;  // the flag stays raised until there is nothing to take
             flag_.lower();
             {
                 core::locked_queue queue(node_.where);

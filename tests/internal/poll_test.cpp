@@ -1,5 +1,5 @@
-// What src/platform/poller/poller.hpp promises of one poll, and of the time that polls and waits take, for every backend
-// that builds on this machine.
+// What src/platform/poller/poller.hpp promises of one poll, and of the time that polls and waits take, for every
+// backend that builds on this machine.
 #include "allocations.hpp"
 #include "child.hpp"
 #include "clocks.hpp"

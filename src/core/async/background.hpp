@@ -5,6 +5,7 @@
 
 #include <tocsin/detail/refuse.hpp>
 
+#include <new>
 #include <system_error>
 
 namespace tocsin::core {
@@ -15,6 +16,14 @@ union never_destroyed {
     constexpr never_destroyed() noexcept : it() {}
     constexpr ~never_destroyed() {}
     State it;
+};
+
+// Makes such an object anew in the child of a fork. What the parent's state holds is left alone.
+template <auto& Object>
+struct renewed_in_child {
+    renewed_in_child() noexcept {
+        platform::on_fork_in_child([]() noexcept { new (&Object.it) decltype(Object.it); });
+    }
 };
 
 // Started when it is first needed; it then lives as long as the process. Its owner's lock guards it.

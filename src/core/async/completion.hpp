@@ -1,4 +1,5 @@
-// What a timer or a poll does when it is due: for coroutines, which have no thread of their own to do it while they wait.
+// What a timer or a poll does when it is due: for coroutines, which have no thread of their own to do it while they
+// wait.
 #pragma once
 
 #include "core/lot/resume_queue.hpp"

@@ -3,24 +3,25 @@
 //   The thread starts when it is first needed and lives as long as the process.
 //
 // Invariants
-//   poll_thread-1  The list is touched under the lock only. So is the table, except that it is the thread's own while the
-//       thread polls. The table names no request: whom a result concerns follows from the list.
+//   poll_thread-1  The list is touched under the lock only. So is the table, except that it is the thread's own while
+//       the thread polls. The table names no request: whom a result concerns follows from the list.
 //   poll_thread-2  A due request leaves the list first; it is claimed under the same lock. So after cancel() a request
 //       either has been claimed, and will run, or never will be.
 //   poll_thread-3  Requests run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
 //   poll_thread-4  The thread polls what it saw under the lock: whoever adds descriptors rings its doorbell afterwards.
-//   poll_thread-5  After cancel() the thread does not poll the request's descriptors on its account: cancel() rings, and
-//       returns when the poll under way has ended. So the descriptors may be closed; no system keeps them open, or tied
-//       to the poll, any longer. The beginning and the end of a poll are noted under the lock, and its end wakes as many
-//       threads as have noted under it that they wait. The thread itself cancels between its polls and does not wait.
+//   poll_thread-5  After cancel() the thread does not poll the request's descriptors on its account: cancel() rings,
+//       and returns when the poll under way has ended. So the descriptors may be closed; no system keeps them open, or
+//       tied to the poll, any longer. The beginning and the end of a poll are noted under the lock, and its end wakes
+//       as many threads as have noted under it that they wait. The thread itself cancels between its polls and does not
+//       wait.
 //
 // No lost wake-up: a ring ends the poll under way or, if none is, the next one at once (platform/poller/poller.hpp).
 //
 // Locks: no other lock is taken under the one of this file, nor is it taken under a lock of the lot.
 //
-// Exit and fork: nothing is destroyed, so the thread may keep running while the process exits. The child of a fork has no
-// requests and no thread; both begin anew there.
+// Exit and fork: nothing is destroyed, so the thread may keep running while the process exits. The child of a fork has
+// no requests and no thread; both begin anew there.
 //
 // Several copies of the library in a process each have their own thread. A copy that has started it can't be unloaded.
 //
@@ -39,7 +40,6 @@
 
 #include <cstdint>
 #include <mutex>
-#include <new>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -197,7 +197,8 @@ private:
         }
     }
 
-    // Notes what was found and returns whether the request is due. An error of one descriptor ends the requests that name it; any other error ends all.
+    // Notes what was found and returns whether the request is due. An error of one descriptor ends the requests that
+    // name it; any other error ends all.
     bool note_result(poll_request& one, const platform::poll_result& result) const noexcept {
         bool due = result.error != 0 && result.culprit == platform::no_culprit;
         for (std::size_t i = 0; i != one.what_.size(); ++i) {
@@ -238,14 +239,7 @@ namespace {
 
 constinit never_destroyed<poll_thread> thread;
 
-struct at_load {
-    at_load() noexcept {
-        platform::on_fork_in_child([]() noexcept {
-            new (&thread.it) poll_thread;  // what the parent's tables hold is left alone
-        });
-    }
-};
-const at_load start_of_thread;
+const renewed_in_child<thread> at_load;
 
 }  // namespace
 

@@ -14,8 +14,8 @@ namespace tocsin::core {
 // One thread polls the descriptors of all requests.
 class poll_request : public completion, public detail::list_links<poll_request> {
 public:
-    // Starts the thread if it isn't running. Throws std::system_error, or std::bad_alloc if it needs more memory than any
-    // call before.
+    // Starts the thread if it isn't running. Throws std::system_error, or std::bad_alloc if it needs more memory than
+    // any call before.
     void set(std::span<platform::poll_entry> what);
     // Afterwards the descriptors may be closed. Costs a switch to the polling thread and back, unless the request was
     // claimed.

@@ -1,27 +1,28 @@
 // State
-//   The steady and the system clock can't be translated into each other. For each of them there is a heap of timers, the
-//   earliest on top, and a thread that sleeps until that one is due. A timer on a user's clock is in the steady clock's
-//   heap at its estimated end; when that comes, its clock is asked again. Each thread starts when it is first needed and
-//   lives as long as the process.
+//   The steady and the system clock can't be translated into each other. For each of them there is a heap of timers,
+//   the earliest on top, and a thread that sleeps until that one is due. A timer on a user's clock is in the steady
+//   clock's heap at its estimated end; when that comes, its clock is asked again. Each thread starts when it is first
+//   needed and lives as long as the process.
 //
 // Invariants
 //   timer_thread-1  A heap is touched under its own lock only.
-//   timer_thread-2  A due timer leaves the heap first; it is claimed under the same lock. So after cancel() a timer either
-//       has been claimed, and will run, or never will be.
+//   timer_thread-2  A due timer leaves the heap first; it is claimed under the same lock. So after cancel() a timer
+//       either has been claimed, and will run, or never will be.
 //   timer_thread-3  Timers run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
 //   timer_thread-4  A thread sleeps on what it saw under the lock: whoever makes another timer the earliest changes the
 //       thread's word, then wakes the thread.
 //
-// No lost wake-up: the thread reads its word under the lock, together with the earliest timer. If the word changes before
-// the thread has fallen asleep, the futex does not let it sleep (timer_thread-4).
+// No lost wake-up: the thread reads its word under the lock, together with the earliest timer. If the word changes
+// before the thread has fallen asleep, the futex does not let it sleep (timer_thread-4).
 //
 // Locks: no other lock is taken under those of this file. None of them is taken under a lock of the lot.
 //
 // Exit and fork: nothing is destroyed, so the threads may keep running while the process exits. The child of a fork has
 // no timers and neither thread; both begin anew there.
 //
-// Several copies of the library in a process each have their own threads. A copy that has started one can't be unloaded.
+// Several copies of the library in a process each have their own threads. A copy that has started one can't be
+// unloaded.
 //
 // Memory order: the locks order everything. The word of a thread is a futex; only its value counts.
 //
@@ -31,13 +32,11 @@
 #include "core/async/background.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "platform/futex/futex.hpp"
-#include "platform/system/system.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
 #include <mutex>
-#include <new>
 #include <utility>
 
 namespace tocsin::core {
@@ -184,14 +183,7 @@ struct timer_threads {
 
 constinit never_destroyed<timer_threads> threads;
 
-struct at_load {
-    at_load() noexcept {
-        platform::on_fork_in_child([]() noexcept {
-            new (&threads.it) timer_threads;  // what the parent's heaps hold is left alone
-        });
-    }
-};
-const at_load start_of_threads;
+const renewed_in_child<threads> at_load;
 
 timer_thread& thread_of(const deadline& when) noexcept {
     return when.which() == deadline::clock::system ? threads.it.system : threads.it.steady;

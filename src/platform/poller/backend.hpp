@@ -3,7 +3,8 @@
 //   poll                     as poller_backend::poll
 //   doorbells()              the pool in use: its own, or that of the first copy of the library in the process
 //   shared_state()           as poller_backend::shared_state
-//   make_doorbell(ends)      opens a doorbell's object: gives 0 or an error, and two descriptors (may be the same), where
+//   make_doorbell(ends)      opens a doorbell's object: gives 0 or an error, and two descriptors (may be the same),
+//   where
 //                            to ring and where to wait
 //   make_flag(ends)          the same for a flag
 //   strike(ring_end, even)   makes a doorbell's object ready (doorbells.hpp)
@@ -20,6 +21,29 @@
 #include <span>
 
 namespace tocsin::platform {
+
+// A poll set with a bell of the mechanism's doorbells.
+template <class Doorbells>
+class poll_set_with_bell : public poll_set {
+public:
+    ~poll_set_with_bell() override {
+        if (bell_ != no_doorbell) Doorbells::doorbells().release(bell_);
+    }
+    doorbell_id bell() const noexcept final { return bell_; }
+
+protected:
+    // Returns 0 or an error.
+    int take_bell() noexcept {
+        const auto [bell, error] = Doorbells::doorbells().acquire(Doorbells::make_doorbell);
+        bell_ = bell;
+        return error;
+    }
+    doorbell& own_bell() const noexcept { return Doorbells::doorbells()[bell_]; }
+    void ring() const noexcept { Doorbells::doorbells().ring(bell_, Doorbells::strike); }
+
+private:
+    doorbell_id bell_ = no_doorbell;
+};
 
 template <class Mechanism>
 taken_doorbell poller_backend<Mechanism>::take_doorbell() noexcept {

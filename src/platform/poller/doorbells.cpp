@@ -1,36 +1,36 @@
 // State
 //   A doorbell is a word `turn` (rung or not, and how many rings were answered) and an object of the system that can be
-//   polled. There is a fixed table of them; the unused ones form a stack by their numbers. Each thread keeps one back for
-//   itself.
+//   polled. There is a fixed table of them; the unused ones form a stack by their numbers. Each thread keeps one back
+//   for itself.
 //
 // Invariants
-//   doorbells-1  Whoever moves `turn` from not rung to rung, and nobody else, strikes the object, once. So a ring costs one
-//       system call, and none while the last one is unanswered.
+//   doorbells-1  Whoever moves `turn` from not rung to rung, and nobody else, strikes the object, once. So a ring costs
+//       one system call, and none while the last one is unanswered.
 //   doorbells-2  Only the sleeper answers, after it has seen the object struck. So no strike is ever late: the object's
 //       state belongs to the current turn.
 //   doorbells-3  A doorbell, once made, keeps its number and its descriptors for the life of the process.
-//   doorbells-4  A number also says after how many forks it was given: one of the parent's is nobody's in the child. Forks
-//       (one child's child after the other) are counted in a ring of 131,071, so that no number is no_doorbell.
+//   doorbells-4  A number also says after how many forks it was given: one of the parent's is nobody's in the child.
+//       Forks (one child's child after the other) are counted in a ring of 131,071, so that no number is no_doorbell.
 //   doorbells-5  A doorbell is taken by one thread or one poll set, or is in the stack, or is kept by a thread.
 //
 // Because of doorbells-2 the object need not be put back. On Linux it is an event counter whose strikes take turns: an
-// even one fills it (it becomes readable), an odd one empties it (it becomes writable). The sleeper polls for the one that
-// comes next. So it never has to read, and a wake-up is two system calls in all.
+// even one fills it (it becomes readable), an odd one empties it (it becomes writable). The sleeper polls for the one
+// that comes next. So it never has to read, and a wake-up is two system calls in all.
 //
 // No lost wake-up: a ring that finds `rung` set makes no call. The strike of the thread that set it has been made or is
 // about to be made; it ends the sleep, and is answered after both rings. What the second ringer did before its ring is
-// visible to the sleeper after its answer [doorbell-ring]. A ringer that is delayed between its two steps delays everybody
-// who relies on it. Between them there is only the entry into the system.
+// visible to the sleeper after its answer [doorbell-ring]. A ringer that is delayed between its two steps delays
+// everybody who relies on it. Between them there is only the entry into the system.
 //
 // Memory order
-//   [doorbell-ring]  ring() and answer() are read-modify-writes of one word: of any two, the later sees what came before
-//                    the earlier.
+//   [doorbell-ring]  ring() and answer() are read-modify-writes of one word: of any two, the later sees what came
+//                    before the earlier.
 //   [doorbell-made]  a doorbell's word is ready before its descriptor is there.
 //   [doorbell-free]  the stack: a doorbell is pushed before it is popped. The number of changes, counted with the top,
 //                    keeps an old top from being taken for a new one.
 //
-// Several copies of the library in a process use the table of the first (shared_table.hpp); a thread keeps one doorbell for
-// each copy.
+// Several copies of the library in a process use the table of the first (shared_table.hpp); a thread keeps one doorbell
+// for each copy.
 //
 // Checked by: tests/model/doorbell_model_test.cpp (P9), tests/internal/doorbell_test.cpp over every backend.
 #include "platform/poller/doorbells.hpp"
@@ -151,7 +151,9 @@ void doorbell_pool::close_ends(int ring_end, int wait_end) noexcept {
 }
 
 void die_of_closed_doorbell() noexcept {
-    die("tocsin: the program closed a descriptor that tocsin opened and on which a thread waits; its wake-ups are lost.\n");
+    die("tocsin: the program closed a descriptor that tocsin opened and on which a thread waits; its "
+        "wake-ups are "
+        "lost.\n");
 }
 
 }  // namespace tocsin::platform

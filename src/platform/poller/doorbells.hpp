@@ -1,5 +1,5 @@
-// The pool of doorbells under every poller (poller.hpp), and the part of a doorbell that is the same on every system. The
-// argument: doorbells.cpp.
+// The pool of doorbells under every poller (poller.hpp), and the part of a doorbell that is the same on every system.
+// The argument: doorbells.cpp.
 #pragma once
 
 #include "platform/poller/poller.hpp"
@@ -90,8 +90,8 @@ public:
     // The thread keeps it if it keeps none yet, else `release`.
     void give_back(doorbell_id bell) noexcept;
 
-    // One from the pool, else a new one: `make(ends)` returns an error, or 0 and gives two descriptors (may be the same),
-    // where to ring and where to wait.
+    // One from the pool, else a new one: `make(ends)` returns an error, or 0 and gives two descriptors (may be the
+    // same), where to ring and where to wait.
     template <class Make>
     taken_doorbell acquire(Make make) noexcept {
         if (const doorbell_id free = pop(); free != no_doorbell) return {free, 0};
@@ -116,7 +116,8 @@ private:
     taken_doorbell add(const int (&ends)[2]) noexcept;
     static void close_ends(int ring_end, int wait_end) noexcept;
 
-    detail::atomic<std::uint64_t> free_{0};  // lower half: 1 more than the first free one; upper half: changes
+    detail::atomic<std::uint64_t> free_{
+        0};  // lower half: 1 more than the first free one; upper half: changes
     detail::atomic<doorbell_id> made_{0};
     detail::atomic<doorbell_id> forks_{0};
     doorbell at_[most];

@@ -1,5 +1,5 @@
-// Windows: doorbells that are kernel events, and what the process has once for waits on sockets, even if it holds several
-// copies of the library.
+// Windows: doorbells that are kernel events, and what the process has once for waits on sockets, even if it holds
+// several copies of the library.
 #pragma once
 
 #include "platform/poller/doorbells.hpp"
@@ -28,7 +28,8 @@ struct kernel_event_doorbells {
 detail::intrusive_list<socket_sleeper>& socket_sleepers() noexcept;
 mutex& socket_sleepers_lock() noexcept;
 
-// Handles and sockets have 32 significant bits: the system promises that, so that programs of both sizes can share them.
+// Handles and sockets have 32 significant bits: the system promises that, so that programs of both sizes can share
+// them.
 inline HANDLE handle_of(int descriptor) noexcept {
     return reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(descriptor));
 }

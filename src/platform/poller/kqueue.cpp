@@ -2,19 +2,19 @@
 // (pipe_doorbells.hpp).
 //
 // State
-//   A poll set is a kqueue, and a list of its members under a mutex. The kqueue says which members may be ready. poll(2)
-//   of those, without sleeping, says what they are ready for. So a member's bits are the same everywhere, hang-ups
-//   included.
+//   A poll set is a kqueue, and a list of its members under a mutex. The kqueue says which members may be ready.
+//   poll(2) of those, without sleeping, says what they are ready for. So a member's bits are the same everywhere,
+//   hang-ups included.
 //
 // Invariants
-//   kqueue-1  A member is loud (its filters report for as long as they hold) or quiet (once for each change, EV_CLEAR). A
-//       member that poll(2) finds ready is loud, so the next wait reports it again. One that was reported for something
-//       it was not asked for is quiet, so that it does not keep the wait awake.
-//   kqueue-2  What poll(2) says counts only for descriptors that are members at that moment, under the mutex. So nothing is
-//       reported that was removed before.
+//   kqueue-1  A member is loud (its filters report for as long as they hold) or quiet (once for each change, EV_CLEAR).
+//       A member that poll(2) finds ready is loud, so the next wait reports it again. One that was reported for
+//       something it was not asked for is quiet, so that it does not keep the wait awake.
+//   kqueue-2  What poll(2) says counts only for descriptors that are members at that moment, under the mutex. So
+//       nothing is reported that was removed before.
 //
-// No lost wake-up: a filter is made quiet or loud by making it anew, and a filter that holds when it is made reports that
-// at least once. A byte stays in the bell's pipe until the sleeper reads it, and the bell's filter is always loud.
+// No lost wake-up: a filter is made quiet or loud by making it anew, and a filter that holds when it is made reports
+// that at least once. A byte stays in the bell's pipe until the sleeper reads it, and the bell's filter is always loud.
 //
 // The systems promise (kqueue(2) of macOS 10.5, FreeBSD 8, OpenBSD 5.1 and later):
 //   - what is said above of filters;
@@ -55,30 +55,25 @@ using event = struct kevent;
 
 using bells = pipe_doorbells;
 
-class kqueue_set final : public poll_set {
+class kqueue_set final : public poll_set_with_bell<bells> {
 public:
     ~kqueue_set() override {
         if (kqueue_ >= 0 && ::getpid() == owner_)
             ::close(kqueue_);  // in a child the number is unused or a stranger's
-        if (bell_ != no_doorbell) bells::doorbells().release(bell_);
     }
 
     int open() noexcept {
-        const auto [bell, error] = bells::doorbells().acquire(bells::make_doorbell);
-        if (error != 0) return error;
-        bell_ = bell;
+        if (const int error = take_bell(); error != 0) return error;
         kqueue_ = ::kqueue();
         if (kqueue_ < 0) return errno;
         ::fcntl(kqueue_, F_SETFD, FD_CLOEXEC);
-        return control(bell_descriptor(), EVFILT_READ, EV_ADD);
+        return control(own_bell().wait_end(), EVFILT_READ, EV_ADD);
     }
 
     int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
     int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
     int remove(int descriptor) noexcept override;
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
-
-    doorbell_id bell() const noexcept override { return bell_; }
 
 private:
     struct member {
@@ -87,9 +82,6 @@ private:
         bool loud;
         std::uint64_t tag;
     };
-    static constexpr std::size_t most_events = 128;
-
-    int bell_descriptor() const noexcept { return bells::doorbells()[bell_].wait_end(); }
 
     // All under the mutex:
     int control(int descriptor, int filter, int flags) const noexcept;
@@ -98,11 +90,9 @@ private:
     poll_result report(std::span<const event> events, std::span<item> out) noexcept;
 
     int sleep(std::span<event> events, std::int64_t nanoseconds) const noexcept;
-    int sleep_until(std::span<event> events, const deadline& until) const noexcept;
 
     const pid_t owner_ = ::getpid();
     int kqueue_ = -1;
-    doorbell_id bell_ = no_doorbell;
     std::mutex mutex_;
     member_table<member> members_;
 };
@@ -187,34 +177,20 @@ int kqueue_set::sleep(std::span<event> events, std::int64_t nanoseconds) const n
                     nanoseconds == no_timeout ? nullptr : &time);
 }
 
-int kqueue_set::sleep_until(std::span<event> events, const deadline& until) const noexcept {
-    if (until.which() == deadline::clock::system) {
-        poll_entry set{kqueue_, readiness::readable};
-        const auto found = posix_poller::poll({&set, 1}, no_doorbell, until);
-        if (found.error != 0) return -found.error;
-        if (found.timed_out) return 0;
-        return std::max(sleep(events, 0), 0);
-    }
-    return poll_until(until, [&](std::int64_t left) { return sleep(events, left); });
-}
-
 poll_result kqueue_set::wait(std::span<item> out, const deadline& until) noexcept {
-    const errno_guard guard;
-    std::array<event, most_events> events;
-    const auto wanted = std::span(events).first(std::min(out.size(), most_events));
-    for (;;) {
-        const int found = sleep_until(wanted, until);
-        if (found < 0) return {.error = -found};
-        const auto result = report(wanted.first(static_cast<std::size_t>(found)), out);
-        if (result.ready != 0 || result.rung) return result;
-        if (found == 0 && until.has_passed()) return {.timed_out = true};
-    }
+    return wait_in_kernel_set<event>(
+        kqueue_, out, until,
+        [this](std::span<event> events, std::int64_t left) { return sleep(events, left); },
+        [](std::span<poll_entry> what, const deadline& end) {
+            return posix_poller::poll(what, no_doorbell, end);
+        },
+        [this](std::span<const event> events, std::span<item> into) { return report(events, into); });
 }
 
 poll_result kqueue_set::report(std::span<const event> events, std::span<item> out) noexcept {
     std::array<pollfd, most_events> polled;
     std::size_t size = 0;
-    const int bell = bell_descriptor();
+    const int bell = own_bell().wait_end();
     const std::lock_guard lock(mutex_);
     for (const event& each : events) {
         const int descriptor = static_cast<int>(each.ident);
@@ -231,7 +207,7 @@ poll_result kqueue_set::report(std::span<const event> events, std::span<item> ou
     poll_result result;
     for (const pollfd& each : std::span(polled).first(size)) {
         if (each.fd == bell) {
-            result.rung = bells::was_rung(bells::doorbells()[bell_], each.revents);
+            result.rung = bells::was_rung(own_bell(), each.revents);
             continue;
         }
         member& found = *members_.find(each.fd);

@@ -1,19 +1,19 @@
 // Linux: ppoll(2), epoll(7) and eventfd(2).
 //
-// State: a doorbell is an event counter, which even rings fill and odd ones empty (doorbells.cpp). A poll set is an epoll
-// instance; its doorbell is a member for both directions, edge-triggered.
+// State: a doorbell is an event counter, which even rings fill and odd ones empty (doorbells.cpp). A poll set is an
+// epoll instance; its doorbell is a member for both directions, edge-triggered.
 //
 // The kernel promises (eventfd(2), epoll(7); Linux 2.6.27 and later):
-//   - A counter is readable when it is not 0. It is writable when 1 can be added; at its maximum, 2^64 - 2, it can't be.
-//     Reading sets it to 0.
+//   - A counter is readable when it is not 0. It is writable when 1 can be added; at its maximum, 2^64 - 2, it can't
+//     be. Reading sets it to 0.
 //   - A timer of timerfd(2) that is set to a point of the system clock follows that clock.
 //   - epoll_ctl and epoll_wait may run in any threads at once. epoll_wait takes what it reports under the lock that
 //     EPOLL_CTL_DEL takes.
-//   - The timeout of epoll_pwait2 (5.11) is in nanoseconds. Where it is missing or forbidden, milliseconds are rounded up.
-//     On 32-bit systems ppoll may be missing or forbidden too: timed_call_linux.hpp.
+//   - The timeout of epoll_pwait2 (5.11) is in nanoseconds. Where it is missing or forbidden, milliseconds are rounded
+//     up. On 32-bit systems ppoll may be missing or forbidden too: timed_call_linux.hpp.
 //
-// No lost wake-up: a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll looks at the counter's
-// level. epoll queues the doorbell at every strike, and keeps it queued until epoll_wait returns it.
+// No lost wake-up: a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll looks at the
+// counter's level. epoll queues the doorbell at every strike, and keeps it queued until epoll_wait returns it.
 //
 // System calls are made directly: unlike their wrappers these are no points of pthread cancellation. (Under
 // ThreadSanitizer ppoll and epoll_wait are.)
@@ -152,24 +152,20 @@ poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline
     return poll_once<eventfd_doorbells>(what, bell, until, sleep_until);
 }
 
-class epoll_set final : public poll_set {
+class epoll_set final : public poll_set_with_bell<bells> {
 public:
     ~epoll_set() override {
         if (epoll_ >= 0) ::close(epoll_);
-        if (bell_ != no_doorbell) bells::doorbells().release(bell_);
     }
 
     int open() noexcept {
         epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
         if (epoll_ < 0) return errno;
-        const auto [bell, error] = bells::doorbells().acquire(bells::make_doorbell);
-        if (error != 0) return error;
-        bell_ = bell;
+        if (const int error = take_bell(); error != 0) return error;
         epoll_event event{};
         event.events = EPOLLIN | EPOLLOUT | EPOLLET;
         event.data.u64 = no_tag;
-        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, bells::doorbells()[bell].wait_end(), &event) != 0)
-            return errno;
+        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, own_bell().wait_end(), &event) != 0) return errno;
         item none;
         (void)wait({&none, 1}, std::chrono::nanoseconds(0));  // its state so far counts as a first edge
         return 0;
@@ -187,11 +183,7 @@ public:
 
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
 
-    doorbell_id bell() const noexcept override { return bell_; }
-
 private:
-    static constexpr std::size_t most_events = 128;
-
     int control(int operation, int descriptor, readiness asked, std::uint64_t tag) const noexcept {
         const errno_guard guard;
         epoll_event event{};
@@ -201,11 +193,9 @@ private:
     }
 
     int sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept;
-    int sleep_until(std::span<epoll_event> events, const deadline& until) const noexcept;
     poll_result report(std::span<const epoll_event> events, std::span<item> out) noexcept;
 
     int epoll_ = -1;
-    doorbell_id bell_ = no_doorbell;
 };
 
 // The bits that both have are the same (Linux's headers define one by the other).
@@ -213,7 +203,8 @@ static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLPRI == POLLPRI &&
               EPOLLHUP == POLLHUP && EPOLLRDHUP == POLLRDHUP);
 
 int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept {
-    // Whether this kernel has epoll_pwait2, as far as we know. (ThreadSanitizer does not know that call: see ppoll above.)
+    // Whether this kernel has epoll_pwait2, as far as we know. (ThreadSanitizer does not know that call: see ppoll
+    // above.)
     static constinit std::atomic<bool> exact{!detail::thread_sanitizer};
     const int most = static_cast<int>(events.size());
     if (nanoseconds > 0 && exact.load(std::memory_order_relaxed)) {  // no order: a hint
@@ -232,36 +223,19 @@ int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) co
         ::syscall(SYS_epoll_pwait, epoll_, events.data(), most, timeout, nullptr, std::size_t{0}));
 }
 
-int epoll_set::sleep_until(std::span<epoll_event> events, const deadline& until) const noexcept {
-    if (until.which() == deadline::clock::system) {
-        // Only a timer follows that clock: sleeps on the set as one descriptor, then looks into it.
-        poll_entry set{epoll_, readiness::readable};
-        const auto found = poll_with({&set, 1}, nullptr, until);
-        if (found.error != 0) return -found.error;
-        if (found.timed_out) return 0;
-        return std::max(sleep(events, 0), 0);
-    }
-    return poll_until(until, [&](std::int64_t left) { return sleep(events, left); });
-}
-
 poll_result epoll_set::wait(std::span<item> out, const deadline& until) noexcept {
-    const errno_guard guard;
-    epoll_event events[most_events];
-    const auto wanted = std::span(events).first(std::min(out.size(), most_events));
-    for (;;) {
-        const int found = sleep_until(wanted, until);
-        if (found < 0) return {.error = -found};
-        const auto result = report(wanted.first(static_cast<std::size_t>(found)), out);
-        if (result.ready != 0 || result.rung) return result;
-        if (found == 0 && until.has_passed()) return {.timed_out = true};
-    }
+    return wait_in_kernel_set<epoll_event>(
+        epoll_, out, until,
+        [this](std::span<epoll_event> events, std::int64_t left) { return sleep(events, left); },
+        [](std::span<poll_entry> what, const deadline& end) { return poll_with(what, nullptr, end); },
+        [this](std::span<const epoll_event> events, std::span<item> into) { return report(events, into); });
 }
 
 poll_result epoll_set::report(std::span<const epoll_event> events, std::span<item> out) noexcept {
     poll_result result;
     for (const epoll_event& each : events) {
         if (each.data.u64 == no_tag) {
-            result.rung = bells::was_rung(bells::doorbells()[bell_], static_cast<int>(each.events));
+            result.rung = bells::was_rung(own_bell(), static_cast<int>(each.events));
         } else {
             out[result.ready++] = {each.data.u64, from_poll_events(static_cast<short>(each.events))};
         }

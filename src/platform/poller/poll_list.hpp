@@ -5,6 +5,7 @@
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -17,8 +18,8 @@ namespace tocsin::platform {
 
 short to_poll_events(readiness asked) noexcept;
 readiness from_poll_events(short found) noexcept;
-// Returns 0, or why a descriptor can't be in a poll set: EBADF, or EPERM for what epoll does not take either, so that sets
-// are the same everywhere.
+// Returns 0, or why a descriptor can't be in a poll set: EBADF, or EPERM for what epoll does not take either, so that
+// sets are the same everywhere.
 int why_not_in_a_set(int descriptor) noexcept;
 // EBADF or ENOENT, for a descriptor that is no member of a set.
 int why_no_member(int descriptor) noexcept;
@@ -60,8 +61,8 @@ private:
 
 inline constexpr std::int64_t no_timeout = -1;
 
-// Calls `call(nanoseconds)` until some are ready or the deadline has passed. It returns their number, or 0, or an error as
-// a negative number. `call` sleeps for that long (or `no_timeout`) and returns how many are ready, or -1 and errno.
+// Calls `call(nanoseconds)` until some are ready or the deadline has passed. It returns their number, or 0, or an error
+// as a negative number. `call` sleeps for that long (or `no_timeout`) and returns how many are ready, or -1 and errno.
 template <class Call>
 int poll_until(const deadline& until, Call call) noexcept {
     for (;;) {
@@ -89,6 +90,34 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
     if (bell != nullptr) result.rung = Doorbells::was_rung(*bell, list.data()[own].revents);
     result.timed_out = result.ready == 0 && !result.rung;
     return result;
+}
+
+// wait() of a poll set that the kernel keeps behind a descriptor, which reports `Event`s. `sleep(events, nanoseconds)`
+// waits in it, as for poll_until. `poll(entries, until)` polls the descriptor until a time of the system clock, which
+// no timeout of such a set follows. `report(events, out)` says what was found.
+inline constexpr std::size_t most_events = 128;
+template <class Event, class Sleep, class Poll, class Report>
+poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, const deadline& until,
+                               Sleep sleep, Poll poll, Report report) noexcept {
+    const errno_guard guard;
+    Event storage[most_events];
+    const auto events = std::span(storage).first(std::min(out.size(), most_events));
+    const auto sleep_until = [&]() noexcept -> int {
+        if (until.which() != deadline::clock::system) {
+            return poll_until(until, [&](std::int64_t left) { return sleep(events, left); });
+        }
+        poll_entry set{descriptor, readiness::readable};
+        const poll_result found = poll({&set, 1}, until);
+        if (found.error != 0) return -found.error;
+        return found.timed_out ? 0 : std::max(sleep(events, 0), 0);
+    };
+    for (;;) {
+        const int found = sleep_until();
+        if (found < 0) return {.error = -found};
+        const poll_result result = report(events.first(static_cast<std::size_t>(found)), out);
+        if (result.ready != 0 || result.rung) return result;
+        if (found == 0 && until.has_passed()) return {.timed_out = true};
+    }
 }
 
 }  // namespace tocsin::platform

@@ -74,8 +74,8 @@ public:
     std::size_t size() const noexcept { return copied_.size(); }
     std::vector<Polled>& polled() noexcept { return polled_; }
 
-    // Returns how many it has reported. It begins behind the member at which it stopped last, so that all get their turn.
-    // `found(polled)` says what one is ready for.
+    // Returns how many it has reported. It begins behind the member at which it stopped last, so that all get their
+    // turn. `found(polled)` says what one is ready for.
     template <class Members, class Found>
     std::size_t report(Members& members, std::span<poll_set::item> out, Found found) noexcept {
         std::size_t ready = 0;

@@ -1,8 +1,8 @@
 // What every system must provide to wait for descriptors: a thread sleeps until one of them is ready, its doorbell is
 // rung, or a deadline passes.
 //
-// A new system is one file, <mechanism>.cpp. It defines a mechanism, which is listed below; backend.hpp says what of, and
-// makes the functions of poller_backend out of it. The build chooses the backend that the library calls. The tests
+// A new system is one file, <mechanism>.cpp. It defines a mechanism, which is listed below; backend.hpp says what of,
+// and makes the functions of poller_backend out of it. The build chooses the backend that the library calls. The tests
 // tests/internal/{doorbell,poll,poll_set}_test.cpp run over every backend of the machine.
 //
 // No function throws. All preserve errno and continue after signals. A wait that uses none of them opens no descriptor.

@@ -5,19 +5,21 @@
 //   without the mutex.
 //
 // Invariants
-//   posix-1  Every member has a serial number of its own, new with each change. What a poll of the copy found counts only
-//       if the list still holds the member that was copied. So nothing is reported that was removed before that look.
+//   posix-1  Every member has a serial number of its own, new with each change. What a poll of the copy found counts
+//       only if the list still holds the member that was copied. So nothing is reported that was removed before that
+//       look.
 //   posix-2  No thread sleeps on a copy older than the list: whoever changes the list during a wait rings.
 //
 // No lost wake-up: a byte stays in the pipe until the sleeper reads it; the sleeper answers after that (doorbells.cpp).
-// For posix-2: a change, and the look whether a thread waits, happen under the mutex. So do the copy, and the note that a
-// thread waits.
+// For posix-2: a change, and the look whether a thread waits, happen under the mutex. So do the copy, and the note that
+// a thread waits.
 //
 // Timeouts are in milliseconds, rounded up. While poll(2) sleeps, nothing in POSIX follows the system clock. A thread
-// does, for as long as such a wait lasts: it sleeps on a condition variable (condition_wait.hpp) and rings. So that wait
-// costs a thread, and fails with EAGAIN where there is none.
+// does, for as long as such a wait lasts: it sleeps on a condition variable (condition_wait.hpp) and rings. So that
+// wait costs a thread, and fails with EAGAIN where there is none.
 //
-// The cost of a wait grows with the number of members. Unlike Linux's, these calls may be points of pthread cancellation.
+// The cost of a wait grows with the number of members. Unlike Linux's, these calls may be points of pthread
+// cancellation.
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp; in the portable build by the suites
 // above them too.
@@ -139,24 +141,14 @@ int sleep_until(pollfd* what, nfds_t size, const deadline& until) noexcept {
     }
 }
 
-class posix_poll_set final : public poll_set {
+class posix_poll_set final : public poll_set_with_bell<bells> {
 public:
-    ~posix_poll_set() override {
-        if (bell_ != no_doorbell) bells::doorbells().release(bell_);
-    }
-
-    int open() noexcept {
-        const auto [bell, error] = bells::doorbells().acquire(bells::make_doorbell);
-        bell_ = bell;
-        return error;
-    }
+    int open() noexcept { return take_bell(); }
 
     int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
     int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
     int remove(int descriptor) noexcept override;
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
-
-    doorbell_id bell() const noexcept override { return bell_; }
 
 private:
     struct member {
@@ -169,11 +161,10 @@ private:
     // Under the mutex.
     void changed() noexcept {
         ++changes_;
-        if (waiting_) bells::doorbells().ring(bell_, bells::strike);
+        if (waiting_) ring();
     }
     void copy_members();
 
-    doorbell_id bell_ = no_doorbell;
     std::mutex mutex_;
     member_table<member> members_;
     std::uint64_t changes_ = 0;
@@ -217,7 +208,7 @@ void posix_poll_set::copy_members() {
     if (copy_.is_current(changes_)) return;
     copy_.take(members_, changes_,
                [](const member& each) { return pollfd{each.descriptor, each.events, 0}; });
-    copy_.polled().push_back({bells::doorbells()[bell_].wait_end(), POLLIN, 0});
+    copy_.polled().push_back({own_bell().wait_end(), POLLIN, 0});
     copy_.polled().push_back({});
 }
 
@@ -242,7 +233,7 @@ poll_result posix_poll_set::wait(std::span<item> out, const deadline& until) noe
         poll_result result;
         result.ready = copy_.report(
             members_, out, [](const pollfd& each) noexcept { return from_poll_events(each.revents); });
-        result.rung = bells::was_rung(bells::doorbells()[bell_], polled[size].revents);
+        result.rung = bells::was_rung(own_bell(), polled[size].revents);
         if (result.ready != 0 || result.rung) return result;
     }
 }

@@ -4,16 +4,16 @@
 // lock.
 //
 // Invariants
-//   windows-1  Every member has a serial number of its own, new with each change. What a poll of the copy found counts only
-//       if the list still holds the member that was copied.
-//   windows-2  No thread sleeps on a copy older than the list: whoever changes the list during a wait rings. A thread that
-//       takes a descriptor off the list, or changes it, stays until that poll has ended and has untied it: then another
-//       thread may wait for it, or get its number.
+//   windows-1  Every member has a serial number of its own, new with each change. What a poll of the copy found counts
+//       only if the list still holds the member that was copied.
+//   windows-2  No thread sleeps on a copy older than the list: whoever changes the list during a wait rings. A thread
+//       that takes a descriptor off the list, or changes it, stays until that poll has ended and has untied it: then
+//       another thread may wait for it, or get its number.
 //   windows-3  An error is returned only of a poll whose copy is not older than the list (windows_poll-3).
 //
-// No lost wake-up, for windows-2: a change, and the look whether a thread waits, happen under the lock. So do the copy, and
-// the note that a thread waits. The end of a poll is counted under it too, and all threads that await that end are woken
-// there, before others can come that await the next.
+// No lost wake-up, for windows-2: a change, and the look whether a thread waits, happen under the lock. So do the copy,
+// and the note that a thread waits. The end of a poll is counted under it too, and all threads that await that end are
+// woken there, before others can come that await the next.
 //
 // The cost of a wait grows with the number of members.
 //
@@ -40,26 +40,14 @@
 namespace tocsin::platform {
 namespace {
 
-using bells = kernel_event_doorbells;
-
-class windows_poll_set final : public poll_set {
+class windows_poll_set final : public poll_set_with_bell<kernel_event_doorbells> {
 public:
-    ~windows_poll_set() override {
-        if (bell_ != no_doorbell) bells::doorbells().release(bell_);
-    }
-
-    int open() noexcept {
-        const auto [bell, error] = bells::doorbells().acquire(bells::make_doorbell);
-        bell_ = bell;
-        return error;
-    }
+    int open() noexcept { return take_bell(); }
 
     int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
     int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
     int remove(int descriptor) noexcept override;
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
-
-    doorbell_id bell() const noexcept override { return bell_; }
 
 private:
     struct member {
@@ -79,13 +67,12 @@ private:
     // All under the lock:
     void changed() noexcept {
         ++changes_;
-        if (waiting_) bells::doorbells().ring(bell_, bells::strike);
+        if (waiting_) ring();
     }
     void await_poll_under_way() noexcept;
     void end_poll() noexcept;
     void copy_members();
 
-    doorbell_id bell_ = no_doorbell;
     mutex mutex_;
     member_table<member> members_;
     std::uint64_t changes_ = 0;
@@ -149,9 +136,8 @@ void windows_poll_set::end_poll() noexcept {
 
 void windows_poll_set::copy_members() {
     if (copy_.is_current(changes_)) return;
-    copy_.take(members_, changes_, [](const member& each) {
-        return poll_entry{each.descriptor, each.asked, readiness::none};
-    });
+    copy_.take(members_, changes_,
+               [](const member& each) { return poll_entry{each.descriptor, each.asked, readiness::none}; });
     storage_.resize(copy_.size());
 }
 
@@ -167,13 +153,14 @@ poll_result windows_poll_set::wait(std::span<item> out, const deadline& until) n
             }
             waiting_ = true;
         }
-        poll_result result = poll_with(copy_.polled(), &bells::doorbells()[bell_], until, storage_.data());
+        poll_result result = poll_with(copy_.polled(), &own_bell(), until, storage_.data());
         const lock_guard lock(mutex_);
         end_poll();
         result.culprit = no_culprit;  // an index in the copy, which means nothing to anybody else
         if (result.error != 0 && !copy_.is_current(changes_)) continue;
         if (result.error != 0 || result.timed_out) return result;
-        result.ready = copy_.report(members_, out, [](const poll_entry& each) noexcept { return each.found; });
+        result.ready =
+            copy_.report(members_, out, [](const poll_entry& each) noexcept { return each.found; });
         if (result.ready != 0 || result.rung) return result;
     }
 }

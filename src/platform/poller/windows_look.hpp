@@ -1,10 +1,9 @@
 // Windows: asks sockets and handles what they are ready for, without sleeping.
 #pragma once
 
-#include "platform/system/windows.hpp"
-
 #include "platform/poller/kernel_event_doorbells.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/system/windows.hpp"
 
 #include <cstddef>
 #include <span>

@@ -5,19 +5,20 @@
 // clock.
 //
 // Invariants
-//   windows_poll-1  Whether something is ready is always asked of the thing itself (WSAPoll, a wait of zero length). The
-//       poll's event only says that it is time to ask. So readiness is level-triggered, whatever edges the network noted.
-//   windows_poll-2  The system gives a socket one event at a time: a second WSAEventSelect would silently take the first
-//       sleeper's. So the polls that sleep on sockets are in a list, one for all copies of the library in the process. A
-//       poll of a socket on which another one sleeps gets EBUSY, and which socket it is.
-//   windows_poll-3  An error is returned only by a poll that has looked after the error and found nothing: a handle that
-//       was closed before the sleep is found invalid.
+//   windows_poll-1  Whether something is ready is always asked of the thing itself (WSAPoll, a wait of zero length).
+//       The poll's event only says that it is time to ask. So readiness is level-triggered, whatever edges the network
+//       noted.
+//   windows_poll-2  The system gives a socket one event at a time: a second WSAEventSelect would silently take the
+//       first sleeper's. So the polls that sleep on sockets are in a list, one for all copies of the library in the
+//       process. A poll of a socket on which another one sleeps gets EBUSY, and which socket it is.
+//   windows_poll-3  An error is returned only by a poll that has looked after the error and found nothing: a handle
+//       that was closed before the sleep is found invalid.
 //
 // No lost wake-up: a doorbell's event stays set until its sleeper has seen it; the sleeper answers after that
 // (doorbells.cpp). A poll ties its sockets and hands over its surplus handles before the look that decides whether it
-// sleeps. That look sees what came before; what comes after sets the event. The system waits for a surplus handle once. If
-// the poll does not end then, it hands the handle over again: it resets the event, and only then looks whose wait has
-// ended, before the next look. A wait that ends later sets the event again.
+// sleeps. That look sees what came before; what comes after sets the event. The system waits for a surplus handle once.
+// If the poll does not end then, it hands the handle over again: it resets the event, and only then looks whose wait
+// has ended, before the next look. A wait that ends later sets the event again.
 //
 // The system promises (Microsoft's references):
 //   - A call takes 64 handles.
@@ -25,15 +26,16 @@
 //   - It notes anything else anew only after a call that reads, accepts or fails for lack of room to write. A send that
 //     succeeds and fills the buffer is not followed by a note when there is room again. So a sleep that waits for
 //     `writable` looks every 20 ms.
-//   - WSAPoll (Windows Vista) reports a failed connection only since Windows 10 2004. On older systems the network's note
-//     is asked too, against windows_poll-1. The note is made once: a connection that failed before the wait, or of which
-//     another wait has been told, is not found.
-// It does not promise how exactly a timeout is kept (futex/waitonaddress.cpp). A wait that ends for another reason may still
-// have taken from a handle whose wait takes something (an event that resets itself, a semaphore, a mutex): fd.hpp says so.
+//   - WSAPoll (Windows Vista) reports a failed connection only since Windows 10 2004. On older systems the network's
+//     note is asked too, against windows_poll-1. The note is made once: a connection that failed before the wait, or of
+//     which another wait has been told, is not found.
+// It does not promise how exactly a timeout is kept (futex/waitonaddress.cpp). A wait that ends for another reason may
+// still have taken from a handle whose wait takes something (an event that resets itself, a semaphore, a mutex): fd.hpp
+// says so.
 //
 // Cost: a look is one system call for all sockets and one for each handle; a sleep costs two more for each socket. It
-// grows with the number of descriptors. Sockets are compared one by one with each other and with those of other sleepers. A
-// thread that waits for room on a socket wakes 50 times a second.
+// grows with the number of descriptors. Sockets are compared one by one with each other and with those of other
+// sleepers. A thread that waits for room on a socket wakes 50 times a second.
 //
 // Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
 #include "platform/poller/windows_poll.hpp"
@@ -146,8 +148,8 @@ public:
 
     HANDLE event() const noexcept { return event_; }
 
-    // Sleeps until it is time to look again, or the deadline has passed; or returns an error. What comes later ends the next
-    // sleep.
+    // Sleeps until it is time to look again, or the deadline has passed; or returns an error. What comes later ends the
+    // next sleep.
     poll_result sleep(const deadline& until) noexcept {
         const DWORD longest =
             std::min(milliseconds_left(until), waits_for_room_ ? room_again_after : INFINITE);

@@ -1,10 +1,9 @@
 // Windows: one poll. The argument: windows_poll.cpp.
 #pragma once
 
-#include "platform/system/windows.hpp"
-
 #include "platform/poller/doorbells.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/system/windows.hpp"
 
 #include <span>
 
