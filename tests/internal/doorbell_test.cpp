@@ -38,7 +38,7 @@ TYPED_TEST_SUITE(EveryPoller, backends);
 
 TYPED_TEST(EveryPoller, ARingBeforeThePollIsNotLostAndEndsOnePoll) {
     const taken_bell<TypeParam> bell;
-    (void)is_rung<TypeParam>(bell, 0s);  // by whoever had it before
+    (void)is_rung<TypeParam>(bell, 0s);  // an earlier owner may have been rung
     for (int turn = 0; turn < 5; ++turn) {
         EXPECT_FALSE(is_rung<TypeParam>(bell, 0s));
         for (int i = 0; i <= turn; ++i) TypeParam::ring_doorbell(bell);
@@ -154,7 +154,7 @@ TYPED_TEST(EveryPoller, ALateRingReachesAtMostTheNextOwner) {
     EXPECT_EQ(state_of<TypeParam>(stranger.read, readiness::readable), readiness::none);
     std::thread([&] {
         const taken_bell<TypeParam> next;
-        (void)is_rung<TypeParam>(next, 0s);  // perhaps, for no reason
+        (void)is_rung<TypeParam>(next, 0s);  // it may have been rung for the last owner
         EXPECT_FALSE(is_rung<TypeParam>(next, 0s));
         TypeParam::ring_doorbell(next);
         EXPECT_TRUE(is_rung<TypeParam>(next, deadline::never()));
@@ -163,8 +163,8 @@ TYPED_TEST(EveryPoller, ALateRingReachesAtMostTheNextOwner) {
     TypeParam::ring_doorbell(no_doorbell - 1);
 }
 
-// A process may be the last of many that forked one another. Doorbells must be found as before, and none may have
-// the number that says there is none.
+// A process may be the last in a long row of forks. Doorbells must be found as before, and none may have the number
+// that means there is none.
 TEST(DoorbellPool, NumbersDoorbellsHoweverManyForksCameBefore) {
     static platform::doorbell_pool pool;
     const auto make = [](int (&ends)[2]) { return pipe(ends) == 0 ? 0 : errno; };
@@ -188,8 +188,8 @@ TYPED_TEST(EveryPoller, NoDescriptorLeftIsAnErrorThatLosesNothing) {
                   TypeParam::after_fork();
                   {
                       const taken_bell<TypeParam> kept;
-                      // Its bell goes into the pool. (And UndefinedBehaviorSanitizer, which opens a pipe to
-                      // look at an object of a type it has not seen, has seen this one.)
+                      // Its bell goes into the pool. (UndefinedBehaviorSanitizer opens a pipe to look at an object of
+                      // a type that is new to it; now it has seen this one.)
                       (void)open_set<TypeParam>();
                   }
                   exhaust_descriptors();
@@ -204,7 +204,7 @@ TYPED_TEST(EveryPoller, NoDescriptorLeftIsAnErrorThatLosesNothing) {
                   TypeParam::ring_doorbell(kept.id);
                   if (!TypeParam::poll({}, kept.id, deadline::never()).rung) return 5;
                   TypeParam::ring_doorbell(kept.id);
-                  // A system clock's deadline needs a descriptor more; what is there already is found without
+                  // A deadline on the system clock needs one more descriptor. What is ready already is found without
                   // it.
                   if (!TypeParam::poll({}, kept.id, system_clock::now() + 1h).rung) return 6;
                   const auto failed = TypeParam::poll({}, kept.id, system_clock::now() + 1h);
@@ -222,7 +222,7 @@ TYPED_TEST(EveryPoller, AChildHasDoorbellsOfItsOwn) {
     EXPECT_EQ(support::ending_of_child([&] {
                   TypeParam::after_fork();
                   if (open_descriptors() >= before) return 1;
-                  TypeParam::ring_doorbell(parents);  // nobody's: nothing
+                  TypeParam::ring_doorbell(parents);  // nobody's now: does nothing
                   set = nullptr;
                   const auto own = TypeParam::take_doorbell();
                   if (own.error != 0) return 2;
@@ -230,7 +230,7 @@ TYPED_TEST(EveryPoller, AChildHasDoorbellsOfItsOwn) {
                   TypeParam::ring_doorbell(own.id);
                   if (!TypeParam::poll({}, own.id, deadline::never()).rung) return 4;
                   TypeParam::give_doorbell_back(own.id);
-                  TypeParam::after_fork();  // by another copy of the library: once more is harmless
+                  TypeParam::after_fork();  // as another copy of the library does: harmless
                   const auto again = TypeParam::take_doorbell();
                   TypeParam::ring_doorbell(again.id);
                   return TypeParam::poll({}, again.id, deadline::never()).rung ? 0 : 5;
@@ -241,7 +241,7 @@ TYPED_TEST(EveryPoller, AChildHasDoorbellsOfItsOwn) {
     EXPECT_TRUE(is_rung<TypeParam>(bell, deadline::never()));
 }
 
-// Each wait ends by one ring; a ring that came to nothing would hang it.
+// One ring ends each wait; if a ring were lost, its wait would hang.
 TYPED_TEST(EveryPoller, NoRingIsLostInAPingPong) {
     const int count = rounds(20'000, 4'000);
     const auto set = open_set<TypeParam>();
@@ -264,8 +264,8 @@ TYPED_TEST(EveryPoller, NoRingIsLostInAPingPong) {
     }
 }
 
-// Many ring one bell for their own reasons, which they give with relaxed stores; the sleeper's timeouts and a
-// descriptor race with them.
+// Several threads ring one bell for reasons of their own, which they give with relaxed stores. The sleeper's timeouts
+// and a descriptor race with them.
 TYPED_TEST(EveryPoller, NoRingIsLostAmongManyRingers) {
     constexpr int ringers = 3;
     const int count = rounds(8'000, 1'500);

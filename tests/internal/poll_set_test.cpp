@@ -102,13 +102,13 @@ TYPED_TEST(EveryPoller, AllInASetGetTheirTurn) {
         pipes.back().put();
         ASSERT_EQ(set->add(pipes.back().read, readiness::readable, i), 0);
     }
-    for (const std::size_t room : {std::size_t{1}, std::size_t{3}}) {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{3}}) {
         tags seen;
         for (int waits = 0; waits < 20; ++waits) {
             std::array<poll_set::item, 3> items;
-            const auto result = set->wait(std::span(items).first(room), deadline::never());
-            ASSERT_EQ(result.ready, room);
-            for (std::size_t i = 0; i < room; ++i) seen.insert(items[i].tag);
+            const auto result = set->wait(std::span(items).first(size), deadline::never());
+            ASSERT_EQ(result.ready, size);
+            for (std::size_t i = 0; i < size; ++i) seen.insert(items[i].tag);
         }
         EXPECT_EQ(seen.size(), pipes.size());
     }
@@ -177,7 +177,7 @@ TYPED_TEST(EveryPoller, WhatIsRemovedDuringAWaitDoesNotEndIt) {
     TypeParam::ring_doorbell(set->bell());
 }
 
-// One thread puts descriptors in and out while another waits: what was out when a wait began is not reported.
+// One thread adds and removes descriptors while another waits: a wait does not report what was out when it began.
 TYPED_TEST(EveryPoller, NoWaitReportsWhatWasOutWhenItBegan) {
     constexpr std::size_t members = 8;
     const auto set = open_set<TypeParam>();
@@ -244,7 +244,7 @@ TYPED_TEST(EveryPoller, ASetLeavesNothingBehind) {
         EXPECT_EQ(set->bell(), last);
         EXPECT_LE(open_descriptors(), before + 1);
         std::array<poll_set::item, 1> items;
-        (void)set->wait(items, 0s);  // perhaps, for no reason
+        (void)set->wait(items, 0s);  // it may have been rung for the last owner
         EXPECT_TRUE(set->wait(items, 0s).timed_out);
         TypeParam::ring_doorbell(last);
         EXPECT_TRUE(set->wait(items, deadline::never()).rung);

@@ -199,7 +199,7 @@ TYPED_TEST(EveryPoller, APollOfFewAllocatesNothing) {
 
 // Time, signals, cost
 
-// The same for both ways of waiting: `wait(until)` for nothing, which times out.
+// For both ways of waiting: `wait(until)` waits for nothing and times out.
 template <class Wait>
 void times_out_on_every_clock(Wait wait) {
     support::random_source random(1);
@@ -359,7 +359,7 @@ TYPED_TEST(EveryPoller, ASleeperBurnsNoTime) {
 }
 
 #if defined(__linux__) && defined(SYS_ppoll_time64)
-// As for the futex: kernels before 5.1, and older filters.
+// As for the futex: kernels before 5.1 and older filters refuse it.
 TEST(LinuxPoller, PollsWhereTheCallWith64BitTimeIsRefused) {
     constexpr int no_filter = 77;
     for (const int error : {ENOSYS, EPERM}) {

@@ -53,7 +53,7 @@ public:
         return *this;
     }
     ~owned() { close(); }
-    operator int() const { return descriptor_; }  // so that it can be used as what it is
+    operator int() const { return descriptor_; }  // so that calls take it as they take a plain one
     void close() {
         if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
     }
@@ -84,7 +84,7 @@ inline std::pair<owned, owned> make_sockets() {
     return {owned(ends[0]), owned(ends[1])};
 }
 
-// A connection over loopback: the listening socket, and both ends.
+// A connection over loopback: the listening socket and both ends.
 struct connection {
     owned listening{socket(AF_INET, SOCK_STREAM, 0)};
     owned client{socket(AF_INET, SOCK_STREAM, 0)};
@@ -111,7 +111,7 @@ public:
     taken_bell(const taken_bell&) = delete;
     taken_bell& operator=(const taken_bell&) = delete;
     ~taken_bell() { Backend::give_doorbell_back(taken_.id); }
-    operator doorbell_id() const { return taken_.id; }  // so that it can be used as what it is
+    operator doorbell_id() const { return taken_.id; }  // so that calls take it as they take a plain one
 
 private:
     platform::taken_doorbell taken_;
@@ -133,7 +133,7 @@ readiness state_of(int descriptor, readiness asked) {
     return one.found;
 }
 
-// Waits until rung, as callers do it: a bell may have been rung for no reason.
+// Waits for the bell alone. Returns whether it was rung, perhaps for no reason.
 template <class Backend>
 bool is_rung(doorbell_id bell, const deadline& until) {
     const auto result = Backend::poll({}, bell, until);
@@ -168,7 +168,7 @@ inline std::size_t open_descriptors() {
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Raises the limit for this process as far as it may go; how many descriptors may be open then.
+// Raises the limit of this process as far as it may go. Returns how many descriptors may be open then.
 inline std::size_t raise_descriptor_limit() {
     rlimit limit{};
     EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -177,7 +177,7 @@ inline std::size_t raise_descriptor_limit() {
     return static_cast<std::size_t>(std::min<rlim_t>(limit.rlim_max, 1'000'000));
 }
 
-// Leaves no descriptor to be opened, in a child process.
+// For a child process: leaves no descriptor that it could open.
 inline void exhaust_descriptors() {
     const rlimit few{64, 64};
     if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(90);

@@ -1,4 +1,4 @@
-// What a poll says on Windows beyond what a wait's result tells.
+// What a poll on Windows returns beyond what the result of a wait tells.
 #include "platform/poller/poller.hpp"
 #include "threads.hpp"
 #include "windows_sources.hpp"
