@@ -21,7 +21,7 @@ namespace tocsin::platform {
 namespace {
 
 // Of everything two copies share: bucket, node, waiter, doorbell, their protocols.
-constexpr std::uint32_t layout = 3 + (TOCSIN_POLLER_POSIX ? 0x1'0000 : 0);
+constexpr std::uint32_t layout = 4 + (TOCSIN_POLLER_POSIX ? 0x1'0000 : 0);
 
 struct copy_record {
     void* table;

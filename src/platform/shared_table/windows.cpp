@@ -27,7 +27,7 @@ namespace {
 
 // Of everything two copies share: bucket, node, waiter, doorbell, who sleeps on sockets, their protocols; and of the
 // page.
-constexpr std::uint32_t layout = 2;
+constexpr std::uint32_t layout = 3;
 
 struct copy_record {
     std::uint32_t layout;
