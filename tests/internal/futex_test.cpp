@@ -66,7 +66,7 @@ template <class Backend>
 class EveryFutex : public testing::Test {};
 TYPED_TEST_SUITE(EveryFutex, backends);
 
-// A wait for the word to change, as callers do it: whoever returns looks again.
+// Waits for the word to change as callers do: a thread that returns looks again.
 template <class Backend>
 sleep_result wait_for_change(futex_word& word, std::uint32_t old, const deadline& until) {
     while (word.load(std::memory_order_acquire) == old) {
@@ -244,7 +244,7 @@ TYPED_TEST(EveryFutex, SignalsNeitherEndNorProlongAWait) {
 #endif
 
 #if defined(__linux__)
-TEST(LinuxFutex, ToWakeIsOneSystemCall) {
+TEST(LinuxFutex, AWakeIsOneSystemCall) {
     futex_word word{0};
     const auto calls = support::system_calls_of(
         [&] {
@@ -263,7 +263,7 @@ TEST(LinuxFutex, ToWakeIsOneSystemCall) {
     EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
 }
 
-TEST(LinuxFutex, ToSleepIsOneSystemCall) {
+TEST(LinuxFutex, ASleepIsOneSystemCall) {
     const auto calls = support::system_calls_of([] {
         futex_word word{0};
         (void)platform::linux_futex::wait(word, 0, 20ms);
@@ -275,8 +275,8 @@ TEST(LinuxFutex, ToSleepIsOneSystemCall) {
 }
 
 #if defined(SYS_futex_time64)
-// Kernels before 5.1 have no calls with 64 bits of seconds, and older filters forbid them. A wait that takes
-// the error for a wake would be a loop without end.
+// Kernels before 5.1 have no calls with 64 bits of seconds, and older filters forbid them. A wait that takes the error
+// for a wake would loop without end.
 TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
     constexpr int no_filter = 77;
     for (const int error : {ENOSYS, EPERM}) {
@@ -305,7 +305,8 @@ TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
 
 TYPED_TEST(EveryFutex, ErrnoIsPreserved) {
     futex_word word{0};
-    for (const int value : {0, 4242, ETIMEDOUT}) {  // the last: what it was before is not taken for an error
+    // The last: an older value of errno is not taken for an error.
+    for (const int value : {0, 4242, ETIMEDOUT}) {
         errno = value;
         EXPECT_EQ(TypeParam::wait(word, 1, deadline::never()), sleep_result::returned);
         EXPECT_EQ(TypeParam::wait(word, 1, 24h), sleep_result::returned);
@@ -330,7 +331,7 @@ TYPED_TEST(EveryFutex, ASleeperBurnsNoTime) {
     TypeParam::wake_one(&word);
 }
 
-// The look and the falling asleep are one step: no wake may slip between them.
+// The look and falling asleep are one step: no wake is lost between them.
 TYPED_TEST(EveryFutex, NoWakeIsLostInAPingPong) {
     futex_word there{0};
     futex_word back{0};
@@ -373,7 +374,7 @@ TYPED_TEST(EveryFutex, NoWakeIsLostWhileTimeoutsRaceWithIt) {
     threads.join();
 }
 
-// What the backends of systems that are not at hand are made of.
+// Parts of the backends whose systems we do not have.
 TEST(RelativeSleep, NeverDoesNotPassWhateverTheSystemSays) {
     const auto ended = tocsin::platform::sleep_in_slices(deadline::never(), [](std::int64_t nanoseconds) {
         EXPECT_EQ(nanoseconds, tocsin::platform::no_end);
@@ -397,8 +398,8 @@ TEST(RelativeSleep, LooksAtTheDeadlineAgainWhenASliceEndsAndSleepsNoLongerThanIt
     EXPECT_EQ(slices, 6);
 }
 
-// A clock that can be set. Condition variables follow it no more than a system does which takes the length of
-// a sleep once, at its beginning.
+// A clock that can be set. Condition variables do not follow it, like a system that computes the length of a sleep once,
+// when it begins.
 struct clock_to_set {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -429,7 +430,7 @@ TEST(ConditionWait, AClockThatIsSetForwardIsNoticed) {
     threads.join();
 }
 
-TEST(KernelTime, WhatSecondsOf32BitsCannotSayIsCut) {
+TEST(KernelTime, ATimeTooLateFor32BitsOfSecondsIsCut) {
     struct short_time {
         std::int32_t tv_sec;
         long tv_nsec;

@@ -1,13 +1,13 @@
 // Windows 8 and later, Windows Server 2012 and later: WaitOnAddress, WakeByAddressSingle.
 //
 // The system promises (Microsoft's reference of WaitOnAddress): it compares and falls asleep as one step with respect
-// to wakes of that address in the same process; it may return for no reason; a wake goes by the address alone. It
-// doesn't promise: how exactly a timeout is kept (milliseconds, counted in ticks of up to 15.6 ms; it may be early, so
-// the deadline is asked again), any order of sleepers, anything between processes.
+// to wakes of that address in the same process. It may return for no reason. A wake uses only the address. The system
+// doesn't promise how exactly it keeps a timeout (milliseconds, counted in ticks of up to 15.6 ms; it may be early, so
+// the deadline is asked again), any order of sleepers, or anything between processes.
 //
-// The functions are looked up at run time: in the API set that defines them, and in the module that has them.
+// The functions are looked up at run time: in the API set that defines them, then in the module that has them.
 //
-// Checked by: tests/internal/futex_test.cpp; every suite, as the first choice of futex_windows.cpp.
+// Checked by: tests/internal/futex_test.cpp; every suite, as the first choice of windows.cpp.
 #include "platform/futex/futex.hpp"
 #include "platform/system/alarm_windows.hpp"
 #include "platform/system/system.hpp"
@@ -63,7 +63,7 @@ bool waitonaddress_futex::is_available() noexcept {
 template <>
 sleep_result waitonaddress_futex::wait(const futex_word& word, std::uint32_t expected,
                                        const deadline& until) noexcept {
-    const errno_guard kept;
+    const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
@@ -75,10 +75,9 @@ void waitonaddress_futex::wake_one(const void* word) noexcept {
 template <>
 void waitonaddress_futex::after_fork() noexcept {}
 
-// The system keeps them.
 template <>
 void** waitonaddress_futex::sleepers() noexcept {
-    return nullptr;
+    return nullptr;  // the system keeps them
 }
 
 }  // namespace tocsin::platform
