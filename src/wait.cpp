@@ -96,7 +96,7 @@ core::claim sleep_polling(core::waiter& self, core::descriptors& polled, const d
                           platform::poll_result& ended_by) noexcept {
     platform::poll_result found;
     const auto look = [&]() noexcept {
-        found = platform::poll(polled.all(), polled.bell(), until);
+        found = platform::poller::poll(polled.all(), polled.bell(), until);
         return found.ended();
     };
     if (self.poll_until_released(polled.bell(), look)) return self.finish();
