@@ -11,6 +11,7 @@
 //
 // Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list by models (P12).
 #include "core/wait/ready_list.hpp"
+#include "core/wait/sleep_polling.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
@@ -117,10 +118,10 @@ public:
         const turn mine(is_waited_in_);
         for (;;) {
             if (const std::size_t found = look(out); found != 0) return {wait_status::signaled, found};
-            if (options.stop != nullptr && options.stop->stop_requested()) return {wait_status::stopped};
-            if (options.until.has_passed()) {
+            if (const core::claim how = core::ended_before_wait(options); how != core::claim::open) {
                 const std::size_t found = look_at_descriptors(out);
-                return {found != 0 ? wait_status::signaled : wait_status::timed_out, found};
+                if (found != 0) return {wait_status::signaled, found};
+                return {core::status_from(how, wait_status::signaled)};
             }
             const set_result slept = sleep(out, options);
             if (slept.status != wait_status::signaled || slept.count != 0) return slept;
@@ -191,36 +192,21 @@ private:
         platform::poll_result polled;
         const core::claim how = self.waiting.stoppable(options, [&]() noexcept {
             poll_set* const poll = poll_if_any();
-            return poll == nullptr ? self.waiting.sleep(options.until)
-                                   : sleep_polling(self.waiting, *poll, out, options.until, polled);
+            if (poll == nullptr) return self.waiting.sleep(options.until);
+            return core::sleep_polling(
+                self.waiting, poll->bell(), polled, [&]() noexcept { return poll->wait(out, options.until); },
+                []() noexcept { return std::uint32_t{0}; });
         });
         set_.end_sleep(self);
         if (polled.error != 0)
             detail::throw_or_die(
                 std::system_error(polled.error, platform::error_category(), "tocsin::wait_set::wait"));
-        if (how == core::claim::stopped) return {wait_status::stopped};
-        if (how == core::claim::timed_out) return {wait_status::timed_out};
+        if (how != core::claim::signaled) return {core::status_from(how, wait_status::signaled)};
         std::size_t found = polled.ready;
         const member* const by = self.by;
         if (by != nullptr) out[found++] = {self.tag, readiness::none};
         if (found == 0) return {wait_status::signaled};
         return {wait_status::signaled, found + set_.collect(out.subspan(found), by)};
-    }
-
-    static core::claim sleep_polling(core::waiter& self, poll_set& poll, std::span<ready_item> out,
-                                     const deadline& until, platform::poll_result& polled) noexcept {
-        const auto look = [&]() noexcept {
-            polled = poll.wait(out, until);
-            return polled.ended();
-        };
-        if (!self.poll_until_released(poll.bell(), look)) {
-            const auto reason = polled.ready != 0 ? core::claim::signaled : core::claim::timed_out;
-            if (self.try_claim(reason)) return reason;
-            self.sleep_until_released(deadline::never(),
-                                      nullptr);  // somebody else has it: released now or in a moment
-        }
-        polled = {};
-        return self.finish();
     }
 
     ready_list set_;
