@@ -1,13 +1,14 @@
-// A set of events (core/wait/ready_list.cpp, where the argument is) with a standing poll beside it (platform/poller/poller.hpp),
-// made for the first descriptor.
+// A set of events (core/wait/ready_list.cpp, where the argument is) with a poll_set beside it
+// (platform/poller/poller.hpp), which the first descriptor makes.
 //
-// A thread sleeps on its waiter's word, or, if there is a poll, in that; whoever claims the waiter for an event wakes
-// the one or rings the other, and needs no descriptor of the set's for it (waiter.cpp). No thread sleeps on its word
-// while there is a poll: it looks for one after it has become the set's sleeper; who makes one does that first, and
-// then has the set's sleeper look again. Both pass the set's lock in between, so one finds the other.
+// A thread sleeps on its waiter's word or, if there is a poll_set, in that. Whoever claims the waiter for an event
+// wakes the one or rings the doorbell of the other, and needs no descriptor of the wait_set for it (waiter.cpp). No
+// thread sleeps on its word while there is a poll_set: it looks for one after it has become the list's sleeper. A
+// thread that makes one does that first, and then has the sleeper look again. Both pass through the list's lock in
+// between, so one finds the other.
 //
-// What a poll has found while an event claimed the waiter is dropped: descriptors are found again by the next.
-// Errors are thrown only while nothing is taken: a token would be lost with them.
+// What a poll finds while an event claims the waiter is dropped: the next poll finds those descriptors again. Errors
+// are thrown only while nothing is taken: a token would be lost with them.
 //
 // Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list by models (P12).
 #include "core/wait/ready_list.hpp"
@@ -69,7 +70,7 @@ public:
     ~state() {
         const bool lot_is_ours = core::forks() == forks_;
         for (const auto& [object, each] : events_) lot_is_ours ? set_.remove(each) : delete each;
-        delete poll_.load(std::memory_order_relaxed);  // no order: nobody else uses it any more
+        delete poll_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
     }
 
     void add(const source& what, std::uint64_t tag) {
@@ -170,8 +171,8 @@ private:
         return found.ready;
     }
 
-    // What is ready: events, and if there are any also descriptors; those alone are for the sleep to find. Events
-    // that fill all the room let descriptors go first the next time.
+    // What is ready: events and, if there are any, also descriptors. If only descriptors are ready, the sleep finds
+    // them. When events fill all of `out`, descriptors go first the next time.
     std::size_t look(std::span<ready_item> out) {
         const bool descriptors_first = std::exchange(descriptors_first_, false);
         std::size_t found = descriptors_first ? look_at_descriptors(out) : 0;
@@ -185,7 +186,7 @@ private:
         }
     }
 
-    // `signaled` without any: to look again.
+    // `signaled` with a count of 0: look again.
     set_result sleep(std::span<ready_item> out, const detail::wait_options& options) {
         ready_list::sleeper self(set_);
         if (!set_.begin_sleep(self)) return {wait_status::signaled};
@@ -210,11 +211,11 @@ private:
     }
 
     ready_list set_;
-    core::futex_lock admission_;  // for the map and the poll's making; before all others
+    core::futex_lock admission_;  // for the map and for making the poll_set; locked before all others
     std::unordered_map<void*, member*> events_;
     detail::atomic<poll_set*> poll_{nullptr};
     detail::atomic<bool> is_waited_in_{false};
-    bool descriptors_first_ = false;  // the waiting thread's
+    bool descriptors_first_ = false;  // only the waiting thread touches it
     const std::uint32_t forks_ = core::forks();
 };
 

@@ -8,9 +8,9 @@
 
 namespace tocsin::core {
 
-// Sleeps in `poll()` until released by the bell, or until the poll ends otherwise and nobody has claimed the wait before.
-// Returns why the wait ended. `found` is what the poll found if that ended the wait, else empty; `winner()` is then the
-// index of the source that is ready.
+// Sleeps in `poll()` until released by the bell, or until the poll ends otherwise and nobody has claimed the wait
+// before. Returns why the wait ended. `found` is what the poll found if that ended the wait, else empty; `winner()`
+// is then the index of the source that is ready.
 template <class Poll, class Winner>
 claim sleep_polling(waiter& self, platform::doorbell_id bell, platform::poll_result& found, Poll poll,
                     Winner winner) noexcept {

@@ -22,8 +22,8 @@ void check_distinct(std::span<const source> sources, std::span<std::uint32_t> or
 
 // The first of the timers and of the wait's own deadline.
 const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept;
-// Which timers: all; those on the system clock; those on other clocks. Each of the last two kinds has a thread that watches
-// it for coroutines.
+// Which timers: all; those on the system clock; those on other clocks. Each of the last two kinds has a thread that
+// watches it for coroutines.
 enum class timers : std::uint8_t { all, of_system_clock, of_others };
 std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept;
 // Of the timers that have not passed yet, the last to pass, as the clocks are now; null if all have passed. Leaves out
@@ -73,8 +73,9 @@ private:
     platform::doorbell_id bell_ = platform::no_doorbell;
 };
 
-// The first look of every wait: takes the first source that is ready, in their order. Descriptors are passed over without
-// `polled`; with it all of them are polled at once, and only if nothing before them is ready. That poll may throw.
+// The first look of every wait: takes the first source that is ready, in their order. Descriptors are passed over
+// without `polled`; with it all of them are polled at once, and only if nothing before them is ready. That poll may
+// throw.
 found_source take_first_ready(std::span<const source> sources, descriptors* polled = nullptr);
 
 // The sources in front of the first descriptor.
