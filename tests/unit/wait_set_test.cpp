@@ -29,6 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using support::thread_group;
+using support::until_parked;
 using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::readable;
@@ -168,7 +169,7 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     waiting_thread in_set(set);
     thread_group other;
     other.start("waits for the event", [&] { event.wait(tocsin::spin_policy::none()); });
-    support::until("queued", [&] { return tocsin::waiting_on(&event) == 1; });
+    until_parked(&event, 1);
     event.set();
     in_set.threads.join();
     EXPECT_FALSE(other.finished(0)) << "the set stood first";
@@ -186,7 +187,7 @@ TEST(WaitSet, WithNobodyInTheSetTheEventGoesToWhoWaits) {
     set.add(event, 1);
     thread_group other;
     other.start([&] { event.wait(tocsin::spin_policy::none()); });
-    support::until("queued", [&] { return tocsin::waiting_on(&event) == 1; });
+    until_parked(&event, 1);
     event.set();
     other.join();
     EXPECT_EQ(ready_in(set), tags{});
@@ -200,7 +201,7 @@ TEST(WaitSet, StandsBesideOtherWaitsForTheSameEvents) {
     set.add(b, 2);
     thread_group other;
     other.start([&] { tocsin::wait_all(a, b); });
-    support::until("queued", [&] { return tocsin::waiting_on(&b) == 1; });
+    until_parked(&b, 1);
     a.set();
     b.set();
     other.join();
