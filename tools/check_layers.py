@@ -14,12 +14,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # The vocabulary of every part: how long to wait, how, and with which result. Any header may include it.
-VOCABULARY = {"deadline", "readiness", "source", "spin", "status"}
+VOCABULARY = {"deadline", "limits", "readiness", "source", "spin", "status", "stop_token"}
 
 # Features that are built on another feature. Everything else that features share belongs in core.
 BUILT_ON = {
     "await": {"wait"},  # the same sources and results, for coroutines
-    "coalescer": {"wait"},  # a pause, then a wait
     "word_lock": {"bit_lock"},  # a bit lock on a word of its own
     "handler_thread": {"event", "word_lock"},  # a queue under a lock, and an event to sleep on
 }

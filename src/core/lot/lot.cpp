@@ -65,7 +65,7 @@ void forget_parked() noexcept {
         if (!each.is_pristine()) new (&each) bucket;
     }
     platform::futex_after_fork();
-    platform::poller_after_fork();
+    platform::poller::after_fork();
 }
 
 struct at_load {

@@ -63,7 +63,7 @@ void waiter::release(wait_node* others) noexcept {
     if (seen == suspended) return then->resume();
     count(counter::woken);
     seen == sleeping ? platform::futex_wake_one(&word_)  // waiter-3: the address alone
-                     : platform::ring_doorbell(seen - polling);
+                     : platform::poller::ring_doorbell(seen - polling);
 }
 
 bool waiter::is_asleep() const noexcept {

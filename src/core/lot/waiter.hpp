@@ -113,7 +113,23 @@ private:
     detail::plain<wait_node*> others_{nullptr};
 };
 
-// Whether a wait with these options can end otherwise than by being released.
+// Whether a wait with these options may also end without a release.
 bool can_cancel(const detail::wait_options& options) noexcept;
+
+// Why a wait with these options is over before it begins: `stopped`, `timed_out`, or `open` if it is not.
+inline claim ended_before_wait(const detail::wait_options& options) noexcept {
+    if (options.stop != nullptr && options.stop->stop_requested()) return claim::stopped;
+    return options.until.has_passed() ? claim::timed_out : claim::open;
+}
+
+// What a public call reports of a wait that ended like this; `released` is its word for `signaled`.
+template <class Status>
+constexpr Status status_from(claim how, Status released) noexcept {
+    switch (how) {
+        case claim::timed_out: return Status::timed_out;
+        case claim::stopped: return Status::stopped;
+        default: return released;
+    }
+}
 
 }  // namespace tocsin::core

@@ -23,7 +23,7 @@ void check_distinct(std::span<const source> sources, std::span<std::uint32_t> or
 // The first of the timers and of the wait's own deadline.
 const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept;
 // Which timers: all; those of the system clock; or those of other clocks. Of the last two kinds each has a thread that
-// watches it for coroutines (service.hpp).
+// serves it for coroutines (core/async/timer_thread.hpp).
 enum class timers : std::uint8_t { all, of_system_clock, of_others };
 std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept;
 // Of those that have not come yet the one that is to come last, as the clocks stand; null: all have come. One that is

@@ -1,5 +1,5 @@
-// The futexes of FreeBSD and OpenBSD, made of Linux's. What these systems do of their own is not shown by it; how
-// their backends call them is.
+// The futexes of FreeBSD and OpenBSD, made of Linux's. They show how the backends call these systems, not what the
+// systems themselves do.
 #include <cerrno>
 
 #include <sys/futex.h>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Linux's, of its headers, which have the names of OpenBSD's.
+// Linux's numbers. Its header has the same names as OpenBSD's.
 constexpr int wait = 0;
 constexpr int wake = 1;
 constexpr int wait_until = 9;
