@@ -320,6 +320,20 @@ TEST(WaitSet, DescriptorsStandBesideEvents) {
     EXPECT_EQ(ready_in(set), tags{});
 }
 
+TEST(WaitSet, ADescriptorThatIsReadyIsReportedBeforeAStopOrADeadlineCounts) {
+    channel pipe;
+    pipe.put();
+    wait_set set;
+    set.add(readable(pipe.out()), 1);
+    std::stop_source stop;
+    stop.request_stop();
+    ready_item item;
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, {&item, 1}).count, 1u);
+    EXPECT_EQ(set.wait({.until = 0s}, {&item, 1}).count, 1u);
+    pipe.get();
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, {&item, 1}).status, wait_status::stopped);
+}
+
 TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
     channel pipe;
     pipe.put();

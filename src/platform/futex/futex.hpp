@@ -58,20 +58,6 @@ using model_futex = futex_backend<class model_mechanism>;  // of tests/model
 
 using futex = TOCSIN_FUTEX_CHOSEN;
 
-// The names that callers have used so far.
-template <class Word>
-sleep_result futex_wait(const Word& word, std::uint32_t expected, const deadline& until) noexcept {
-    return futex::wait(word, expected, until);
-}
-template <class Word>
-void futex_wake_one(const Word* word) noexcept {
-    futex::wake_one(word);
-}
-template <class Backend = futex>
-void futex_after_fork() noexcept {
-    Backend::after_fork();
-}
-
 // Runs `sleep(until)` if the deadline is on the steady or the system clock, or never. For a deadline on another clock
 // it sleeps until the estimated end on the steady clock, and then asks the deadline again.
 template <class Sleep>
