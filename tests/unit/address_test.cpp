@@ -114,7 +114,7 @@ TYPED_TEST(EveryWidth, WhatHappenedBeforeTheChangeIsVisibleAfterTheWait) {
 }
 
 // With no change of value and no look at it: the wake itself publishes.
-TYPED_TEST(EveryWidth, WhatHappenedBeforeTheWakeIsVisibleToWhoItReleased) {
+TYPED_TEST(EveryWidth, WhatHappenedBeforeTheWakeIsVisibleToTheWaiterItReleased) {
     for (int round = 0; round < 100; ++round) {
         std::atomic<TypeParam> word{0};
         int data = 0;

@@ -135,7 +135,7 @@ TEST(Await, ASetResumesInItsThread) {
     EXPECT_FALSE(event.is_set());
 }
 
-TEST(Await, FiveThousandAreReleasedByOneBroadcastAlsoIfResetFollows) {
+TEST(Await, OneBroadcastReleasesFiveThousandEvenIfAResetFollows) {
     manual_reset_event gate;
     int ended = 0;
     std::vector<task> tasks;
@@ -146,7 +146,7 @@ TEST(Await, FiveThousandAreReleasedByOneBroadcastAlsoIfResetFollows) {
     EXPECT_EQ(ended, 5'000);
 }
 
-TEST(Await, CoroutinesAndThreadsStandInOneQueue) {
+TEST(Await, CoroutinesAndThreadsShareOneQueue) {
     auto_reset_event event;
     int ended = 0;
     const task first = wait_once(event, ended);
@@ -164,7 +164,7 @@ TEST(Await, CoroutinesAndThreadsStandInOneQueue) {
 }
 
 // The coroutine joins threads that the same broadcast releases, in front of it and behind.
-TEST(Await, ABroadcastReleasesAllThreadsBeforeACoroutineGoesOn) {
+TEST(Await, ABroadcastReleasesAllThreadsBeforeItResumesACoroutine) {
     manual_reset_event gate;
     thread_group threads;
     threads.start_many(10, "before", [&](int) { gate.wait(); });
@@ -209,7 +209,7 @@ TEST(AwaitAny, TakesTheLowestThatIsReadyAndNothingElse) {
     EXPECT_TRUE(c.is_set());
 }
 
-TEST(AwaitAny, IsReleasedByTheFirstThatComes) {
+TEST(AwaitAny, IsReleasedByTheFirstThatBecomesReady) {
     auto_reset_event a;
     manual_reset_event b;
     any_result result{wait_status::stopped};
@@ -249,7 +249,7 @@ TEST(AwaitAll, TakesWhatIsReadyAtOnceAndRefusesTheSameTwice) {
     EXPECT_THROW(bad.rethrow(), std::invalid_argument);
 }
 
-TEST(AwaitAll, TakesSourcesOfTheUsersAndTimers) {
+TEST(AwaitAll, TakesCustomSourcesAndTimers) {
     support::countdown left(2);
     auto_reset_event event(true);
     manual_reset_event ended;
@@ -266,7 +266,7 @@ TEST(AwaitAll, TakesSourcesOfTheUsersAndTimers) {
     EXPECT_FALSE(event.is_set());
 }
 
-TEST(AwaitAll, WaitsForTheTimersOfEveryClockHoweverTheseGo) {
+TEST(AwaitAll, WaitsForTimersOfEveryClockHoweverItRuns) {
     support::hand_clock::set(0);
     const auto wait = [](auto until, auto time, auto& out, auto& done) -> task {
         const tocsin::source system = tocsin::at(std::chrono::system_clock::now() + 1ms);
@@ -335,13 +335,13 @@ std::vector<int> order_of_many(std::chrono::milliseconds lead) {
     return in_time ? order : std::vector<int>();
 }
 
-TEST(AwaitDeadline, ManyComeInOrder) {
+TEST(AwaitDeadline, ManyPassInOrder) {
     std::vector<int> order;
     for (auto lead = 100ms; order.empty(); lead *= 2) order = order_of_many(lead);
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(AwaitDeadline, AnEarlierOneIsNotHeldUpByALaterAndBothAreTakenBack) {
+TEST(AwaitDeadline, AnEarlierOneIsNotDelayedByALaterOneAndBothAreWithdrawn) {
     auto_reset_event event;
     manual_reset_event ended;
     std::optional<wait_status> late;
@@ -422,7 +422,7 @@ TEST(AwaitExecutor, ResumesWhereItIsToldTo) {
     EXPECT_TRUE(ended);
 }
 
-TEST(AwaitExecutor, ATemporaryWillDoAndAThreadMayResumeAtOnce) {
+TEST(AwaitExecutor, MayBeATemporaryAndItsThreadMayResumeAtOnce) {
     thread_group threads;
     std::mutex mutex;
     auto_reset_event event;
@@ -480,7 +480,7 @@ TEST(AwaitDestroyed, LeavesNothingBehind) {
 }
 
 // Both have been released by one set(); the first that goes on destroys the other.
-TEST(AwaitDestroyed, ByACoroutineThatGoesOnBeforeIt) {
+TEST(AwaitDestroyed, ByACoroutineThatResumesBeforeIt) {
     manual_reset_event gate;
     std::array<task, 2> tasks;
     int ended = 0;
@@ -495,7 +495,7 @@ TEST(AwaitDestroyed, ByACoroutineThatGoesOnBeforeIt) {
     EXPECT_EQ(ended, 1);
 }
 
-TEST(AwaitDestroyed, WhatItHadBeenGivenIsSetAgain) {
+TEST(AwaitDestroyed, SetsAgainWhatItHadBeenGiven) {
     hand_cranked loop;
     auto_reset_event a;
     auto_reset_event b;
@@ -635,7 +635,7 @@ void until_others_sleep() {
     }
 }
 
-TEST(AwaitDescriptor, NobodyHasItAnyMoreWhenTheWaitHasEnded) {
+TEST(AwaitDescriptor, NothingHoldsItOnceTheWaitHasEnded) {
     for (const bool destroyed : {false, true}) {
         int ends[2];
         ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);

@@ -68,7 +68,7 @@ TYPED_TEST(EveryBitLock, ABitThatTheWordDoesNotHaveIsRefused) {
     }
 }
 
-TYPED_TEST(EveryBitLock, WorksWithTheStandardsLockTypes) {
+TYPED_TEST(EveryBitLock, WorksWithTheLockTypesOfTheStandard) {
     std::atomic<TypeParam> word{0};
     bit_lock first(word, 0);
     bit_lock second(word, 5);
@@ -106,7 +106,7 @@ TYPED_TEST(EveryBitLock, HandlesOnOneBitAreOneLock) {
 }
 
 // All bits of a word are locks at once, and the top bit the user's own: nothing mixes.
-TYPED_TEST(EveryBitLock, BitsOfOneWordAreLocksOfTheirOwn) {
+TYPED_TEST(EveryBitLock, BitsOfOneWordAreIndependentLocks) {
     std::atomic<TypeParam> word{0};
     constexpr unsigned locks = 3;
     constexpr unsigned users = sizeof(TypeParam) * 8 - 1;

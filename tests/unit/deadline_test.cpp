@@ -94,7 +94,7 @@ TEST(Deadline, FollowsSteadyAndSystemClockAsThemselves) {
     EXPECT_EQ(deadline(system).nanoseconds(), nanoseconds(system.time_since_epoch()).count());
 }
 
-TEST(Deadline, LeavesWhatIsLeft) {
+TEST(Deadline, SaysHowMuchTimeRemains) {
     const deadline soon = 1h;
     EXPECT_LE(soon.remaining(), nanoseconds(1h).count());
     EXPECT_GT(soon.remaining(), nanoseconds(50min).count());

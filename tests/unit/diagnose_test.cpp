@@ -45,7 +45,7 @@ TEST(WaitingOn, CountsNobodyWhereNobodyWaits) {
     EXPECT_TRUE(parked_on(&event).empty());
 }
 
-TEST(WaitingOn, CountsWhoCameAndNotWhoLeft) {
+TEST(WaitingOn, CountsWaitersThatAreThereAndNoneThatLeft) {
     auto_reset_event event;
     std::stop_source stop;
     thread_group threads;

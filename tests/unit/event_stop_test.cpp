@@ -167,7 +167,7 @@ TYPED_TEST(EveryStoppableEvent, ATokenWithoutASourceNeverStops) {
     EXPECT_EQ(event.wait_for(1ms, std::stop_token{}), wait_status::timed_out);
 }
 
-TYPED_TEST(EveryStoppableEvent, ASourceThatGoesAwayWithoutAStopLeavesTheWaiterWaiting) {
+TYPED_TEST(EveryStoppableEvent, ASourceDestroyedWithoutAStopLeavesTheWaiterWaiting) {
     TypeParam event;
     thread_group threads;
     {
@@ -192,7 +192,7 @@ TYPED_TEST(EveryStoppableEvent, ADeadlineEndsAWaitThatNobodyStops) {
     EXPECT_EQ(event.wait_for(5ms, stop.get_token()), wait_status::stopped);
 }
 
-TYPED_TEST(EveryStoppableEvent, AJthreadsOwnTokenWorks) {
+TYPED_TEST(EveryStoppableEvent, TheTokenOfAJthreadWorks) {
     TypeParam event;
     wait_status ended{};
     {

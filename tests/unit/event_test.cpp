@@ -169,7 +169,7 @@ TYPED_TEST(EveryEvent, WhatHappenedBeforeSetIsVisibleToTheWaiterItReleased) {
     }
 }
 
-TYPED_TEST(EveryEvent, WhatHappenedBeforeSetIsVisibleToWhoPolls) {
+TYPED_TEST(EveryEvent, WhatHappenedBeforeSetIsVisibleToWhoeverPolls) {
     for (int round = 0; round < 300; ++round) {
         TypeParam event;
         int data = 0;
@@ -284,7 +284,7 @@ TEST(ManualResetEvent, SetReleasesEveryWaiter) {
     EXPECT_EQ(tocsin::waiting_on(&event), 0u);
 }
 
-TEST(ManualResetEvent, SetReleasesEveryWaiterAlsoWhenResetFollowsAtOnce) {
+TEST(ManualResetEvent, SetReleasesEveryWaiterEvenWhenResetFollowsAtOnce) {
     for (int round = 0; round < rounds(200, 40); ++round) {
         manual_reset_event event;
         thread_group threads;
@@ -334,7 +334,7 @@ TEST(ManualResetEvent, LaterWaitersPassUntilReset) {
     EXPECT_FALSE(event.try_wait());
 }
 
-TEST(ManualResetEvent, WhoComesAfterTheResetWaitsForTheNextSet) {
+TEST(ManualResetEvent, AThreadThatComesAfterTheResetWaitsForTheNextSet) {
     manual_reset_event event;
     thread_group threads;
     threads.start("first", [&] { event.wait(); });

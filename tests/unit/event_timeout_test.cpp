@@ -328,7 +328,7 @@ TEST(ATimeout, NeverEatsASignal) {
     std::printf("%d signaled, %d timed out\n", signaled, timed_out);
 }
 
-TEST(AClockOfTheUsersOwn, IsReadAgainUntilItSaysThatTheTimeHasCome) {
+TEST(AUserDefinedClock, IsReadAgainUntilItReachesTheDeadline) {
     hand_clock::set(0);
     const long reads = hand_clock::reads.load();
     manual_reset_event event;
@@ -352,7 +352,7 @@ TEST(AClockOfTheUsersOwn, IsReadAgainUntilItSaysThatTheTimeHasCome) {
     threads.join();
 }
 
-TEST(AClockOfTheUsersOwn, MayStandStillWhileASetReleases) {
+TEST(AUserDefinedClock, MayStandStillWhileASetReleases) {
     hand_clock::set(0);
     auto_reset_event event;
     thread_group threads;
@@ -363,7 +363,7 @@ TEST(AClockOfTheUsersOwn, MayStandStillWhileASetReleases) {
     threads.join();
 }
 
-TEST(AClockOfTheUsersOwn, MayHavePassedAlready) {
+TEST(AUserDefinedClock, MayHavePassedAlready) {
     hand_clock::set(1000);
     auto_reset_event event;
     EXPECT_EQ(event.wait_until(hand_clock::time_point(1s)), wait_status::timed_out);

@@ -263,7 +263,7 @@ TEST(Descriptor, AThousandWaitsOfAThreadOpenOneDoorbell) {
     EXPECT_EQ(open_descriptors(), before);
 }
 
-TEST(Descriptor, AWaitGoesOnAfterSignals) {
+TEST(Descriptor, AWaitContinuesAfterSignals) {
     support::signal_counter signals(SIGUSR1);
     connected pair;
     auto_reset_event event;

@@ -129,7 +129,7 @@ TEST(GroupCommit, GroupIsASizedForwardRangeOfTheSubmissions) {
     static_assert(std::is_same_v<std::ranges::range_reference_t<commit_group<const item>>, const item&>);
 }
 
-TEST(GroupCommit, WhoIsAloneFlushesAtOnceInItsOwnThread) {
+TEST(GroupCommit, ALoneSubmitterFlushesAtOnceInItsOwnThread) {
     const auto self = std::this_thread::get_id();
     std::thread::id flusher;
     group_commit<item> commit([&](commit_group<item> group) {
@@ -144,7 +144,7 @@ TEST(GroupCommit, WhoIsAloneFlushesAtOnceInItsOwnThread) {
     EXPECT_EQ(mine.answer, 8);
 }
 
-TEST(GroupCommit, FlushGetsTheSubmittersOwnObjects) {
+TEST(GroupCommit, FlushGetsTheObjectsThatWereSubmitted) {
     const item* seen = nullptr;
     group_commit<item> commit([&](commit_group<item> group) { seen = &group.front(); });
     item mine;
@@ -176,7 +176,7 @@ TEST(GroupCommit, RefusesALargestGroupOfNothing) {
     EXPECT_THROW(journal({.largest_group = 0}), std::invalid_argument);
 }
 
-TEST(GroupCommit, WhoComesDuringAFlushGathersAndIsFlushedTogetherInJoiningOrder) {
+TEST(GroupCommit, SubmittersThatComeDuringAFlushAreFlushedTogetherInJoiningOrder) {
     journal log;
     log.hold();
     {
@@ -211,7 +211,8 @@ TEST(GroupCommit, NobodyWaitsForAGroupItDoesNotBelongTo) {
     EXPECT_EQ(log.groups(), (groups{{1}, {2, 3, 4}, {5, 6, 7}}));
 }
 
-// The reset that is dropped (trap 24): a group commit on such an event acknowledges submissions that no flush has covered.
+// The reset that is dropped (trap 24): a group commit on an event that drops one acknowledges submissions that no flush
+// has covered.
 TEST(GroupCommit, NobodyIsToldBeforeTheFlushThatCoversItHasEnded) {
     journal log;
     log.hold();
@@ -306,7 +307,7 @@ TEST(GroupCommit, AFlushThatThrowsFailsExactlyItsGroup) {
     EXPECT_EQ(counts.failed, 1u);
 }
 
-TEST(GroupCommit, WhoIsAloneGetsItsOwnExceptionAndTheNextOneSucceeds) {
+TEST(GroupCommit, ALoneSubmitterGetsItsOwnExceptionAndTheNextOneSucceeds) {
     bool fails = true;
     group_commit<item> commit([&](commit_group<item>) {
         if (fails) throw 42;
@@ -335,7 +336,7 @@ TEST(GroupCommit, WithdrawsWhenTheDeadlinePassesBeforeAFlushTakesIt) {
     EXPECT_EQ(log.commit.statistics().submissions, 2u);
 }
 
-TEST(GroupCommit, WithdrawsFromAnyPlaceInTheQueue) {
+TEST(GroupCommit, WithdrawsFromAnyPositionInTheQueue) {
     for (std::size_t leaving = 0; leaving != 4; ++leaving) {
         journal log;
         log.hold();
@@ -543,7 +544,7 @@ TEST(GroupCommit, ALeaderThatWithdrawsLeavesTheLeadToTheNext) {
     EXPECT_EQ(log.groups(), (groups{{2, 3, 4}}));
 }
 
-TEST(GroupCommit, GatheringCountsFromTheFirstMembersComing) {
+TEST(GroupCommit, GatheringIsTimedFromTheArrivalOfTheFirstMember) {
     journal log({.longest_gathering = 30ms});
     log.hold();
     thread_group threads;
@@ -636,7 +637,7 @@ TEST(GroupCommit, SubmittingAllocatesNothing) {
     EXPECT_EQ(allocations, before);
 }
 
-TEST(GroupCommit, WhoIsAloneMakesNoSystemCall) {
+TEST(GroupCommit, ALoneSubmitterMakesNoSystemCall) {
     group_commit<item> commit([](commit_group<item>) {});
     const auto calls = support::system_calls_of([&] { commit.submit(item{}); },
                                                 [&] {

@@ -168,7 +168,7 @@ TEST(HandlerThread, SendReturnsTheResult) {
     EXPECT_TRUE(ran);
 }
 
-TEST(HandlerThread, SendRunsTheCallersOwnCallable) {
+TEST(HandlerThread, SendRunsTheCallableOfTheCaller) {
     struct counter {
         int calls = 0;
         int operator()() { return ++calls; }
@@ -180,7 +180,7 @@ TEST(HandlerThread, SendRunsTheCallersOwnCallable) {
     EXPECT_EQ(mine.calls, 2);
 }
 
-TEST(HandlerThread, SendThrowsWhatTheJobThrowsAndTheHandlerGoesOn) {
+TEST(HandlerThread, SendThrowsWhatTheJobThrowsAndTheHandlerContinues) {
     handler_thread handler;
     EXPECT_THROW(handler.send([]() -> int { throw std::out_of_range("far"); }), std::out_of_range);
     EXPECT_EQ(handler.send([] { return 1; }), 1);
@@ -306,7 +306,7 @@ TEST(HandlerThread, CancelReturnsWhatHasNotBegunOldestFirst) {
     EXPECT_TRUE(handler.cancel().empty());
 }
 
-TEST(HandlerThread, AJobMayCancelTheRest) {
+TEST(HandlerThread, AJobMayCancelAllThatAreQueued) {
     handler_thread handler;
     std::vector<int> order;
     std::vector<job> left;
@@ -386,7 +386,7 @@ TEST(BoundedHandlerThread, SaysWhenItIsFull) {
     EXPECT_EQ(full.runs, 4);
 }
 
-TEST(BoundedHandlerThread, PostAndSendWaitForRoom) {
+TEST(BoundedHandlerThread, PostAndSendWaitForSpace) {
     full_handler full;
     thread_group threads;
     for (int i = 0; i != 5; ++i) {
@@ -431,7 +431,7 @@ TEST(BoundedHandlerThread, GivesUpWhenStopped) {
     EXPECT_EQ(full.handler.post_for([] {}, 1h, stop.get_token()), post_status::stopped);
 }
 
-TEST(BoundedHandlerThread, WhoGivesUpTakesNobodysRoom) {
+TEST(BoundedHandlerThread, ACallThatGivesUpTakesNoSpace) {
     full_handler full;
     std::stop_source stop;
     thread_group threads;
@@ -449,7 +449,7 @@ TEST(BoundedHandlerThread, WhoGivesUpTakesNobodysRoom) {
     EXPECT_EQ(full.runs, 4);
 }
 
-TEST(BoundedHandlerThread, TheCloseTellsWhoWaitsForRoom) {
+TEST(BoundedHandlerThread, TheCloseReleasesCallsThatWaitForSpace) {
     full_handler full;
     std::atomic<int> told{0};
     thread_group threads;

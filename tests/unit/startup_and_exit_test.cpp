@@ -111,7 +111,7 @@ TEST(Events, WorkInDestructorsOfThreadLocalObjects) {
 }
 #endif
 
-TEST(Events, WorkInDestructorsOfTheSystemsThreadData) {
+TEST(Events, WorkInDestructorsOfPthreadKeys) {
     static pthread_key_t key;
     static auto_reset_event token;
     static std::atomic<int> worked{0};

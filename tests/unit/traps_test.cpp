@@ -209,7 +209,7 @@ TEST(Trap03, WaitersOnAlignedNeighboursAreLeftAsleepByAThousandWakes) {
 
 // ---- 4: a woken thread looks again, and may look for ever ---------------------------------------
 
-TEST(Trap04, SetAndResetAtOnceReleaseWhoWaited) {
+TEST(Trap04, SetAndResetAtOnceReleaseEveryThreadThatWaited) {
     manual_reset_event event;
     for (int round = 0; round < rounds(100, 30); ++round) {
         thread_group threads;

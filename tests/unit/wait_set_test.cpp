@@ -115,7 +115,7 @@ TEST(WaitSet, ReportsAManualEventAsLongAsItIsSet) {
     EXPECT_EQ(ready_in(set), tags{7});
 }
 
-TEST(WaitSet, WhatDoesNotFitComesWithTheNextWaitsAndAllGetTheirTurn) {
+TEST(WaitSet, NextWaitsReportWhatDidNotFitAndAllGetTheirTurn) {
     manual_reset_event gates[5];
     wait_set set;
     for (std::size_t i = 0; i != 5; ++i) {
@@ -181,7 +181,7 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     event.set();
 }
 
-TEST(WaitSet, WithNobodyInTheSetTheEventGoesToWhoWaits) {
+TEST(WaitSet, WithNobodyInTheSetTheEventGoesToAnotherWaiter) {
     auto_reset_event event;
     wait_set set;
     set.add(event, 1);
@@ -193,7 +193,7 @@ TEST(WaitSet, WithNobodyInTheSetTheEventGoesToWhoWaits) {
     EXPECT_EQ(ready_in(set), tags{});
 }
 
-TEST(WaitSet, StandsBesideOtherWaitsForTheSameEvents) {
+TEST(WaitSet, WorksBesideOtherWaitsForTheSameEvents) {
     auto_reset_event a;
     auto_reset_event b;
     wait_set set;
@@ -300,7 +300,7 @@ TEST(WaitSet, TimesOutAndIsStopped) {
     EXPECT_EQ(set.wait({.stop = stop.get_token()}, items).status, wait_status::stopped);
 }
 
-TEST(WaitSet, DescriptorsStandBesideEvents) {
+TEST(WaitSet, DescriptorsWorkBesideEvents) {
     channel pipes[2];
     auto_reset_event event;
     wait_set set;
@@ -347,7 +347,7 @@ TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
 }
 
 // After events that left no room the descriptors go first; they are not looked at once more behind the events.
-TEST(WaitSet, ReportsADescriptorOnceInAWaitInWhichItGoesFirst) {
+TEST(WaitSet, ReportsADescriptorOnceInAWaitThatBeginsWithIt) {
     channel pipe;
     pipe.put();
     auto_reset_event event;

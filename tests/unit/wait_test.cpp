@@ -203,7 +203,7 @@ TEST(WaitAll, TakesAllThatAreReady) {
     EXPECT_TRUE(gate.is_set());
 }
 
-TEST(WaitAll, TakesNothingUntilTheLastComes) {
+TEST(WaitAll, TakesNothingUntilTheLastIsReady) {
     auto_reset_event a;
     auto_reset_event b;
     thread_group threads;
@@ -218,7 +218,7 @@ TEST(WaitAll, TakesNothingUntilTheLastComes) {
     EXPECT_FALSE(b.is_set());
 }
 
-TEST(WaitAll, LeavesWhatHasComeToOthersUntilTheLastComes) {
+TEST(WaitAll, LeavesWhatIsReadyToOthersUntilTheLastIsReady) {
     auto_reset_event a;
     auto_reset_event b;
     thread_group threads;
@@ -251,7 +251,7 @@ TEST(WaitAll, IsNotEarlyWhenAClockIsSetBack) {
               wait_status::timed_out);
 }
 
-TEST(WaitAll, IsNotSatisfiedByWhatNeverStoodTogether) {
+TEST(WaitAll, IsNotSatisfiedBySourcesThatWereNeverReadyTogether) {
     manual_reset_event a;
     manual_reset_event b;
     thread_group threads;
@@ -581,7 +581,7 @@ TEST(Timer, BeforeTheDeadlineIsASignalAfterItATimeout) {
     EXPECT_TRUE(a.is_set());
 }
 
-TEST(Timer, FollowsTheSteadyTheSystemAndAUsersClock) {
+TEST(Timer, FollowsSteadySystemAndUserDefinedClocks) {
     auto_reset_event a;
     EXPECT_EQ(wait_any(a, at(steady_clock::now() + 2ms)), taken(1));
     EXPECT_EQ(wait_any(a, at(std::chrono::system_clock::now() + 2ms)), taken(1));
@@ -593,7 +593,7 @@ TEST(Timer, FollowsTheSteadyTheSystemAndAUsersClock) {
 }
 
 // Whether it looks at the clock when somebody has set it back: it goes by the clock.
-TEST(Timer, OfAClockThatIsSetBackComesWhenTheClockComesThere) {
+TEST(Timer, OfAClockThatIsSetBackPassesWhenTheClockGetsThere) {
     using support::hand_clock;
     hand_clock::set(1000);
     auto_reset_event a;
@@ -611,7 +611,7 @@ TEST(Timer, OfAClockThatIsSetBackComesWhenTheClockComesThere) {
     EXPECT_EQ(result, taken(1));
 }
 
-TEST(Timer, InAWaitForAllCountsOnceItHasCome) {
+TEST(Timer, InAWaitForAllCountsOnceItHasPassed) {
     auto_reset_event a(true);
     const auto begin = steady_clock::now();
     EXPECT_EQ(wait_all(a, after(3ms), after(1ms)), wait_status::signaled);
@@ -619,7 +619,7 @@ TEST(Timer, InAWaitForAllCountsOnceItHasCome) {
     EXPECT_FALSE(a.is_set());
 }
 
-TEST(Timer, InAWaitForAllTakesNothingWhileItIsToCome) {
+TEST(Timer, InAWaitForAllTakesNothingBeforeItPasses) {
     auto_reset_event a;
     wait_status result{};
     std::stop_source stop;
@@ -634,7 +634,7 @@ TEST(Timer, InAWaitForAllTakesNothingWhileItIsToCome) {
     EXPECT_TRUE(a.is_set());
 }
 
-TEST(Timer, InAWaitForAllMayComeBeforeTheEvent) {
+TEST(Timer, InAWaitForAllMayPassBeforeTheEventIsSet) {
     auto_reset_event a;
     thread_group threads;
     const auto waiter = threads.start("waiter", [&] { wait_all(after(1ms), a); });
@@ -647,7 +647,7 @@ TEST(Timer, InAWaitForAllMayComeBeforeTheEvent) {
 
 // --- sources of one's own ----------------------------------------------------------------------------------------
 
-TEST(Custom, StandsInAWaitForAnyBesideEvents) {
+TEST(Custom, WorksInAWaitForAnyBesideEvents) {
     countdown left(2);
     auto_reset_event event;
     any_result result{};
@@ -663,7 +663,7 @@ TEST(Custom, StandsInAWaitForAnyBesideEvents) {
     EXPECT_EQ(wait_any(event, left), taken(1));
 }
 
-TEST(Custom, StandsInAWaitForAllIfItStaysReady) {
+TEST(Custom, WorksInAWaitForAllIfItStaysReady) {
     countdown left(1);
     auto_reset_event event(true);
     thread_group threads;

@@ -109,7 +109,7 @@ void fix_room(const socket_pair& pair) {
 }
 
 // The system promises a note that there is room only to who was told that there was none.
-TEST(WindowsSources, RoomIsFoundAfterASendThatWasAcceptedWhole) {
+TEST(WindowsSources, SpaceIsFoundAfterASendThatWasAcceptedWhole) {
     const socket_pair pair;
     auto_reset_event event;
     fix_room(pair);
