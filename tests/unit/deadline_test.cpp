@@ -26,7 +26,7 @@ using tocsin::deadline;
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
-// A deadline from a duration, as the steady time point it stands for.
+// A deadline from a duration, as the steady time point that it means.
 template <class Rep, class Period>
 steady_clock::time_point point_of(duration<Rep, Period> from_now) {
     const deadline made = from_now;

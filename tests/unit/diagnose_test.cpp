@@ -1,4 +1,4 @@
-// Who waits on what.
+// What the library says about its waiters: how many there are, which kind, since when.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "threads.hpp"

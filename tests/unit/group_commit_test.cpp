@@ -36,7 +36,7 @@ using tocsin::group_commit_options;
 
 thread_local long allocations = 0;
 
-// A submission, with what the flush answers.
+// A submission, and the flush's answer.
 struct item {
     int number = 0;
     int answer = 0;
@@ -46,7 +46,7 @@ struct disk_error : std::runtime_error {
     using runtime_error::runtime_error;
 };
 
-// A group_commit whose flush notes the groups it got, and stops inside while it is held.
+// A group_commit whose flush records its groups, and waits inside while it is held.
 class journal {
 public:
     explicit journal(const group_commit_options& options = {})
@@ -56,12 +56,12 @@ public:
     const groups_type& groups() const { return groups_; }
 
     void hold() { held_.store(true); }
-    // Lets one flush go on, which then throws if it shall.
+    // Lets one flush continue; it throws if `failing`.
     void let_go(bool failing = false) {
         failing_.store(failing);
         go_.set();
     }
-    // Lets this flush and all later ones go on.
+    // Lets this flush and all later ones continue.
     void let_all_go() {
         held_.store(false);
         go_.set();
@@ -554,7 +554,7 @@ TEST(GroupCommit, GatheringIsTimedFromTheArrivalOfTheFirstMember) {
     until("waiting for the time to gather to pass",
           [&] { return std::chrono::steady_clock::now() > joined + 40ms; });
     log.let_go();
-    log.until_in_flush(2);  // waits for no more, as it has waited already
+    log.until_in_flush(2);  // does not gather again, as it has waited already
     EXPECT_LT(log.commit.statistics().gathering, 10s);
     log.let_all_go();
 }
@@ -580,9 +580,9 @@ TEST(GroupCommit, CountsWhatHappened) {
     EXPECT_EQ(counts.waiting, 0u);
     EXPECT_GT(counts.flushing, 0ns);
     EXPECT_GT(counts.gathering, 0ns);
-    EXPECT_EQ(counts.sizes[0], 2u);  // two of one
+    EXPECT_EQ(counts.sizes[0], 2u);  // two groups of one
     EXPECT_EQ(counts.sizes[1], 0u);
-    EXPECT_EQ(counts.sizes[2], 1u);  // one of four to seven
+    EXPECT_EQ(counts.sizes[2], 1u);  // one group of four to seven
 }
 
 TEST(GroupCommit, PublishesInBothDirections) {
@@ -590,7 +590,7 @@ TEST(GroupCommit, PublishesInBothDirections) {
         int sent = 0;
         int* received = nullptr;
     };
-    int total = 0;  // only flushes touch it: each sees what the one before did
+    int total = 0;  // only flushes touch it: each sees what the previous one did
     group_commit<message> commit([&](commit_group<message> group) {
         for (message& each : group) *each.received = total += each.sent;
     });
@@ -624,7 +624,7 @@ TEST(GroupCommit, SubmittingAllocatesNothing) {
         const long before = allocations;
         ready.store(true);
         log.commit.submit(mine);
-        EXPECT_EQ(allocations, before + 2);  // the test's own: it notes a group of one number
+        EXPECT_EQ(allocations, before + 2);  // made by the test, which records a group of one number
     });
     log.until_waiting(1);
     EXPECT_TRUE(ready.load());
@@ -648,7 +648,7 @@ TEST(GroupCommit, ALoneSubmitterMakesNoSystemCall) {
 }
 
 #if defined(__GLIBC__)
-// Cancelling a thread unwinds its stack with something that is no C++ exception. (musl ends the thread without that: no
+// Cancelling a thread unwinds its stack with something that is not a C++ exception. (musl does not unwind: no
 // destructor runs.)
 TEST(GroupCommit, AFlushThatIsCancelledCountsAsFailed) {
     if (support::thread_sanitizer || support::address_sanitizer)
@@ -674,7 +674,7 @@ TEST(GroupCommit, AFlushThatIsCancelledCountsAsFailed) {
     pthread_join(leader, &result);
     EXPECT_EQ(result, PTHREAD_CANCELED);
     EXPECT_EQ(commit.statistics().failed, 1u);
-    EXPECT_NO_THROW(commit.submit(item{}));  // and nobody leads for ever
+    EXPECT_NO_THROW(commit.submit(item{}));  // and the cancelled thread no longer leads
 }
 #endif
 
@@ -713,8 +713,8 @@ TEST(GroupCommitDeathTest, DestructionDuringAFlushIsNamed) {
 
 }  // namespace
 
-// Counts what a thread allocates; all forms of new end here. Not inlined: GCC 12 would then see free() of
-// what `new` gave, and warn.
+// Counts what a thread allocates; all forms of new end here. Not inlined: GCC 12 would see free() of memory from `new`,
+// and warn.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     ++allocations;
     if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;

@@ -33,7 +33,7 @@ using tocsin::handler_thread;
 using tocsin::job;
 using tocsin::post_status;
 
-// Keeps a handler busy with one job until let go, or until this ends.
+// Keeps a handler busy with one job until it is released, or until the end of this object's life.
 class obstacle {
 public:
     explicit obstacle(handler_thread& handler) {
@@ -300,7 +300,7 @@ TEST(HandlerThread, CancelReturnsWhatHasNotBegunOldestFirst) {
         busy.let_go();
     }
     EXPECT_EQ(left.size() + order.size(), 10u);
-    EXPECT_EQ(left.size(), 10u);  // the handler was in a job when it was told
+    EXPECT_EQ(left.size(), 10u);  // the handler was running a job at the time
     for (job& each : left) each();
     EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
     EXPECT_TRUE(handler.cancel().empty());
@@ -362,7 +362,7 @@ TEST(HandlerThread, RefusesACapacityOfNothing) {
     EXPECT_THROW(handler_thread({.capacity = 0, .on_exception = {}}), std::invalid_argument);
 }
 
-// A handler that is busy, with a queue of three that is full.
+// A busy handler with a full queue of three.
 struct full_handler {
     full_handler() {
         for (int i = 0; i != 3; ++i) EXPECT_EQ(handler.try_post([this] { ++runs; }), post_status::posted);

@@ -74,7 +74,7 @@ private:
     int ends_[2];
 };
 
-// Waits in a thread of its own until something is ready, and keeps the first.
+// Waits in a thread of its own until something is ready, and keeps the first item.
 struct waiting_thread {
     explicit waiting_thread(wait_set& set) {
         threads.start("waits in the set", [&] {
@@ -173,7 +173,7 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     event.set();
     in_set.threads.join();
     EXPECT_FALSE(other.finished(0)) << "the set stood first";
-    // It waits again, but now stands behind.
+    // The set waits again, but is now behind.
     waiting_thread again(set);
     event.set();
     other.join();
@@ -346,7 +346,8 @@ TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
     EXPECT_TRUE(seen[1] && seen[2]);
 }
 
-// After events that left no room the descriptors go first; they are not looked at once more behind the events.
+// After events have filled the result, the next wait begins with the descriptors, and does not look at them again after
+// the events.
 TEST(WaitSet, ReportsADescriptorOnceInAWaitThatBeginsWithIt) {
     channel pipe;
     pipe.put();
@@ -534,8 +535,8 @@ TEST(WaitSet, WithoutDescriptorsItMakesNoSystemCallButToSleepAndWake) {
 }
 #endif
 
-// The machine is noisy: the least of many is compared, with much room. Every idle member looked at would cost
-// hundreds of times as much.
+// The machine is noisy: this compares the least of many, with a wide margin. A wait that looked at every idle member
+// would cost hundreds of times as much.
 TEST(WaitSet, AWaitCostsTheSameHoweverManyAreIdle) {
     const auto least = [](std::size_t idle) {
         std::deque<auto_reset_event> events(idle);

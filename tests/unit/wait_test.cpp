@@ -233,7 +233,7 @@ TEST(WaitAll, LeavesWhatIsReadyToOthersUntilTheLastIsReady) {
     EXPECT_FALSE(b.is_set());
 }
 
-// Is set back when it has been read once.
+// A clock that is set back once it has been read.
 struct clock_set_back {
     using duration = std::chrono::milliseconds;
     using rep = duration::rep;
@@ -355,12 +355,12 @@ TEST(WaitAll, OverlappingWaitsAreServedInTheOrderInWhichTheyCanBe) {
     until_parked(&c, 1);
     const auto third = threads.start("a", [&] { a.wait(); });
     until_parked(&a, 3);
-    a.set();  // nobody but the last can take it
+    a.set();  // only the last can take it
     threads.until_finished(1);
     EXPECT_TRUE(threads.finished(third));
     b.set();
     c.set();
-    a.set();  // both can: the older does
+    a.set();  // both can take it: the older does
     threads.until_finished(2);
     EXPECT_TRUE(threads.finished(first));
     EXPECT_TRUE(c.is_set());
@@ -406,7 +406,7 @@ TEST(WaitAll, ItsEventsMayBeDestroyedAtOnce) {
     }
 }
 
-// Odd phases: all have been set, and only the wait may take them.
+// In odd phases all are set, and only the wait may take them.
 TEST(WaitAll, NobodySeesOneTakenAndAnotherNot) {
     auto_reset_event a;
     auto_reset_event b;
@@ -504,7 +504,8 @@ TEST(WaitMany, NeverTimesOutEarly) {
     }
 }
 
-// Trap: the index of a wait that timed out is 0, and a switch over it does what the first source is for.
+// A mistake to avoid: if the index of a wait that timed out were 0, a switch over it would act as if the first source
+// had ended the wait.
 TEST(WaitAny, TheIndexOfAWaitThatEndedOtherwiseNamesNoSource) {
     auto_reset_event a;
     auto_reset_event b;
@@ -592,7 +593,7 @@ TEST(Timer, FollowsSteadySystemAndUserDefinedClocks) {
     EXPECT_EQ(wait_any(a, at(steady_clock::now() - 1s)), taken(1));
 }
 
-// Whether it looks at the clock when somebody has set it back: it goes by the clock.
+// A timer goes by its clock, and so looks at it again when the clock has been set back.
 TEST(Timer, OfAClockThatIsSetBackPassesWhenTheClockGetsThere) {
     using support::hand_clock;
     hand_clock::set(1000);
@@ -724,7 +725,7 @@ struct begins_with_an_event {
     static constexpr bool stays_ready = true;
 };
 
-// An event that is the first member of a custom source stands at the same address, and is another source.
+// An event that is the first member of a custom source has the same address, and is another source.
 TEST(Custom, MayBeginWithAnEvent) {
     begins_with_an_event object;
     EXPECT_EQ(wait_all(object, object.event), wait_status::signaled);

@@ -122,7 +122,7 @@ TYPED_TEST(EveryWordLock, AWaiterSleepsUntilTheLockIsFree) {
 
 TYPED_TEST(EveryWordLock, ExcludesEachOther) {
     word_lock<TypeParam> lock;
-    long count = 0;  // plain: lost additions and ThreadSanitizer show a hole
+    long count = 0;  // plain: lost additions and ThreadSanitizer reveal two threads inside
     int inside = 0;
     const int each = rounds(20'000, 3'000);
     thread_group threads;
