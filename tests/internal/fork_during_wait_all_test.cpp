@@ -1,5 +1,5 @@
-// An event that another thread was just taking in a wait_all when the process forked. In the child no thread will ever
-// give it back (event-6 in src/event.cpp).
+// An event that a wait_all of another thread held while the process forked. No thread of the child will ever give it
+// back (event-6 in src/event.cpp).
 #include "printing.hpp"
 
 #include <tocsin/event.hpp>

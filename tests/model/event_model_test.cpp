@@ -174,7 +174,7 @@ TEST(event_model, ASetUnderWayReleasesNobodyWhoCameAfterAReset) {
     });
 }
 
-// Trap 1: a producer publishes an item and sets an event that is set already.
+// The skipped set (trap 1): a producer publishes an item and sets an event that is set already.
 TEST(event_model, ASetOnASetEventPublishes) {
     holds_always([](run& r) {
         auto_reset_event event{true};

@@ -490,13 +490,13 @@ public:
         const std::lock_guard lock(mutex_);
         return open_;
     }
-    bool enlist(waiting& who) noexcept {
+    bool enlist(wait_entry& who) noexcept {
         const std::lock_guard lock(mutex_);
         if (open_) return false;
         waiting_.append(who);
         return true;
     }
-    void delist(waiting& who) noexcept {
+    void delist(wait_entry& who) noexcept {
         const std::lock_guard lock(mutex_);
         waiting_.remove(who);
     }

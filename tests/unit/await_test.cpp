@@ -49,6 +49,7 @@ namespace {
 using namespace std::chrono_literals;
 using support::task;
 using support::thread_group;
+using support::until_parked;
 using tocsin::any_result;
 using tocsin::async_wait;
 using tocsin::async_wait_all;
@@ -151,7 +152,7 @@ TEST(Await, CoroutinesAndThreadsStandInOneQueue) {
     const task first = wait_once(event, ended);
     thread_group threads;
     threads.start([&] { event.wait(); });
-    support::until("the thread waits", [&] { return tocsin::waiting_on(&event) == 2; });
+    until_parked(&event, 2);
     const task third = wait_once(event, ended);
     event.set();
     EXPECT_TRUE(first.done());
@@ -167,7 +168,7 @@ TEST(Await, ABroadcastReleasesAllThreadsBeforeACoroutineGoesOn) {
     manual_reset_event gate;
     thread_group threads;
     threads.start_many(10, "before", [&](int) { gate.wait(); });
-    support::until("the threads wait", [&] { return tocsin::waiting_on(&gate) == 10; });
+    until_parked(&gate, 10);
     bool ended = false;
     const task one = [](manual_reset_event& on, thread_group& others, bool& done) -> task {
         co_await async_wait(on);
@@ -175,7 +176,7 @@ TEST(Await, ABroadcastReleasesAllThreadsBeforeACoroutineGoesOn) {
         done = true;
     }(gate, threads, ended);
     threads.start_many(10, "behind", [&](int) { gate.wait(); });
-    support::until("all wait", [&] { return tocsin::waiting_on(&gate) == 21; });
+    until_parked(&gate, 21);
     const auto setter = std::this_thread::get_id();
     gate.set();
     EXPECT_TRUE(ended);

@@ -211,7 +211,7 @@ TEST(GroupCommit, NobodyWaitsForAGroupItDoesNotBelongTo) {
     EXPECT_EQ(log.groups(), (groups{{1}, {2, 3, 4}, {5, 6, 7}}));
 }
 
-// Trap 24: a group commit on an event that drops a reset acknowledges submissions no flush has covered.
+// The reset that is dropped (trap 24): a group commit on such an event acknowledges submissions that no flush has covered.
 TEST(GroupCommit, NobodyIsToldBeforeTheFlushThatCoversItHasEnded) {
     journal log;
     log.hold();

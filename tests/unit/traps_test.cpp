@@ -1,9 +1,10 @@
-// Mistakes that other libraries made, each as a behaviour of ours. A trap that needs every interleaving is
-// searched by the models; here stands what real threads can show of it.
+// The traps of docs/traps.md: mistakes that other libraries made, each as a behaviour of ours. These suites hold what
+// real threads can show of them; the models search every interleaving of those that need it.
 //
-// Shown elsewhere: 3 and 9 as costs, by the laboratory; 10 for every width, by address_test.cpp; 18 by
-// boring_edges_test.cpp; 22 by internal/signal_handler_test.cpp; 23 by tests/copies. To come with their
-// features: 6 and 7 (wait_all), 19 (systems whose public interfaces differ from the fast ones).
+// Held elsewhere: 3 and 9 as costs, by the lab; 6 and 7 by the suites WaitAll (wait_test.cpp) and all_model
+// (model/many_model_test.cpp); 10 for every width, by address_test.cpp; 18 by the suite Threads
+// (startup_and_exit_test.cpp); 22 by internal/signal_handler_test.cpp; 23 by tests/copies. Trap 19 has no test: the
+// private call is behind an option that is off, TOCSIN_APPLE_ULOCK.
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"

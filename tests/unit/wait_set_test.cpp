@@ -29,6 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using support::thread_group;
+using support::until_parked;
 using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::readable;
@@ -168,7 +169,7 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     waiting_thread in_set(set);
     thread_group other;
     other.start("waits for the event", [&] { event.wait(tocsin::spin_policy::none()); });
-    support::until("queued", [&] { return tocsin::waiting_on(&event) == 1; });
+    until_parked(&event, 1);
     event.set();
     in_set.threads.join();
     EXPECT_FALSE(other.finished(0)) << "the set stood first";
@@ -186,7 +187,7 @@ TEST(WaitSet, WithNobodyInTheSetTheEventGoesToWhoWaits) {
     set.add(event, 1);
     thread_group other;
     other.start([&] { event.wait(tocsin::spin_policy::none()); });
-    support::until("queued", [&] { return tocsin::waiting_on(&event) == 1; });
+    until_parked(&event, 1);
     event.set();
     other.join();
     EXPECT_EQ(ready_in(set), tags{});
@@ -200,7 +201,7 @@ TEST(WaitSet, StandsBesideOtherWaitsForTheSameEvents) {
     set.add(b, 2);
     thread_group other;
     other.start([&] { tocsin::wait_all(a, b); });
-    support::until("queued", [&] { return tocsin::waiting_on(&b) == 1; });
+    until_parked(&b, 1);
     a.set();
     b.set();
     other.join();
@@ -317,6 +318,20 @@ TEST(WaitSet, DescriptorsStandBesideEvents) {
     EXPECT_TRUE(set.remove(readable(pipes[0].in())));
     EXPECT_FALSE(set.remove(readable(pipes[0].in())));
     EXPECT_EQ(ready_in(set), tags{});
+}
+
+TEST(WaitSet, ADescriptorThatIsReadyIsReportedBeforeAStopOrADeadlineCounts) {
+    channel pipe;
+    pipe.put();
+    wait_set set;
+    set.add(readable(pipe.out()), 1);
+    std::stop_source stop;
+    stop.request_stop();
+    ready_item item;
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, {&item, 1}).count, 1u);
+    EXPECT_EQ(set.wait({.until = 0s}, {&item, 1}).count, 1u);
+    pipe.get();
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, {&item, 1}).status, wait_status::stopped);
 }
 
 TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {

@@ -81,13 +81,6 @@ multi_wait::multi_wait(std::span<const source> sources, mode what, wait_slot* sl
     bucket_count_ = static_cast<std::uint32_t>(std::unique(buckets_, buckets_ + bucket_count_) - buckets_);
 }
 
-std::uint32_t multi_wait::take_first_ready(std::span<const source> sources) noexcept {
-    for (std::uint32_t i = 0; i != sources.size(); ++i) {
-        if (take_if_ready(sources[i])) return i;
-    }
-    return none;
-}
-
 bool multi_wait::take_if_ready(const source& from) noexcept {
     switch (from.what()) {
         case source::kind::lot:

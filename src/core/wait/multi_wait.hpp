@@ -35,10 +35,8 @@ public:
     multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
                resumable* then = nullptr) noexcept;
 
-    // Looks at each once, in order: takes the first that is ready and says which, or `none`. Doesn't look at
-    // descriptors: those are the caller's.
     static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
-    static std::uint32_t take_first_ready(std::span<const source> sources) noexcept;
+    // Never takes a descriptor: source_list.hpp looks at those.
     static bool take_if_ready(const source& from) noexcept;
 
     progress enlist() noexcept;
