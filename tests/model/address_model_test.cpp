@@ -27,7 +27,7 @@ TEST(address_model, AChangeThenAWakeIsNeverMissed) {
     });
 }
 
-TEST(address_model, AWakePublishesToWhoItReleases) {
+TEST(address_model, AWakePublishesToTheThreadItReleases) {
     holds_always([](run& r) {
         atomic<std::uint8_t> word{0};
         plain<int> data{0};
@@ -45,7 +45,7 @@ TEST(address_model, AWakePublishesToWhoItReleases) {
     });
 }
 
-TEST(address_model, AChangedValuePublishesToWhoSeesIt) {
+TEST(address_model, AChangedValuePublishesToThreadsThatSeeIt) {
     holds_always([](run& r) {
         atomic<std::uint64_t> word{0};
         plain<int> data{0};

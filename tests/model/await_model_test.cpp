@@ -146,7 +146,7 @@ TEST(await_model, ABroadcastReleasesThreadAndCoroutine) {
 }
 
 // The executor's thread resumes it at once, and destroys it at its end.
-TEST(await_model, AnExecutorsThreadMayBeDoneBeforeItWasHandedOver) {
+TEST(await_model, TheExecutorMayFinishACoroutineBeforeItsHandoverReturns) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
         loop executor;
@@ -165,7 +165,7 @@ TEST(await_model, AnExecutorsThreadMayBeDoneBeforeItWasHandedOver) {
 }
 
 // In the executor's only thread, while another sets and a third stops.
-TEST(await_model, DestroyedAtAnyTimeWhereAnExecutorResumes) {
+TEST(await_model, IsDestroyedAtAnyTimeThoughAnExecutorResumesIt) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
         model::stop_source stop;

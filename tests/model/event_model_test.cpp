@@ -139,7 +139,7 @@ TEST(event_model, SetThenResetReleasesEveryoneWhoWaited) {
     processors = 1;
 }
 
-TEST(event_model, ASetOfAGatePublishesToAllWhoPass) {
+TEST(event_model, ASetOfAGatePublishesToAllThatPass) {
     holds_within(2, [](run& r) {
         manual_reset_event event;
         plain<int> data{0};
@@ -191,7 +191,7 @@ TEST(event_model, ASetOnASetEventPublishes) {
     });
 }
 
-TEST(event_model, ASetOnASetGatePublishesToWhoResetsIt) {
+TEST(event_model, ASetOnASetGatePublishesToWhoeverResetsIt) {
     holds_always([](run& r) {
         manual_reset_event event{true};
         model::atomic<int> item{0};
@@ -210,7 +210,7 @@ TEST(event_model, ASetOnASetGatePublishesToWhoResetsIt) {
 }
 
 // The reset finds somebody parked, and goes for the lock; meanwhile they leave, and the event is set without it.
-TEST(event_model, AResetThatGoesForTheLockSeesWhatItWipesOut) {
+TEST(event_model, AResetThatTakesTheLockSeesWhatItErases) {
     holds_within(2, [](run& r) {
         manual_reset_event event;
         model::atomic<int> item{0};

@@ -112,7 +112,7 @@ TEST(group_commit_model, ALeaderOfFewIsReleasedBehindTheGroupBeforeIt) {
     });
 }
 
-TEST(group_commit_model, WhoSubmitsAgainIsCoveredAgain) {
+TEST(group_commit_model, AThreadThatSubmitsAgainIsCoveredAgain) {
     holds_within(2, [](run& r) {
         journal log;
         r.spawn("twice", [&] {

@@ -83,7 +83,7 @@ TEST(intrusive_list_model, NodesLeaveFromAnywhere) {
 }
 
 // Whoever takes the whole list in one step walks it outside the lock, while others begin a new one.
-TEST(intrusive_list_model, AWholeListIsTheTakers) {
+TEST(intrusive_list_model, AWholeListBelongsToItsTaker) {
     holds_always([](run& r) {
         shared_list shared;
         node nodes[3];

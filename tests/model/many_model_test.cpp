@@ -134,7 +134,7 @@ TEST(any_model, TheSameEventTwiceIsTakenOnce) {
     });
 }
 
-TEST(any_model, ATimerThatComesTakesNoToken) {
+TEST(any_model, ATimerThatEndsTheWaitTakesNoToken) {
     holds_always([](run& r) {
         auto_reset_event a;
         int taken = 0;
@@ -149,7 +149,7 @@ TEST(any_model, ATimerThatComesTakesNoToken) {
     });
 }
 
-TEST(all_model, TakesBothWhenBothHaveCome) {
+TEST(all_model, TakesBothWhenBothAreSet) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both;
         auto& a = both.a;
@@ -246,7 +246,7 @@ TEST(all_model, NobodySeesOneTakenAndTheOtherNot) {
     }
 }
 
-TEST(all_model, WhoFailsToTakeOneSeesTheOtherTaken) {
+TEST(all_model, AThreadThatFailsToTakeOneSeesTheOtherTaken) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
         auto& a = both.a;
@@ -317,7 +317,7 @@ TEST(all_model, AResetComesBeforeOrAfterAllAreTaken) {
 }
 
 // The wait ends while a set still looks at it.
-TEST(all_model, AWaitThatTimesOutOutlivesWhoLooksAtIt) {
+TEST(all_model, AWaitThatTimesOutOutlivesThreadsThatLookAtIt) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(false, true);
         auto& a = both.a;
@@ -518,7 +518,7 @@ private:
     waiting_list waiting_;
 };
 
-TEST(custom_model, StandsInAWaitForAny) {
+TEST(custom_model, WorksInAWaitForAny) {
     holds_within(2, [](run& r) {
         latch custom;
         auto_reset_event event;
@@ -531,7 +531,7 @@ TEST(custom_model, StandsInAWaitForAny) {
     });
 }
 
-TEST(custom_model, StandsInAWaitForAll) {
+TEST(custom_model, WorksInAWaitForAll) {
     holds_within(2, [](run& r) {
         latch custom;
         auto_reset_event event;
@@ -543,7 +543,7 @@ TEST(custom_model, StandsInAWaitForAll) {
     });
 }
 
-TEST(custom_model, ReadyLastItPublishesToAWaitForAll) {
+TEST(custom_model, PublishesToAWaitForAllWhenReadyLast) {
     holds_within(2, [](run& r) {
         latch custom;
         pair<auto_reset_event> both(true, false);

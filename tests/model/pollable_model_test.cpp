@@ -47,7 +47,7 @@ TEST(pollable_model, NoSetIsOverlooked) {
 }
 
 // Two setters may both be about to raise the flag; one who takes the token in between gives it back.
-TEST(pollable_model, NorBesideOthersWhoSetAndTake) {
+TEST(pollable_model, NoSetIsOverlookedBesideOthersThatSetAndTake) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
         pollable view(event);

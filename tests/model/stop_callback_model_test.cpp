@@ -41,7 +41,7 @@ TEST(stop_callback_model, TheDestructorWaitsForACallbackThatRuns) {
 }
 
 // What a wait does: the callback releases the owner, who then destroys it.
-TEST(stop_callback_model, MayBeDestroyedByWhoItReleased) {
+TEST(stop_callback_model, MayBeDestroyedByTheThreadItReleased) {
     holds_always([](run& r) {
         model::stop_source source;
         auto_reset_event released;

@@ -154,7 +154,7 @@ TEST(set_model, AGateThatStaysSetIsSeenByTheNextWait) {
 }
 
 // A thread that sleeps in the set when it is set is released, also if it is reset at once.
-TEST(set_model, SetThenResetReleasesWhoSleeps) {
+TEST(set_model, SetThenResetReleasesTheSleeper) {
     holds_within(2, [](run& r) {
         manual_reset_event gate;
         core::ready_list set;
@@ -276,7 +276,7 @@ TEST(set_model, TheSetAndAnotherWaiterTakeTurns) {
     });
 }
 
-TEST(set_model, StandsBesideAWaitForAll) {
+TEST(set_model, WorksBesideAWaitForAll) {
     holds_within(1, [](run& r) {
         auto_reset_event a;
         auto_reset_event b;

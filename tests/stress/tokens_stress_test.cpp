@@ -299,7 +299,7 @@ TEST(Gate, SetAndResetReleaseAllWhoWaitedEveryTime) {
 }
 
 // The same with others around who may leave at any moment.
-TEST(Gate, ReleasesWhoStaysWhileOthersLeave) {
+TEST(Gate, ReleasesThreadsThatStayWhileOthersLeave) {
     const stress_time time;
     std::array<manual_reset_event, 2> gates;
     constexpr std::size_t stay = 3;

@@ -74,7 +74,7 @@ private:
     int ends_[2];
 };
 
-// Waits in a thread of its own until something is ready, and keeps the first.
+// Waits in a thread of its own until something is ready, and keeps the first item.
 struct waiting_thread {
     explicit waiting_thread(wait_set& set) {
         threads.start("waits in the set", [&] {
@@ -115,7 +115,7 @@ TEST(WaitSet, ReportsAManualEventAsLongAsItIsSet) {
     EXPECT_EQ(ready_in(set), tags{7});
 }
 
-TEST(WaitSet, WhatDoesNotFitComesWithTheNextWaitsAndAllGetTheirTurn) {
+TEST(WaitSet, NextWaitsReportWhatDidNotFitAndAllGetTheirTurn) {
     manual_reset_event gates[5];
     wait_set set;
     for (std::size_t i = 0; i != 5; ++i) {
@@ -173,7 +173,7 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     event.set();
     in_set.threads.join();
     EXPECT_FALSE(other.finished(0)) << "the set stood first";
-    // It waits again, but now stands behind.
+    // The set waits again, but is now behind.
     waiting_thread again(set);
     event.set();
     other.join();
@@ -181,7 +181,7 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     event.set();
 }
 
-TEST(WaitSet, WithNobodyInTheSetTheEventGoesToWhoWaits) {
+TEST(WaitSet, WithNobodyInTheSetTheEventGoesToAnotherWaiter) {
     auto_reset_event event;
     wait_set set;
     set.add(event, 1);
@@ -193,7 +193,7 @@ TEST(WaitSet, WithNobodyInTheSetTheEventGoesToWhoWaits) {
     EXPECT_EQ(ready_in(set), tags{});
 }
 
-TEST(WaitSet, StandsBesideOtherWaitsForTheSameEvents) {
+TEST(WaitSet, WorksBesideOtherWaitsForTheSameEvents) {
     auto_reset_event a;
     auto_reset_event b;
     wait_set set;
@@ -300,7 +300,7 @@ TEST(WaitSet, TimesOutAndIsStopped) {
     EXPECT_EQ(set.wait({.stop = stop.get_token()}, items).status, wait_status::stopped);
 }
 
-TEST(WaitSet, DescriptorsStandBesideEvents) {
+TEST(WaitSet, DescriptorsWorkBesideEvents) {
     channel pipes[2];
     auto_reset_event event;
     wait_set set;
@@ -346,8 +346,9 @@ TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
     EXPECT_TRUE(seen[1] && seen[2]);
 }
 
-// After events that left no room the descriptors go first; they are not looked at once more behind the events.
-TEST(WaitSet, ReportsADescriptorOnceInAWaitInWhichItGoesFirst) {
+// After events have filled the result, the next wait begins with the descriptors, and does not look at them again after
+// the events.
+TEST(WaitSet, ReportsADescriptorOnceInAWaitThatBeginsWithIt) {
     channel pipe;
     pipe.put();
     auto_reset_event event;
@@ -534,8 +535,8 @@ TEST(WaitSet, WithoutDescriptorsItMakesNoSystemCallButToSleepAndWake) {
 }
 #endif
 
-// The machine is noisy: the least of many is compared, with much room. Every idle member looked at would cost
-// hundreds of times as much.
+// The machine is noisy: this compares the least of many, with a wide margin. A wait that looked at every idle member
+// would cost hundreds of times as much.
 TEST(WaitSet, AWaitCostsTheSameHoweverManyAreIdle) {
     const auto least = [](std::size_t idle) {
         std::deque<auto_reset_event> events(idle);
