@@ -42,11 +42,11 @@ __declspec(noinline)
 [[gnu::noinline]]
 #endif
 std::size_t wake(const volatile void* address, std::size_t count) noexcept {
-    const core::wait_key where = key_of(address);
+    const core::wait_key key = key_of(address);
     std::size_t taken = 0;
     core::release_list freed;
     {
-        core::locked_queue queue(where);
+        core::locked_queue queue(key);
         freed = queue.take(count, taken);
     }
     freed.wake();
@@ -67,26 +67,25 @@ void throw_misaligned(const volatile void* address, unsigned size) {
 
 address_status address_wait_slow(const volatile void* address, unsigned size, std::uint64_t expected,
                                  const wait_options& options) noexcept {
-    if (options.stop != nullptr && options.stop->stop_requested()) return address_status::stopped;
-    if (options.until.has_passed()) return address_status::timed_out;
-    const core::wait_key where = key_of(address);
+    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
+        return core::status_from(ended, address_status::woken);
+    const core::wait_key key = key_of(address);
     // [user] acquires; what it finds under the lock is ordered by the fence of announce(). [wake-check]
     const auto differs = [&]() noexcept { return load_erased(address, size) != expected; };
-    core::spinner looking(where, options);
+    core::spinner looking(key, options);
     if (looking.before_parking(differs)) return address_status::differed;
 
     core::waiter self;
-    core::wait_node place(where, self, core::can_cancel(options));
+    core::wait_node node(key, self, core::can_cancel(options));
     {
-        core::locked_queue queue(where);
+        core::locked_queue queue(key);
         queue.prepare_wait();
         if (differs()) return address_status::differed;
-        queue.append(place);
+        queue.append(node);
     }
-    const core::claim how = self.sleep(options, &looking);
-    if (how == core::claim::signaled) return address_status::woken;
-    core::locked_queue(where).remove(place);
-    return how == core::claim::stopped ? address_status::stopped : address_status::timed_out;
+    const core::claim how = looking.spin_then_sleep(self);
+    if (how != core::claim::signaled) core::locked_queue(key).remove(node);
+    return core::status_from(how, address_status::woken);
 }
 
 }  // namespace detail

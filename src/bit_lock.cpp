@@ -35,17 +35,17 @@ core::wait_key key_of(const void* word, unsigned bit) noexcept {
 
 // Sleeps until released; false if the deadline passed first. Returns at once if the lock is free.
 bool sleep_while_taken(const lock_word& lock, const wait_options& options) noexcept {
-    const core::wait_key where = key_of(lock.word, lock.bit);
+    const core::wait_key key = key_of(lock.word, lock.bit);
     core::waiter self;
-    core::wait_node place(where, self, core::can_cancel(options));
+    core::wait_node node(key, self, core::can_cancel(options));
     {
-        core::locked_queue queue(where);
+        core::locked_queue queue(key);
         queue.prepare_wait();
         if (!lock.is_taken(lock.word, lock.bit)) return true;
-        queue.append(place);
+        queue.append(node);
     }
     if (self.sleep(options) == core::claim::signaled) return true;
-    core::locked_queue(where).remove(place);
+    core::locked_queue(key).remove(node);
     return false;
 }
 
@@ -65,14 +65,14 @@ bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) n
 }
 
 void unlock_wake(const void* word, unsigned bit) noexcept {
-    const core::wait_key where = key_of(word, bit);
+    const core::wait_key key = key_of(word, bit);
     const auto fence = [] {
         if (!rmw_is_full_fence()) full_fence();  // [wake-check]
     };
-    if (!core::may_be_waited_on(where, fence)) return;
+    if (!core::may_be_waited_on(key, fence)) return;
     core::release_list freed;
     {
-        core::locked_queue queue(where);
+        core::locked_queue queue(key);
         freed = queue.take_one();
     }
     freed.wake();

@@ -80,22 +80,22 @@ void forget_hold(event_byte& state) noexcept {
 }
 
 // Queues the node, or takes the event if it turns out to be set.
-bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& place) noexcept {
-    core::locked_queue queue(place.where);
+bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node) noexcept {
+    core::locked_queue queue(node.key);
     forget_hold(state);
     for (;;) {
         if (try_wait(state, mode)) return true;
         if (park(state)) {
-            queue.append(place);
+            queue.append(node);
             return false;
         }
     }
 }
 
 // Takes back what take_or_park did, for a wait that ended otherwise.
-void unpark(event_byte& state, core::wait_node& place) noexcept {
-    core::locked_queue queue(place.where);
-    queue.remove(place);
+void unpark(event_byte& state, core::wait_node& node) noexcept {
+    core::locked_queue queue(node.key);
+    queue.remove(node);
     if (queue.empty()) clear(state, parked_bit);
 }
 
@@ -110,40 +110,39 @@ bool show(event_byte& state, const core::wait_queue& queue) noexcept {
 // Hands an auto-reset event to the longest waiting that can take it, or leaves it set.
 void hand_over(event_byte& state) noexcept {
     const core::defer_resumes after_all;
-    const core::wait_key where = key_of(state);
+    const core::wait_key key = key_of(state);
     for (;;) {
         core::wait_node* undecided =
             nullptr;  // of a wait for all, to which this may be the last that it lacked
         core::release_list freed;
         bool all_waiters = false;
         {
-            core::locked_queue queue(where);
-            const auto said = queue.offer_to_one(freed, undecided);
-            if (said == core::subscriber::reply::declined) {
+            core::locked_queue queue(key);
+            if (queue.give_to_one(freed, undecided) == core::reply::declined) {
                 all_waiters = show(state, queue);
             } else if (queue.empty()) {
                 clear(state, parked_bit);
             }
         }
-        const bool declined = undecided != nullptr && !undecided->subscribed->commit(undecided);
+        const bool declined = undecided != nullptr && !undecided->all->commit(undecided);
         freed.wake();
-        if (all_waiters) core::satisfy_all_waiters(where);
+        if (all_waiters) core::satisfy_all_waiters(key);
         if (!declined) return;
     }
 }
 
 void open_gate(event_byte& state) noexcept {
     const core::defer_resumes after_all;
-    const core::wait_key where = key_of(state);
+    const core::wait_key key = key_of(state);
     core::release_list taken;
     bool all_waiters = false;
     {
-        core::locked_queue queue(where);
+        core::locked_queue queue(key);
         all_waiters = show(state, queue);
         taken = queue.take_all();
     }
     taken.wake();
-    if (all_waiters) core::satisfy_all_waiters(where);
+    if (all_waiters) core::satisfy_all_waiters(key);
 }
 
 event_byte& byte_of(void* event) noexcept { return *static_cast<event_byte*>(event); }
@@ -177,7 +176,7 @@ constexpr lot_source source_of{
             constexpr std::uint8_t gone = Mode == reset_mode::manual_reset ? held_bit : set_bit | held_bit;
             byte_of(event).fetch_and(static_cast<std::uint8_t>(~gone), std::memory_order_release);
         },
-    .let_go = [](void* event) noexcept { clear(byte_of(event), held_bit); },
+    .unhold = [](void* event) noexcept { clear(byte_of(event), held_bit); },
     .park =
         [](void* event, bool also_if_set) noexcept {
             if (!also_if_set) return park(byte_of(event));
@@ -189,14 +188,6 @@ constexpr lot_source source_of{
                      ? nullptr
                      : +[](void* event) noexcept { event_set_slow(byte_of(event), Mode); },
 };
-
-wait_status status_of(core::claim how) noexcept {
-    switch (how) {
-        case core::claim::timed_out: return wait_status::timed_out;
-        case core::claim::stopped: return wait_status::stopped;
-        default: return wait_status::signaled;
-    }
-}
 
 }  // namespace
 
@@ -236,18 +227,18 @@ bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept {
 }
 
 wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_options& options) noexcept {
-    if (options.stop != nullptr && options.stop->stop_requested()) return wait_status::stopped;
-    if (options.until.has_passed()) return wait_status::timed_out;
+    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
+        return core::status_from(ended, wait_status::signaled);
     const auto take = [&]() noexcept { return try_wait(state, mode); };
     core::spinner looking(key_of(state), options);
     if (looking.before_parking(take)) return wait_status::signaled;
 
     core::waiter self;
-    core::wait_node place(key_of(state), self, core::can_cancel(options));
-    if (take_or_park(state, mode, place)) return wait_status::signaled;
-    const core::claim how = self.sleep(options, &looking);
-    if (how != core::claim::signaled) unpark(state, place);
-    return status_of(how);
+    core::wait_node node(key_of(state), self, core::can_cancel(options));
+    if (take_or_park(state, mode, node)) return wait_status::signaled;
+    const core::claim how = looking.spin_then_sleep(self);
+    if (how != core::claim::signaled) unpark(state, node);
+    return core::status_from(how, wait_status::signaled);
 }
 
 void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept {

@@ -76,7 +76,13 @@ struct member : submission, core::wait_node {
     const steady_clock::time_point joined;
 };
 
-member* member_of(core::wait_node* place) noexcept { return static_cast<member*>(place); }
+member* member_of(core::wait_node* node) noexcept { return static_cast<member*>(node); }
+
+// Members that one flush is for, the leader first.
+struct group {
+    core::wait_list members;
+    std::size_t size = 0;
+};
 
 // All under the lock of its owner.
 class member_queue {
@@ -85,61 +91,49 @@ public:
 
     void append(member& last) noexcept {
         last.queued = true;
-        last.previous = last_;
-        (last_ != nullptr ? last_->next : first_) = &last;
-        last_ = &last;
-        size_ = size_ + 1;
-        if (last.cancelable) leavers_ = leavers_ + 1;
+        nodes_.append(last);
+        ++size_;
+        if (last.cancelable) ++cancelables_;
     }
 
-    void unlink(core::wait_node& gone) noexcept {
-        core::wait_node* const before = gone.previous;
-        core::wait_node* const after = gone.next;
-        (before != nullptr ? before->next : first_) = after;
-        (after != nullptr ? after->previous : last_) = before;
-        gone.next = nullptr;
+    void remove(core::wait_node& gone) noexcept {
+        nodes_.remove(gone);
         gone.queued = false;
-        size_ = size_ - 1;
-        if (gone.cancelable) leavers_ = leavers_ - 1;
+        --size_;
+        if (gone.cancelable) --cancelables_;
     }
 
     // Takes out the oldest that has not withdrawn (group_commit-3).
-    member* pop() noexcept {
-        while (core::wait_node* const oldest = first_) {
-            unlink(*oldest);
+    member* take_first() noexcept {
+        while (core::wait_node* const oldest = nodes_.first()) {
+            remove(*oldest);
             if (!oldest->cancelable || oldest->owner->try_claim(core::claim::signaled))
                 return member_of(oldest);
         }
         return nullptr;
     }
 
-    // Chains up to `most` of the oldest to `leader`; how many. The end of the chain is `leader.last`.
-    std::size_t take_behind(member& leader, std::size_t most) noexcept {
-        if (leavers_ == 0 && size_ <= most) {  // `queued` stays on: nobody asks for it (core::node)
-            const std::size_t taken = size_;
-            leader.next = first_;
-            leader.last = taken != 0 ? last_ : &leader;
-            first_ = last_ = nullptr;
+    // Takes out up to `most` of the oldest.
+    group take(std::size_t most) noexcept {
+        group taken;
+        if (cancelables_ == 0 &&
+            size_ <= most) {  // `queued` stays on: nobody asks for it (lot-2 in core/lot/lot.cpp)
+            taken = {std::move(nodes_), size_};
             size_ = 0;
             return taken;
         }
-        std::size_t taken = 0;
-        leader.last = &leader;
-        for (core::wait_node* tail = &leader; taken != most; ++taken) {
-            member* const each = pop();
+        for (; taken.size != most; ++taken.size) {
+            member* const each = take_first();
             if (each == nullptr) break;
-            tail->next = each;
-            tail = each;
-            leader.last = tail;
+            taken.members.append(*each);
         }
         return taken;
     }
 
 private:
-    plain<core::wait_node*> first_{nullptr};
-    plain<core::wait_node*> last_{nullptr};
-    plain<std::size_t> size_{0};     // also those that are about to withdraw
-    plain<std::size_t> leavers_{0};  // those that may
+    core::wait_list nodes_;
+    plain<std::size_t> size_{0};         // those that are about to withdraw included
+    plain<std::size_t> cancelables_{0};  // those that may
 };
 
 // The flushes that a thread is in, one inside the other: checked builds find one that submits to itself.
@@ -169,10 +163,6 @@ struct own_flush {
 };
 #endif
 
-commit_status status_of(core::claim how) noexcept {
-    return how == core::claim::stopped ? commit_status::stopped : commit_status::timed_out;
-}
-
 deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanoseconds longest) noexcept {
     return longest >= steady_clock::time_point::max() - from ? deadline::never() : deadline(from + longest);
 }
@@ -186,7 +176,7 @@ void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
 }  // namespace
 
 submission* next_submission(const submission* before) noexcept {
-    return member_of(static_cast<const member*>(before)->next);
+    return member_of(core::wait_list::next(*static_cast<const member*>(before)));
 }
 
 flusher::~flusher() = default;
@@ -199,10 +189,10 @@ struct commit_engine::state {
     void withdraw(member& self) noexcept;
     commit_status lead(member& self, const wait_options& how_long);
     core::claim gather(member& self, const wait_options& how_long) noexcept;
-    std::size_t take_group(member& self) noexcept;
-    void run(member& self, std::size_t count);
+    group take_group(member& self) noexcept;
+    void run(member& self, group all);
     void fail(member& self, const std::exception_ptr& error) noexcept;
-    void settle(member& self, std::size_t count, bool failed, steady_clock::time_point begin) noexcept;
+    void settle(member& self, group& all, bool failed, steady_clock::time_point begin) noexcept;
     void pass_on() noexcept;
     member* next_leader() noexcept;
 
@@ -236,14 +226,14 @@ commit_status commit_engine::submit(const volatile void* object, const wait_opti
         platform::die(
             "tocsin: group_commit: a flush submits to its own group_commit, and would wait for itself\n");
     }
-    if (options.stop != nullptr && options.stop->stop_requested()) return commit_status::stopped;
-    if (options.until.has_passed()) return commit_status::timed_out;
+    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
+        return core::status_from(ended, commit_status::committed);
     member self(object, options);
     if (!state_->join_or_lead(self)) {
         const core::claim how = self.sleeper.sleep(options);
         if (how != core::claim::signaled) {
             state_->withdraw(self);
-            return status_of(how);
+            return core::status_from(how, commit_status::committed);
         }
         if (!self.leads) {
             if (self.error != nullptr) std::rethrow_exception(self.error);
@@ -281,14 +271,14 @@ bool commit_engine::state::join_or_lead(member& self) noexcept {
 
 void commit_engine::state::withdraw(member& self) noexcept {
     const std::lock_guard held(lock);
-    if (self.queued) queue.unlink(self);
+    if (self.queued) queue.remove(self);
     ++counts.withdrawn;
 }
 
 commit_status commit_engine::state::lead(member& self, const wait_options& how_long) {
     if (const core::claim how = gather(self, how_long); how != core::claim::signaled) {
         pass_on();
-        return status_of(how);
+        return core::status_from(how, commit_status::committed);
     }
     run(self, take_group(self));
     return commit_status::committed;
@@ -316,18 +306,24 @@ core::claim commit_engine::state::gather(member& self, const wait_options& how_l
     return how == core::claim::timed_out && !own_first ? core::claim::signaled : how;
 }
 
-std::size_t commit_engine::state::take_group(member& self) noexcept {
-    const std::lock_guard held(lock);
-    return 1 + queue.take_behind(self, options.largest_group - 1);
+group commit_engine::state::take_group(member& self) noexcept {
+    group taken;
+    {
+        const std::lock_guard held(lock);
+        taken = queue.take(options.largest_group - 1);
+    }
+    taken.members.insert_after(nullptr, self);
+    ++taken.size;
+    return taken;
 }
 
-// Flushes for the chain that begins with `self`, and tells everybody.
-void commit_engine::state::run(member& self, std::size_t count) {
+// Flushes for the group that `self` leads, and tells everybody.
+void commit_engine::state::run(member& self, group all) {
     const auto begin = steady_clock::now();
     std::exception_ptr error;
     TOCSIN_TRY {
         const own_flush mark(this);
-        flush->flush(&self, count);
+        flush->flush(&self, all.size);
     }
     TOCSIN_CATCH(...) {
         error = std::current_exception();
@@ -335,26 +331,27 @@ void commit_engine::state::run(member& self, std::size_t count) {
             // The thread was cancelled. It unwinds with something that is no C++ exception and must go on
             // doing so; to the others it is a failure like any.
             fail(self, std::make_exception_ptr(std::runtime_error("tocsin::group_commit: flush cancelled")));
-            settle(self, count, true, begin);
+            settle(self, all, true, begin);
             TOCSIN_RETHROW;
         }
     }
     if (error != nullptr) fail(self, error);
-    settle(self, count, error != nullptr, begin);
+    settle(self, all, error != nullptr, begin);
     if (error != nullptr) std::rethrow_exception(error);
 }
 
 // Gives the followers their group's exception (group_commit-6).
 void commit_engine::state::fail(member& self, const std::exception_ptr& error) noexcept {
     keep_for_the_thread_sanitizer(error);
-    for (core::wait_node* each = self.next; each != nullptr; each = each->next)
+    for (core::wait_node* each = core::wait_list::next(self); each != nullptr;
+         each = core::wait_list::next(*each))
         member_of(each)->error = error;
 }
 
 // After the flush: the next leader first, so that it flushes while this group is still waking up. But if few have
 // come meanwhile it is released last, behind this group in the same chain: those who are released now and submit
 // again at once then join its group. Going first it would flush for few, and they wait for that, again and again.
-void commit_engine::state::settle(member& self, std::size_t count, bool failed,
+void commit_engine::state::settle(member& self, group& all, bool failed,
                                   steady_clock::time_point begin) noexcept {
     const auto end = steady_clock::now();
     member* next;
@@ -362,16 +359,18 @@ void commit_engine::state::settle(member& self, std::size_t count, bool failed,
         const std::lock_guard held(lock);
         ++counts.groups;
         counts.failed += failed ? 1 : 0;
-        counts.submissions += count;
-        counts.largest_group = std::max(counts.largest_group, count);
+        counts.submissions += all.size;
+        counts.largest_group = std::max(counts.largest_group, all.size);
         counts.gathering += begin - self.joined;
         counts.flushing += end - begin;
-        ++counts.sizes[std::min<std::size_t>(std::bit_width(count) - 1, counts.sizes.size() - 1)];
+        ++counts.sizes[std::min<std::size_t>(std::bit_width(all.size) - 1, counts.sizes.size() - 1)];
         next = next_leader();
-        if (next != nullptr && 2 * (queue.size() + 1) < count) self.last->next = std::exchange(next, nullptr);
+        if (next != nullptr && 2 * (queue.size() + 1) < all.size)
+            all.members.append(*std::exchange(next, nullptr));
     }
     if (next != nullptr) next->sleeper.release(nullptr);
-    core::release_list(self.next).wake();
+    all.members.remove(self);
+    core::release_list(std::move(all.members)).wake();
 }
 
 // For a leader that withdraws before it has taken a group.
@@ -387,7 +386,7 @@ void commit_engine::state::pass_on() noexcept {
 
 // Under the lock: whom to release so that it leads, or null and nobody leads (group_commit-2).
 member* commit_engine::state::next_leader() noexcept {
-    member* const next = queue.pop();
+    member* const next = queue.take_first();
     if (next != nullptr) {
         next->leads = true;
     } else {

@@ -24,6 +24,7 @@
 // Checked by: tests/model/pollable_model_test.cpp (P12), tests/unit/pollable_test.cpp,
 // tests/stress/wait_set_stress_test.cpp, examples/loops.
 #include "core/lot/lot.hpp"
+#include "core/lot/resume_queue.hpp"
 #include "core/sync/rundown.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/system/system.hpp"
@@ -37,19 +38,20 @@
 
 namespace tocsin {
 
-class pollable::state final : core::subscriber {
+class pollable::state final : core::subscriber, core::resumable {
 public:
     explicit state(const source& event)
-        : subscriber(false),
+        : resumable(raise_owed),
           event_(event),
-          place_({event.object(), static_cast<core::wait_kind>(event.lot().wait_kind)}, *this),
-          raising_(place_.where, *this) {
+          node_({event.object(), static_cast<core::wait_kind>(event.lot().wait_kind)},
+                static_cast<core::subscriber&>(*this)),
+          raising_(static_cast<core::resumable&>(*this)) {
         if (const int error = flag_.open(); error != 0)
             detail::throw_or_die(std::system_error(error, platform::error_category(), "tocsin::pollable"));
         {
-            core::locked_queue queue(place_.where);
+            core::locked_queue queue(node_.key);
             event_.lot().park(event_.object(), true);
-            queue.append(place_);
+            queue.append(node_);
             armed_ = !event_.lot().looks_ready(event_.object());
             if (armed_) return;
         }
@@ -60,8 +62,8 @@ public:
     ~state() {
         if (core::forks() != forks_) return;
         {
-            core::locked_queue queue(place_.where);
-            queue.remove(place_);
+            core::locked_queue queue(node_.key);
+            queue.remove(node_);
             if (queue.empty()) event_.lot().unpark(event_.object());
         }
         raises_.wait_until_unused();
@@ -75,7 +77,7 @@ public:
             if (how.try_take(event_.object())) return true;  // it stays up until there is nothing to take
             flag_.lower();
             {
-                core::locked_queue queue(place_.where);
+                core::locked_queue queue(node_.key);
                 armed_ = !how.looks_ready(event_.object());
                 if (armed_) return false;
             }
@@ -84,22 +86,22 @@ public:
     }
 
 private:
-    reply on_wake(core::wait_node&, bool, core::release_list& freed) noexcept override {
-        if (!armed_) return reply::declined;
+    core::reply on_wake(core::wait_node&, bool, core::release_list& freed) noexcept override {
+        if (!armed_) return core::reply::declined;
         armed_ = false;
         if (raises_.acquire()) freed.append(raising_);
-        return reply::declined;
+        return core::reply::declined;
     }
-    bool commit(const core::wait_node*) noexcept override { return false; }  // never says perhaps
-    void ring() noexcept override {
+    static void raise_owed(resumable& view) noexcept {
+        auto& self = static_cast<state&>(view);
         do {
-            flag_.raise();
-        } while (!raises_.release());
+            self.flag_.raise();
+        } while (!self.raises_.release());
     }
 
     const source event_;
-    core::wait_node place_;
-    core::wait_node raising_;  // never queued: only to be released by
+    core::wait_node node_;
+    core::wait_node raising_;  // never queued: for a release_list, which calls raise_owed()
     detail::plain<bool> armed_{false};
     core::rundown raises_;  // that are owed
     platform::readable_flag flag_;

@@ -106,7 +106,7 @@ core::claim sleep_polling(core::waiter& self, core::descriptors& polled, const d
         ended_by = found;
         return reason;
     }
-    self.sleep_until_released(deadline::never(), nullptr);
+    self.sleep_until_released(deadline::never());
     return self.finish();
 }
 
@@ -136,7 +136,7 @@ any_result wait_any_rest(std::span<const source> sources, const wait_options& op
         platform::poll_result ended_by;
         const auto made = wait.enlist();
         if (made == multi_wait::progress::waiting) {
-            how = polled.none() ? wait.self.sleep(limits, &looking)
+            how = polled.none() ? looking.spin_then_sleep(wait.self)
                                 : wait.self.stoppable(limits, [&]() noexcept {
                                       return sleep_polling(wait.self, polled, limits.until, ended_by);
                                   });
@@ -186,7 +186,7 @@ wait_status wait_all_slow(std::span<const source> sources, const wait_options& o
     if (wait.enlist() == multi_wait::progress::waiting) {
         how = wait.self.stoppable(options, [&]() noexcept {
             while (last != nullptr && last->remaining() < options.until.remaining() &&
-                   !wait.self.sleep_until_released(*last, nullptr)) {
+                   !wait.self.sleep_until_released(*last)) {
                 last =
                     core::last_timer(sources, core::timers::all, last);  // another, if a clock has been set
                 if (last != nullptr) continue;

@@ -23,6 +23,7 @@
 
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/intrusive_list.hpp>
 #include <tocsin/readiness.hpp>
 
 #include <concepts>
@@ -49,7 +50,7 @@ struct lot_source {
     bool (*looks_ready)(const void* object) noexcept;  // a peek
     bool (*hold)(void* object) noexcept;               // locked: if ready, nobody else changes it until ...
     void (*take_held)(void* object) noexcept;          // locked: ... it is taken,
-    void (*let_go)(void* object) noexcept;             // locked: or left as it was
+    void (*unhold)(void* object) noexcept;             // locked: or left as it was
     bool (*park)(void* object, bool also_if_ready) noexcept;  // locked: somebody is about to be queued
     void (*unpark)(void* object) noexcept;                    // locked: nobody is queued any more
     void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again, if it is used up when taken
@@ -59,7 +60,7 @@ struct lot_source {
 
 // Somebody who waits, as one of the things sees it that are waited for: valid from enlist() until delist() has
 // returned.
-class wait_entry {
+class wait_entry : public detail::list_links<wait_entry> {
 public:
     wait_entry(core::multi_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
     wait_entry(const wait_entry&) = delete;
@@ -71,30 +72,20 @@ private:
 
     core::multi_wait* wait_;
     std::uint32_t index_;
-    bool listed_ = false;
-    wait_entry* next_ = nullptr;
-    wait_entry* previous_ = nullptr;
+    detail::plain<bool> listed_{false};
 };
 
 // Those who are to be woken. Own them, then wake() once, under no lock: it wakes threads and may resume
 // coroutines.
 class [[nodiscard]] wake_list {
 public:
-    wake_list() noexcept = default;
-    wake_list(wake_list&& from) noexcept : first_(std::exchange(from.first_, nullptr)) {}
-    wake_list& operator=(wake_list&& from) noexcept {
-        std::swap(first_, from.first_);
-        return *this;
-    }
-
-    bool empty() const noexcept { return first_ == nullptr; }
+    bool empty() const noexcept { return entries_.empty(); }
     TOCSIN_API void wake() noexcept;
 
 private:
     friend class waiting_list;
-    explicit wake_list(wait_entry* first) noexcept : first_(first) {}
 
-    wait_entry* first_ = nullptr;
+    detail::intrusive_list<wait_entry> entries_;
 };
 
 // Who waits for one source: a queue, first in, first out, that owns and allocates nothing. Guard it by a lock of
@@ -105,7 +96,7 @@ public:
     waiting_list(const waiting_list&) = delete;
     waiting_list& operator=(const waiting_list&) = delete;
 
-    bool empty() const noexcept { return first_ == nullptr; }
+    bool empty() const noexcept { return entries_.empty(); }
     TOCSIN_API void append(wait_entry& who) noexcept;
     TOCSIN_API void remove(wait_entry& who) noexcept;  // nothing if it has been taken out already
 
@@ -116,8 +107,7 @@ public:
     TOCSIN_API wake_list notify_all() noexcept;
 
 private:
-    wait_entry* first_ = nullptr;
-    wait_entry* last_ = nullptr;
+    detail::intrusive_list<wait_entry> entries_;
 };
 
 // The three operations. None may throw, wait for long, or call back into the wait that called them; none is ever

@@ -22,8 +22,8 @@
 namespace {
 
 // What a wake asks before it looks into the queue.
-bool announced(const tocsin::core::wait_key& where) {
-    return tocsin::core::may_be_waited_on(where, [] { tocsin::detail::full_fence(); });
+bool announced(const tocsin::core::wait_key& key) {
+    return tocsin::core::may_be_waited_on(key, [] { tocsin::detail::full_fence(); });
 }
 
 using namespace std::chrono_literals;
@@ -41,9 +41,9 @@ using tocsin::core::waiter;
 
 // A waiter with its node, and no thread: a released one doesn't sleep.
 struct parked {
-    parked(const wait_key& where, bool cancelable) : place(where, self, cancelable) {}
+    parked(const wait_key& key, bool cancelable) : node(key, self, cancelable) {}
     waiter self;
-    wait_node place;
+    wait_node node;
 
     // Whether it was released; passes on what it was given, as a thread would.
     bool released() { return self.sleep(deadline(0s)) == claim::signaled; }
@@ -64,39 +64,39 @@ protected:
 
     wait_key at(std::size_t offset, wait_kind what = wait_kind::address) { return {&memory_[offset], what}; }
 
-    parked& park(const wait_key& where, bool cancelable = false) {
-        auto& made = *waiters_.emplace_back(std::make_unique<parked>(where, cancelable));
-        locked_queue place(where);
-        place.prepare_wait();
-        place.append(made.place);
+    parked& park(const wait_key& key, bool cancelable = false) {
+        auto& made = *waiters_.emplace_back(std::make_unique<parked>(key, cancelable));
+        locked_queue queue(key);
+        queue.prepare_wait();
+        queue.append(made.node);
         return made;
     }
 
-    static std::vector<const wait_node*> queue_of(const wait_key& where) {
+    static std::vector<const wait_node*> queue_of(const wait_key& key) {
         std::vector<const wait_node*> found;
-        locked_queue place(where);
-        place.for_each([&](const wait_node& each) { found.push_back(&each); });
-        EXPECT_EQ(found.empty(), place.empty());
+        locked_queue queue(key);
+        queue.for_each([&](const wait_node& each) { found.push_back(&each); });
+        EXPECT_EQ(found.empty(), queue.empty());
         return found;
     }
 
-    static bool take_one(const wait_key& where) {
+    static bool take_one(const wait_key& key) {
         release_list freed;
         {
-            locked_queue place(where);
-            freed = place.take_one();
+            locked_queue queue(key);
+            freed = queue.take_one();
         }
         const bool any = !freed.empty();
         freed.wake();
         return any;
     }
 
-    static std::size_t take(const wait_key& where, std::size_t most) {
+    static std::size_t take(const wait_key& key, std::size_t most) {
         std::size_t taken = 99;
         release_list freed;
         {
-            locked_queue place(where);
-            freed = place.take(most, taken);
+            locked_queue queue(key);
+            freed = queue.take(most, taken);
         }
         EXPECT_EQ(freed.empty(), taken == 0);
         freed.wake();
@@ -104,8 +104,8 @@ protected:
     }
 
     static void remove(parked& cancelled) {
-        locked_queue place(cancelled.place.where);
-        place.remove(cancelled.place);
+        locked_queue queue(cancelled.node.key);
+        queue.remove(cancelled.node);
     }
 
     // Two different keys in one bucket, and with the same bit of its filter if asked for.
@@ -138,7 +138,7 @@ TEST_F(Lot, TakesInTheOrderOfArrival) {
         for (int i = 0; i < 6; ++i) all.push_back(&park(at(8), cancelable));
         ASSERT_EQ(queue_of(at(8)).size(), 6u);
         for (std::size_t i = 0; i < 6; ++i) {
-            EXPECT_EQ(queue_of(at(8)).front(), &all[i]->place);
+            EXPECT_EQ(queue_of(at(8)).front(), &all[i]->node);
             EXPECT_TRUE(take_one(at(8)));
             EXPECT_EQ(queue_of(at(8)).size(), 5 - i);
             EXPECT_TRUE(all[i]->released());
@@ -154,7 +154,7 @@ TEST_F(Lot, TakesSeveralOldestFirst) {
         EXPECT_EQ(take(at(8), 0), 0u);
         EXPECT_EQ(take(at(8), 4), 4u);
         EXPECT_EQ(queue_of(at(8)).size(), 6u);
-        EXPECT_EQ(queue_of(at(8)).front(), &all[4]->place);
+        EXPECT_EQ(queue_of(at(8)).front(), &all[4]->node);
         for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(all[i]->released()) << i;
         EXPECT_EQ(take(at(8), 100), 6u);
         for (std::size_t i = 4; i < 10; ++i) EXPECT_TRUE(all[i]->released()) << i;
@@ -180,7 +180,7 @@ TEST_F(Lot, LetsALeaverGoFromTheHeadTheMiddleAndTheTail) {
         remove(*all[gone]);  // once more changes nothing
         std::vector<const wait_node*> expected;
         for (std::size_t i = 0; i < 5; ++i) {
-            if (i != gone) expected.push_back(&all[i]->place);
+            if (i != gone) expected.push_back(&all[i]->node);
         }
         EXPECT_EQ(queue_of(at(16)), expected);
         EXPECT_EQ(take(at(16), 10), 4u);
@@ -244,7 +244,7 @@ TEST_F(Lot, KeepsTheUsesOfOneAddressApart) {
     auto& other = park(at(32, static_cast<wait_kind>(static_cast<unsigned>(wait_kind::lock_bit_0) + 63)));
     EXPECT_EQ(take(at(32, wait_kind::address), 9), 1u);
     EXPECT_TRUE(address.released());
-    EXPECT_EQ(take(other.place.where, 9), 1u);
+    EXPECT_EQ(take(other.node.key, 9), 1u);
     EXPECT_TRUE(other.released());
     EXPECT_EQ(take(at(32, wait_kind::event), 9), 1u);
     EXPECT_TRUE(event.released());
@@ -268,8 +268,8 @@ TEST_F(Lot, KeepsSeveralQueuesInOneBucketApart) {
         EXPECT_TRUE(of_first[0]->released());
         EXPECT_TRUE(of_second[0]->self.try_claim(claim::timed_out));
         remove(*of_second[0]);
-        EXPECT_EQ(queue_of(first).front(), &of_first[1]->place);
-        EXPECT_EQ(queue_of(second).front(), &of_second[1]->place);
+        EXPECT_EQ(queue_of(first).front(), &of_first[1]->node);
+        EXPECT_EQ(queue_of(second).front(), &of_second[1]->node);
         EXPECT_EQ(take(first, 9), 3u);
         EXPECT_EQ(queue_of(second).size(), 3u);
         EXPECT_TRUE(announced(second));
@@ -286,8 +286,8 @@ TEST_F(Lot, KeepsSeveralQueuesInOneBucketApart) {
 
 TEST_F(Lot, AnAnnouncementThatParksNobodyIsTakenBack) {
     {
-        locked_queue place(at(40));
-        place.prepare_wait();
+        locked_queue queue(at(40));
+        queue.prepare_wait();
         EXPECT_TRUE(announced(at(40)));
     }
     EXPECT_FALSE(announced(at(40)));
@@ -316,8 +316,7 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnAddressesOfTheirOwn) {
     std::size_t longest = 0;
     for (const auto& each : tocsin::core::the_lot->at) {
         std::size_t queues = 0;
-        for (const wait_node* wait_queue = each.queues; wait_queue != nullptr;
-             wait_queue = wait_queue->next_queue)
+        for (const wait_node* first = each.queues; first != nullptr; first = first->queue.next_queue)
             ++queues;
         longest = std::max(longest, queues);
     }
@@ -326,11 +325,11 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnAddressesOfTheirOwn) {
     support::random_source random(1);
     for (std::size_t i = count; i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
     for (parked* each : all) {
-        if (each->place.cancelable && random.one_in(2)) {
+        if (each->node.cancelable && random.one_in(2)) {
             EXPECT_TRUE(each->self.try_claim(claim::timed_out));
             remove(*each);
         } else {
-            ASSERT_EQ(take(each->place.where, 2), 1u);
+            ASSERT_EQ(take(each->node.key, 2), 1u);
             EXPECT_TRUE(each->released());
         }
     }
@@ -374,7 +373,7 @@ TEST_F(Lot, AgreesWithAListForEachKey) {
                 if (list.empty()) break;
                 const auto at = static_cast<std::ptrdiff_t>(random.below(list.size()));
                 parked* const cancelled = list[static_cast<std::size_t>(at)];
-                if (!cancelled->place.cancelable) break;
+                if (!cancelled->node.cancelable) break;
                 ASSERT_TRUE(cancelled->self.try_claim(claim::timed_out));
                 remove(*cancelled);
                 list.erase(list.begin() + at);
@@ -389,7 +388,7 @@ TEST_F(Lot, AgreesWithAListForEachKey) {
             }
         }
         std::vector<const wait_node*> expected;
-        for (const parked* each : list) expected.push_back(&each->place);
+        for (const parked* each : list) expected.push_back(&each->node);
         ASSERT_EQ(queue_of(keys[which]), expected);
     }
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -405,10 +404,10 @@ TEST_F(Lot, ReleasesSleepingThreadsThroughOneAnother) {
     std::atomic<int> awake{0};
     for (auto& each : waiters) {
         threads.start("sleeper", [&] {
-            wait_node place(at(56), each, false);
+            wait_node node(at(56), each, false);
             {
-                locked_queue here(at(56));
-                here.append(place);
+                locked_queue queue(at(56));
+                queue.append(node);
             }
             EXPECT_EQ(each.sleep(deadline::never()), claim::signaled);
             awake.fetch_add(1);

@@ -17,23 +17,23 @@ using model::run;
 
 // A gate of its own kind: open or not, and who waits for it; all under the bucket's lock.
 struct gate {
-    explicit gate(core::wait_kind what = core::wait_kind::event) : where{this, what} {}
+    explicit gate(core::wait_kind what = core::wait_kind::event) : key{this, what} {}
 
-    const wait_key where;
+    const wait_key key;
     plain<bool> open{false};
 };
 
 // Passes the open gate, or parks: for ever, or (leaves) until some time.
 claim pass(gate& door, bool cancelable) {
     waiter self;
-    wait_node place(door.where, self, cancelable);
+    wait_node node(door.key, self, cancelable);
     {
-        locked_queue queue(door.where);
+        locked_queue queue(door.key);
         if (door.open) return claim::signaled;
-        queue.append(place);
+        queue.append(node);
     }
     const claim how = self.sleep({cancelable ? some_time() : deadline::never(), nullptr, sleep_at_once});
-    if (how == claim::timed_out) locked_queue(door.where).remove(place);
+    if (how == claim::timed_out) locked_queue(door.key).remove(node);
     return how;
 }
 
@@ -42,7 +42,7 @@ std::size_t open(gate& door) {
     std::size_t taken = 0;
     release_list freed;
     {
-        locked_queue queue(door.where);
+        locked_queue queue(door.key);
         door.open = true;
         freed = queue.take(static_cast<std::size_t>(-1), taken);
     }
@@ -133,15 +133,15 @@ TEST(lot_model, ARelayReachesEveryone) {
 TEST(lot_model, TwoUsesOfAnAddressAreTwoQueues) {
     holds_within(2, [](run& r) {
         gate door;
-        const wait_key other{door.where.address, core::wait_kind::address};
+        const wait_key other{door.key.address, core::wait_kind::address};
         r.spawn("passer", [&] { (void)pass(door, false); });
         r.spawn("other", [&] {
             waiter self;
-            wait_node place(other, self, true);
-            locked_queue(other).append(place);
+            wait_node node(other, self, true);
+            locked_queue(other).append(node);
             model::check(self.sleep({some_time(), nullptr, sleep_at_once}) == claim::timed_out,
                          "nobody wakes the other use");
-            locked_queue(other).remove(place);
+            locked_queue(other).remove(node);
         });
         r.spawn("opener", [&] { open(door); });
         r.join_all();

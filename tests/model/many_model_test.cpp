@@ -488,15 +488,15 @@ public:
         const std::lock_guard lock(mutex_);
         return open_;
     }
-    bool enlist(waiting& who) noexcept {
+    bool enlist(wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
         if (open_) return false;
-        waiting_.append(who);
+        waiting_.append(entry);
         return true;
     }
-    void delist(waiting& who) noexcept {
+    void delist(wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
-        waiting_.remove(who);
+        waiting_.remove(entry);
     }
     static constexpr bool stays_ready = true;
 

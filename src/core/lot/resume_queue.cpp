@@ -22,8 +22,7 @@ namespace {
 
 struct thread_state {
     bool inside = false;
-    resumable* first = nullptr;
-    resumable* last = nullptr;
+    detail::intrusive_list<resumable> queue;
     const resumable* posted = nullptr;
 };
 
@@ -39,9 +38,8 @@ defer_resumes::defer_resumes() noexcept : outermost_(!std::exchange(self.inside,
 
 defer_resumes::~defer_resumes() {
     if (!outermost_) return;
-    while (resumable* const next = self.first) {
-        const auto run = next->run_;
-        next->cancel();
+    while (resumable* const next = self.queue.take_first()) {
+        const auto run = std::exchange(next->run_, nullptr);
         run(*next);
     }
     self.inside = false;
@@ -50,17 +48,13 @@ defer_resumes::~defer_resumes() {
 void resumable::resume_here(void (*run)(resumable&) noexcept) noexcept {
     const defer_resumes scope;
     run_ = run;
-    next_ = nullptr;
-    previous_ = self.last;
-    (self.last != nullptr ? self.last->next_ : self.first) = this;
-    self.last = this;
+    self.queue.append(*this);
 }
 
 bool resumable::cancel() noexcept {
     if (run_ == nullptr) return false;
     run_ = nullptr;
-    (previous_ != nullptr ? previous_->next_ : self.first) = next_;
-    (next_ != nullptr ? next_->previous_ : self.last) = previous_;
+    self.queue.remove(*this);
     return true;
 }
 

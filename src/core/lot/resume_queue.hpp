@@ -15,9 +15,11 @@
 // Checked by: tests/unit/await_test.cpp.
 #pragma once
 
+#include <tocsin/detail/intrusive_list.hpp>
+
 namespace tocsin::core {
 
-class resumable {
+class resumable : public detail::list_links<resumable> {
 public:
     // `released` is called, under no lock, by whoever releases its waiter.
     explicit resumable(void (*released)(resumable&) noexcept) noexcept : released_(released) {}
@@ -35,9 +37,7 @@ private:
     friend class defer_resumes;
 
     void (*const released_)(resumable&) noexcept;
-    void (*run_)(resumable&) noexcept = nullptr;  // while it is in a list
-    resumable* next_ = nullptr;
-    resumable* previous_ = nullptr;
+    void (*run_)(resumable&) noexcept = nullptr;  // while it is in a queue
 };
 
 // While an executor of the user's is given what to resume. It may not resume it inside.

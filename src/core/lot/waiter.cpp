@@ -32,10 +32,9 @@
 // Checked by: tests/model (event, address, many, await), tests/unit, tests/stress.
 #include "core/lot/waiter.hpp"
 
-#include "core/lot/lot.hpp"
+#include "core/lot/relay.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/sync/counters.hpp"
-#include "core/wait/spinner.hpp"
 #include "platform/futex/futex.hpp"
 
 namespace tocsin::core {
@@ -88,8 +87,7 @@ bool waiter::enter_state(std::uint32_t how) noexcept {
 
 bool waiter::suspend() noexcept { return enter_state(suspended); }
 
-bool waiter::sleep_until_released(const deadline& until, spinner* looking) noexcept {
-    if (looking != nullptr && looking->while_parked([this]() noexcept { return is_released(); })) return true;
+bool waiter::sleep_until_released(const deadline& until) noexcept {
     if (!enter_state(sleeping)) return true;
     while (!is_released()) {
         if (platform::futex_wait(word_, sleeping, until) == platform::sleep_result::timed_out) return false;
@@ -97,25 +95,24 @@ bool waiter::sleep_until_released(const deadline& until, spinner* looking) noexc
     return true;
 }
 
-bool waiter::fall_polling(platform::doorbell_id bell) noexcept { return enter_state(polling + bell); }
+bool waiter::enter_polling(platform::doorbell_id bell) noexcept { return enter_state(polling + bell); }
 
 claim waiter::finish() noexcept {
-    if (wait_node* const others = others_) release_list(others).pass_on();
+    if (wait_node* const others = others_) pass_on(*others);
     const auto reason = static_cast<claim>(claim_.load(std::memory_order_relaxed));  // no order: waiter-1
     return reason == claim::stopped ? claim::stopped : claim::signaled;
 }
 
-claim waiter::sleep(const deadline& until, spinner* looking) noexcept {
-    if (!sleep_until_released(until, looking)) {
+claim waiter::sleep(const deadline& until) noexcept {
+    if (!sleep_until_released(until)) {
         if (try_claim(claim::timed_out)) return claim::timed_out;
-        sleep_until_released(deadline::never(),
-                             nullptr);  // somebody else has it: released now or in a moment
+        sleep_until_released(deadline::never());  // another thread has claimed it: its release is on the way
     }
     return finish();
 }
 
-claim waiter::sleep(const detail::wait_options& options, spinner* looking) noexcept {
-    return stoppable(options, [&]() noexcept { return sleep(options.until, looking); });
+claim waiter::sleep(const detail::wait_options& options) noexcept {
+    return stoppable(options, [&]() noexcept { return sleep(options.until); });
 }
 
 bool can_cancel(const detail::wait_options& options) noexcept {

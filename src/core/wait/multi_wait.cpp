@@ -58,16 +58,12 @@ wait_key key_of(const source& from) noexcept {
 
 multi_wait::multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
                        resumable* then) noexcept
-    : subscriber(what == mode::all), self(then), sources_(sources), slots_(slots), buckets_(buckets) {
+    : self(then), mode_(what), sources_(sources), slots_(slots), buckets_(buckets) {
     std::uint32_t missing = 0;  // timers among them
     for (std::uint32_t i = 0; i != sources.size(); ++i) {
         const source& each = sources[i];
         switch (each.what()) {
-            case source::kind::lot:
-                slots_[i].emplace<wait_node>(key_of(each), self, true, i, is_all() ? this : nullptr);
-                if (is_all())
-                    buckets_[bucket_count_++] = static_cast<std::uint16_t>(key_hash(key_of(each)).index);
-                break;
+            case source::kind::lot: make_node(i); break;
             case source::kind::custom:
                 slots_[i].emplace<wait_entry>(*this, i);
                 ++missing;
@@ -79,6 +75,16 @@ multi_wait::multi_wait(std::span<const source> sources, mode what, wait_slot* sl
     missing_.store(missing, std::memory_order_relaxed);  // no order: nobody else knows of it yet
     std::sort(buckets_, buckets_ + bucket_count_);
     bucket_count_ = static_cast<std::uint32_t>(std::unique(buckets_, buckets_ + bucket_count_) - buckets_);
+}
+
+void multi_wait::make_node(std::uint32_t i) noexcept {
+    const wait_key key = key_of(sources_[i]);
+    if (!is_all()) {
+        slots_[i].emplace<wait_node>(key, self, true, i);
+        return;
+    }
+    slots_[i].emplace<wait_node>(key, static_cast<all_waiter&>(*this));
+    buckets_[bucket_count_++] = static_cast<std::uint16_t>(key_hash(key).index);
 }
 
 std::uint32_t multi_wait::take_first_ready(std::span<const source> sources) noexcept {
@@ -104,8 +110,8 @@ multi_wait::progress multi_wait::enlist() noexcept {
     while (enlisted_ != sources_.size() && !self.is_claimed()) {
         const std::uint32_t i = enlisted_++;
         progress made = progress::waiting;
-        if (auto* const place = std::get_if<wait_node>(&slots_[i])) {
-            made = enlist_in_lot(*place, sources_[i]);
+        if (auto* const node = std::get_if<wait_node>(&slots_[i])) {
+            made = enlist_in_lot(*node, sources_[i]);
         } else if (auto* const entry = std::get_if<wait_entry>(&slots_[i])) {
             made = enlist_custom(*entry, sources_[i], i);
         }
@@ -116,26 +122,26 @@ multi_wait::progress multi_wait::enlist() noexcept {
     return commit_own() ? progress::done : progress::waiting;
 }
 
-multi_wait::progress multi_wait::enlist_in_lot(wait_node& place, const source& from) noexcept {
+multi_wait::progress multi_wait::enlist_in_lot(wait_node& node, const source& from) noexcept {
     const detail::lot_source& how = from.lot();
-    locked_queue queue(place.where);
+    locked_queue queue(node.key);
     for (;;) {
         if (self.is_claimed()) return progress::waiting;  // multi_wait-4; who claimed it releases it
         if (!is_all() && how.hold(from.object())) {
-            const bool mine = self.try_claim(claim::signaled, place.index);
-            mine ? how.take_held(from.object()) : how.let_go(from.object());
+            const bool mine = self.try_claim(claim::signaled, node.index);
+            mine ? how.take_held(from.object()) : how.unhold(from.object());
             return mine ? progress::done : progress::waiting;
         }
         if (how.park(from.object(), is_all())) {
-            queue.append(place);
+            queue.append(node);
             return progress::waiting;
         }
     }
 }
 
-multi_wait::progress multi_wait::enlist_custom(wait_entry& place, const source& from,
+multi_wait::progress multi_wait::enlist_custom(wait_entry& entry, const source& from,
                                                std::uint32_t index) noexcept {
-    if (from.custom().enlist(from.object(), place)) return progress::waiting;
+    if (from.custom().enlist(from.object(), entry)) return progress::waiting;
     if (is_all()) {
         arrive(1);
         return progress::waiting;
@@ -149,10 +155,10 @@ void multi_wait::delist() noexcept {
         const source& each = sources_[i];
         if (auto* const entry = std::get_if<wait_entry>(&slots_[i])) {
             each.custom().delist(each.object(), *entry);
-        } else if (auto* const place = std::get_if<wait_node>(&slots_[i]); place != nullptr && !committed_) {
-            locked_queue queue(place->where);
-            if (!place->queued) continue;
-            queue.remove(*place);
+        } else if (auto* const node = std::get_if<wait_node>(&slots_[i]); node != nullptr && !committed_) {
+            locked_queue queue(node->key);
+            if (!node->queued) continue;
+            queue.remove(*node);
             if (queue.empty()) each.lot().unpark(each.object());
         }
     }
@@ -162,15 +168,15 @@ void multi_wait::delist() noexcept {
 bool multi_wait::looks_ready(const wait_node* offered) const noexcept {
     if (self.is_claimed() || missing_.load(std::memory_order_acquire) != 0) return false;  // [all-arrived]
     for (std::size_t i = 0; i != sources_.size(); ++i) {
-        const auto* const place = std::get_if<wait_node>(&slots_[i]);
-        if (place == nullptr || place == offered) continue;
+        const auto* const node = std::get_if<wait_node>(&slots_[i]);
+        if (node == nullptr || node == offered) continue;
         if (!sources_[i].lot().looks_ready(sources_[i].object())) return false;
     }
     return true;
 }
 
-subscriber::reply multi_wait::on_wake(wait_node& place, bool exclusive, release_list&) noexcept {
-    if (!looks_ready(exclusive ? &place : nullptr)) return reply::declined;
+reply multi_wait::on_wake(const wait_node* offered) noexcept {
+    if (!looks_ready(offered)) return reply::declined;
     rundown_.acquire();
     return reply::undecided;
 }
@@ -188,14 +194,14 @@ bool multi_wait::take_everything(const wait_node* offered) noexcept {
     const bool held = hold_everything(offered);
     const bool mine = held && self.try_claim(claim::signaled);
     for (std::size_t i = 0; held && i != sources_.size(); ++i) {
-        auto* const place = std::get_if<wait_node>(&slots_[i]);
-        if (place == nullptr) continue;
+        auto* const node = std::get_if<wait_node>(&slots_[i]);
+        if (node == nullptr) continue;
         const detail::lot_source& how = sources_[i].lot();
         void* const object = sources_[i].object();
-        if (place != offered) (mine ? how.take_held : how.let_go)(object);
-        if (!mine || !place->queued) continue;
-        wait_queue queue(place->where);
-        queue.remove(*place);
+        if (node != offered) (mine ? how.take_held : how.unhold)(object);
+        if (!mine || !node->queued) continue;
+        wait_queue queue(node->key);
+        queue.remove(*node);
         if (queue.empty()) how.unpark(object);
     }
     if (mine) committed_ = true;
@@ -206,11 +212,11 @@ bool multi_wait::take_everything(const wait_node* offered) noexcept {
 // All or nothing.
 bool multi_wait::hold_everything(const wait_node* offered) noexcept {
     for (std::size_t i = 0; i != sources_.size(); ++i) {
-        const auto* const place = std::get_if<wait_node>(&slots_[i]);
-        if (place == nullptr || place == offered || sources_[i].lot().hold(sources_[i].object())) continue;
+        const auto* const node = std::get_if<wait_node>(&slots_[i]);
+        if (node == nullptr || node == offered || sources_[i].lot().hold(sources_[i].object())) continue;
         while (i-- != 0) {
             const auto* const held = std::get_if<wait_node>(&slots_[i]);
-            if (held != nullptr && held != offered) sources_[i].lot().let_go(sources_[i].object());
+            if (held != nullptr && held != offered) sources_[i].lot().unhold(sources_[i].object());
         }
         return false;
     }
@@ -254,11 +260,11 @@ void multi_wait::wake_notified() noexcept {
     }
 }
 
-void satisfy_all_waiters(const wait_key& where) noexcept {
+void satisfy_all_waiters(const wait_key& key) noexcept {
     const defer_resumes after_all;
     detail::full_fence();  // [all-check]
     for (;;) {
-        subscriber* const found = locked_queue(where).ready_all_waiter();
+        all_waiter* const found = locked_queue(key).find_ready_all_waiter();
         if (found == nullptr) return;
         found->commit(nullptr);
     }

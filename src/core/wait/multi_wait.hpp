@@ -21,7 +21,7 @@ namespace tocsin::core {
 // The place of one source in a wait: a node in the lot, or an entry in the list of a custom source.
 using wait_slot = std::variant<std::monostate, wait_node, wait_entry>;
 
-class multi_wait final : public subscriber {
+class multi_wait final : public all_waiter {
 public:
     enum class mode : bool { any, all };
     enum class progress : std::uint8_t {
@@ -50,7 +50,7 @@ public:
     // For all-waits. Whether all could be taken, as far as can be seen from here; `in_hand` counts as ready.
     bool looks_ready(const wait_node* offered) const noexcept;
     // If it looks ready, pins it: keeps the wait from returning.
-    reply on_wake(wait_node& place, bool exclusive, release_list& freed) noexcept override;
+    reply on_wake(const wait_node* offered) noexcept override;
     // Takes everything, if everything is ready at one instant and nothing else has ended the wait, and releases it;
     // then unpins. A source in hand is not taken from its object: the caller brings it.
     bool commit(const wait_node* offered) noexcept override;
@@ -64,19 +64,20 @@ public:
     void timers_have_come(std::uint32_t how_many) noexcept;
     // The same for who watches them for a coroutine: as notify(), under a lock that the wait takes before it ends.
     void notify_timers(std::uint32_t how_many) noexcept;
-    void ring() noexcept override {}  // its nodes have an owner
 
-    bool is_all() const noexcept { return waits_for_all; }
+    bool is_all() const noexcept { return mode_ == mode::all; }
 
 private:
+    void make_node(std::uint32_t i) noexcept;
     void arrive(std::uint32_t how_many) noexcept;
     bool take_everything(const wait_node* offered) noexcept;
     bool hold_everything(const wait_node* offered) noexcept;
     void lock_everything() noexcept;
     void unlock_everything() noexcept;
-    progress enlist_in_lot(wait_node& place, const source& from) noexcept;
-    progress enlist_custom(wait_entry& place, const source& from, std::uint32_t index) noexcept;
+    progress enlist_in_lot(wait_node& node, const source& from) noexcept;
+    progress enlist_custom(wait_entry& entry, const source& from, std::uint32_t index) noexcept;
 
+    const mode mode_;
     const std::span<const source> sources_;
     wait_slot* const slots_;
     std::uint16_t* const buckets_;  // of all nodes, in the order in which they are locked
@@ -89,6 +90,6 @@ private:
 
 // After a source has become ready, and has been seen to be: lets those all-waits have it that are waiting for
 // just this, oldest first.
-void satisfy_all_waiters(const wait_key& where) noexcept;
+void satisfy_all_waiters(const wait_key& key) noexcept;
 
 }  // namespace tocsin::core

@@ -39,26 +39,25 @@
 
 namespace tocsin::core {
 
-member::member(ready_list& set, const source& what, std::uint64_t tag) noexcept
-    : subscriber(false),
-      set_(set),
+member::member(ready_list& list, const source& what, std::uint64_t tag) noexcept
+    : list_(list),
       source_(what),
-      place_({what.object(), static_cast<wait_kind>(what.lot().wait_kind)}, *this),
+      node_({what.object(), static_cast<wait_kind>(what.lot().wait_kind)}, *this),
       tag_(tag) {}
 
-subscriber::reply member::on_wake(wait_node&, bool exclusive, release_list& freed) noexcept {
-    return set_.offered(*this, exclusive, freed);
+reply member::on_wake(wait_node&, bool exclusive, release_list& freed) noexcept {
+    return list_.deliver(*this, exclusive, freed);
 }
 
-subscriber::reply ready_list::offered(member& which, bool exclusive, release_list& freed) noexcept {
+reply ready_list::deliver(member& which, bool exclusive, release_list& freed) noexcept {
     const guard here(*this);
-    if (!exclusive) mark(which);  // it stays ready
+    if (!exclusive) make_ready(which);  // it stays ready
     if (sleeper_ != nullptr && sleeper_->waiting.try_claim(claim::signaled)) {
         release_sleeper(freed, &which);
-        return subscriber::reply::accepted;
+        return reply::accepted;
     }
-    mark(which);
-    return subscriber::reply::declined;
+    make_ready(which);
+    return reply::declined;
 }
 
 void ready_list::release_sleeper(release_list& freed, const member* by) noexcept {
@@ -66,38 +65,22 @@ void ready_list::release_sleeper(release_list& freed, const member* by) noexcept
         sleeper_->by = by;
         sleeper_->tag = by->tag_;
     }
-    freed.append(sleeper_->place);
+    freed.append(sleeper_->node);
     sleeper_ = nullptr;
 }
 
-void ready_list::mark(member& which) noexcept {
-    if (which.marked_) return;
-    which.marked_ = true;
-    which.next_ = nullptr;
-    which.previous_ = last_;
-    if (last_ != nullptr) {
-        last_->next_ = &which;
-    } else {
-        first_ = &which;
-    }
-    last_ = &which;
-    marked_ = marked_ + 1;
+void ready_list::make_ready(member& which) noexcept {
+    if (which.ready_) return;
+    which.ready_ = true;
+    ready_.append(which);
+    ++ready_count_;
 }
 
-void ready_list::unmark(member& which) noexcept {
-    if (!which.marked_) return;
-    which.marked_ = false;
-    if (which.previous_ != nullptr) {
-        which.previous_->next_ = which.next_;
-    } else {
-        first_ = which.next_;
-    }
-    if (which.next_ != nullptr) {
-        which.next_->previous_ = which.previous_;
-    } else {
-        last_ = which.previous_;
-    }
-    marked_ = marked_ - 1;
+void ready_list::clear_ready(member& which) noexcept {
+    if (!which.ready_) return;
+    which.ready_ = false;
+    ready_.remove(which);
+    --ready_count_;
 }
 
 void ready_list::add(member& joining) noexcept {
@@ -105,37 +88,37 @@ void ready_list::add(member& joining) noexcept {
     void* const object = joining.source_.object();
     bool ready = false;
     {
-        locked_queue queue(joining.place_.where);
+        locked_queue queue(joining.node_.key);
         how.park(object, true);
-        queue.append(joining.place_);
+        queue.append(joining.node_);
         ready = how.looks_ready(object);
         if (ready) {
             const guard here(*this);
-            mark(joining);
+            make_ready(joining);
         }
     }
-    if (ready) rouse();
+    if (ready) wake();
 }
 
-void ready_list::tag(member& which, std::uint64_t tag) noexcept {
+void ready_list::set_tag(member& which, std::uint64_t tag) noexcept {
     const guard here(*this);
     which.tag_ = tag;
 }
 
 void ready_list::remove(member* leaving) noexcept {
-    bool watched = false;
+    bool examined = false;
     {
-        locked_queue queue(leaving->place_.where);
-        queue.remove(leaving->place_);
+        locked_queue queue(leaving->node_.key);
+        queue.remove(leaving->node_);
         if (queue.empty()) leaving->source_.lot().unpark(leaving->source_.object());
         const guard here(*this);
-        unmark(*leaving);
-        watched = leaving->watched_;
+        clear_ready(*leaving);
+        examined = leaving->being_examined_;
     }
-    if (!watched) delete leaving;
+    if (!examined) delete leaving;
 }
 
-void ready_list::rouse() noexcept {
+void ready_list::wake() noexcept {
     release_list freed;
     {
         const guard here(*this);
@@ -145,7 +128,7 @@ void ready_list::rouse() noexcept {
     freed.wake();
 }
 
-std::size_t ready_list::collect(std::span<ready_item> out, const member* but) noexcept {
+std::size_t ready_list::take_ready(std::span<ready_item> out, const member* skipped) noexcept {
     std::size_t found = 0;
     // As many as are marked now: some will be marked once more.
     std::size_t looks = std::numeric_limits<std::size_t>::max();
@@ -153,38 +136,38 @@ std::size_t ready_list::collect(std::span<ready_item> out, const member* but) no
         member* next = nullptr;
         {
             const guard here(*this);
-            looks = std::min<std::size_t>(looks, marked_);
+            looks = std::min<std::size_t>(looks, ready_count_);
             if (looks == 0) break;
             --looks;
-            next = first_;
-            unmark(*next);
-            if (next == but) {
-                mark(*next);
+            next = ready_.first();
+            clear_ready(*next);
+            if (next == skipped) {
+                make_ready(*next);
                 continue;
             }
-            next->watched_ = true;
+            next->being_examined_ = true;
         }
-        if (look_at(*next, out[found])) ++found;
+        if (examine(*next, out[found])) ++found;
     }
     return found;
 }
 
 // Takes the member's source if it is ready, and says so. It stays marked if the source stays ready.
-bool ready_list::look_at(member& which, ready_item& found) noexcept {
+bool ready_list::examine(member& which, ready_item& found) noexcept {
     bool ready = false;
     bool gone = false;
     {
-        const wait_key where = which.place_.where;
-        locked_queue queue(where);
-        gone = !which.place_.queued;  // and so may its source be
+        const wait_key key = which.node_.key;
+        locked_queue queue(key);
+        gone = !which.node_.queued;  // and so may its source be
         const detail::lot_source& how = which.source_.lot();
         void* const object = which.source_.object();
         // No lock is asked for in here: nobody holds the source while we have this one.
         ready = !gone && how.try_take(object);
         const bool still = !gone && how.looks_ready(object);
         const guard here(*this);
-        which.watched_ = false;
-        if (still) mark(which);
+        which.being_examined_ = false;
+        if (still) make_ready(which);
         found = {which.tag_, readiness::none};
     }
     if (gone) delete &which;
@@ -193,7 +176,7 @@ bool ready_list::look_at(member& which, ready_item& found) noexcept {
 
 bool ready_list::begin_sleep(sleeper& self) noexcept {
     const guard here(*this);
-    if (first_ != nullptr) return false;
+    if (!ready_.empty()) return false;
     sleeper_ = &self;
     return true;
 }

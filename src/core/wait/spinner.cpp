@@ -20,6 +20,7 @@
 // The numbers were measured: docs/decisions/0005-spin.md.
 #include "core/wait/spinner.hpp"
 
+#include "core/lot/lot.hpp"
 #include "core/sync/counters.hpp"
 #include "platform/system/system.hpp"
 
@@ -100,8 +101,8 @@ spin_policy process_policy() noexcept {
     return policy_of_process.load(std::memory_order_relaxed);  // no order: a setting
 }
 
-spinner::spinner(const wait_key& where, const detail::wait_options& options) noexcept
-    : options_(options), history_(histories[key_hash(where).index % std::size(histories)]) {
+spinner::spinner(const wait_key& key, const detail::wait_options& options) noexcept
+    : options_(options), history_(histories[key_hash(key).index % std::size(histories)]) {
     const bool own = options.spin.which() != spin_policy::mode::process;
     const spin_policy policy = own ? options.spin : process_policy();
     const bool may_spin = platform::processors() > 1 && policy.longest().count() > 0;
@@ -116,7 +117,12 @@ spinner::spinner(const wait_key& where, const detail::wait_options& options) noe
     write(history_, known);
 }
 
-bool spinner::may_go_on(std::int64_t longest) noexcept {
+claim spinner::spin_then_sleep(waiter& self) noexcept {
+    if (while_parked([&self]() noexcept { return self.is_released(); })) return self.finish();
+    return self.sleep(options_);
+}
+
+bool spinner::keep_looking(std::int64_t longest) noexcept {
     const std::int64_t time = now();
     if (spin_until_ == 0) spin_until_ = time + longest;
     if (time >= spin_until_ || options_.until.has_passed()) return false;
@@ -133,15 +139,15 @@ bool spinner::try_yield() noexcept {
     return true;
 }
 
-bool spinner::looked(bool success) noexcept {
+bool spinner::learn_spin(bool success) noexcept {
     history known = read(history_);
     success ? reward(known.spin) : punish(known.spin);
     if (success) known.probe = first_probe;
     write(history_, known);
-    return counted(success);
+    return count_spin(success);
 }
 
-bool spinner::yielded(bool success) noexcept {
+bool spinner::learn_yield(bool success) noexcept {
     if (!yielded_) return false;
     history known = read(history_);
     success ? reward(known.yield) : punish(known.yield);
@@ -152,7 +158,7 @@ bool spinner::yielded(bool success) noexcept {
     return success;
 }
 
-bool spinner::counted(bool success) noexcept {
+bool spinner::count_spin(bool success) noexcept {
     if (success) count(counter::spun);
     return success;
 }
