@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the laboratory: `./dev lab` builds the workers and calls this. `--help` says the rest."""
+"""Runs the laboratory: `./dev lab` builds the workers and calls this. `--help` lists the arguments."""
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -9,7 +10,26 @@ if sys.version_info < (3, 11):
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from tocsin_lab.cli import main  # noqa: E402
+from tocsin_lab.arguments import parse  # noqa: E402
+from tocsin_lab.errors import BAD_REQUEST, INTERRUPTED, LabError, complain  # noqa: E402
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    try:
+        # Only the command that was asked for, since most need packages; help, wrong arguments and --smoke need none.
+        command = importlib.import_module(f"tocsin_lab.commands.{options.command}")
+        return command.run(options)
+    except ModuleNotFoundError as error:
+        needs = f"needs the Python package {error.name} (lab/requirements.txt); ./dev lab installs it"
+        complain(needs)
+    except LabError as error:
+        complain(str(error))
+    except KeyboardInterrupt:  # before or after the measuring, which handles its own
+        complain("interrupted")
+        return INTERRUPTED
+    return BAD_REQUEST
+
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

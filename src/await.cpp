@@ -52,12 +52,12 @@ public:
           what_(what),
           who_(who),
           first_(core::first_deadline(what.sources_, what.until_)),
-          polled_(what.sources_, static_cast<platform::poll_entry*>(what.room_.descriptors)),
+          polled_(what.sources_, static_cast<platform::poll_entry*>(what.storage_.descriptors)),
           wait_(what.sources_, what.all_ ? multi_wait::mode::all : multi_wait::mode::any, empty_seats(what),
-                what.room_.buckets, this) {}
+                what.storage_.buckets, this) {}
     ~awaiting() {
         if (!over_) abandon();
-        std::destroy_n(static_cast<wait_slot*>(what_.room_.slots), what_.sources_.size());
+        std::destroy_n(static_cast<wait_slot*>(what_.storage_.slots), what_.sources_.size());
     }
 
     // Throws if it can't be waited for.
@@ -139,7 +139,7 @@ constexpr std::uint32_t awaited = 2;  // somebody sleeps until it is posted
 }  // namespace
 
 wait_slot* awaiting::empty_seats(const async_wait_base& what) noexcept {
-    auto* const slots = static_cast<wait_slot*>(what.room_.slots);
+    auto* const slots = static_cast<wait_slot*>(what.storage_.slots);
     std::uninitialized_default_construct_n(slots, what.sources_.size());
     return slots;
 }
@@ -262,13 +262,13 @@ any_result awaiting::result() const {
 bool async_wait_base::ready() {
     if (all_) {
         core::check_all(sources_, "async_wait_all");
-        auto* const order = static_cast<std::uint32_t*>(room_.slots);  // nobody sits there yet
+        auto* const order = static_cast<std::uint32_t*>(storage_.slots);  // nobody sits there yet
         std::uninitialized_default_construct_n(order, sources_.size());
         core::check_distinct(sources_, {order, sources_.size()}, "async_wait_all");
         return false;
     }
     core::check(sources_, "async_wait_any");
-    core::descriptors polled(sources_, static_cast<platform::poll_entry*>(room_.descriptors));
+    core::descriptors polled(sources_, static_cast<platform::poll_entry*>(storage_.descriptors));
     if (const core::found_source first = core::take_first_ready(sources_, polled)) {
         result_ = {wait_status::signaled, first.index, first.found};
     } else if (stop_.stop_requested()) {

@@ -221,7 +221,8 @@ commit_engine::~commit_engine() {
 #endif
 }
 
-commit_status commit_engine::submit(const volatile void* object, const wait_options& options) {
+commit_status commit_engine::submit(const volatile void* object, const limits& how) {
+    const wait_options options = options_of(how);
     if (own_flush::is_of(state_.get())) {
         platform::die(
             "tocsin: group_commit: a flush submits to its own group_commit, and would wait for itself\n");
@@ -230,10 +231,10 @@ commit_status commit_engine::submit(const volatile void* object, const wait_opti
         return core::status_from(ended, commit_status::committed);
     member self(object, options);
     if (!state_->join_or_lead(self)) {
-        const core::claim how = self.sleeper.sleep(options);
-        if (how != core::claim::signaled) {
+        const core::claim ended = self.sleeper.sleep(options);
+        if (ended != core::claim::signaled) {
             state_->withdraw(self);
-            return core::status_from(how, commit_status::committed);
+            return core::status_from(ended, commit_status::committed);
         }
         if (!self.leads) {
             if (self.error != nullptr) std::rethrow_exception(self.error);

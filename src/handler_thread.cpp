@@ -82,12 +82,11 @@ void handler_thread::accept_or_throw(job&& work) {
 
 post_status handler_thread::try_post(job&& work) { return accept(work, deadline::never(), nullptr, false); }
 
-post_status handler_thread::post_until(job&& work, const deadline& until, const detail::stop_token& stop) {
+post_status handler_thread::post_until(job&& work, const deadline& until, const stop_token& stop) {
     return accept(work, until, &stop, true);
 }
 
-post_status handler_thread::accept(job& work, const deadline& until, const detail::stop_token* stop,
-                                   bool wait) {
+post_status handler_thread::accept(job& work, const deadline& until, const stop_token* stop, bool wait) {
     const bool has_room_always = wait && is_this_thread();
     wait_status how = wait_status::signaled;
     for (bool was_blocked = false;; was_blocked = true) {

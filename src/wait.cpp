@@ -160,15 +160,16 @@ any_result wait_any_rest(std::span<const source> sources, const wait_options& op
 
 namespace detail {
 
-any_result wait_any_slow(std::span<const source> sources, const wait_options& options) {
+any_result wait_any_slow(std::span<const source> sources, const limits& how) {
     core::check(sources, "wait_any");
     for (std::size_t i = 0; i != sources.size() && sources[i].what() != source::kind::descriptor; ++i) {
         if (multi_wait::take_if_ready(sources[i])) return {wait_status::signaled, i};
     }
-    return wait_any_rest(sources, options);
+    return wait_any_rest(sources, options_of(how));
 }
 
-wait_status wait_all_slow(std::span<const source> sources, const wait_options& options) {
+wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
+    const wait_options options = options_of(how);
     core::check_all(sources, "wait_all");
     room places(sources.size());
     core::check_distinct(sources, places.order(), "wait_all");
@@ -182,9 +183,9 @@ wait_status wait_all_slow(std::span<const source> sources, const wait_options& o
         if (options.stop != nullptr && options.stop->stop_requested()) return wait_status::stopped;
         if (options.until.has_passed()) return wait_status::timed_out;
     }
-    core::claim how = core::claim::signaled;
+    core::claim ended = core::claim::signaled;
     if (wait.enlist() == multi_wait::progress::waiting) {
-        how = wait.self.stoppable(options, [&]() noexcept {
+        ended = wait.self.stoppable(options, [&]() noexcept {
             while (last != nullptr && last->remaining() < options.until.remaining() &&
                    !wait.self.sleep_until_released(*last)) {
                 last =
@@ -197,7 +198,7 @@ wait_status wait_all_slow(std::span<const source> sources, const wait_options& o
         });
     }
     wait.delist();
-    switch (how) {
+    switch (ended) {
         case core::claim::stopped: return wait_status::stopped;
         case core::claim::timed_out: return wait_status::timed_out;
         default: return wait_status::signaled;

@@ -248,10 +248,12 @@ void wait_set::change(const source& what, std::uint64_t tag) {
 
 bool wait_set::remove(const source& what) noexcept { return state_->remove(what); }
 
-set_result wait_set::wait_slow(std::span<ready_item> out, const detail::wait_options& options) {
+set_result wait_set::wait(const limits& how, std::span<ready_item> out) {
     if (out.empty())
         detail::throw_or_die(std::invalid_argument("tocsin::wait_set: no room for what is ready"));
-    return state_->wait(out, options);
+    return state_->wait(out, detail::options_of(how));
 }
+
+set_result wait_set::wait(std::span<ready_item> out) { return wait({}, out); }
 
 }  // namespace tocsin

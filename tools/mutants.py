@@ -3,9 +3,9 @@
 
     tools/mutants.py --build build/release [--only TEXT] [--jobs N] [--table docs/mutants.md]
 
-A mutant is the library's sources with one piece of code replaced, compiled over the explorer and linked with the model
-test it names. It is killed when that test fails. A mutant that survives is a missing test or a strength that
-nobody needs; either way the run fails. The build folder lends the explorer, built by CMake.
+A mutant is the library with one piece of its code replaced, compiled over the explorer and linked with the model test
+that it names. It is killed when that test fails. A mutant that survives shows a missing test or a strength that nobody
+needs; either way the run fails. The explorer is taken from the build folder.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def library_sources():
 
 
 def objects_for(mutant, tree, out, unchanged):
-    """A mutant needs new objects of what includes its file; one with more buckets needs all."""
+    """A mutant needs new objects of the sources that include its file; one with more buckets needs all."""
     test = pathlib.Path("tests/model") / (mutant["run"].split(":")[0] + ".cpp")
     buckets = mutant.get("buckets", 1)
 

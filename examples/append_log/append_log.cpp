@@ -153,7 +153,7 @@ std::uint64_t log::append(std::string_view payload) { return *append(payload, to
 std::optional<std::uint64_t> log::append(std::string_view payload, const tocsin::deadline& until) {
     if (payload.size() > longest_payload) throw std::length_error("a record of more than 16 MiB");
     submission mine{payload};
-    if (commit_.submit_until(mine, until) != tocsin::commit_status::committed) return std::nullopt;
+    if (commit_.submit({.until = until}, mine) != tocsin::commit_status::committed) return std::nullopt;
     return mine.sequence;
 }
 

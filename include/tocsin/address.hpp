@@ -11,10 +11,10 @@
 
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/address_value.hpp>
-#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>
+#include <tocsin/stop_token.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +35,12 @@ address_status wait_on_address(const T* address, detail::value_of_t<T> expected,
     return detail::address_wait(address, expected, {deadline::never(), nullptr, spin});
 }
 template <class T>
+address_status wait_on_address(const T* address, detail::value_of_t<T> expected, const stop_token& stop,
+                               spin_policy spin = {}) {
+    if (detail::differs(address, expected)) return address_status::differed;
+    return detail::address_wait(address, expected, {deadline::never(), &stop, spin});
+}
+template <class T>
 address_status wait_on_address(const T* address, detail::value_of_t<T> expected, const deadline& until,
                                spin_policy spin = {}) {
     if (detail::differs(address, expected)) return address_status::differed;
@@ -42,7 +48,7 @@ address_status wait_on_address(const T* address, detail::value_of_t<T> expected,
 }
 template <class T>
 address_status wait_on_address(const T* address, detail::value_of_t<T> expected, const deadline& until,
-                               const detail::stop_token& stop, spin_policy spin = {}) {
+                               const stop_token& stop, spin_policy spin = {}) {
     if (detail::differs(address, expected)) return address_status::differed;
     return detail::address_wait(address, expected, {until, &stop, spin});
 }
@@ -68,7 +74,7 @@ value_result<value_of_t<T>> last_look(const T* address, Predicate& accept, wait_
 template <class T, class Predicate>
 [[nodiscard]] value_result<detail::value_of_t<T>> wait_until_accepted(
     const T* address, Predicate accept, const deadline& until = deadline::never(),
-    const detail::stop_token& stop = {}, spin_policy spin = {}) {
+    const stop_token& stop = {}, spin_policy spin = {}) {
     detail::check_aligned(address, sizeof(detail::value_of_t<T>));
     for (;;) {
         const auto value = detail::load_value(address);
@@ -85,7 +91,7 @@ template <class T, class Predicate>
 template <class T>
 [[nodiscard]] value_result<detail::value_of_t<T>> wait_until_changed(
     const T* address, detail::value_of_t<T> old, const deadline& until = deadline::never(),
-    const detail::stop_token& stop = {}, spin_policy spin = {}) {
+    const stop_token& stop = {}, spin_policy spin = {}) {
     return wait_until_accepted(
         address, [old](const auto& value) { return detail::bits_of(value) != detail::bits_of(old); }, until,
         stop, spin);

@@ -3,8 +3,8 @@
 //     task serve(int connection, tocsin::manual_reset_event& shutdown, pool& workers) {
 //         co_await tocsin::async_wait(ready);
 //         const auto [status, index, found] =
-//             co_await tocsin::async_wait_any(shutdown, tocsin::readable(connection)).until(5s).on(workers);
-//         co_await tocsin::async_wait_all(left_fork, right_fork).stop(token);
+//             co_await tocsin::async_wait_any({.until = 5s}, shutdown, tocsin::readable(connection)).on(workers);
+//         co_await tocsin::async_wait_all({.stop = token}, left_fork, right_fork);
 //     }
 //
 // Bring your own coroutine type. The wait stands in the coroutine's frame (some 900 bytes, and 200 for each source)
@@ -47,8 +47,9 @@
 #pragma once
 
 #include <tocsin/deadline.hpp>
-#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/source_arguments.hpp>
+#include <tocsin/limits.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/status.hpp>
 #include <tocsin/wait.hpp>
@@ -71,7 +72,7 @@ class awaiting;  // src/await.cpp
 inline constexpr std::size_t async_seat_size = 128;
 inline constexpr std::size_t async_wait_size = 768;
 
-struct async_room {
+struct async_storage {
     void* slots;
     std::uint16_t* buckets;
     void* descriptors;
@@ -85,8 +86,11 @@ struct async_executor {
 // What is the same for any number of sources.
 class async_wait_base {
 protected:
-    async_wait_base(std::span<const source> sources, bool all, const async_room& room) noexcept
-        : sources_(sources), room_(room), all_(all) {}
+    async_wait_base(std::span<const source> sources, bool all, const limits& how,
+                    const async_storage& storage) noexcept
+        : until_(how.until), sources_(sources), storage_(storage), all_(all) {
+        if (how.stop.get() != nullptr) stop_ = *how.stop.get();
+    }
     async_wait_base(const async_wait_base&) = delete;
     async_wait_base& operator=(const async_wait_base&) = delete;
     ~async_wait_base() {
@@ -97,7 +101,7 @@ protected:
     TOCSIN_API bool suspend(std::coroutine_handle<> who);
     TOCSIN_API any_result result();
 
-    deadline until_ = deadline::never();
+    const deadline until_;
     stop_token stop_;
     async_executor executor_;
 
@@ -107,7 +111,7 @@ private:
     TOCSIN_API void destroy() noexcept;
 
     const std::span<const source> sources_;
-    const async_room room_;
+    const async_storage storage_;
     const bool all_;
     any_result result_{wait_status::signaled};
     awaiting* waiting_ = nullptr;  // in `memory_`, once it could not be had at once
@@ -125,19 +129,9 @@ template <class Result, std::size_t N>
 class [[nodiscard]] async_wait_op : detail::async_wait_base {
 public:
     template <class... Sources>
-    explicit async_wait_op(bool all, Sources&... from) noexcept
-        : async_wait_base(sources_, all, {seats_, buckets_, descriptors_}), sources_{source(from)...} {}
+    async_wait_op(const limits& how, bool all, Sources&... from) noexcept
+        : async_wait_base(sources_, all, how, {seats_, buckets_, descriptors_}), sources_{source(from)...} {}
 
-    // Ends with `timed_out` when the deadline has passed: a duration from now, or a time point of any clock.
-    async_wait_op& until(const deadline& until) noexcept {
-        until_ = until;
-        return *this;
-    }
-    // Ends with `stopped` when a stop is requested. What is there is taken first.
-    async_wait_op& stop(detail::stop_token stop) noexcept {
-        stop_ = std::move(stop);
-        return *this;
-    }
     // Goes on where the executor has it go on.
     template <class Executor>
         requires resumes_coroutines<Executor>
@@ -174,21 +168,50 @@ private:
     alignas(std::max_align_t) std::byte descriptors_[N * 16];
 };
 
-// As wait(), wait_any() and wait_all(), with what they throw.
+namespace detail {
+
+template <class Result, class... Sources>
+async_wait_op<Result, sizeof...(Sources)> make_op(const limits& how, bool all, Sources&... from) noexcept {
+    if constexpr (are_sources<Sources...>()) {
+        return async_wait_op<Result, sizeof...(Sources)>(how, all, from...);
+    } else {
+        return refused<async_wait_op<Result, sizeof...(Sources)>>();
+    }
+}
+
+}  // namespace detail
+
+// As wait(), wait_any() and wait_all(), with what they throw. The stop token of the limits is copied; a coroutine
+// never spins.
 template <class Source>
-    requires detail::sources<Source>
+    requires detail::one_by_one<Source>
+async_wait_op<wait_status, 1> async_wait(const limits& how, Source&& from) noexcept {
+    return detail::make_op<wait_status, Source>(how, false, from);
+}
+template <class Source>
+    requires detail::no_limits_first<Source>
 async_wait_op<wait_status, 1> async_wait(Source&& from) noexcept {
-    return async_wait_op<wait_status, 1>(false, from);
+    return detail::make_op<wait_status, Source>(limits(), false, from);
 }
 template <class... Sources>
-    requires detail::sources<Sources...>
+    requires detail::one_by_one<Sources...>
+async_wait_op<any_result, sizeof...(Sources)> async_wait_any(const limits& how, Sources&&... from) noexcept {
+    return detail::make_op<any_result, Sources...>(how, false, from...);
+}
+template <class... Sources>
+    requires detail::no_limits_first<Sources...>
 async_wait_op<any_result, sizeof...(Sources)> async_wait_any(Sources&&... from) noexcept {
-    return async_wait_op<any_result, sizeof...(Sources)>(false, from...);
+    return detail::make_op<any_result, Sources...>(limits(), false, from...);
 }
 template <class... Sources>
-    requires detail::sources<Sources...>
+    requires detail::one_by_one<Sources...>
+async_wait_op<wait_status, sizeof...(Sources)> async_wait_all(const limits& how, Sources&&... from) noexcept {
+    return detail::make_op<wait_status, Sources...>(how, true, from...);
+}
+template <class... Sources>
+    requires detail::no_limits_first<Sources...>
 async_wait_op<wait_status, sizeof...(Sources)> async_wait_all(Sources&&... from) noexcept {
-    return async_wait_op<wait_status, sizeof...(Sources)>(true, from...);
+    return detail::make_op<wait_status, Sources...>(limits(), true, from...);
 }
 
 }  // namespace tocsin

@@ -1,6 +1,8 @@
 // The one notion of "how long" in tocsin: an absolute point on a clock, or never.
 #pragma once
 
+#include <tocsin/detail/config.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -9,6 +11,28 @@
 #include <utility>
 
 namespace tocsin {
+namespace detail {
+
+// A duration in nanoseconds, rounded up. One out of range saturates; not-a-number becomes the least.
+template <class Rep, class Period>
+constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
+    constexpr std::int64_t forever = (std::numeric_limits<std::int64_t>::max)();
+    constexpr std::int64_t least = (std::numeric_limits<std::int64_t>::min)();
+    using factor = std::ratio_divide<Period, std::nano>;
+    if constexpr (std::is_integral_v<Rep> && !std::is_same_v<Rep, bool> && factor::den == 1) {
+        if (std::cmp_greater(duration.count(), forever / factor::num)) return forever;
+        if (std::cmp_less(duration.count(), least / factor::num)) return least;
+        return static_cast<std::int64_t>(duration.count()) * factor::num;
+    } else {
+        const long double exact = std::chrono::duration<long double, std::nano>(duration).count();
+        if (!(exact > static_cast<long double>(least))) return least;
+        if (exact >= static_cast<long double>(forever)) return forever;
+        const auto whole = static_cast<std::int64_t>(exact);
+        return whole + (static_cast<long double>(whole) < exact ? 1 : 0);
+    }
+}
+
+}  // namespace detail
 
 // A deadline converts implicitly from a duration (from now, on the steady clock) and from a time
 // point of any clock. Durations round up to the clock's nanosecond and saturate: a maximal duration
@@ -25,14 +49,14 @@ public:
 
     template <class Rep, class Period>
     deadline(std::chrono::duration<Rep, Period> from_now) noexcept  // implicit on purpose
-        : deadline(after(nanoseconds_up(from_now))) {}
+        : deadline(after(detail::nanoseconds_up(from_now))) {}
 
     template <class Clock, class Duration>
     deadline(const std::chrono::time_point<Clock, Duration>& at) noexcept {  // implicit on purpose
         if constexpr (std::is_same_v<Clock, std::chrono::steady_clock> ||
                       std::is_same_v<Clock, std::chrono::system_clock>) {
             constexpr bool steady = std::is_same_v<Clock, std::chrono::steady_clock>;
-            nanoseconds_ = nanoseconds_up(at.time_since_epoch());
+            nanoseconds_ = detail::nanoseconds_up(at.time_since_epoch());
             clock_ = nanoseconds_ == forever ? clock::never : steady ? clock::steady : clock::system;
         } else {
             clock_ = at == (at.max)() ? clock::never : clock::other;
@@ -40,7 +64,7 @@ public:
             remaining_ = [](const void* time_point) noexcept {
                 const auto& point = *static_cast<const std::chrono::time_point<Clock, Duration>*>(time_point);
                 const auto now = Clock::now();
-                return now >= point ? 0 : nanoseconds_up(point - now);
+                return now >= point ? 0 : detail::nanoseconds_up(point - now);
             };
         }
     }
@@ -79,24 +103,6 @@ private:
         const std::int64_t now = count(std::chrono::steady_clock::now().time_since_epoch());
         if (nanoseconds >= forever - now) return never();
         return deadline(clock::steady, now + nanoseconds);
-    }
-
-    // Rounded up; out of range saturates, not-a-number has passed.
-    template <class Rep, class Period>
-    static constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
-        constexpr std::int64_t least = (std::numeric_limits<std::int64_t>::min)();
-        using factor = std::ratio_divide<Period, std::nano>;
-        if constexpr (std::is_integral_v<Rep> && !std::is_same_v<Rep, bool> && factor::den == 1) {
-            if (std::cmp_greater(duration.count(), forever / factor::num)) return forever;
-            if (std::cmp_less(duration.count(), least / factor::num)) return least;
-            return static_cast<std::int64_t>(duration.count()) * factor::num;
-        } else {
-            const long double exact = std::chrono::duration<long double, std::nano>(duration).count();
-            if (!(exact > static_cast<long double>(least))) return least;
-            if (exact >= static_cast<long double>(forever)) return forever;
-            const auto whole = static_cast<std::int64_t>(exact);
-            return whole + (static_cast<long double>(whole) < exact ? 1 : 0);
-        }
     }
 
     template <class Duration>

@@ -16,6 +16,7 @@
 #include <tocsin/source.hpp>
 #include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>
+#include <tocsin/stop_token.hpp>
 
 #include <type_traits>
 
@@ -126,7 +127,7 @@ public:
     }
 
     // For wait_any() and wait_all() (wait.hpp).
-    operator source() noexcept { return {&state_, event_source<Mode>()}; }
+    operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&state_, event_source<Mode>()}; }
 
 private:
     wait_status wait_with(const deadline& until, const stop_token* stop, spin_policy spin) noexcept {

@@ -11,11 +11,8 @@
 // How to use it and what it guarantees, at length: docs/group_commit.md.
 #pragma once
 
-#include <tocsin/deadline.hpp>
-#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
-#include <tocsin/detail/wait_options.hpp>
-#include <tocsin/spin.hpp>
+#include <tocsin/limits.hpp>
 
 #include <array>
 #include <chrono>
@@ -80,7 +77,7 @@ public:
     commit_engine(const commit_engine&) = delete;
     commit_engine& operator=(const commit_engine&) = delete;
 
-    commit_status submit(const volatile void* object, const wait_options& options);
+    commit_status submit(const volatile void* object, const limits& how);
     group_commit_statistics statistics() const noexcept;
 
 private:
@@ -157,34 +154,20 @@ public:
     // Cost: two short locks and the flush for a leader, with at most two wake-ups of other threads (more
     // processors: a few more), however many it flushed for; one short lock and one sleep for who joins,
     // who then wakes a few others of its group. Allocates nothing.
-    void submit(Submission& submission) {
-        (void)engine_.submit(&submission, {deadline::never(), nullptr, {}});
-    }
+    void submit(Submission& submission) { (void)engine_.submit(&submission, {}); }
     void submit(Submission&& submission) { submit(submission); }
 
     // The same, but withdraws the submission if the deadline passes, or the stop is requested, before a
     // flush takes it; then no flush has seen it or ever will. One that has been taken can't be withdrawn:
     // then this waits for the result, past the deadline. With a deadline that has passed already, or a
     // stop requested already, nothing is submitted.
-    [[nodiscard]] commit_status submit(Submission& submission, const detail::stop_token& stop) {
-        return engine_.submit(&submission, {deadline::never(), &stop, {}});
+    [[nodiscard]] commit_status submit(const limits& how, Submission& submission) {
+        return engine_.submit(&submission, how);
     }
-    template <class Rep, class Period>
-    [[nodiscard]] commit_status submit_for(Submission& submission,
-                                           std::chrono::duration<Rep, Period> longest) {
-        return submit_until(submission, longest);
-    }
-    template <class Rep, class Period>
-    [[nodiscard]] commit_status submit_for(Submission& submission, std::chrono::duration<Rep, Period> longest,
-                                           const detail::stop_token& stop) {
-        return submit_until(submission, longest, stop);
-    }
-    [[nodiscard]] commit_status submit_until(Submission& submission, const deadline& until) {
-        return engine_.submit(&submission, {until, nullptr, {}});
-    }
-    [[nodiscard]] commit_status submit_until(Submission& submission, const deadline& until,
-                                             const detail::stop_token& stop) {
-        return engine_.submit(&submission, {until, &stop, {}});
+    template <class Never = void>
+    commit_status submit(Submission&, const limits&) {
+        static_assert(detail::never<Never>, "tocsin: limits come first: submit({.until = 50ms}, submission)");
+        return {};
     }
 
     // What happened since construction, at one instant. One short lock.

@@ -12,6 +12,7 @@
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/stop_token.hpp>
 #include <tocsin/word_lock.hpp>
 
 #include <concepts>
@@ -154,11 +155,10 @@ public:
     [[nodiscard]] post_status try_post(job&& work);
     template <class Rep, class Period>
     [[nodiscard]] post_status post_for(job&& work, std::chrono::duration<Rep, Period> longest,
-                                       const detail::stop_token& stop = {}) {
+                                       const stop_token& stop = {}) {
         return post_until(std::move(work), longest, stop);
     }
-    [[nodiscard]] post_status post_until(job&& work, const deadline& until,
-                                         const detail::stop_token& stop = {});
+    [[nodiscard]] post_status post_until(job&& work, const deadline& until, const stop_token& stop = {});
 
     // Runs `call` in the handler thread and returns what it returns or throws what it throws. In a job of
     // the same handler it runs at once, ahead of what is queued. Waits for room, then for the result: two
@@ -189,7 +189,7 @@ private:
     template <class Call>
     class sent_call;
 
-    post_status accept(job& work, const deadline& until, const detail::stop_token* stop, bool wait);
+    post_status accept(job& work, const deadline& until, const stop_token* stop, bool wait);
     void accept_or_throw(job&& work);
     bool take_batch();
     void run_batch() noexcept;

@@ -133,7 +133,7 @@ public:
     };
 
     template <waitable T>
-    source(T& object) noexcept  // implicit on purpose
+    source(T& object TOCSIN_LIFETIMEBOUND) noexcept  // implicit on purpose
         : source(&object, custom_operations<T>) {}
     source(void* object, const operations& how) noexcept
         : kind_(kind::custom), object_(object), operations_(&how) {}

@@ -9,14 +9,12 @@
 //         for (const auto& each : std::span(ready).first(found.count)) serve(each.tag, each.found);
 //     }
 //
-// For a few sources in one place wait_any() (wait.hpp) is simpler. Timers are no members: give wait_until() a
+// For a few sources in one place wait_any() (wait.hpp) is simpler. Timers are no members: give wait() a
 // deadline. Nor are types of your own: let them set an event.
 #pragma once
 
-#include <tocsin/deadline.hpp>
-#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
-#include <tocsin/detail/wait_options.hpp>
+#include <tocsin/limits.hpp>
 #include <tocsin/readiness.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/status.hpp>
@@ -71,34 +69,16 @@ public:
     // descriptors, also one to look at them if an event is ready.
     // Throws std::invalid_argument (no room in `out`), std::logic_error (another thread waits in it),
     // std::system_error (ENOMEM). Nothing is taken then.
-    set_result wait(std::span<ready_item> out) { return wait_with(out, deadline::never(), nullptr); }
-    [[nodiscard]] set_result wait(const detail::stop_token& stop, std::span<ready_item> out) {
-        return wait_with(out, deadline::never(), &stop);
-    }
-    [[nodiscard]] set_result wait_until(const deadline& until, std::span<ready_item> out) {
-        return wait_with(out, until, nullptr);
-    }
-    [[nodiscard]] set_result wait_until(const deadline& until, const detail::stop_token& stop,
-                                        std::span<ready_item> out) {
-        return wait_with(out, until, &stop);
-    }
-    template <class Rep, class Period>
-    [[nodiscard]] set_result wait_for(std::chrono::duration<Rep, Period> longest, std::span<ready_item> out) {
-        return wait_with(out, longest, nullptr);
-    }
-    template <class Rep, class Period>
-    [[nodiscard]] set_result wait_for(std::chrono::duration<Rep, Period> longest,
-                                      const detail::stop_token& stop, std::span<ready_item> out) {
-        return wait_with(out, longest, &stop);
+    TOCSIN_API set_result wait(std::span<ready_item> out);
+    [[nodiscard]] TOCSIN_API set_result wait(const limits& how, std::span<ready_item> out);
+    template <class Never = void>
+    set_result wait(std::span<ready_item>, const limits&) {
+        static_assert(detail::never<Never>, "tocsin: limits come first: wait({.until = 50ms}, items)");
+        return {};
     }
 
 private:
     class state;
-
-    set_result wait_with(std::span<ready_item> out, const deadline& until, const detail::stop_token* stop) {
-        return wait_slow(out, {until, stop, {}});
-    }
-    TOCSIN_API set_result wait_slow(std::span<ready_item> out, const detail::wait_options& options);
 
     std::unique_ptr<state> state_;
 };

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The report in a real browser: it draws, filters, asks no network for anything, and fits phone and desktop.
+"""The report in a real browser: it draws, filters, makes no request, and fits phone and desktop.
 
     browser.py               on a result made by hand
     browser.py RESULT.json   on a real one
-Screenshots of what was looked at are left in build/report/."""
+Leaves screenshots in build/report/."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from playwright.sync_api import Page, sync_playwright  # noqa: E402
 
 from tests.made_by_hand import contestant, result  # noqa: E402
 from tests.test_histogram import SUB_BITS, index_of  # noqa: E402
-from tocsin_lab.report import write_report  # noqa: E402
-from tocsin_lab.results import load  # noqa: E402
+from tocsin_lab.measure.results import load  # noqa: E402
+from tocsin_lab.present.report import write_report  # noqa: E402
+from tocsin_lab.records import Result  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "report"
 PAGE = FOLDER / "report.html"
@@ -78,7 +79,7 @@ def samples_of(one: dict[str, Any], given: dict[str, str], who: str, speed: floa
     return found
 
 
-def made_result() -> dict[str, Any]:
+def made_result() -> Result:
     samples = [
         sample
         for one in SCENARIOS
@@ -97,7 +98,7 @@ class BrowserTest(unittest.TestCase):
         write_report(load(REAL) if REAL else made_result(), PAGE)
         cls.playwright = sync_playwright().start()
         cls.addClassCleanup(cls.playwright.stop)
-        # As root Chromium starts without its sandbox only; it opens nothing but our own page.
+        # As root, Chromium starts only without its sandbox; it opens nothing but this page.
         cls.browser = cls.playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
@@ -122,7 +123,7 @@ class BrowserTest(unittest.TestCase):
     def labels(self, page: Page, chart: str) -> list[str]:
         return page.locator(f"{chart} svg .mark-text.role-axis-label text").all_text_contents()
 
-    def test_draws_without_a_word_and_without_a_network(self) -> None:
+    def test_draws_without_messages_and_without_a_network(self) -> None:
         for width in (PHONE, DESKTOP):
             for scheme in ("light", "dark"):
                 with self.subTest(width=width, scheme=scheme):
@@ -165,7 +166,7 @@ class BrowserTest(unittest.TestCase):
         self.assertIn("tocsin", self.labels(page, ".card"))
         self.assertEqual(self.said, [])
 
-    def test_presets_and_nobody_at_all(self) -> None:
+    def test_presets_and_an_empty_choice(self) -> None:
         page = self.open()
         page.click("#filter > summary")
         page.click("[data-preset=main]")
@@ -175,7 +176,7 @@ class BrowserTest(unittest.TestCase):
         page.click("[data-preset=none]")
         page.wait_for_function(DRAWN)
         self.assertEqual(page.locator(".chart:visible svg").count(), 0)
-        self.assertIn("Nobody", page.locator(".chart:visible").first.inner_text())
+        self.assertIn("None of", page.locator(".chart:visible").first.inner_text())
         self.assertIn("0 of", page.inner_text("#count"))
         self.assertEqual(self.said, [])
 
@@ -189,7 +190,7 @@ class BrowserTest(unittest.TestCase):
         page.wait_for_function(DRAWN)
         self.assertNotIn("Core i7", " ".join(self.labels(page, "#scenario-polling")))
 
-    def test_everything_is_reached_by_the_keyboard(self) -> None:
+    def test_the_keyboard_reaches_everything(self) -> None:
         page = self.open()
         page.keyboard.press("Tab")
         self.assertEqual(page.evaluate("document.activeElement.className"), "skip")
@@ -204,7 +205,7 @@ class BrowserTest(unittest.TestCase):
         )
         self.assertEqual(unreachable, 0)
 
-    def test_every_chart_has_words_for_those_who_do_not_see_it(self) -> None:
+    def test_every_chart_has_words_for_screen_readers(self) -> None:
         page = self.open()
         silent = page.evaluate("[...document.querySelectorAll('[role=img]')].filter((one) => !one.ariaLabel).length")
         self.assertEqual(silent, 0)
@@ -212,7 +213,7 @@ class BrowserTest(unittest.TestCase):
         self.assertEqual(levels[0], 1)
         self.assertTrue(all(after - before <= 1 for before, after in zip(levels, levels[1:])))
 
-    def test_colours_follow_the_system_until_told_otherwise(self) -> None:
+    def test_colours_follow_the_system_until_the_reader_chooses(self) -> None:
         page = self.open(scheme="dark")
         colour = "getComputedStyle(document.body).backgroundColor"
         dark = page.evaluate(colour)
@@ -244,7 +245,7 @@ class BrowserTest(unittest.TestCase):
         self.assertGreater(page.locator(".winner").count(), 0)
 
     @unittest.skipIf(len(sys.argv) > 1, "a real result has no such name, and may be whole")
-    def test_names_stay_text_and_a_partial_run_is_said(self) -> None:
+    def test_names_stay_text_and_the_page_says_that_a_run_is_partial(self) -> None:
         page = self.open()
         self.assertIn(EVIL, self.labels(page, ".card"))
         self.assertEqual(page.locator("img").count(), 0)

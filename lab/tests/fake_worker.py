@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A worker that measures nothing: for the tests of whoever runs workers. Its contestants misbehave on
-purpose: `slow` is wrong when checked, `fast` dies in its second run."""
+"""A worker that measures nothing, for tests of the code that runs workers. Two contestants misbehave on purpose: `slow`
+gives a wrong result when it is checked, `fast` dies when it is measured."""
 
 import json
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -19,6 +20,7 @@ mode, scenario, contestant = arguments[:3]
 parameters = dict(word.split("=") for word in arguments[3:] if "=" in word)
 answer = {**sample(contestant, 0, time=5.0), "scenario": scenario, "parameters": parameters}
 del answer["round"], answer["order"]
+time.sleep(float(arguments[arguments.index("--budget-ms") + 1]) / 1000)
 if "--count-syscalls" in arguments:
     answer["values"]["syscalls"] = 1.0
 if mode == "--check" and contestant == "slow":

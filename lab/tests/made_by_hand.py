@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tocsin_lab.parsing import parse
+from tocsin_lab.records import Column, Contestant, Description, Result, Sample
+
 COLUMNS = [
     {"metric": "time", "statistic": "value", "label": "time", "unit": "ns", "judged": True},
     {"metric": "syscalls", "statistic": "value", "label": "system calls", "unit": "count", "judged": False},
@@ -11,6 +14,7 @@ COLUMNS = [
 
 
 def contestant(name: str, role: str, tier: str = "quick") -> dict[str, str]:
+    """As JSON, like all that has no type."""
     return {"name": name, "label": name, "role": role, "about": "", "limits": "", "tier": tier}
 
 
@@ -24,7 +28,7 @@ CONTESTANTS = [
 
 
 def description(**changes: Any) -> dict[str, Any]:
-    """What a worker's --list says."""
+    """What a worker's --list says, as JSON."""
     case = {"parameters": {"threads": "1"}, "tier": "quick", "refusals": {"wrong_way": "can't be waited for"}}
     full = {"parameters": {"threads": "2"}, "tier": "full", "refusals": {}}
     scenario = {
@@ -55,7 +59,28 @@ def sample(contestant_name: str, round_: int, **values: float) -> dict[str, Any]
     }
 
 
-def result(samples: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+def read_description(**changes: Any) -> Description:
+    return parse(Description, description(**changes))
+
+
+def read_samples(*samples: dict[str, Any]) -> list[Sample]:
+    return parse(list[Sample], list(samples))
+
+
+def result(samples: list[dict[str, Any]], **changes: Any) -> Result:
+    return parse(Result, stored(samples, **changes))
+
+
+def read_contestants() -> dict[str, Contestant]:
+    return {one.name: one for one in parse(list[Contestant], CONTESTANTS)}
+
+
+def read_columns() -> list[Column]:
+    return parse(list[Column], COLUMNS)
+
+
+def stored(samples: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    """A result file, as JSON."""
     return {
         "format": 1,
         "started": "2026-01-02T03:04:05+00:00",

@@ -2,9 +2,12 @@
 
 import copy
 import unittest
+from typing import Any
 
-from tests.made_by_hand import result, rounds_of, sample
-from tocsin_lab.compare import Change, compare
+from tests.made_by_hand import result, rounds_of, sample, stored
+from tocsin_lab.analyse.compare import Change, compare
+from tocsin_lab.parsing import parse
+from tocsin_lab.records import Result
 
 CALM = (10.0, 10.1, 10.2, 10.3, 10.4, 10.5)
 
@@ -13,12 +16,12 @@ def times(factor: float) -> list[float]:
     return [value * factor for value in CALM]
 
 
-def measured(ours: float = 1, floor: float = 1, peer: float = 1, **changes) -> dict:
+def measured(ours: float = 1, floor: float = 1, peer: float = 1, **changes: Any) -> Result:
     samples = [*rounds_of("floor", *times(floor)), *rounds_of("tocsin", *times(ours)), *rounds_of("fast", *times(peer))]
     return result(samples, **changes)
 
 
-def only(before: dict, after: dict, **changes):
+def only(before: Result, after: Result, **changes: Any):
     (found,) = compare(before, after, changes.get("contestants"), changes.get("scenarios")).differences
     return found
 
@@ -46,7 +49,7 @@ class ChangeTest(unittest.TestCase):
         self.assertIs(only(measured(), measured(ours=2, floor=2, peer=2)).change, Change.MACHINE)
 
     def test_without_a_floor_the_best_peer_is_the_reference(self) -> None:
-        def without_floor(factor: float) -> dict:
+        def without_floor(factor: float) -> Result:
             return result(rounds_of("tocsin", *times(factor)) + rounds_of("fast", *times(factor)))
 
         found = only(without_floor(1), without_floor(2))
@@ -65,20 +68,21 @@ class ChangeTest(unittest.TestCase):
         before = measured(counts=[sample("tocsin", 0, syscalls=0.001)])
         after = measured(counts=[sample("tocsin", 0, syscalls=1.0)])
         found = compare(before, after, None, None)
-        self.assertEqual([one.column["metric"] for one in found.counted], ["syscalls"])
+        self.assertEqual([one.column.metric for one in found.counted], ["syscalls"])
         self.assertEqual(found.of(Change.SLOWER), [])
         self.assertEqual(compare(before, before, None, None).counted, [])
 
 
 class WarningTest(unittest.TestCase):
-    def warnings(self, **changes) -> str:
-        after = copy.deepcopy(measured())
+    def warnings(self, **changes: Any) -> str:
+        before = stored(rounds_of("tocsin", *CALM))
+        after = copy.deepcopy(before)
         for part, values in changes.items():
             if isinstance(values, dict):
                 after[part].update(values)
             else:
                 after[part] = values
-        return "\n".join(compare(measured(), after, None, None).warnings)
+        return "\n".join(compare(parse(Result, before), parse(Result, after), None, None).warnings)
 
     def test_alike_needs_none(self) -> None:
         self.assertEqual(self.warnings(), "")
@@ -96,7 +100,7 @@ class WarningTest(unittest.TestCase):
         self.assertIn("not committed", self.warnings(project={"changed": True}))
 
     def test_a_scenario_that_is_measured_in_another_way(self) -> None:
-        scenarios = copy.deepcopy(measured()["scenarios"])
+        scenarios = copy.deepcopy(stored([])["scenarios"])
         scenarios[0]["method"] = "walk"
         self.assertIn("sprint is measured in another way", self.warnings(scenarios=scenarios))
 

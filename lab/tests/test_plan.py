@@ -1,16 +1,17 @@
-"""What is run, in which order."""
+"""What is run, and in which order."""
 
 import unittest
 from pathlib import Path
 
-from tests.made_by_hand import description
-from tocsin_lab.plan import Estimator, Selection, UnknownName, seed_of, select, shuffled_round
-from tocsin_lab.workers import Catalogue, Pair
+from tests.made_by_hand import description, read_description
+from tocsin_lab.measure.plan import Estimator, Selection, UnknownName, seed_of, select, shuffled_round
+from tocsin_lab.measure.workers import Catalogue, Pair
+from tocsin_lab.records import Parameters
 
 
 def catalogue() -> Catalogue:
     made = Catalogue()
-    made.add(Path("worker"), description())
+    made.add(Path("worker"), read_description())
     return made
 
 
@@ -19,23 +20,22 @@ class SelectTest(unittest.TestCase):
         pairs = select(catalogue(), Selection(), "quick")
         sprint = [pair.contestant for pair in pairs if pair.scenario == "sprint"]
         self.assertEqual(sprint, ["floor", "tocsin", "fast", "slow"])
-        self.assertEqual({pair.parameters for pair in pairs}, {(("threads", "1"),), ()})
+        self.assertEqual({pair.parameters for pair in pairs}, {Parameters(threads="1"), Parameters()})
 
     def test_a_higher_tier_includes_the_lower(self) -> None:
         pairs = select(catalogue(), Selection(scenarios=("sprint",)), "full")
-        self.assertEqual({pair.parameters for pair in pairs}, {(("threads", "1"),), (("threads", "2"),)})
+        self.assertEqual({pair.parameters for pair in pairs}, {Parameters(threads="1"), Parameters(threads="2")})
 
     def test_floors_come_with_every_contestant(self) -> None:
         pairs = select(catalogue(), Selection(("sprint",), ("slow",)), "quick")
         self.assertEqual([pair.contestant for pair in pairs], ["floor", "slow"])
 
     def test_contestants_of_longer_runs_come_when_everybody_does_or_when_named(self) -> None:
-        description_with_rare = description()
-        description_with_rare["contestants"] = [
-            {**one, "tier": "full"} if one["name"] == "slow" else one for one in description_with_rare["contestants"]
+        contestants = [
+            {**one, "tier": "full"} if one["name"] == "slow" else one for one in description()["contestants"]
         ]
         made = Catalogue()
-        made.add(Path("worker"), description_with_rare)
+        made.add(Path("worker"), read_description(contestants=contestants))
 
         def present(selection: Selection, tier: str) -> bool:
             return "slow" in {pair.contestant for pair in select(made, selection, tier)}
@@ -47,7 +47,7 @@ class SelectTest(unittest.TestCase):
 
     def test_cases_asked_for_by_value_come_whatever_their_tier(self) -> None:
         pairs = select(catalogue(), Selection(("sprint",), where={"threads": ("2",)}), "quick")
-        self.assertEqual({pair.parameters for pair in pairs}, {(("threads", "2"),)})
+        self.assertEqual({pair.parameters for pair in pairs}, {Parameters(threads="2")})
 
     def test_unknown_names_are_answered_with_the_valid_ones(self) -> None:
         for selection, expected in (
@@ -62,7 +62,7 @@ class SelectTest(unittest.TestCase):
 
 class RoundTest(unittest.TestCase):
     def setUp(self) -> None:
-        self.pairs = [Pair("sprint", (("threads", str(n)),), name) for n in range(20) for name in "abcdef"]
+        self.pairs = [Pair("sprint", Parameters(threads=str(n)), name) for n in range(20) for name in "abcdef"]
 
     def test_runs_each_pair_once(self) -> None:
         self.assertCountEqual(shuffled_round(self.pairs, 1, 1), self.pairs)

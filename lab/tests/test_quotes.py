@@ -1,11 +1,11 @@
-"""What the README says is fast was measured so: its table is the one that the committed result makes."""
+"""The README's table of figures is the one that the committed result makes."""
 
 import re
 import unittest
 from pathlib import Path
 
-from tocsin_lab.quotes import table
-from tocsin_lab.results import load
+from tocsin_lab.measure.results import load
+from tocsin_lab.present.quotes import table
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,51 +1,70 @@
-"""The page, without a browser: what stands in it, and that it is written whole or not at all."""
+"""The page, without a browser: what it says, and that it is written whole or not at all."""
 
-import contextlib
 import importlib.util
 import io
 import json
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
-from tests.made_by_hand import CONTESTANTS, result, rounds_of
+from tests.made_by_hand import CONTESTANTS, result, rounds_of, stored
+from tests.outcome import outcome
 from tests.test_scaling import measured
-from tocsin_lab.results import save
+from tocsin_lab import files
+from tocsin_lab.measure.results import save
+from tocsin_lab.records import Result
 
 NEEDED = ("jinja2", "vl_convert", "rich")
-HAS_ALL = all(importlib.util.find_spec(name) for name in NEEDED)
+if all(importlib.util.find_spec(name) for name in NEEDED):
+    from rich.console import Console
+
+    from tocsin_lab.commands import measure
+    from tocsin_lab.present import report
+else:
+    raise unittest.SkipTest(f"needs {', '.join(NEEDED)}, which ./dev lab installs")
+
+SAMPLES = [
+    *rounds_of("floor", 10, 11, 10, 11, 10, 11),
+    *rounds_of("tocsin", 30, 31, 30, 31, 30, 31),
+    *rounds_of("fast", 20, 21, 20, 21, 20, 21),
+]
 
 
-def some_result(**changes) -> dict:
-    samples = [
-        *rounds_of("floor", 10, 11, 10, 11, 10, 11),
-        *rounds_of("tocsin", 30, 31, 30, 31, 30, 31),
-        *rounds_of("fast", 20, 21, 20, 21, 20, 21),
-    ]
-    return result(samples, **changes)
+def some_result(**changes: Any) -> Result:
+    return result(SAMPLES, **changes)
 
 
-@unittest.skipUnless(HAS_ALL, f"needs {', '.join(NEEDED)}, which ./dev lab installs")
 class ReportTest(unittest.TestCase):
-    def page(self, made: dict) -> str:
-        from tocsin_lab import report
-
+    def page(self, made: Result) -> str:
         with mock.patch.object(report, "chart_library", return_value="/* charts */"):
             return report.make_report(made)
 
-    def test_says_who_wins_and_where_tocsin_loses(self) -> None:
+    def test_says_which_contestant_wins_and_where_tocsin_loses(self) -> None:
         page = self.page(some_result())
         self.assertIn('<p class="winner">fast', page)
         self.assertIn("<strong>1</strong> losses", page)
         self.assertIn("Not known yet.", page)
         self.assertNotIn('id="partial"', page)
 
+    def test_names_the_system_that_it_was_measured_on(self) -> None:
+        machine = stored([])["machine"]
+        for system, kernel, workers, expected in (
+            ("Linux-6.18.4-x86_64-with-glibc2.36", "6.18.4", ("w",), "Linux 6.18.4"),
+            ("Windows-10-10.0.19045-SP0", "10", ("w.exe",), "Windows 10"),
+            ("macOS-14.1-arm64-arm-64bit", "23.1.0", ("w",), "macOS 14.1"),
+            ("Linux-6.18.4-x86_64-with-glibc2.36", "6.18.4", ("w.exe",), "Wine on Linux 6.18.4"),
+        ):
+            workers = {name: {"compiler": "c", "flags": "f", "standard_library": "s"} for name in workers}
+            made = some_result(machine={**machine, "system": system, "kernel": kernel}, workers=workers)
+            self.assertIn(f"\n    {expected}, on <time", self.page(made))
+
     def test_a_partial_run_says_so(self) -> None:
         page = self.page(some_result(interrupted=True, rounds_finished=2))
         self.assertIn("interrupted after 2 of\n    6 rounds", page)
 
-    def test_a_loud_machine_and_failures_are_said(self) -> None:
+    def test_says_that_the_machine_was_not_quiet_and_what_failed(self) -> None:
         quietness = {"before": {"others": 0, "stolen": 0}, "rounds": [{"others": 0.5, "stolen": 0.0}]}
         failure = {"scenario": "sprint", "parameters": {"threads": "1"}, "contestant": "slow", "while": "run",
                    "round": 1, "reason": "hangs"}  # fmt: skip
@@ -58,7 +77,7 @@ class ReportTest(unittest.TestCase):
         contestants = [{**one, "label": evil} if one["name"] == "fast" else one for one in CONTESTANTS]
         self.assertNotIn(evil, self.page(some_result(contestants=contestants)))
 
-    def test_a_result_with_its_costs_is_carried_over_to_more_cores(self) -> None:
+    def test_a_result_with_its_costs_predicts_more_cores(self) -> None:
         self.assertNotIn("More cores than here", self.page(some_result()))
         page = self.page(measured())
         self.assertIn("More cores than here", page)
@@ -68,9 +87,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.page(measured(cores=1)).count(heading), 0)
 
     def test_nothing_measured_makes_no_page(self) -> None:
-        from tocsin_lab.report import ReportError
-
-        with self.assertRaises(ReportError):
+        with self.assertRaises(report.ReportError):
             self.page(result([]))
 
     def test_the_data_of_the_charts_is_json(self) -> None:
@@ -81,7 +98,6 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(page.count("data-chart="), len(data["charts"]))
 
 
-@unittest.skipUnless(HAS_ALL, f"needs {', '.join(NEEDED)}, which ./dev lab installs")
 class VerbTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -91,28 +107,17 @@ class VerbTest(unittest.TestCase):
         save(some_result(), self.slow)
         save(result(rounds_of("floor", *[10, 11] * 3) + rounds_of("tocsin", *[12, 13] * 3)), self.fast)
 
-    def outcome(self, *arguments: object) -> tuple[int, str, str]:
-        from tocsin_lab.cli import main
-
-        out, errors = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-            try:
-                code = main([str(one) for one in arguments])
-            except SystemExit as end:
-                code = int(end.code or 0)
-        return code, out.getvalue(), errors.getvalue()
-
     def test_report_writes_beside_the_result_and_again(self) -> None:
         for _ in range(2):
-            self.assertEqual(self.outcome("report", self.slow)[0], 0)
+            self.assertEqual(outcome("report", self.slow)[0], 0)
         page = (self.folder / "slow.html").read_text()
         self.assertIn("vegaEmbed", page)
         self.assertLess(len(page), 3_000_000)
 
-    def test_scaling_puts_predicted_beside_measured_and_goes_on_to_more_cores(self) -> None:
+    def test_scaling_puts_predicted_beside_measured_and_adds_more_cores(self) -> None:
         path = self.folder / "two.json"
         save(measured(), path)
-        code, out, errors = self.outcome("scaling", path, "--cores", "2,96", "--waiters", "10,1000")
+        code, out, errors = outcome("scaling", path, "--cores", "2,96", "--waiters", "10,1000")
         self.assertEqual((code, errors), (0, ""))
         for expected in ("wake_idle", "measured by predicted", "broadcast to 1,000 waiters", "96 cores",
                          "each time one of 10 events"):  # fmt: skip
@@ -121,81 +126,74 @@ class VerbTest(unittest.TestCase):
     def test_scaling_from_one_core_predicts_one(self) -> None:
         path = self.folder / "one.json"
         save(measured(cores=1), path)
-        code, out, _ = self.outcome("scaling", path, "--waiters", "10")
+        code, out, _ = outcome("scaling", path, "--waiters", "10")
         self.assertEqual(code, 0)
         self.assertIn("only one is predicted", out)
         self.assertNotIn("256 cores", out)
 
     def test_scaling_says_what_a_result_lacks_and_refuses_nonsense(self) -> None:
-        code, _, errors = self.outcome("scaling", self.slow)
+        code, _, errors = outcome("scaling", self.slow)
         self.assertEqual(code, 2)
         self.assertIn("./dev lab --scenario floors,ping_pong,lot,broadcast", errors)
         for arguments in (("--cores", "0"), ("--waiters", "ten"), ("--cores", "9999"), ("--cores", "")):
-            self.assertEqual(self.outcome("scaling", self.slow, *arguments)[0], 2)
+            self.assertEqual(outcome("scaling", self.slow, *arguments)[0], 2)
 
-    def test_compare_says_what_it_holds_together(self) -> None:
-        _, out, _ = self.outcome("compare", self.fast, self.slow)
+    def test_compare_says_which_results_it_compares(self) -> None:
+        _, out, _ = outcome("compare", self.fast, self.slow)
         self.assertIn(f"{self.fast}: commit 0123456789, 2026-01-02T03:04, Abacus, 6 rounds", out)
 
     def test_report_where_nothing_can_be_written(self) -> None:
-        code, _, errors = self.outcome("report", self.slow, "--out", "/proc/no/such/page.html")
+        code, _, errors = outcome("report", self.slow, "--out", "/proc/no/such/page.html")
         self.assertEqual(code, 3)
         self.assertIn("can't be written", errors)
 
     def test_a_full_disk_leaves_no_half_page(self) -> None:
-        from tocsin_lab import results
-
-        with mock.patch.object(results.os, "replace", side_effect=OSError(28, "No space left on device")):
-            code, _, errors = self.outcome("report", self.slow)
+        with mock.patch.object(files.os, "replace", side_effect=OSError(28, "No space left on device")):
+            code, _, errors = outcome("report", self.slow)
         self.assertEqual(code, 3)
         self.assertIn("No space left", errors)
         self.assertEqual(sorted(one.name for one in self.folder.iterdir()), ["fast.json", "slow.json"])
 
     def test_compare_says_by_its_exit_code_whether_tocsin_became_slower(self) -> None:
-        code, out, _ = self.outcome("compare", self.fast, self.slow)
+        code, out, _ = outcome("compare", self.fast, self.slow)
         self.assertEqual(code, 1)
         self.assertIn("sprint, threads 1: time", out)
-        self.assertEqual(self.outcome("compare", self.slow, self.fast)[0], 0)
-        self.assertEqual(self.outcome("compare", self.slow, self.slow)[0], 0)
+        self.assertEqual(outcome("compare", self.slow, self.fast)[0], 0)
+        self.assertEqual(outcome("compare", self.slow, self.slow)[0], 0)
 
     def test_unknown_names_are_answered_with_the_valid_ones(self) -> None:
         for arguments, expected in (
-            (("raport",), "unknown verb raport; valid: compare, quote, report"),
+            (("raport",), "invalid choice: 'raport' (choose from 'report', 'compare', 'scaling', 'quote')"),
             (("compare", self.slow, self.fast, "--scenario", "marathon"), "valid: sprint, rest"),
             (("compare", self.slow, self.fast, "--contestant", "nobody"), "valid: floor, tocsin, fast"),
             (("report", self.folder / "none.json"), "No such file"),
         ):
-            code, _, errors = self.outcome(*arguments)
+            code, _, errors = outcome(*arguments)
             self.assertEqual(code, 2, arguments)
             self.assertIn(expected, errors)
 
     def test_a_file_of_another_version_is_compared_with_a_warning_or_refused(self) -> None:
         newer = self.folder / "newer.json"
-        save({**some_result(), "format": 2}, newer)
-        code, out, _ = self.outcome("compare", self.slow, newer)
+        save(some_result(format=2), newer)
+        code, out, _ = outcome("compare", self.slow, newer)
         self.assertEqual(code, 0)
         self.assertIn("different formats: 1 and 2", out)
-        save({**some_result(), "format": 2, "samples": [{"else": 1}]}, newer)
-        self.assertEqual(self.outcome("compare", self.slow, newer)[0], 2)
-        self.assertEqual(self.outcome("report", newer)[0], 2)
+        newer.write_text(json.dumps(stored([{"else": 1}], format=2)))
+        self.assertEqual(outcome("compare", self.slow, newer)[0], 2)
+        self.assertEqual(outcome("report", newer)[0], 2)
 
 
-@unittest.skipUnless(HAS_ALL, f"needs {', '.join(NEEDED)}, which ./dev lab installs")
 class PartialRunTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.path = Path(folder.name, "result.json")
 
-    def outcome(self, made: dict) -> tuple[int, str]:
-        from rich.console import Console
-
-        from tocsin_lab import cli
-
+    def outcome(self, made: Result) -> tuple[int, str]:
         session = mock.Mock()
         session.run.return_value = made
         out = io.StringIO()
-        return cli.measure(Console(file=out, width=140), session, self.path), out.getvalue()
+        return measure.measure(Console(file=out, width=140), session, self.path), out.getvalue()
 
     def test_an_interrupted_run_writes_its_report_and_says_it_is_partial(self) -> None:
         code, out = self.outcome(some_result(interrupted=True, rounds_finished=1))
@@ -203,7 +201,7 @@ class PartialRunTest(unittest.TestCase):
         self.assertIn('id="partial"', self.path.with_suffix(".html").read_text())
         self.assertIn("result.html", out)
 
-    def test_what_was_interrupted_at_once_has_a_result_and_no_page(self) -> None:
+    def test_a_run_that_was_interrupted_at_once_has_a_result_and_no_page(self) -> None:
         code, out = self.outcome(result([], interrupted=True, rounds_finished=0))
         self.assertEqual(code, 130)
         self.assertTrue(self.path.exists())

@@ -1,14 +1,17 @@
-"""The simulation where its outcome is known by hand, and the costs that a result gives it."""
+"""The simulation where its outcome can be worked out by hand, and the costs that a result gives it."""
 
 import unittest
 from dataclasses import replace
 
-from tests.made_by_hand import contestant, result
+from tests.made_by_hand import contestant, stored
 from tests.test_histogram import SUB_BITS, index_of
-from tocsin_lab.scaling import Lacking, as_costs, checks, costs_of, is_of_one_core, tables
-from tocsin_lab.simulation import Awakening, Costs, Lot, Way, broadcast, lot
+from tocsin_lab.analyse.scaling import Lacking, as_costs, checks, costs_of, is_of_one_core, tables
+from tocsin_lab.analyse.simulation import Awakening, Costs, Lot, Way, broadcast, lot
+from tocsin_lab.analyse.summary import summarise
+from tocsin_lab.parsing import parse
+from tocsin_lab.records import Result
 
-# No two of them alike, and no sum of some of them another one.
+# No two are alike, and no sum of some equals another one.
 COSTS = Costs(wake=1_000, wake_idle=5_000, start_idle=20_000, switch=2_000, migration=0, line=0, hold=100)
 
 
@@ -16,19 +19,19 @@ class BroadcastTest(unittest.TestCase):
     def test_one_waiter_on_an_idle_core(self) -> None:
         for way in Way:
             found = broadcast(way, 2, 1, COSTS)
-            # Its home is core 0, where the waker is, so it goes to the other.
+            # Its home is core 0, where the waker runs, so it starts on the other core.
             self.assertEqual(found, Awakening(held=5_100, half=20_100, last=20_100), way)
 
     def test_one_core_does_everything_one_after_the_other(self) -> None:
         at_once = broadcast(Way.AT_ONCE, 1, 100, COSTS)
         self.assertEqual(at_once.last, 100 + 100 * 1_000 + 100 * 2_000)
-        # Whatever the way, the waker comes back when all have run: they have slept, it has not.
+        # Whatever the way, the waker continues when all have run: they have slept, it has not.
         for way in (Way.AT_ONCE, Way.CHAIN, Way.RELAY):
             found = broadcast(way, 1, 100, COSTS)
             self.assertEqual(found.held, found.last + 2_000)
 
     def test_a_chain_wakes_an_idle_core_for_each(self) -> None:
-        # From its second link on a woken thread wakes the next first of all.
+        # From the second link on, a woken thread first of all wakes the next one.
         self.assertEqual(broadcast(Way.CHAIN, 64, 50, COSTS).last, 100 + 50 * 20_000 + 0)
 
     def test_the_waker_of_a_relay_is_held_for_as_long_however_many_wait(self) -> None:
@@ -47,7 +50,7 @@ class BroadcastTest(unittest.TestCase):
         for way in Way:
             for cores in (1, 2, 3, 17, 256):
                 for waiters in (1, 4, 5, 16, 17, 1_000):
-                    # Awake in some order, the last no earlier than the half.
+                    # They may wake in any order, but the last is not awake before the half is.
                     found = broadcast(way, cores, waiters, replace(COSTS, line=50, migration=300))
                     self.assertLessEqual(found.half, found.last)
                     self.assertGreater(found.held, 0)
@@ -74,7 +77,7 @@ class LotTest(unittest.TestCase):
         self.assertEqual(busy.done, 10_000)
         self.assertGreater(time, 64 * 200)
 
-    def test_who_frees_a_lock_has_it_again_before_another_sees_it(self) -> None:
+    def test_a_thread_that_frees_a_lock_has_it_again_before_another_sees_it(self) -> None:
         far = replace(COSTS, line=900)  # less than a thread looks for
         busy = Lot(2, 0, far, 1_000)
         busy.run()
@@ -115,7 +118,7 @@ FLOORS = {"system_call": 100, "futex_wake_sleeper": 5_000, "futex_wake_sleeper_o
 OF_A_SECOND_CORE = ("futex_wake_sleeper", "wake_to_running_migrated", "cache_line_round_trip")
 
 
-def measured(cores: int = 2, without: str = "") -> dict:
+def measured(cores: int = 2, without: str = "") -> Result:
     floors = {name: time for name, time in FLOORS.items()
               if name != without and (cores > 1 or name not in OF_A_SECOND_CORE)}  # fmt: skip
     apart = {"cores": "2"}
@@ -135,32 +138,36 @@ def measured(cores: int = 2, without: str = "") -> dict:
     if cores > 1:
         samples += [sample("ping_pong", "raw_futex", apart, trip=40_000),
                     {**sample("lot", "tocsin", two), "values": {"turn": 500}}]  # fmt: skip
-    found = result(samples, scenarios=scenarios,
+    found = stored(samples, scenarios=scenarios,
                    contestants=[contestant("floor", "floor"), contestant("tocsin", "ours"),
                                 contestant("raw_futex", "peer")])  # fmt: skip
     found["machine"]["usable_cores"] = list(range(cores))
-    return found
+    return parse(Result, found)
+
+
+def costs(of: Result) -> list:
+    return costs_of(of, summarise(of))
 
 
 class CostsTest(unittest.TestCase):
     def test_come_from_the_result(self) -> None:
-        found = as_costs(costs_of(measured()))
+        found = as_costs(costs(measured()))
         expected = Costs(wake=1_000, wake_idle=5_000, start_idle=20_000, switch=2_000, migration=500, line=80, hold=100)
         for name in Costs.__dataclass_fields__:
             self.assertAlmostEqual(getattr(found, name), getattr(expected, name), delta=0.02 * 20_000, msg=name)
 
     def test_one_core_has_none_of_a_second(self) -> None:
-        found = costs_of(measured(cores=1))
+        found = costs(measured(cores=1))
         self.assertTrue(is_of_one_core(found))
         self.assertEqual(as_costs(found).line, 0)
 
     def test_what_is_lacking_is_named(self) -> None:
         with self.assertRaisesRegex(Lacking, "no floors operation=wake_to_running_one_core.*--scenario floors"):
-            costs_of(measured(without="wake_to_running_one_core"))
+            costs(measured(without="wake_to_running_one_core"))
 
-    def test_predictions_stand_beside_what_was_measured(self) -> None:
+    def test_predictions_come_with_what_was_measured(self) -> None:
         one = measured()
-        found = list(checks(one, as_costs(costs_of(one))))
+        found = list(checks(one, as_costs(costs(one)), summarise(one)))
         self.assertEqual(
             [(each.what, each.who, each.column) for each in found],
             [("lot, own event, threads 1", "tocsin", "release and park"),

@@ -1,17 +1,19 @@
-"""A whole session over a worker that misbehaves."""
+"""A whole session with a worker that misbehaves."""
 
 import os
+import signal
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
-from tocsin_lab import session as sessions
-from tocsin_lab.machine import Disturbance
-from tocsin_lab.plan import Mode, Selection, UnknownName, select
-from tocsin_lab.session import Session
-from tocsin_lab.summary import summarise
-from tocsin_lab.workers import WorkerError, ask, find_workers, load_catalogue
+from tocsin_lab.analyse.summary import summarise
+from tocsin_lab.measure import session as sessions
+from tocsin_lab.measure.interruption import Interruption
+from tocsin_lab.measure.plan import Mode, Selection, UnknownName, select
+from tocsin_lab.measure.session import Session
+from tocsin_lab.measure.workers import WorkerError, ask, find_workers, load_catalogue
+from tocsin_lab.records import Disturbance, Plan, Sample
 
 
 class Silent:
@@ -26,7 +28,7 @@ class Silent:
     def step(self, what: str, seconds_left: float) -> None:
         self.steps += 1
         if self.steps == self.interrupt_at:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     def say(self, text: str) -> None:
         self.said.append(text)
@@ -42,17 +44,19 @@ class SessionTest(unittest.TestCase):
         quiet.start()
         self.addCleanup(quiet.stop)
         self.observer = Silent()
+        self.interruption = Interruption()
 
     def session(self, rounds: int = 3, **changes) -> Session:
         pairs = select(self.catalogue, Selection(("sprint",)), "quick")
-        return Session(self.catalogue, pairs, Mode("test", "quick", rounds, 1), 7, self.observer, **changes)
+        mode = Mode("test", "quick", rounds, 1)
+        return Session(self.catalogue, pairs, mode, 7, self.observer, Path("."), self.interruption, **changes)
 
-    def test_measures_every_round_and_leaves_out_who_is_wrong(self) -> None:
-        result = self.session().run(Path("."))
-        measured = [(one["round"], one["contestant"]) for one in result["samples"]]
+    def test_measures_every_round_and_leaves_out_wrong_contestants(self) -> None:
+        result = self.session().run()
+        measured = [(one.round, one.contestant) for one in result.samples]
         self.assertCountEqual(measured, [(n, name) for n in (1, 2, 3) for name in ("floor", "tocsin")])
-        self.assertEqual(result["rounds_finished"], 3)
-        self.assertFalse(result["interrupted"])
+        self.assertEqual(result.rounds_finished, 3)
+        self.assertFalse(result.interrupted)
 
     def test_a_worker_that_is_gone_costs_its_samples_and_nothing_else(self) -> None:
         def ask_twice(*given, **named):
@@ -63,59 +67,62 @@ class SessionTest(unittest.TestCase):
 
         real = sessions.run_pair
         with mock.patch.object(sessions, "run_pair", ask_twice):
-            result = self.session(count_syscalls=False).run(Path("."))
-        self.assertGreater(len(result["samples"]), 0)
-        self.assertIn("can't be run: No such file", " ".join(one["reason"] for one in result["failures"]))
-        self.assertIsNotNone(result["finished"])
+            result = self.session(count_syscalls=False).run()
+        self.assertGreater(len(result.samples), 0)
+        self.assertIn("can't be run: No such file", " ".join(one.reason for one in result.failures))
+        self.assertIsNotNone(result.finished)
 
-    def test_failures_say_who_and_why_and_are_not_repeated_for_ever(self) -> None:
-        result = self.session(rounds=5).run(Path("."))
-        reasons = [(one["contestant"], one["while"], one["reason"]) for one in result["failures"]]
+    def test_failures_name_the_contestant_and_the_reason_and_end_after_two(self) -> None:
+        result = self.session(rounds=5).run()
+        reasons = [(one.contestant, one.mode, one.reason) for one in result.failures]
         self.assertEqual(reasons.count(("slow", "check", "wrong: 2 and 2 is 4")), 1)
         self.assertEqual(reasons.count(("fast", "run", "watchdog: did not finish")), 2)
         (case,) = summarise(result)
         self.assertEqual(set(case.excluded), {"slow", "fast"})
 
     def test_counts_system_calls_once(self) -> None:
-        result = self.session().run(Path("."))
-        self.assertEqual([one["contestant"] for one in result["counts"]], ["floor", "tocsin", "fast"])
-        self.assertEqual(self.session(count_syscalls=False).run(Path("."))["counts"], [])
+        result = self.session().run()
+        self.assertEqual([one.contestant for one in result.counts], ["floor", "tocsin", "fast"])
+        self.assertEqual(self.session(count_syscalls=False).run().counts, [])
 
     def test_goes_on_counting_after_a_worker_that_cannot(self) -> None:
         elsewhere = self.catalogue.worker_of["slow"].with_name("tocsin_lab_worker_other")
         os.symlink(Path(__file__).with_name("fake_worker.py"), elsewhere)
         self.catalogue.worker_of["tocsin"] = elsewhere
 
-        def run_pair(worker: Path, *arguments: object, **options: object) -> dict[str, object]:
+        def run_pair(worker: Path, *arguments: object, **options: object) -> Sample:
             sample = real_run_pair(worker, *arguments, **options)
             if worker == elsewhere:
-                sample["values"].pop("syscalls", None)
+                sample.values.pop("syscalls", None)
             return sample
 
         real_run_pair = sessions.run_pair
         with mock.patch.object(sessions, "run_pair", run_pair):
-            counts = self.session().run(Path("."))["counts"]
-        counted = {one["contestant"] for one in counts if "syscalls" in one["values"]}
+            counts = self.session().run().counts
+        counted = {one.contestant for one in counts if "syscalls" in one.values}
         self.assertIn("fast", counted)
         self.assertNotIn("tocsin", counted)
 
     def test_an_interruption_keeps_what_was_measured(self) -> None:
-        self.observer.interrupt_at = 4 + 3 + 3  # checks, counts, three samples
-        result = self.session().run(Path("."))
-        self.assertTrue(result["interrupted"])
-        self.assertGreater(len(result["samples"]), 0)
-        self.assertEqual(result["rounds_finished"], 0)
+        self.observer.interrupt_at = 4 + 3 + 2  # checks, counts, two of three samples
+        with self.interruption:
+            result = self.session().run()
+        self.assertTrue(result.interrupted)
+        reasons = {one.reason for one in result.failures if one.mode == "run"}
+        self.assertLessEqual(reasons, {"watchdog: did not finish"})  # of `fast`: being killed is no failure
+        self.assertGreater(len(result.samples), 0)
+        self.assertEqual(result.rounds_finished, 0)
         self.assertTrue(summarise(result))
 
     def test_says_what_it_was_run_with(self) -> None:
-        result = self.session().run(Path("."))
-        self.assertEqual(result["plan"], {"mode": "test", "rounds": 3, "budget_ms": 1, "seed": 7})
-        self.assertIn("kernel", result["machine"])
-        self.assertEqual([one["name"] for one in result["scenarios"]], ["sprint"])
+        result = self.session().run()
+        self.assertEqual(result.plan, Plan("test", 3, 1, 7))
+        self.assertTrue(result.machine.kernel)
+        self.assertEqual([one.name for one in result.scenarios], ["sprint"])
 
 
 class WorkerTest(unittest.TestCase):
-    def test_one_that_says_nothing_is_an_error_with_its_last_words(self) -> None:
+    def test_a_worker_that_says_nothing_is_an_error_with_its_last_words(self) -> None:
         with self.assertRaisesRegex(WorkerError, "no result .exit 1"):
             ask(Path("/bin/false"), [], timeout=10)
         with self.assertRaisesRegex(WorkerError, "no result .exit 0., but: something else$"):
@@ -132,9 +139,9 @@ class WorkerTest(unittest.TestCase):
 
 
 class DisturbanceTest(unittest.TestCase):
-    def test_complains_about_others_only_when_they_matter(self) -> None:
+    def test_complains_about_other_programs_only_when_they_matter(self) -> None:
         self.assertIsNone(Disturbance(0.05, 0.0).complaint())
-        self.assertIn("others use 40%", Disturbance(0.40, 0.0).complaint())
+        self.assertIn("other programs use 40%", Disturbance(0.40, 0.0).complaint())
         self.assertIn("hypervisor takes 20%", Disturbance(0.0, 0.20).complaint())
 
 

@@ -2,7 +2,7 @@
 
 import unittest
 
-from tocsin_lab.statistics import (
+from tocsin_lab.analyse.statistics import (
     Estimate,
     Verdict,
     coverage_of_ranks,

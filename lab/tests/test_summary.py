@@ -3,12 +3,14 @@
 import unittest
 from unittest import mock
 
-from tests.made_by_hand import result, rounds_of, sample
-from tocsin_lab import targets
-from tocsin_lab.statistics import Verdict
-from tocsin_lab.summary import Outcome, figure_of, summarise
-from tocsin_lab.targets import Target
-
+from tests.made_by_hand import read_samples, result, rounds_of, sample
+from tocsin_lab import scenarios
+from tocsin_lab.analyse.figures import figure_of
+from tocsin_lab.analyse.statistics import Verdict
+from tocsin_lab.analyse.summary import summarise
+from tocsin_lab.analyse.targets import Outcome
+from tocsin_lab.records import Parameters
+from tocsin_lab.scenarios import ABSOLUTE, BEST_PEER, FLOOR, Knowledge, Target
 
 COLUMN = ("time", "value")
 
@@ -75,32 +77,35 @@ class TargetTest(unittest.TestCase):
     def outcome(self, target: Target, times: list[float]) -> Outcome:
         samples = rounds_of("tocsin", *times) + rounds_of("floor", *[10] * len(times))
         samples += rounds_of("fast", *[20] * len(times))
-        with mock.patch.object(targets, "TARGETS", (target,)):
+        with mock.patch.object(scenarios, "KNOWN", {"sprint": Knowledge(targets=(target,))}):
             (case,) = summarise(result(samples))
         return case.targets[0].outcome
 
     def test_reached_missed_and_within_the_error(self) -> None:
-        target = Target("sprint", "time", targets.FLOOR, 1.1)
+        target = Target("time", FLOOR, 1.1)
         self.assertEqual(self.outcome(target, [11, 11, 11]), Outcome.REACHED)
         self.assertEqual(self.outcome(target, [12, 13, 12]), Outcome.MISSED)
         self.assertEqual(self.outcome(target, [10, 12, 13]), Outcome.WITHIN_ERROR)
-        self.assertEqual(self.outcome(target, [12]), Outcome.WITHIN_ERROR)  # nobody knows its error
+        self.assertEqual(self.outcome(target, [12]), Outcome.WITHIN_ERROR)  # its error is unknown
 
     def test_against_peer_contestant_and_nothing(self) -> None:
-        self.assertEqual(self.outcome(Target("sprint", "time", targets.BEST_PEER, 1.0), [19, 19]), Outcome.REACHED)
-        self.assertEqual(self.outcome(Target("sprint", "time", "fast", 0.5), [19, 19]), Outcome.MISSED)
-        self.assertEqual(self.outcome(Target("sprint", "time", targets.ABSOLUTE, 20), [19, 19]), Outcome.REACHED)
+        self.assertEqual(self.outcome(Target("time", BEST_PEER, 1.0), [19, 19]), Outcome.REACHED)
+        self.assertEqual(self.outcome(Target("time", "fast", 0.5), [19, 19]), Outcome.MISSED)
+        self.assertEqual(self.outcome(Target("time", ABSOLUTE, 20), [19, 19]), Outcome.REACHED)
 
     def test_only_where_it_applies(self) -> None:
-        self.assertTrue(Target("a", "m", "floor", 1, where={"t": ("1", "2")}).applies_to("a", {"t": "2"}))
-        self.assertFalse(Target("a", "m", "floor", 1, where={"t": ("1", "2")}).applies_to("a", {"t": "3"}))
-        self.assertFalse(Target("a", "m", "floor", 1).applies_to("b", {}))
+        narrow = Target("m", FLOOR, 1, where={"t": ("1", "2")})
+        self.assertTrue(narrow.applies_to(Parameters(t="2")))
+        self.assertFalse(narrow.applies_to(Parameters(t="3")))
+        self.assertFalse(narrow.applies_to(Parameters()))
+        self.assertTrue(Target("m", FLOOR, 1).applies_to(Parameters(t="3")))
 
 
 class FigureTest(unittest.TestCase):
     def test_distributions_are_picoseconds_and_figures_nanoseconds(self) -> None:
-        made = sample("tocsin", 1)
-        made["distributions"]["time"] = {"sub_bits": 8, "least": 200, "most": 200, "counts": [[200, 5]]}
+        stored = sample("tocsin", 1)
+        stored["distributions"]["time"] = {"sub_bits": 8, "least": 200, "most": 200, "counts": [[200, 5]]}
+        (made,) = read_samples(stored)
         self.assertAlmostEqual(figure_of(made, "time", "median"), 0.2)
         self.assertIsNone(figure_of(made, "other", "median"))
         self.assertIsNone(figure_of(made, "other", "value"))

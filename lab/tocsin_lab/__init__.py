@@ -1,1 +1,1 @@
-"""Plans, runs and presents what the workers measure. lab/README.md is the map."""
+"""Plans, runs, analyses and presents what the workers measure. lab/README.md is the map."""

@@ -187,7 +187,7 @@ int main(int count, char** arguments) {
     }
 
 #if defined(_WIN32)
-    if (expectation == "loud") SetEnvironmentVariableA("TOCSIN_FUTEX", "srw");
+    if (expectation == "loud") SetEnvironmentVariableA("TOCSIN_WINDOWS_SLEEP", "srw");
 #endif
     const loaded second = load(arguments[3]);
     if (expectation == "loud") return is_loud(second.said) ? 0 : 1;

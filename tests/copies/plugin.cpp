@@ -56,7 +56,7 @@ int wait_for_socket(std::uintptr_t socket, unsigned milliseconds) {
     tocsin::auto_reset_event nobody;
     const std::chrono::milliseconds longest(milliseconds);
     try {
-        const auto found = tocsin::wait_any_for(longest, nobody, tocsin::readable(socket));
+        const auto found = tocsin::wait_any({.until = longest}, nobody, tocsin::readable(socket));
         return found.status == wait_status::signaled ? 0 : ETIMEDOUT;
     } catch (const std::system_error& error) {
         return error.code().value();

@@ -56,9 +56,9 @@ TYPED_TEST(HeldAtAFork, IsSetAndReset) {
 TYPED_TEST(HeldAtAFork, IsOneOfMany) {
     left_behind<TypeParam> one;
     TypeParam other(true);
-    EXPECT_EQ(tocsin::wait_all_for(1ms, one.event, other), wait_status::signaled);
+    EXPECT_EQ(tocsin::wait_all({.until = 1ms}, one.event, other), wait_status::signaled);
     left_behind<TypeParam> first;
-    EXPECT_EQ(tocsin::wait_any_for(1ms, first.event, other).index, 0u);
+    EXPECT_EQ(tocsin::wait_any({.until = 1ms}, first.event, other).index, 0u);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST(await_model, AStopNeverEatsTheToken) {
         r.spawn("stopper", [&] { stop.request_stop(); });
         r.spawn("coroutine", [&] {
             one = [](auto& on, auto token, int& count, int& tokens) -> task {
-                if (co_await async_wait(on).stop(token) == wait_status::signaled) ++tokens;
+                if (co_await async_wait({.stop = token}, on) == wait_status::signaled) ++tokens;
                 ++count;
             }(event, stop.get_token(), ended, taken);
         });
@@ -175,7 +175,7 @@ TEST(await_model, DestroyedAtAnyTimeWhereAnExecutorResumes) {
         r.spawn("stopper", [&] { stop.request_stop(); });
         r.spawn("executor", [&] {
             task one = [](auto& on, auto token, auto& where, int& tokens) -> task {
-                if (co_await async_wait(on).stop(token).on(where) == wait_status::signaled) ++tokens;
+                if (co_await async_wait({.stop = token}, on).on(where) == wait_status::signaled) ++tokens;
             }(event, stop.get_token(), executor, taken);
             one.destroy();
             (void)executor.take();

@@ -59,7 +59,7 @@ commit_status submit(journal& log, const deadline& until = deadline::never(),
     commit_status how = commit_status::committed;
     bool failed = false;
     try {
-        how = log.commit.submit_until(mine, until, stop);
+        how = log.commit.submit({.until = until, .stop = stop}, mine);
     } catch (const failure&) {
         failed = true;
     }

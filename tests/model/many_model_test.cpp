@@ -66,7 +66,7 @@ TEST(any_model, TakesExactlyOneAndLeavesTheOther) {
             b.set();
         });
         r.spawn("waiter", [&] {
-            taken = wait_any(those(a, b), sleep_at_once).index;
+            taken = wait_any({.spin = sleep_at_once}, those(a, b)).index;
             model::check(tells_who_is_parked(a) && tells_who_is_parked(b), "it has left both queues");
             model::check((taken == 0 ? data_a : data_b) == 1, "what its setter wrote is visible");
         });
@@ -87,7 +87,8 @@ TEST(any_model, ATimeoutOrStopTakesNothing) {
         r.spawn("stopper", [&] { source_of_stop.request_stop(); });
         r.spawn("waiter", [&] {
             const auto how =
-                wait_any_until(some_time(), source_of_stop.get_token(), those(a, b), sleep_at_once);
+                wait_any({.until = some_time(), .stop = source_of_stop.get_token(), .spin = sleep_at_once},
+                         those(a, b));
             if (how.status == wait_status::signaled) ++taken;
         });
         r.join_all();
@@ -103,7 +104,7 @@ TEST(any_model, CompetesWithASingleWait) {
         auto& b = both.b;
         bool both_parked = false;
         r.spawn("any", [&] {
-            wait_any(those(b, a), sleep_at_once);
+            wait_any({.spin = sleep_at_once}, those(b, a));
             if (!both_parked) a.set();
         });
         r.spawn("single", [&] {
@@ -125,7 +126,7 @@ TEST(any_model, TheSameEventTwiceIsTakenOnce) {
         auto_reset_event a;
         r.spawn("setter", [&] { a.set(); });
         r.spawn("waiter", [&] {
-            const auto how = wait_any(those(a, a), sleep_at_once);
+            const auto how = wait_any({.spin = sleep_at_once}, those(a, a));
             model::check(how.status == wait_status::signaled, "signaled");
         });
         r.join_all();
@@ -140,7 +141,7 @@ TEST(any_model, ATimerThatComesTakesNoToken) {
         r.spawn("setter", [&] { a.set(); });
         r.spawn("waiter", [&] {
             const source timer(some_time());
-            const auto how = wait_any(those(timer, a), sleep_at_once);
+            const auto how = wait_any({.spin = sleep_at_once}, those(timer, a));
             if (how.index == 1) ++taken;
         });
         r.join_all();
@@ -196,7 +197,8 @@ TEST(all_model, ATimeoutOrStopTakesNothing) {
         r.spawn("setter of b", [&] { b.set(); });
         r.spawn("stopper", [&] { source_of_stop.request_stop(); });
         r.spawn("waiter", [&] {
-            all = wait_all_until(some_time(), source_of_stop.get_token(), a, b) == wait_status::signaled;
+            all = wait_all({.until = some_time(), .stop = source_of_stop.get_token()}, a, b) ==
+                  wait_status::signaled;
         });
         r.join_all();
         r.check(tokens_in(a) == !all && tokens_in(b) == !all, "all or nothing");
@@ -215,7 +217,7 @@ TEST(all_model, SetResetAndSetOfTheOtherDoesNotSatisfyIt) {
             b.set();
         });
         r.spawn("waiter", [&] {
-            model::check(wait_all_until(some_time(), a, b) == wait_status::timed_out, "never together");
+            model::check(wait_all({.until = some_time()}, a, b) == wait_status::timed_out, "never together");
         });
         r.join_all();
     });
@@ -303,7 +305,7 @@ TEST(all_model, AResetComesBeforeOrAfterAllAreTaken) {
         auto& b = both.b;
         bool all = false;
         bool first = false;
-        r.spawn("waiter", [&] { all = wait_all_until(some_time(), a, b) == wait_status::signaled; });
+        r.spawn("waiter", [&] { all = wait_all({.until = some_time()}, a, b) == wait_status::signaled; });
         r.spawn("resetter", [&] {
             b.reset();
             first = a.is_set();
@@ -322,7 +324,7 @@ TEST(all_model, AWaitThatTimesOutOutlivesWhoLooksAtIt) {
         auto& b = both.b;
         bool all = false;
         r.spawn("setter", [&] { a.set(); });
-        r.spawn("waiter", [&] { all = wait_all_until(some_time(), b, a) == wait_status::signaled; });
+        r.spawn("waiter", [&] { all = wait_all({.until = some_time()}, b, a) == wait_status::signaled; });
         r.spawn("other", [&] { b.set(); });
         r.join_all();
         r.check(a.is_set() != all, "taken or there");
@@ -355,7 +357,7 @@ TEST(all_model, AThiefTakesOneTokenAndNoneIsLost) {
         auto& b = both.b;
         int stolen = 0;
         bool all = false;
-        r.spawn("waiter", [&] { all = wait_all_until(some_time(), a, b) == wait_status::signaled; });
+        r.spawn("waiter", [&] { all = wait_all({.until = some_time()}, a, b) == wait_status::signaled; });
         r.spawn("setter", [&] { a.set(); });
         r.spawn("thief", [&] { stolen = tokens_in(b); });
         r.join_all();
@@ -424,7 +426,7 @@ TEST(all_model, ASingleWaiterBehindItIsServedWhileItLacksSomething) {
         pair<auto_reset_event> both;
         auto& a = both.a;
         auto& b = both.b;
-        r.spawn("all", [&] { (void)wait_all_until(some_time(), a, b); });
+        r.spawn("all", [&] { (void)wait_all({.until = some_time()}, a, b); });
         r.spawn("single", [&] { a.wait(sleep_at_once); });
         r.spawn("setter", [&] { a.set(); });
         r.join_all();
@@ -443,11 +445,11 @@ TEST(all_model, AWaitForAnyOfTheSameIsServedBesideIt) {
             b.set();
         });
         r.spawn("waiter for any", [&] {
-            model::check(wait_any(those(b, a), sleep_at_once).status == wait_status::signaled,
+            model::check(wait_any({.spin = sleep_at_once}, those(b, a)).status == wait_status::signaled,
                          "by a set alone");
         });
         r.spawn("waiter for all", [&] {
-            all = wait_all_until(some_time(), a, b) == wait_status::signaled;
+            all = wait_all({.until = some_time()}, a, b) == wait_status::signaled;
             if (all) a.set();
         });
         r.join_all();
@@ -523,7 +525,7 @@ TEST(custom_model, StandsInAWaitForAny) {
         std::size_t taken = 2;
         r.spawn("opener", [&] { custom.open(); });
         r.spawn("setter", [&] { event.set(); });
-        r.spawn("waiter", [&] { taken = wait_any(those(event, custom), sleep_at_once).index; });
+        r.spawn("waiter", [&] { taken = wait_any({.spin = sleep_at_once}, those(event, custom)).index; });
         r.join_all();
         r.check(event.is_set() == (taken == 1), "one taken");
     });
@@ -571,7 +573,7 @@ TEST(polling_model, ASetRingsForAWaitThatPolls) {
         });
         r.spawn("waiter", [&] {
             const source descriptor(0, readiness::readable);
-            const auto how = wait_any(those(descriptor, event), sleep_at_once);
+            const auto how = wait_any({.spin = sleep_at_once}, those(descriptor, event));
             model::check(how.index == 1 && data == 1, "released, and what was written is visible");
         });
         r.join_all();
@@ -588,7 +590,7 @@ TEST(polling_model, ADescriptorThatIsReadyTakesNoToken) {
         r.spawn("writer", [&] { descriptors.make_ready(); });
         r.spawn("waiter", [&] {
             const source descriptor(0, readiness::readable);
-            taken = wait_any(those(descriptor, event), sleep_at_once).index;
+            taken = wait_any({.spin = sleep_at_once}, those(descriptor, event)).index;
         });
         r.join_all();
         r.check(event.is_set() == (taken == 0), "one taken");
@@ -605,8 +607,9 @@ TEST(polling_model, ATimeoutOrStopTakesNothing) {
         r.spawn("stopper", [&] { source_of_stop.request_stop(); });
         r.spawn("waiter", [&] {
             const source descriptor(0, readiness::readable);
-            const auto how = wait_any_until(some_time(), source_of_stop.get_token(), those(event, descriptor),
-                                            sleep_at_once);
+            const auto how =
+                wait_any({.until = some_time(), .stop = source_of_stop.get_token(), .spin = sleep_at_once},
+                         those(event, descriptor));
             if (how.status == wait_status::signaled) ++taken;
         });
         r.join_all();

@@ -19,7 +19,7 @@ struct tally {
     int of[2] = {0, 0};
 
     void wait(wait_set& set, std::size_t room = 2) { count(set.wait(items(room))); }
-    void wait_some_time(wait_set& set) { count(set.wait_until(some_time(), items(2))); }
+    void wait_some_time(wait_set& set) { count(set.wait({.until = some_time()}, items(2))); }
     int all() const { return of[0] + of[1]; }
 
 private:

@@ -64,7 +64,8 @@ void a_wait_for_two_takes_one() {
     expect(tocsin::wait_any(first, second).index == 1, "the one that was set");
     sets.join();
     expect(!second.try_wait(), "what was taken is gone");
-    expect(tocsin::wait_any_for(1ms, first, second).status == tocsin::wait_status::timed_out, "a timeout");
+    expect(tocsin::wait_any({.until = 1ms}, first, second).status == tocsin::wait_status::timed_out,
+           "a timeout");
 }
 
 template <class Word>

@@ -84,23 +84,22 @@ private:
             switch (self.random.below(3)) {
                 case 0: {
                     const auto how =
-                        co_await tocsin::async_wait(places_[one]).until(longest).stop(stop).on(thread);
+                        co_await tocsin::async_wait({.until = longest, .stop = stop}, places_[one])
+                            .on(thread);
                     has_one = how == wait_status::signaled;
                     break;
                 }
                 case 1: {
-                    const auto how = co_await tocsin::async_wait_all(places_[one], places_[other])
-                                         .until(longest)
-                                         .stop(stop)
+                    const auto how = co_await tocsin::async_wait_all({.until = longest, .stop = stop},
+                                                                     places_[one], places_[other])
                                          .on(thread);
                     has_one = has_other = how == wait_status::signaled;
                     break;
                 }
                 default: {
-                    const auto how =
-                        co_await tocsin::async_wait_any(places_[one], tocsin::after(longest), places_[other])
-                            .stop(stop)
-                            .on(thread);
+                    const auto how = co_await tocsin::async_wait_any({.stop = stop}, places_[one],
+                                                                     tocsin::after(longest), places_[other])
+                                         .on(thread);
                     const bool signaled = how.status == wait_status::signaled;
                     has_one = signaled && how.index == 0;
                     has_other = signaled && how.index == 2;

@@ -90,10 +90,10 @@ private:
     tocsin::commit_status submit(worker& self, record& mine) {
         const std::chrono::nanoseconds longest(self.random.below(50'000));
         switch (self.random.below(4)) {
-            case 0: return log_.submit_for(mine, longest);
+            case 0: return log_.submit({.until = longest}, mine);
             case 1: {
                 const std::stop_source never;
-                return log_.submit(mine, never.get_token());
+                return log_.submit({.stop = never.get_token()}, mine);
             }
             default: log_.submit(mine); return tocsin::commit_status::committed;
         }

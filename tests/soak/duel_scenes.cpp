@@ -171,10 +171,10 @@ private:
         if (now == kind::set_against_stop) return token_.wait(stop_->get_token()) == wait_status::signaled;
         const nanoseconds longest(self.random.below(3'000));
         if (now == kind::set_against_any) {
-            return tocsin::wait_any_for(longest, other_token_, token_).status == wait_status::signaled;
+            return tocsin::wait_any({.until = longest}, other_token_, token_).status == wait_status::signaled;
         }
         if (now == kind::sets_against_all) {
-            return tocsin::wait_all_for(longest, other_token_, token_) == wait_status::signaled;
+            return tocsin::wait_all({.until = longest}, other_token_, token_) == wait_status::signaled;
         }
         return token_.wait_for(longest) == wait_status::signaled;
     }

@@ -72,7 +72,8 @@ private:
         std::vector<source> from;
         for (std::size_t i = 0; i != places_.count; ++i)
             from.emplace_back(places_[(first + i) % places_.count]);
-        const auto found = self.timed([&] { return tocsin::wait_any(from, some_spin(self.random)); });
+        const auto found =
+            self.timed([&] { return tocsin::wait_any({.spin = some_spin(self.random)}, from); });
         expect(found.status == wait_status::signaled, "a wait for any ended for no reason");
         return (first + found.index) % places_.count;
     }
@@ -87,9 +88,10 @@ private:
                                          tocsin::after(nanoseconds(random.below(90'000))), places_[at[2]],
                                          places_[at[0]]};
         const auto begin = std::chrono::steady_clock::now();
-        const auto found = random.one_in(4)
-                               ? tocsin::wait_any_until(longest, cord.renew(), from, some_spin(random))
-                               : tocsin::wait_any_until(longest, from, some_spin(random));
+        const auto found =
+            random.one_in(4)
+                ? tocsin::wait_any({.until = longest, .stop = cord.renew(), .spin = some_spin(random)}, from)
+                : tocsin::wait_any({.until = longest, .spin = some_spin(random)}, from);
         const auto waited = std::chrono::steady_clock::now() - begin;
         self.counts.waited(waited);
         expect(found.status != wait_status::timed_out || waited >= longest, "a wait for any timed out early");
@@ -164,7 +166,7 @@ private:
     static bool take_both(worker& self, fork& left, fork& right) {
         if (self.random.one_in(4)) {
             const nanoseconds longest(self.random.below(60'000));
-            return tocsin::wait_all_for(longest, left.event, right.event) == wait_status::signaled;
+            return tocsin::wait_all({.until = longest}, left.event, right.event) == wait_status::signaled;
         }
         const auto how = self.timed([&] {
             return self.random.one_in(2) ? tocsin::wait_all(left.event, right.event)
@@ -317,7 +319,11 @@ private:
         for (auto& each : slots_) from.emplace_back(each.bell);
         const auto begin = std::chrono::steady_clock::now();
         for (std::int64_t before = 0; open_.load() != 0; ++before) {
-            const auto found = self.timed([&] { return releases.wait_any(from); });
+            const auto found = self.timed([&] {
+                (void)releases.pause();
+                return tocsin::wait_any(from);
+            });
+            releases.start();
             expect(std::chrono::steady_clock::now() - begin >= before * interval_,
                    "a coalescer released more than once an interval");
             self.done();

@@ -64,7 +64,7 @@ private:
             std::array<tocsin::ready_item, 4> items;
             const auto room = std::span(items).first(1 + self.random.below(items.size()));
             const auto found = self.random.one_in(4)
-                                   ? set_.wait_for(nanoseconds(self.random.below(60'000)), room)
+                                   ? set_.wait({.until = nanoseconds(self.random.below(60'000))}, room)
                                    : self.timed([&] { return set_.wait(room); });
             self.done();
             for (const auto& each : room.first(found.count)) took(self, each.tag);

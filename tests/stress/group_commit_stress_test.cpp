@@ -128,9 +128,9 @@ private:
     commit_status submit_somehow(random_source& random, submission& mine) {
         const auto soon = std::chrono::nanoseconds(random.below(200'000));
         switch (random.below(8)) {
-            case 0: return commit_.submit_for(mine, soon);
-            case 1: return commit_.submit_until(mine, std::chrono::system_clock::now() + soon);
-            case 2: return commit_.submit_for(mine, 1h);
+            case 0: return commit_.submit({.until = soon}, mine);
+            case 1: return commit_.submit({.until = std::chrono::system_clock::now() + soon}, mine);
+            case 2: return commit_.submit({.until = 1h}, mine);
             case 3: {
                 std::stop_source stop;
                 // Another thread requests the stop somewhere in the middle of the submission.
@@ -138,7 +138,7 @@ private:
                     if (soon > 50us) std::this_thread::yield();
                     stop.request_stop();
                 });
-                return commit_.submit_for(mine, soon * 4, stop.get_token());
+                return commit_.submit({.until = soon * 4, .stop = stop.get_token()}, mine);
             }
             default: commit_.submit(mine); return commit_status::committed;
         }

@@ -78,7 +78,8 @@ TEST(ManyStress, TokensInAreTokensOutOfOverlappingWaitsForAll) {
             std::vector<source> sources;
             for (token* each : wanted) sources.push_back(each->event);
             const auto longest = std::chrono::microseconds(random.one_in(2) ? 20 + random.below(200) : 5'000);
-            if (tocsin::wait_all_for(longest, std::span<const source>(sources)) == wait_status::signaled) {
+            if (tocsin::wait_all({.until = longest}, std::span<const source>(sources)) ==
+                wait_status::signaled) {
                 for (token* each : wanted) each->took();
                 served.fetch_add(1);
             }
@@ -175,8 +176,8 @@ TEST(ManyStress, TokensInAreTokensOutOfWaitsForAnyThatRaceTimeAndStop) {
             }
             const auto longest = std::chrono::microseconds(random.below(60));
             const auto timer = std::chrono::microseconds(random.below(120));
-            const auto how = tocsin::wait_any_for(longest, stop, tokens[0].event, after(timer),
-                                                  tokens[1].event, tokens[2].event, tokens[1].event);
+            const auto how = tocsin::wait_any({.until = longest, .stop = stop}, tokens[0].event, after(timer),
+                                              tokens[1].event, tokens[2].event, tokens[1].event);
             if (how.status == wait_status::signaled && how.index != 1) {
                 tokens[how.index == 0 ? 0 : how.index == 3 ? 2 : 1].took();
             }

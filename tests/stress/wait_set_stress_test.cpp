@@ -66,7 +66,7 @@ TEST(WaitSetStress, TokensInAreTokensOut) {
         for (bool running = true; running;) {
             ready_item items[5];
             const auto room = std::span(items).first(1 + random.below(5));
-            const auto found = random.below(4) == 0 ? set.wait_for(20us, room) : set.wait(room);
+            const auto found = random.below(4) == 0 ? set.wait({.until = 20us}, room) : set.wait(room);
             for (std::size_t i = 0; i != found.count; ++i) {
                 if (items[i].tag == count) {
                     running = false;

@@ -323,7 +323,7 @@ TEST(GroupCommit, WithdrawsWhenTheDeadlinePassesBeforeAFlushTakesIt) {
     log.start_leader(threads, 1);
     item late{2};
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(log.commit.submit_for(late, 20ms), commit_status::timed_out);
+    EXPECT_EQ(log.commit.submit({.until = 20ms}, late), commit_status::timed_out);
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 20ms);
     EXPECT_EQ(log.commit.statistics().waiting, 0u);
     log.start_follower(threads, 3);
@@ -351,7 +351,7 @@ TEST(GroupCommit, WithdrawsFromAnyPlaceInTheQueue) {
             }
             threads.start("leaving", [&, number] {
                 item mine{number};
-                EXPECT_EQ(log.commit.submit(mine, stop.get_token()), commit_status::stopped);
+                EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::stopped);
             });
             log.until_waiting(leaving + 1);
         }
@@ -372,7 +372,7 @@ TEST(GroupCommit, AGroupInWhichEverybodyMayWithdrawIsFlushedInJoiningOrder) {
         for (int number = 2; number <= 6; ++number) {
             threads.start([&, number] {
                 item mine{number};
-                EXPECT_EQ(log.commit.submit_for(mine, 1h), commit_status::committed);
+                EXPECT_EQ(log.commit.submit({.until = 1h}, mine), commit_status::committed);
                 EXPECT_EQ(mine.answer, -number);
             });
             log.until_waiting(static_cast<std::size_t>(number) - 1);
@@ -393,7 +393,7 @@ bool waits_past_its_deadline(std::chrono::nanoseconds longest) {
     const auto end = std::chrono::steady_clock::now() + longest;
     threads.start("with a deadline", [&] {
         item mine{3};
-        status = log.commit.submit_until(mine, end);
+        status = log.commit.submit({.until = end}, mine);
         EXPECT_EQ(mine.answer, status == commit_status::committed ? -3 : 0);
     });
     until("waiting for it to join or give up",
@@ -426,7 +426,7 @@ TEST(GroupCommit, WaitsForTheResultOfAFlushThatHasTakenItAfterAStop) {
     log.start_follower(threads, 2);
     threads.start("stopped too late", [&] {
         item mine{3};
-        EXPECT_EQ(log.commit.submit(mine, stop.get_token()), commit_status::committed);
+        EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::committed);
         EXPECT_EQ(mine.answer, -3);
     });
     log.until_waiting(2);
@@ -444,13 +444,14 @@ TEST(GroupCommit, SubmitsNothingWithADeadlineThatHasPassedOrAStopRequestedAlread
     journal log;
     std::stop_source stop;
     item mine{1};
-    EXPECT_EQ(log.commit.submit_for(mine, 0s), commit_status::timed_out);
-    EXPECT_EQ(log.commit.submit_for(mine, -1s), commit_status::timed_out);
-    EXPECT_EQ(log.commit.submit_until(mine, std::chrono::system_clock::now() - 1s), commit_status::timed_out);
-    EXPECT_EQ(log.commit.submit(mine, stop.get_token()), commit_status::committed);
+    EXPECT_EQ(log.commit.submit({.until = 0s}, mine), commit_status::timed_out);
+    EXPECT_EQ(log.commit.submit({.until = -1s}, mine), commit_status::timed_out);
+    EXPECT_EQ(log.commit.submit({.until = std::chrono::system_clock::now() - 1s}, mine),
+              commit_status::timed_out);
+    EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::committed);
     stop.request_stop();
-    EXPECT_EQ(log.commit.submit(mine, stop.get_token()), commit_status::stopped);
-    EXPECT_EQ(log.commit.submit_for(mine, 1h, stop.get_token()), commit_status::stopped);
+    EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::stopped);
+    EXPECT_EQ(log.commit.submit({.until = 1h, .stop = stop.get_token()}, mine), commit_status::stopped);
     EXPECT_EQ(log.groups(), (groups{{1}}));
     EXPECT_EQ(log.commit.statistics().submissions, 1u);
 }
@@ -458,8 +459,8 @@ TEST(GroupCommit, SubmitsNothingWithADeadlineThatHasPassedOrAStopRequestedAlread
 TEST(GroupCommit, MaximalDeadlinesAreNone) {
     journal log;
     item mine{1};
-    EXPECT_EQ(log.commit.submit_for(mine, std::chrono::hours::max()), commit_status::committed);
-    EXPECT_EQ(log.commit.submit_until(mine, std::chrono::steady_clock::time_point::max()),
+    EXPECT_EQ(log.commit.submit({.until = std::chrono::hours::max()}, mine), commit_status::committed);
+    EXPECT_EQ(log.commit.submit({.until = std::chrono::steady_clock::time_point::max()}, mine),
               commit_status::committed);
 }
 
@@ -515,7 +516,7 @@ TEST(GroupCommit, StopsGatheringWhenTheGroupIsFull) {
 TEST(GroupCommit, ALeaderThatGathersCanWithdraw) {
     journal log({.longest_gathering = 1h});
     item mine{1};
-    EXPECT_EQ(log.commit.submit_for(mine, 10ms), commit_status::timed_out);
+    EXPECT_EQ(log.commit.submit({.until = 10ms}, mine), commit_status::timed_out);
     EXPECT_TRUE(log.groups().empty());
     EXPECT_EQ(log.commit.statistics().withdrawn, 1u);
 }
@@ -526,7 +527,7 @@ TEST(GroupCommit, ALeaderThatWithdrawsLeavesTheLeadToTheNext) {
     thread_group threads;
     threads.start("leader", [&] {
         item mine{1};
-        EXPECT_EQ(log.commit.submit(mine, stop.get_token()), commit_status::stopped);
+        EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::stopped);
         EXPECT_EQ(mine.answer, 0);
     });
     threads.until_asleep(0);

@@ -103,10 +103,10 @@ TEST(Pollable, SeveralViewsAndASetOfOneEvent) {
     EXPECT_TRUE(second.try_wait());
     EXPECT_FALSE(first.try_wait());
     tocsin::ready_item item;
-    EXPECT_EQ(set.wait_for(0ns, {&item, 1}).count, 0u);
+    EXPECT_EQ(set.wait({.until = 0ns}, {&item, 1}).count, 0u);
     event.set();
     EXPECT_TRUE(is_readable(first));
-    EXPECT_EQ(set.wait_for(0ns, {&item, 1}).count, 1u);
+    EXPECT_EQ(set.wait({.until = 0ns}, {&item, 1}).count, 1u);
 }
 
 TEST(Pollable, ItsEventMayBeDestroyedAfterIt) {

@@ -39,7 +39,7 @@ using tocsin::wait_status;
 // The tags that are ready now, sorted.
 std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t room = 64) {
     std::vector<ready_item> items(room);
-    const auto found = set.wait_for(0ns, items);
+    const auto found = set.wait({.until = 0ns}, items);
     std::vector<std::uint64_t> tags;
     for (std::size_t i = 0; i != found.count; ++i) tags.push_back(items[i].tag);
     std::ranges::sort(tags);
@@ -284,19 +284,19 @@ TEST(WaitSet, TimesOutAndIsStopped) {
     wait_set set;
     set.add(event, 1);
     ready_item items[2];
-    EXPECT_EQ(set.wait_for(5ms, items).status, wait_status::timed_out);
+    EXPECT_EQ(set.wait({.until = 5ms}, items).status, wait_status::timed_out);
     std::stop_source stop;
     thread_group threads;
     threads.start("waits", [&] {
         ready_item found[2];
-        EXPECT_EQ(set.wait(stop.get_token(), found).status, wait_status::stopped);
+        EXPECT_EQ(set.wait({.stop = stop.get_token()}, found).status, wait_status::stopped);
     });
     threads.until_asleep(0);
     stop.request_stop();
     threads.join();
     event.set();
-    EXPECT_EQ(set.wait(stop.get_token(), items).count, 1u) << "what is there is taken first";
-    EXPECT_EQ(set.wait(stop.get_token(), items).status, wait_status::stopped);
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, items).count, 1u) << "what is there is taken first";
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, items).status, wait_status::stopped);
 }
 
 TEST(WaitSet, DescriptorsStandBesideEvents) {
@@ -378,7 +378,7 @@ TEST(WaitSet, TimesOutWithDescriptors) {
     set.add(readable(pipe.out()), 2);
     ready_item items[2];
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(set.wait_for(5ms, items).status, wait_status::timed_out);
+    EXPECT_EQ(set.wait({.until = 5ms}, items).status, wait_status::timed_out);
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 5ms);
 }
 
@@ -474,7 +474,7 @@ TEST(WaitSet, OneThreadWaitsAtATime) {
     set.add(event, 1);
     waiting_thread waits(set);
     ready_item item;
-    EXPECT_THROW((void)set.wait_for(0ns, {&item, 1}), std::logic_error);
+    EXPECT_THROW((void)set.wait({.until = 0ns}, {&item, 1}), std::logic_error);
     event.set();
 }
 

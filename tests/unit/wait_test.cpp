@@ -40,11 +40,7 @@ using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::source;
 using tocsin::wait_all;
-using tocsin::wait_all_for;
-using tocsin::wait_all_until;
 using tocsin::wait_any;
-using tocsin::wait_any_for;
-using tocsin::wait_any_until;
 using tocsin::wait_status;
 
 constexpr any_result timed_out{wait_status::timed_out};
@@ -251,7 +247,8 @@ struct clock_set_back {
 
 TEST(WaitAll, IsNotEarlyWhenAClockIsSetBack) {
     const clock_set_back::time_point in_5_ms(5ms);
-    EXPECT_EQ(tocsin::wait_all_for(60ms, tocsin::after(20ms), tocsin::at(in_5_ms)), wait_status::timed_out);
+    EXPECT_EQ(tocsin::wait_all({.until = 60ms}, tocsin::after(20ms), tocsin::at(in_5_ms)),
+              wait_status::timed_out);
 }
 
 TEST(WaitAll, IsNotSatisfiedByWhatNeverStoodTogether) {
@@ -272,7 +269,7 @@ TEST(WaitAll, IsNotSatisfiedByWhatNeverStoodTogether) {
 TEST(WaitAll, TakesNothingWhenItTimesOut) {
     auto_reset_event a(true);
     auto_reset_event b;
-    EXPECT_EQ(wait_all_for(2ms, a, b), wait_status::timed_out);
+    EXPECT_EQ(wait_all({.until = 2ms}, a, b), wait_status::timed_out);
     EXPECT_TRUE(a.is_set());
     EXPECT_EQ(tocsin::waiting_on(&a), 0u);
     EXPECT_EQ(tocsin::waiting_on(&b), 0u);
@@ -285,7 +282,7 @@ TEST(WaitAll, TakesNothingWhenItIsStopped) {
     std::stop_source stop;
     wait_status result{};
     thread_group threads;
-    threads.start("waiter", [&] { result = wait_all(stop.get_token(), a, b); });
+    threads.start("waiter", [&] { result = wait_all({.stop = stop.get_token()}, a, b); });
     until_parked(&b, 1);
     stop.request_stop();
     threads.join();
@@ -453,9 +450,9 @@ TEST(WaitMany, UpToSixteenSourcesNeedNoAllocation) {
     const auto sources = sources_of(events);
     const auto until = tocsin::deadline(1ms);
     const long before = allocations();
-    (void)wait_any_until(until, sources);
-    (void)wait_all_until(until, sources);
-    (void)wait_any_for(1ms, events[0], after(1h), events[1]);
+    (void)wait_any({.until = until}, sources);
+    (void)wait_all({.until = until}, sources);
+    (void)wait_any({.until = 1ms}, events[0], after(1h), events[1]);
     EXPECT_EQ(allocations(), before);
 }
 
@@ -463,10 +460,10 @@ TEST(WaitMany, MoreTakeOneBlock) {
     std::deque<auto_reset_event> events(17);
     const auto sources = sources_of(events);
     long before = allocations();
-    (void)wait_any_for(1ms, sources);
+    (void)wait_any({.until = 1ms}, sources);
     EXPECT_EQ(allocations(), before + 1);
     before = allocations();
-    (void)wait_all_for(1ms, sources);
+    (void)wait_all({.until = 1ms}, sources);
     EXPECT_EQ(allocations(), before + 1);
     events[16].set();
     before = allocations();
@@ -478,14 +475,14 @@ TEST(WaitMany, ATimeoutOfZeroMakesNoSystemCall) {
     auto_reset_event a;
     auto_reset_event b;
     const auto calls = support::system_calls_of([&] {
-        if (wait_any_for(0s, a, b) != timed_out) _exit(1);
-        if (wait_all_for(0s, a, b) != wait_status::timed_out) _exit(2);
-        if (wait_any_until(steady_clock::now() - 1s, a, b) != timed_out) _exit(3);
+        if (wait_any({.until = 0s}, a, b) != timed_out) _exit(1);
+        if (wait_all({.until = 0s}, a, b) != wait_status::timed_out) _exit(2);
+        if (wait_any({.until = steady_clock::now() - 1s}, a, b) != timed_out) _exit(3);
         a.set();
         b.set();
-        if (wait_any_for(0s, a, b) != taken(0)) _exit(4);
+        if (wait_any({.until = 0s}, a, b) != taken(0)) _exit(4);
         a.set();
-        if (wait_all_for(0s, a, b) != wait_status::signaled) _exit(5);
+        if (wait_all({.until = 0s}, a, b) != wait_status::signaled) _exit(5);
     });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
@@ -499,12 +496,39 @@ TEST(WaitMany, NeverTimesOutEarly) {
     auto_reset_event b;
     for (const auto longest : {1ns, 1'000ns, 3'000'000ns}) {
         auto begin = steady_clock::now();
-        EXPECT_EQ(wait_any_for(longest, a, b), timed_out);
+        EXPECT_EQ(wait_any({.until = longest}, a, b), timed_out);
         EXPECT_GE(steady_clock::now() - begin, longest);
         begin = steady_clock::now();
-        EXPECT_EQ(wait_all_for(longest, a, b), wait_status::timed_out);
+        EXPECT_EQ(wait_all({.until = longest}, a, b), wait_status::timed_out);
         EXPECT_GE(steady_clock::now() - begin, longest);
     }
+}
+
+// Trap: the index of a wait that timed out is 0, and a switch over it does what the first source is for.
+TEST(WaitAny, TheIndexOfAWaitThatEndedOtherwiseNamesNoSource) {
+    auto_reset_event a;
+    auto_reset_event b;
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_EQ(wait_any({.until = 0s}, a, b).index, any_result::npos);
+    EXPECT_EQ(wait_any({.until = 1ms}, a, b).index, any_result::npos);
+    EXPECT_EQ(wait_any({.stop = stop.get_token()}, a, b).index, any_result::npos);
+}
+
+TEST(WaitMany, LimitsWithANameCanBeUsedAgain) {
+    auto_reset_event a(true);
+    auto_reset_event b;
+    std::stop_source stop;
+    const std::stop_token token = stop.get_token();
+    const tocsin::limits until_stopped{.stop = token};
+    std::vector<source> both{a, b};
+    EXPECT_EQ(wait_any(until_stopped, both), taken(0));
+    b.set();
+    EXPECT_EQ(wait_any(until_stopped, a, b), taken(1));
+    stop.request_stop();
+    EXPECT_EQ(wait_any(until_stopped, both), stopped);
+    EXPECT_EQ(wait_all(until_stopped, both), wait_status::stopped);
+    EXPECT_EQ(wait_all(until_stopped, a, b), wait_status::stopped);
 }
 
 TEST(WaitMany, WhatIsThereIsTakenBeforeAStopOrADeadlineCounts) {
@@ -512,11 +536,11 @@ TEST(WaitMany, WhatIsThereIsTakenBeforeAStopOrADeadlineCounts) {
     auto_reset_event b(true);
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_EQ(wait_any_until(tocsin::deadline(0s), stop.get_token(), a, b), taken(0));
+    EXPECT_EQ(wait_any({.until = 0s, .stop = stop.get_token()}, a, b), taken(0));
     a.set();
-    EXPECT_EQ(wait_all_until(tocsin::deadline(0s), stop.get_token(), a, b), wait_status::signaled);
-    EXPECT_EQ(wait_any(stop.get_token(), a, b), stopped);
-    EXPECT_EQ(wait_all(stop.get_token(), a, b), wait_status::stopped);
+    EXPECT_EQ(wait_all({.until = 0s, .stop = stop.get_token()}, a, b), wait_status::signaled);
+    EXPECT_EQ(wait_any({.stop = stop.get_token()}, a, b), stopped);
+    EXPECT_EQ(wait_all({.stop = stop.get_token()}, a, b), wait_status::stopped);
 }
 
 TEST(WaitAny, IsStoppedWhileItSleeps) {
@@ -525,7 +549,7 @@ TEST(WaitAny, IsStoppedWhileItSleeps) {
     std::stop_source stop;
     any_result result{};
     thread_group threads;
-    threads.start("waiter", [&] { result = wait_any(stop.get_token(), a, b); });
+    threads.start("waiter", [&] { result = wait_any({.stop = stop.get_token()}, a, b); });
     until_parked(&b, 1);
     stop.request_stop();
     threads.join();
@@ -549,11 +573,11 @@ TEST(Timer, TheFirstOfSeveralEndsIt) {
 
 TEST(Timer, BeforeTheDeadlineIsASignalAfterItATimeout) {
     auto_reset_event a;
-    EXPECT_EQ(wait_any_for(1h, a, after(2ms)), taken(1));
-    EXPECT_EQ(wait_any_for(2ms, a, after(1h)), timed_out);
-    EXPECT_EQ(wait_all_for(2ms, after(1h)), wait_status::timed_out);
+    EXPECT_EQ(wait_any({.until = 1h}, a, after(2ms)), taken(1));
+    EXPECT_EQ(wait_any({.until = 2ms}, a, after(1h)), timed_out);
+    EXPECT_EQ(wait_all({.until = 2ms}, after(1h)), wait_status::timed_out);
     a.set();
-    EXPECT_EQ(wait_all_for(2ms, a, after(1h)), wait_status::timed_out);
+    EXPECT_EQ(wait_all({.until = 2ms}, a, after(1h)), wait_status::timed_out);
     EXPECT_TRUE(a.is_set());
 }
 
@@ -600,7 +624,7 @@ TEST(Timer, InAWaitForAllTakesNothingWhileItIsToCome) {
     wait_status result{};
     std::stop_source stop;
     thread_group threads;
-    threads.start("waiter", [&] { result = wait_all(stop.get_token(), a, after(1h)); });
+    threads.start("waiter", [&] { result = wait_all({.stop = stop.get_token()}, a, after(1h)); });
     until_parked(&a, 1);
     a.set();
     EXPECT_TRUE(a.is_set());
@@ -662,8 +686,8 @@ TEST(Custom, ReadyAtTheStartCountsInAWaitForAll) {
 TEST(Custom, IsLeftByAWaitThatTimesOut) {
     countdown left(1);
     auto_reset_event event;
-    EXPECT_EQ(wait_any_for(1ms, event, left), timed_out);
-    EXPECT_EQ(wait_all_for(1ms, event, left), wait_status::timed_out);
+    EXPECT_EQ(wait_any({.until = 1ms}, event, left), timed_out);
+    EXPECT_EQ(wait_all({.until = 1ms}, event, left), wait_status::timed_out);
     EXPECT_FALSE(left.is_waited_for());
 }
 

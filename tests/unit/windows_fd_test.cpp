@@ -88,7 +88,7 @@ TEST(WindowsSources, ReadinessStaysUntilSomebodyReads) {
     pair.fill();
     for (int i = 0; i < 3; ++i) EXPECT_EQ(wait_any(event, readable(pair[1])).index, 1u);
     pair.empty();
-    EXPECT_EQ(tocsin::wait_any_for(5ms, event, readable(pair[1])).status, wait_status::timed_out);
+    EXPECT_EQ(tocsin::wait_any({.until = 5ms}, event, readable(pair[1])).status, wait_status::timed_out);
 }
 
 TEST(WindowsSources, AClosedPeerIsReadable) {
@@ -118,7 +118,7 @@ TEST(WindowsSources, RoomIsFoundAfterASendThatWasAcceptedWhole) {
     std::size_t sent = 0;
     u_long on = 1;
     ASSERT_EQ(ioctlsocket(pair[1], FIONBIO, &on), 0);
-    while (tocsin::wait_any_for(300ms, event, writable(pair[0])).status == wait_status::signaled) {
+    while (tocsin::wait_any({.until = 300ms}, event, writable(pair[0])).status == wait_status::signaled) {
         ASSERT_EQ(send(pair[0], bytes.data(), size, 0), size);
         sent += bytes.size();
     }
@@ -221,10 +221,10 @@ TEST(WindowsSources, TimeoutsAreNotEarlyOnEitherClock) {
     const socket_pair pair;
     auto_reset_event event;
     const auto steady = std::chrono::steady_clock::now() + 30ms;
-    EXPECT_EQ(tocsin::wait_any_until(steady, event, readable(pair[1])).status, wait_status::timed_out);
+    EXPECT_EQ(tocsin::wait_any({.until = steady}, event, readable(pair[1])).status, wait_status::timed_out);
     EXPECT_GE(std::chrono::steady_clock::now(), steady);
     const auto system = std::chrono::system_clock::now() + 30ms;
-    EXPECT_EQ(tocsin::wait_any_until(system, event, readable(pair[1])).status, wait_status::timed_out);
+    EXPECT_EQ(tocsin::wait_any({.until = system}, event, readable(pair[1])).status, wait_status::timed_out);
     EXPECT_GE(std::chrono::system_clock::now(), system);
 }
 
@@ -261,7 +261,7 @@ TEST(WindowsSet, ReportsEventsSocketsAndHandles) {
     set.add(signaled(kernel.get()), 3);
     EXPECT_THROW(set.add(readable(pair[1]), 4), std::system_error);
     tocsin::ready_item found[4];
-    EXPECT_EQ(set.wait_for(5ms, found).status, wait_status::timed_out);
+    EXPECT_EQ(set.wait({.until = 5ms}, found).status, wait_status::timed_out);
     thread_group threads;
     threads.start("waker", [&] { pair.fill(); });
     ASSERT_EQ(set.wait(found).count, 1u);
@@ -275,7 +275,7 @@ TEST(WindowsSet, ReportsEventsSocketsAndHandles) {
     event.set();
     ASSERT_EQ(set.wait(found).count, 1u);
     EXPECT_EQ(found[0].tag, 1u);
-    EXPECT_EQ(set.wait_for(5ms, found).status, wait_status::timed_out);
+    EXPECT_EQ(set.wait({.until = 5ms}, found).status, wait_status::timed_out);
 }
 
 // No fact to wait for: so that what follows comes anywhere in another thread's poll.
@@ -334,7 +334,8 @@ TEST(WindowsSet, ASocketMayBeWaitedForElsewhereAsSoonAsItIsOut) {
         pass_time(i);
         EXPECT_TRUE(set.remove(readable(pair[1])));
         try {
-            EXPECT_EQ(tocsin::wait_any_for(1ms, event, readable(pair[1])).status, wait_status::timed_out);
+            EXPECT_EQ(tocsin::wait_any({.until = 1ms}, event, readable(pair[1])).status,
+                      wait_status::timed_out);
         } catch (const std::system_error& error) {
             ADD_FAILURE() << error.what();
             break;
@@ -353,7 +354,7 @@ TEST(WindowsAwait, ASocketMayBeWaitedForElsewhereWhenTheWaitHasEnded) {
         std::this_thread::sleep_for(2ms);  // no fact to wait for: the library's thread sleeps on it, mostly
         event.set();
         ASSERT_TRUE(one.done());
-        EXPECT_EQ(tocsin::wait_any_for(1ms, event, readable(pair[1])).status, wait_status::timed_out);
+        EXPECT_EQ(tocsin::wait_any({.until = 1ms}, event, readable(pair[1])).status, wait_status::timed_out);
     }
 }
 

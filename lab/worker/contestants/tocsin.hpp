@@ -152,7 +152,11 @@ class tocsin_coalesced_waker : tocsin_any_waker {
 public:
     using tocsin_any_waker::tocsin_any_waker;
     using tocsin_any_waker::wake;
-    void wait() { interval_.wait_any(sources_); }
+    void wait() {
+        interval_.pause();
+        tocsin::wait_any(sources_);
+        interval_.start();
+    }
 
 private:
     tocsin::coalescer interval_{std::chrono::milliseconds(10)};

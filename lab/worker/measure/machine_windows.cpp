@@ -212,11 +212,11 @@ void enter_kernel() noexcept { SwitchToThread(); }
 
 bool started_with(std::string_view futex) {
     char value[32];
-    return GetEnvironmentVariableA("TOCSIN_FUTEX", value, sizeof value) == futex.size() && futex == value;
+    return GetEnvironmentVariableA("TOCSIN_WINDOWS_SLEEP", value, sizeof value) == futex.size() && futex == value;
 }
 
 int start_with(std::string_view futex) {
-    SetEnvironmentVariableA("TOCSIN_FUTEX", std::string(futex).c_str());
+    SetEnvironmentVariableA("TOCSIN_WINDOWS_SLEEP", std::string(futex).c_str());
     std::string command = GetCommandLineA();
     STARTUPINFOA how{};
     how.cb = sizeof how;

@@ -15,8 +15,8 @@
 //                 through the event, whose setting and waiting are full fences.
 //   [slot-turn]   `turn` is a handle only.
 //
-// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_FUTEX=kernel_event in the
-// environment.
+// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with
+// TOCSIN_WINDOWS_SLEEP=kernel_event in the environment.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/wait_table.hpp"
 #include "platform/system/alarm_windows.hpp"

@@ -7,7 +7,8 @@
 //
 // The functions are looked up at run time, so that the library still loads where they are missing.
 //
-// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_FUTEX=srw in the environment.
+// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_WINDOWS_SLEEP=srw in the
+// environment.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/wait_table.hpp"
 #include "platform/system/alarm_windows.hpp"

@@ -1,6 +1,6 @@
 // The best way to sleep that this Windows has, found when it is first needed: WaitOnAddress (Windows 8), else slim
-// locks with condition variables (Vista, 7), else kernel events. The environment variable TOCSIN_FUTEX, set before the
-// program starts, names another one (waitonaddress, srw, kernel_event), for tests; one that this system doesn't
+// locks with condition variables (Vista, 7), else kernel events. The environment variable TOCSIN_WINDOWS_SLEEP, set
+// before the program starts, names another one (waitonaddress, srw, kernel_event), for tests; one that this system doesn't
 // have, or a name that is none, is passed over.
 #include "platform/system/windows.hpp"
 
@@ -31,7 +31,7 @@ constexpr mechanism mechanisms[] = {
 
 const mechanism& choose() noexcept {
     char wanted[32];
-    const DWORD length = ::GetEnvironmentVariableA("TOCSIN_FUTEX", wanted, sizeof wanted);
+    const DWORD length = ::GetEnvironmentVariableA("TOCSIN_WINDOWS_SLEEP", wanted, sizeof wanted);
     const bool is_named = length != 0 && length < sizeof wanted;
     const mechanism* best = nullptr;
     for (const mechanism& each : mechanisms) {

@@ -1,0 +1,127 @@
+"""From a result to what can be said about it, as plain data."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tocsin_lab.analyse.figures import ByRound, Collected, Figure, best_peer, collect
+from tocsin_lab.analyse.statistics import Estimate, Verdict, estimate, judge, paired_ratio
+from tocsin_lab.analyse.targets import TargetResult, results_for
+from tocsin_lab.records import Column, Contestant, Failure, Key, Parameters, Result, Sample, Scenario
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """tocsin in a judged column."""
+
+    column: Column
+    verdict: Verdict
+    against: str
+    ratio: Estimate | None
+
+
+@dataclass
+class CaseSummary:
+    scenario: Scenario
+    parameters: Parameters
+    samples: list[Sample]
+    figures: dict[str, dict[Key, Figure]] = field(default_factory=dict)  # by contestant, fastest first
+    excluded: dict[str, str] = field(default_factory=dict)  # contestants that failed, and how
+    notes: dict[str, list[str]] = field(default_factory=dict)  # by note: the contestants that it was about
+    judgements: list[Judgement] = field(default_factory=list)
+    targets: list[TargetResult] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        return self.parameters.title
+
+    def name(self, between: str = " ") -> str:
+        """The scenario, and the case if there are several."""
+        return between.join(part for part in (self.scenario.title, self.title) if part)
+
+
+@dataclass
+class Measured:
+    """What a result has of one case."""
+
+    samples: list[Sample] = field(default_factory=list)
+    counts: list[Sample] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def summarise(result: Result) -> list[CaseSummary]:
+    """In the order of the scenarios and cases. Cases without any sample are left out."""
+    contestants = result.by_name
+    measured: defaultdict[tuple[str, Parameters], Measured] = defaultdict(Measured)
+    for part in ("samples", "counts", "failures"):
+        for one in getattr(result, part):
+            getattr(measured[one.scenario, one.parameters], part).append(one)
+    return [
+        build_case(scenario, case.parameters, contestants, measured[scenario.name, case.parameters])
+        for scenario in result.scenarios
+        for case in scenario.cases
+        if measured[scenario.name, case.parameters].samples
+    ]
+
+
+def build_case(
+    scenario: Scenario, parameters: Parameters, contestants: Mapping[str, Contestant], measured: Measured
+) -> CaseSummary:
+    case = CaseSummary(scenario, parameters, measured.samples)
+    for sample in measured.samples:
+        for note in sample.notes:
+            about = case.notes.setdefault(note, [])
+            if sample.contestant not in about:
+                about.append(sample.contestant)
+    case.excluded = {one.contestant: one.reason for one in measured.failures}
+    case.figures = figures_of(scenario, collect(scenario.columns, measured.samples, measured.counts), contestants)
+    rounds = {name: {key: one.by_round for key, one in columns.items()} for name, columns in case.figures.items()}
+    case.judgements = judge_columns(scenario, rounds, contestants)
+    case.targets = list(results_for(scenario, parameters, rounds, contestants))
+    return case
+
+
+def figures_of(
+    scenario: Scenario, collected: Collected, contestants: Mapping[str, Contestant]
+) -> dict[str, dict[Key, Figure]]:
+    """The floor first, then by the first column."""
+    floor = next((name for name in collected if contestants[name].role == "floor"), None)
+    found: dict[str, dict[Key, Figure]] = {}
+    for name, columns in collected.items():
+        for key, by_round in columns.items():
+            value = estimate(list(by_round.values()))
+            if value is None:
+                continue
+            peer = best_peer(collected, key, contestants, besides=name)
+            floor_rounds = collected[floor].get(key, {}) if floor and floor != name else {}
+            found.setdefault(name, {})[key] = Figure(
+                by_round,
+                value,
+                paired_ratio(by_round, floor_rounds),
+                paired_ratio(by_round, collected[peer][key]) if peer else None,
+            )
+    leading = scenario.columns[0].key
+
+    def order(name: str) -> tuple[bool, float]:
+        figure = found[name].get(leading)
+        return (contestants[name].role != "floor", figure.value.median if figure else float("inf"))
+
+    return {name: found[name] for name in sorted(found, key=order)}
+
+
+def judge_columns(
+    scenario: Scenario, rounds: Mapping[str, Mapping[Key, ByRound]], contestants: Mapping[str, Contestant]
+) -> list[Judgement]:
+    ours = next((name for name, one in contestants.items() if one.role == "ours"), None)
+    found = []
+    for column in scenario.columns:
+        key = column.key
+        if not column.judged or ours not in rounds or key not in rounds[ours]:
+            continue
+        peer = best_peer(rounds, key, contestants, besides=ours)
+        if peer is not None:
+            mine, other = rounds[ours][key], rounds[peer][key]
+            found.append(Judgement(column, judge(mine, other), peer, paired_ratio(mine, other)))
+    return found

@@ -1,0 +1,154 @@
+"""The command line. Only the standard library: help and wrong arguments are answered before anything is installed or
+built."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tocsin_lab.analyse.scaling import CORES, MOST_CORES, MOST_WAITERS, NEEDED, WAITERS
+from tocsin_lab.files import why_not_replaceable
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULT_WORKERS = ROOT / "build" / "release" / "lab"
+RESULTS = ROOT / "build" / "lab"
+NEED_WORKERS = ("measure", "smoke", "list")  # the commands that the workers must be built for
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """`command` says what to do; it is the name of a module in commands/. Ends the program with help or with what is
+    wrong."""
+    if arguments and not arguments[0].startswith("-"):
+        return verb_parser().parse_args(arguments)
+    options = run_parser().parse_args(arguments)
+    options.command = "smoke" if options.smoke else "list" if options.list else "measure"
+    return options
+
+
+def run_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="./dev lab",
+        description="Measures how fast threads wake on this machine: tocsin beside its alternatives.",
+        epilog="For results: ./dev lab report RESULT.json, ./dev lab compare A.json B.json, "
+        "./dev lab scaling RESULT.json, ./dev lab quote RESULT.json",
+    )
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", dest="mode", action="store_const", const="quick", help="about two minutes")
+    length.add_argument("--full", dest="mode", action="store_const", const="full", help="every case; takes hours")
+    parser.set_defaults(mode="default")
+    parser.add_argument("--all", action="store_true", help="every contestant there is; takes several times as long")
+    parser.add_argument("--smoke", action="store_true", help="only check, within seconds, that everything still runs")
+    parser.add_argument("--list", action="store_true", help="what there is to run; who can't take part where, and why")
+    parser.add_argument("--scenario", type=names, action="extend", default=[], metavar="NAME[,NAME...]")
+    parser.add_argument("--contestant", type=names, action="extend", default=[], metavar="NAME[,NAME...]")
+    parser.add_argument(
+        "--where", type=condition, action="append", default=[], metavar="PARAMETER=VALUE[,VALUE...]",
+        help="only cases with these values, including those that a run of this length would skip",
+    )  # fmt: skip
+    parser.add_argument("--rounds", type=positive_whole, metavar="N", help="samples of each contestant in each case")
+    parser.add_argument("--budget-ms", type=positive, metavar="MS", help="how long one sample measures")
+    parser.add_argument("--seed", type=int, metavar="N", help="decides every order (default: random)")
+    parser.add_argument("--out", type=result_file, metavar="FILE", help="the result file (default: below build/lab/)")
+    parser.add_argument("--no-syscalls", action="store_true", help="don't count system calls")
+    parser.add_argument("--workers", type=Path, default=DEFAULT_WORKERS, metavar="FOLDER", help=argparse.SUPPRESS)
+    return parser
+
+
+def verb_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./dev lab")
+    verbs = parser.add_subparsers(dest="command", metavar="VERB", required=True)
+
+    report = verbs.add_parser("report", description="Makes the page of a result: one HTML file that needs no network.")
+    report.add_argument("result", type=existing, metavar="RESULT.json")
+    report.add_argument("--out", type=replaceable, metavar="FILE",
+                        help="the page (default: beside the result, as .html)")  # fmt: skip
+
+    compare = verbs.add_parser(
+        "compare",
+        description="What became slower or faster from the first result to the second. Exit code 1: tocsin became "
+        "slower somewhere.",
+    )
+    compare.add_argument("before", type=existing, metavar="A.json")
+    compare.add_argument("after", type=existing, metavar="B.json")
+    compare.add_argument("--scenario", type=names, action="extend", default=[], metavar="NAME[,NAME...]")
+    compare.add_argument(
+        "--contestant", type=names, action="extend", default=[], metavar="NAME[,NAME...]",
+        help="instead of tocsin and its variants",
+    )  # fmt: skip
+
+    scaling = verbs.add_parser(
+        "scaling",
+        description="Simulates a wake-up of many and a busy bucket with more cores, from the costs that a result "
+        "measured. What the result itself measured is shown beside it.",
+        epilog=f"A result with all that is needed: ./dev lab --scenario {','.join(NEEDED)}",
+    )
+    scaling.add_argument("result", type=existing, nargs="?", metavar="RESULT.json",
+                         help="default: the newest in build/lab/ that has what is needed")  # fmt: skip
+    scaling.add_argument("--cores", type=up_to(MOST_CORES), default=CORES, metavar="N[,N...]")
+    scaling.add_argument("--waiters", type=up_to(MOST_WAITERS), default=WAITERS, metavar="N[,N...]")
+
+    quote = verbs.add_parser("quote", description="Prints the table of figures that the README quotes from a result.")
+    quote.add_argument("result", type=existing, metavar="RESULT.json")
+    return parser
+
+
+# Types of arguments
+
+
+def names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def condition(text: str) -> tuple[str, tuple[str, ...]]:
+    name, equals, values = text.partition("=")
+    if not equals or not name or not values:
+        raise argparse.ArgumentTypeError(f"{text}: expected PARAMETER=VALUE[,VALUE...]")
+    return name, tuple(names(values))
+
+
+def positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text}: expected a number above 0")
+    return number
+
+
+def positive_whole(text: str) -> int:
+    number = positive(text)
+    if number != int(number):
+        raise argparse.ArgumentTypeError(f"{text}: expected a whole number")
+    return int(number)
+
+
+def up_to(most: int):  # noqa: ANN201 (a type of argument)
+    """Whole numbers from 1 to `most`, beyond which the model holds no longer."""
+
+    def numbers(text: str) -> tuple[int, ...]:
+        found = tuple(positive_whole(one) for one in names(text))
+        if not found or max(found) > most:
+            raise argparse.ArgumentTypeError(f"{text}: expected numbers from 1 to {most:,}")
+        return found
+
+    return numbers
+
+
+def replaceable(text: str) -> Path:
+    if reason := why_not_replaceable(Path(text)):
+        raise argparse.ArgumentTypeError(f"{text}: {reason}")
+    return Path(text)
+
+
+def result_file(text: str) -> Path:
+    path = replaceable(text)
+    if path.suffix in (".html", ".xz"):
+        raise argparse.ArgumentTypeError(f"{text}: expected the name of a JSON file; the page is written beside it")
+    return path
+
+
+def existing(text: str) -> Path:
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"{text}: No such file")
+    return Path(text)

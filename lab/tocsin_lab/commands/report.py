@@ -1,0 +1,17 @@
+"""`./dev lab report`: makes the page of a result again."""
+
+from __future__ import annotations
+
+import argparse
+
+from tocsin_lab.errors import NOT_SAVED
+from tocsin_lab.measure.results import load
+from tocsin_lab.present.report import save_report
+
+
+def run(options: argparse.Namespace) -> int:
+    path = options.out or options.result.with_suffix(".html")
+    if not save_report(load(options.result), path):
+        return NOT_SAVED
+    print(f"Report: {path}")
+    return 0

@@ -1,0 +1,1 @@
+"""Runs the workers and keeps what they say."""

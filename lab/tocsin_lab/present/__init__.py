@@ -1,0 +1,1 @@
+"""Statements as tables, pages and Markdown."""

@@ -1,0 +1,133 @@
+"""The report's scenarios: for each its charts, its cases, and a table for each case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from tocsin_lab.analyse.figures import Figure
+from tocsin_lab.analyse.statistics import Verdict
+from tocsin_lab.analyse.summary import CaseSummary
+from tocsin_lab.present.answers import answer_all
+from tocsin_lab.present.charts import case_charts, comparison_of_cases, growth_charts, single
+from tocsin_lab.present.context import Context, Picture
+from tocsin_lab.present.numerals import interval, quantity, ratio, spread
+from tocsin_lab.records import Column, Key, Scenario
+
+CAPTIONS = {
+    "ranking": "Median over the rounds; the bar is its interval. Less is better.",
+    "percentiles": "All rounds together: the curve says how large each share of all values is at most.",
+    "awakening": "All rounds together: the share of the threads that is awake at each time after the set.",
+    "span": "The full dot: the waker continues. The ring: the last thread is awake. Medians.",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    value: str
+    spread: str
+
+
+@dataclass(frozen=True)
+class TableRow:
+    who: str
+    label: str
+    role: str
+    cells: list[Cell | None]
+    to_floor: str
+    to_best_peer: str
+
+
+@dataclass(frozen=True)
+class VerdictChip:
+    column: str
+    verdict: Verdict
+    against: str
+    ratio: str
+    interval: str
+
+
+@dataclass(frozen=True)
+class CaseView:
+    title: str
+    open: bool
+    pictures: list[Picture]
+    columns: tuple[Column, ...]
+    rows: list[TableRow]
+    verdicts: list[VerdictChip]
+    excluded: dict[str, str]
+    notes: dict[str, str]
+
+
+@dataclass
+class Section:
+    scenario: Scenario
+    overview: list[Picture] = field(default_factory=list)
+    rows: list[TableRow] = field(default_factory=list)  # of a scenario with one contestant: a row for each case
+    views: list[CaseView] = field(default_factory=list)
+
+
+def sections(context: Context) -> list[Section]:
+    quoted = {(one.case.scenario.name, one.case.title) for one in answer_all(context.cases, context.contestants)}
+    return [
+        section(context, list(group), quoted)
+        for _, group in groupby(context.cases, key=lambda case: case.scenario.name)
+    ]
+
+
+def section(context: Context, cases: list[CaseSummary], quoted: set[tuple[str, str]]) -> Section:
+    found = Section(cases[0].scenario)
+    columns = found.scenario.columns
+    if only := single(cases):
+        found.overview = [context.picture(comparison_of_cases(cases, only), CAPTIONS["ranking"])]
+        found.rows = [row(context, only, case.figures[only], columns, label=case.title) for case in cases]
+        return found
+    found.overview = [
+        context.picture(chart, f"Median by {chart.parameter}; the bars are its interval.")
+        for chart in growth_charts(cases)
+    ]
+    shown = next((case for case in cases if (found.scenario.name, case.title) in quoted), cases[0])
+    found.views = [view(context, case, is_open=case is shown) for case in cases]
+    return found
+
+
+def view(context: Context, case: CaseSummary, *, is_open: bool) -> CaseView:
+    columns = case.scenario.columns
+    return CaseView(
+        title=case.title or "the only case",
+        open=is_open,
+        pictures=[context.picture(one, CAPTIONS[one.kind]) for one in case_charts(case)],
+        columns=columns,
+        rows=[row(context, name, figures, columns) for name, figures in case.figures.items()],
+        verdicts=[
+            VerdictChip(
+                one.column.title, one.verdict, context.label(one.against), ratio(one.ratio), interval(one.ratio)
+            )
+            for one in case.judgements
+        ],
+        excluded={context.label(name): reason for name, reason in case.excluded.items()},
+        notes={
+            note: "all" if len(about) == len(case.figures) else ", ".join(map(context.label, about))
+            for note, about in case.notes.items()
+        },
+    )
+
+
+def row(
+    context: Context, name: str, figures: Mapping[Key, Figure], columns: Iterable[Column], label: str | None = None
+) -> TableRow:
+    columns = list(columns)
+    leading = figures.get(columns[0].key)
+    return TableRow(
+        who=name,
+        label=context.label(name) if label is None else label,
+        role=context.role(name),
+        cells=[cell(figures.get(column.key), column.unit) for column in columns],
+        to_floor=ratio(leading.to_floor) if leading else "",
+        to_best_peer=ratio(leading.to_best_peer) if leading else "",
+    )
+
+
+def cell(figure: Figure | None, unit: str) -> Cell | None:
+    return Cell(quantity(figure.value.median, unit), spread(figure.value)) if figure else None

@@ -1,0 +1,339 @@
+"""What is known of a scenario beyond what its worker says: the questions it answers, what tocsin is to reach there, and
+why tocsin loses. One entry for each scenario; a scenario without one asks its own question and has no targets.
+
+Targets are ratios inside one run. One that is missed stays visible: that is what the list is for. Reasons hold only
+what somebody has looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tocsin_lab.records import Key, Parameters
+
+FLOOR = "floor"
+BEST_PEER = "best peer"
+ABSOLUTE = "absolute"  # the figure itself, no ratio
+
+
+@dataclass(frozen=True)
+class Question:
+    """What people ask, and the column that answers it."""
+
+    text: str
+    metric: str
+    statistic: str = "value"
+    where: Mapping[str, str] = field(default_factory=dict)  # a parameter narrows only the cases that have it
+
+    @property
+    def key(self) -> Key:
+        return self.metric, self.statistic
+
+    def fits(self, parameters: Parameters) -> bool:
+        return all(parameters.get(name, value) == value for name, value in self.where.items())
+
+
+@dataclass(frozen=True)
+class Target:
+    metric: str
+    against: str  # FLOOR, BEST_PEER, ABSOLUTE or a contestant's name
+    limit: float
+    statistic: str = "value"
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # cases; empty: all
+    contestant: str = "tocsin"
+
+    @property
+    def key(self) -> Key:
+        return self.metric, self.statistic
+
+    def applies_to(self, parameters: Parameters) -> bool:
+        return all(parameters.get(name) in values for name, values in self.where.items())
+
+    def describe(self) -> str:
+        if self.against == ABSOLUTE:
+            return f"≤ {self.limit:g}"
+        return f"≤ {self.limit:.3g} × {self.against}"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a reason has to explain: tocsin takes longer than `against` in this case."""
+
+    scenario: str
+    metric: str
+    parameters: Parameters
+    against: str
+    cores: int
+
+    @property
+    def is_crowded(self) -> bool:
+        return int(self.parameters.get("threads", "0")) > self.cores
+
+
+@dataclass(frozen=True)
+class Reason:
+    text: str
+    metrics: tuple[str, ...]
+    against: tuple[str, ...] = ()  # the peers for which it holds; empty: all
+    where: Mapping[str, str] = field(default_factory=dict)  # cases; empty: all
+    crowded: bool = False  # holds only with more threads than cores
+
+    def explains(self, loss: Loss) -> bool:
+        return (
+            loss.metric in self.metrics
+            and (not self.against or loss.against in self.against)
+            and self.where.items() <= loss.parameters.items()
+            and (not self.crowded or loss.is_crowded)
+        )
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    questions: tuple[Question, ...] = ()
+    targets: tuple[Target, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+
+def cases(**values: str) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(value.split("|")) for name, value in values.items()}
+
+
+WAKES_ALL_AT_ONCE = ("std_atomic", "std_latch", "raw_futex", "tracked_futex", "eventfd")
+
+BARGING = (
+    "std_atomic", "raw_futex", "tracked_futex", "std_binary_semaphore", "std_counting_semaphore", "posix_semaphore",
+    "pthread_cond",
+)  # fmt: skip
+
+# In the order in which the report asks the questions.
+KNOWN: Mapping[str, Knowledge] = {
+    "wake_latency": Knowledge(
+        (Question("Fastest to wake one sleeping thread", "latency", "median", {"delay_ms": "10"}),),
+        (
+            Target("latency", "raw_futex", 1.05, "median"),
+            Target("latency", "raw_futex", 1.05, "p99"),
+            Target("latency", FLOOR, 2.0, "median", contestant="tocsin_long_spin"),
+        ),
+    ),
+    "broadcast": Knowledge(
+        (
+            Question("Fastest to wake many: the last one awake", "last", "median"),
+            Question("Quickest to let the waker of many go on", "held", "median"),
+        ),
+        (
+            Target("held", FLOOR, 3.0, "median"),
+            Target("last", BEST_PEER, 1.05, "median"),
+            Target("cpu", BEST_PEER, 1.10),
+        ),
+        (
+            Reason(
+                "tocsin wakes by a relay: each woken thread wakes further ones, with one system call each. One call "
+                "that wakes them all gets the last one up sooner where cores are few, but holds the waker all that "
+                "time (decision 4).",
+                ("last", "cpu"), WAKES_ALL_AT_ONCE,
+            ),
+        ),
+    ),
+    "pairs": Knowledge(
+        (Question("Cheapest to signal and consume, nobody asleep", "time", "median", {"operation": "auto_set_wait"}),),
+        (
+            Target("time", FLOOR, 1.10, "median", cases(operation="auto_set_wait|manual_set_reset")),
+            Target("time", BEST_PEER, 1.0, "median", cases(operation="auto_set_wait")),
+            Target("syscalls", ABSOLUTE, 0.001),  # not 0: the harness makes a few in each run
+        ),
+        (
+            Reason(
+                "tocsin's reset is a read-modify-write with acquire order: a thread that resets and then finds "
+                "nothing to do has seen what every set published. The peer's reset is a plain store, which promises "
+                "nothing of the kind.",
+                ("time",), ("std_atomic",), {"operation": "manual_set_reset"},
+            ),
+            Reason(
+                "In tocsin a wait for no time takes the path of every wait with a deadline, out of line, and finds "
+                "there that the deadline has passed. The peer's adapter tests for zero inline.",
+                ("time",), ("tracked_futex",), {"operation": "wait_for_0_unset"},
+            ),
+        ),
+    ),
+    "redundant_set": Knowledge(
+        (
+            Question("Cheapest to signal again what is signalled", "set", "median",
+                     {"event": "auto", "producers": "1"}),
+        ),
+        (
+            Target("set", FLOOR, 1.10, "median", cases(producers="1")),
+            Target("set", "exchange", 0.5, "median", cases(producers="4")),
+        ),
+    ),
+    "polling": Knowledge(
+        (Question("Cheapest to look at", "poll", "median", {"threads": "1"}),),
+        (Target("poll", FLOOR, 1.05, "median"),),
+    ),
+    "futile_wait": Knowledge(
+        (Question("Cheapest to keep waiting, in CPU", "cpu"),),
+        (Target("cpu", "raw_futex", 1.3),),
+    ),
+    "ping_pong": Knowledge(
+        (
+            Question("Fastest back and forth between two cores", "trip", "median", {"cores": "2"}),
+            Question("Fastest back and forth on one core", "trip", "median", {"cores": "1"}),
+        ),
+        (
+            Target("trip", BEST_PEER, 1.0, "median", cases(cores="2")),
+            Target("cpu", BEST_PEER, 1.0, where=cases(cores="2")),
+            Target("trip", "raw_futex", 1.10, "median", cases(cores="1")),
+        ),
+    ),
+    "hurdles": Knowledge(
+        (
+            Question("Fastest over a hurdle, two threads", "hurdle", "median", {"threads": "2"}),
+            Question("Fastest over a hurdle, more threads than cores", "hurdle", "median", {"threads": "16"}),
+        ),
+        (
+            Target("hurdle", BEST_PEER, 1.0, "median", cases(threads="2|4|8|16")),
+            Target("cpu", BEST_PEER, 1.0, where=cases(threads="2|4|8|16")),
+        ),
+        (
+            Reason(
+                "A single thread waits for nobody, so a hurdle is arrival, set and reset. The peer resets with a "
+                "plain store or is created again; tocsin's reset is a read-modify-write with acquire order.",
+                ("hurdle", "cpu"), ("std_atomic", "std_latch"), {"threads": "1"},
+            ),
+            Reason(
+                "With more threads than cores, yielding the core beats sleeping. The peer always yields before it "
+                "sleeps. tocsin learns for each event whether yielding pays (decision 5), and tries it only now and "
+                "then where it seemed not to.",
+                ("hurdle", "cpu"), ("std_atomic", "std_latch"), crowded=True,
+            ),
+        ),
+    ),
+    "producer": Knowledge(
+        (
+            Question("Least CPU for an item now and then", "cpu", "value", {"pace": "paced", "producers": "1"}),
+            Question("Least CPU for an item when items stream", "cpu", "value", {"pace": "balanced", "producers": "1"}),
+        ),
+        (Target("cpu", BEST_PEER, 1.05),),
+    ),
+    "address_wake": Knowledge(
+        (
+            Question("Cheapest to wake an address where nobody waits", "wake", "median",
+                     {"bytes": "4", "stranger": "none"}),
+        ),
+        (Target("wake", FLOOR, 1.10, "median"),),
+        (
+            Reason(
+                "tocsin's wake orders itself after any earlier store by a full fence. The peer's wake loads a counter "
+                "and leaves the ordering to the caller's store.",
+                ("wake",), ("std_atomic",), {"bytes": "4"},
+            ),
+        ),
+    ),
+    "address_differs": Knowledge(
+        targets=(Target("wait", FLOOR, 1.5, "median"),),
+        reasons=(
+            Reason(
+                "The measured wait takes a deadline, which the compiler puts on the stack before it looks at the "
+                "value: four stores beside one load.",
+                ("wait",),
+            ),
+        ),
+    ),
+    "locks": Knowledge(
+        (
+            Question("Fastest lock under contention", "turn", "value",
+                     {"lock": "word", "bytes": "4", "threads": "4"}),
+        ),
+        (
+            Target("turn", BEST_PEER, 1.0),
+            Target("cpu", BEST_PEER, 1.0),
+            Target("syscalls", ABSOLUTE, 0.01, where=cases(threads="1")),
+        ),
+    ),
+    "fairness": Knowledge(
+        (Question("Fairest: the shortest long wait for a turn", "longest", "median", {"turn": "event"}),),
+        reasons=(
+            Reason(
+                "tocsin's set hands the turn to the thread that has waited longest, so most turns cost a switch of "
+                "threads, and nobody waits long. With the peer, the thread that has just had its turn takes the next "
+                "one before the others are awake, with hardly a switch: the longest wait is thirty times as long.",
+                ("cpu",), BARGING, {"turn": "event"},
+            ),
+        ),
+    ),
+    "group_commit": Knowledge(
+        (
+            Question("Fastest group commit, 64 threads, on a disk", "commit", "value",
+                     {"threads": "64", "on": "disk"}),
+        ),
+        (
+            Target("commit", BEST_PEER, 1 / 1.05),
+            Target("latency", BEST_PEER, 1.0, "p99"),
+            Target("held", "group_one_cond", 1 / 20, "median", cases(on="disk")),
+        ),
+        (
+            Reason(
+                "The peer's waiters yield their cores again and again before they sleep (see the column of switches), "
+                "so few have to be woken when the flush ends. tocsin's waiters sleep at once: a flush is long, and "
+                "others may need the processor (decision 10). On an otherwise idle machine that costs a system call "
+                "and a switch a commit.",
+                ("commit", "latency", "cpu"), ("group_atomic",), {"on": "disk"},
+            ),
+            Reason(
+                "Where a flush costs nothing, a thread commits alone, again and again until its time slice ends. The "
+                "median is a hundredth of the peer's, but the hundredth commit waits for a slice.",
+                ("latency",), ("group_atomic",), {"on": "memory"},
+            ),
+        ),
+    ),
+    "group_wake": Knowledge(
+        (
+            Question("Quickest to let the leader of a group go on", "held", "median"),
+            Question("Fastest to wake a group: the last one awake", "last", "median"),
+        ),
+        (
+            Target("held", "group_one_cond", 1 / 20, "median"),
+            Target("last", BEST_PEER, 1.05, "median"),
+        ),
+    ),
+    "memory": Knowledge(
+        (Question("Smallest", "size", "value", {"event": "auto"}),),
+        (
+            Target("size", ABSOLUTE, 1.0),
+            Target("heap", ABSOLUTE, 0.0),
+            Target("waiter_heap", ABSOLUTE, 0.0),
+            Target("kernel_objects", ABSOLUTE, 0.0),
+        ),
+    ),
+    "strangers": Knowledge(targets=(Target("disturbed", ABSOLUTE, 0.0),)),
+    "bystanders": Knowledge(
+        targets=(Target("time", FLOOR, 1.10, "median"), Target("disturbed", ABSOLUTE, 0.0)),
+    ),
+    "wait_many": Knowledge(
+        targets=(
+            Target("time", FLOOR, 1.5, "median", cases(what="ready")),
+            Target("time", BEST_PEER, 1.0, "median", cases(what="ready|comes|all")),
+            Target("syscalls", ABSOLUTE, 0.001, where=cases(what="ready")),
+            Target("switches", ABSOLUTE, 2.1, where=cases(what="all_one_core")),  # each of the two sleeps once
+        ),
+    ),
+    "multiplexed": Knowledge(
+        targets=(Target("cpu", BEST_PEER, 1.0), Target("syscalls", BEST_PEER, 1.0)),
+    ),
+}  # fmt: skip
+
+NOTHING = Knowledge()
+
+
+def known(scenario: str) -> Knowledge:
+    return KNOWN.get(scenario, NOTHING)
+
+
+def reason_for(loss: Loss) -> str | None:
+    """None: nobody has looked into it."""
+    return next((one.text for one in known(loss.scenario).reasons if one.explains(loss)), None)
+
+
+def questions() -> Iterator[tuple[str, Question]]:
+    """Each with the name of its scenario."""
+    return ((name, question) for name, one in KNOWN.items() for question in one.questions)
