@@ -1,7 +1,7 @@
 // Reading the lot, and the names given to addresses.
 //
-// Names stand in a map of their own under a mutex; nothing of the user's and no allocation happens under a
-// bucket's lock: a bucket is counted first, then copied into memory that is there already.
+// The names are in a map of their own, under a lock of its own. Under a bucket's lock, no code of the user runs and nothing
+// is allocated: the nodes are counted first, then copied into memory that is there already.
 #include "core/lot/lot.hpp"
 #include "core/sync/futex_lock.hpp"
 
@@ -19,7 +19,7 @@ struct names {
     std::map<const void*, std::string> of;
 };
 
-// Never destroyed: threads may wait, and be asked about, after main.
+// Never destroyed, since threads may wait after main, and others may ask about them.
 names& all_names() {
     static names* const all = new names;
     return *all;
@@ -42,7 +42,7 @@ parked_wait as_parked(const core::wait_node& node) {
     return result;
 }
 
-// Copies what is parked into the memory that `waits` has, and goes on counting beyond it.
+// Copies what is parked into the memory that `waits` has, and counts what does not fit.
 struct copy {
     std::vector<parked_wait>& waits;
     std::size_t seen = 0;

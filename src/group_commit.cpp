@@ -1,44 +1,43 @@
-// Group commit: a queue of submitters, of whom one at a time leads.
+// Group commit: a queue of submitters, one of which leads at a time.
 //
 // State
-//   led       somebody leads: it gathers, flushes, or has been told to and is about to wake up.
-//   queue     those who have joined and whom no flush has taken, oldest first: a doubly linked list of
-//             members. A member stands on its submitter's stack and has a waiter that the thread sleeps on.
-//   gatherer  the waiter on which a leader sleeps that lets its group gather; else null.
-//   A group under way has no state here: it is a chain of members, its leader's first, which only the
-//   leader uses.
+//   led       somebody leads: it gathers, flushes, or has been told to lead and is about to wake up.
+//   queue     the members that have joined and that no flush has taken, oldest first. A member lives on its submitter's
+//             stack and has a waiter that the thread sleeps on.
+//   gatherer  the waiter on which a leader sleeps while its group gathers; else null.
+//   A group under way has no state here. It is a list of members, the leader first, which only the leader uses.
 //
 // Invariants
-//   group_commit-1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few
-//       steps, never over a flush, a sleep, a release or a system call to wake.
-//   group_commit-2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without one
-//       who will take it, and nobody flushes beside another.
-//   group_commit-3  A member leaves the queue exactly once: taken by a leader into its group, taken by an outgoing
-//       leader to be the next, or withdrawn by its own thread. A member that may withdraw (deadline, stop)
-//       is claimed when it is taken: from then on its sleep has one end, the release. One whose claim fails
-//       is about to leave and is dropped. So no submission is withdrawn and flushed, or neither.
-//   group_commit-4  A member that was taken is released exactly once, after the flush of its group has ended or in
-//       order to lead, and its thread does not go on before. So nobody is told of a flush that does not
-//       cover it, and the members of a group under way exist.
-//   group_commit-5  A leader touches a member of its group no more once it, or a chain it is in, was released, and no
-//       follower ever touches anything of its leader's.
+//   group_commit-1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few steps,
+//       never over a flush, a sleep, a release or a system call to wake.
+//   group_commit-2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without a leader
+//       that will take it, and nobody flushes beside another.
+//   group_commit-3  A member leaves the queue exactly once: a leader takes it into its group, an outgoing leader takes it to
+//       be the next leader, or its own thread withdraws it. A member that may withdraw (deadline, stop) is claimed when it
+//       is taken. From then on its sleep can end in one way only, the release. A member whose claim fails is about to leave
+//       and is dropped. So no submission is both withdrawn and flushed, or neither.
+//   group_commit-4  A member that was taken is released exactly once, after the flush of its group has ended or in order to
+//       lead. Its thread does not continue before that. So nobody is told of a flush that does not cover it, and the members
+//       of a group under way exist.
+//   group_commit-5  A leader does not touch a member of its group after the release of that member, or of a chain that it is
+//       in. No follower ever touches anything that belongs to its leader.
 //   group_commit-6  `error` of a follower is written before its release, and only by the leader of its group.
 //
-// No lost wake-up: joining and leading meet in the lock. Who joins has seen `led` on, so the leader has not
-// yet looked at the queue for its last time; when it does, under the same lock, it finds the member and
-// takes it or makes it lead (group_commit-2). A release that comes before the sleep ends it at once (waiter.cpp). A full
-// group is noticed by who makes it full, under the lock: it claims the gatherer there, or there is none, and
-// then its leader looks at the size under the lock before it sleeps, or does not gather at all.
+// No lost wake-up: joining and leading meet in the lock. A thread that joins has seen `led` on, so the leader has not yet
+// looked at the queue for the last time. When it does, under the same lock, it finds the member and takes it or makes it
+// lead (group_commit-2). A release that comes before the sleep ends it at once (waiter.cpp). The thread that makes a group
+// full notices it, under the lock, and claims the gatherer there. If there is no gatherer, the leader looks at the size
+// under the lock before it sleeps, or does not gather at all.
 //
 // Memory order
-//   [bucket]   the lock: from what a submitter did before to the flush that takes it, and from one flush
-//              to the next leader's.
-//   [release]  from the end of the flush to the followers, also down the chain (waiter.cpp).
+//   [bucket]   the lock: from what a submitter did before to the flush that takes it, and from one flush to the next
+//              leader's.
+//   [release]  from the end of the flush to the followers, also along the chain (waiter.cpp).
 //
-// How long the leader is held: two releases on a machine of few processors, however many it flushed for;
-// the followers release each other (core/lot/lot.cpp), and the next leader where it stands behind them. Under the
-// lock, taking a group is one step when nobody in the queue may withdraw and all of it is taken; else a step for
-// each member, which claims it. Only a flush that failed makes the leader visit each of its followers.
+// How long the leader is held: two releases on a machine of few processors, however many it flushed for. The followers
+// release each other (core/lot/relay.cpp), and the next leader if it is behind them. Under the lock, taking a group is one
+// step when nobody in the queue may withdraw and all of it is taken. Otherwise it is a step for each member, which claims
+// it. Only a flush that failed makes the leader visit each of its followers.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
@@ -63,7 +62,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// A node that stands in the queue here instead of in one of the lot's; nobody looks at its key.
+// A node for the queue here instead of one of the lot's; nobody looks at its key.
 struct member : submission, core::wait_node {
     member(const volatile void* object, const wait_options& options) noexcept
         : submission(object),
@@ -103,7 +102,7 @@ public:
         if (gone.cancelable) --cancelables_;
     }
 
-    // Takes out the oldest that has not withdrawn (group_commit-3).
+    // Takes out the oldest member that has not withdrawn (group_commit-3).
     member* take_first() noexcept {
         while (core::wait_node* const oldest = nodes_.first()) {
             remove(*oldest);
@@ -113,7 +112,7 @@ public:
         return nullptr;
     }
 
-    // Takes out up to `most` of the oldest.
+    // Takes out up to `most` of the oldest members.
     group take(std::size_t most) noexcept {
         group taken;
         if (cancelables_ == 0 &&
@@ -136,7 +135,7 @@ private:
     plain<std::size_t> cancelables_{0};  // those that may
 };
 
-// The flushes that a thread is in, one inside the other: checked builds find one that submits to itself.
+// The flushes that a thread is in, one inside another. Checked builds use it to find one that submits to itself.
 #if TOCSIN_CHECKED && !defined(TOCSIN_MODEL)
 class own_flush {
 public:
@@ -167,8 +166,8 @@ deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanosecond
     return longest >= steady_clock::time_point::max() - from ? deadline::never() : deadline(from + longest);
 }
 
-// The thread sanitizer does not see the count of references of an exception, which is in the standard library:
-// to it, who gives back the last one races with all who read the exception. So there the memory is never freed.
+// The thread sanitizer does not see the reference count of an exception, which is in the standard library. To it, the thread
+// that drops the last reference races with all threads that read the exception. So there the memory is never freed.
 void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
     if constexpr (detail::thread_sanitizer) new std::exception_ptr(error);
 }
@@ -285,12 +284,12 @@ commit_status commit_engine::state::lead(member& self, const wait_options& how_l
     return commit_status::committed;
 }
 
-// Lets the group gather for as long as the options say. Not `signaled`: the leader withdraws.
+// Lets the group gather for as long as the options say. Any result but `signaled` makes the leader withdraw.
 core::claim commit_engine::state::gather(member& self, const wait_options& how_long) noexcept {
     if (options.longest_gathering <= std::chrono::nanoseconds(0)) return core::claim::signaled;
     const deadline end = end_of_gathering(self.joined, options.longest_gathering);
     if (end.has_passed()) return core::claim::signaled;
-    // Which comes first is decided once: who sets the system's clock meanwhile moves a deadline on it, too.
+    // Decided once, because setting the system clock meanwhile moves a deadline on that clock.
     const bool own_first = how_long.until.remaining() < end.remaining();
     core::waiter pause;
     {
@@ -318,7 +317,7 @@ group commit_engine::state::take_group(member& self) noexcept {
     return taken;
 }
 
-// Flushes for the group that `self` leads, and tells everybody.
+// Flushes for the group that `self` leads, and tells its members.
 void commit_engine::state::run(member& self, group all) {
     const auto begin = steady_clock::now();
     std::exception_ptr error;
@@ -329,8 +328,8 @@ void commit_engine::state::run(member& self, group all) {
     TOCSIN_CATCH(...) {
         error = std::current_exception();
         if (error == nullptr) {
-            // The thread was cancelled. It unwinds with something that is no C++ exception and must go on
-            // doing so; to the others it is a failure like any.
+            // The thread was cancelled. It unwinds with something that is no C++ exception, and must continue to. To the
+            // other members this is a failure like any.
             fail(self, std::make_exception_ptr(std::runtime_error("tocsin::group_commit: flush cancelled")));
             settle(self, all, true, begin);
             TOCSIN_RETHROW;
@@ -349,9 +348,10 @@ void commit_engine::state::fail(member& self, const std::exception_ptr& error) n
         member_of(each)->error = error;
 }
 
-// After the flush: the next leader first, so that it flushes while this group is still waking up. But if few have
-// come meanwhile it is released last, behind this group in the same chain: those who are released now and submit
-// again at once then join its group. Going first it would flush for few, and they wait for that, again and again.
+// After the flush: releases the next leader first, so that it flushes while this group is still waking up. But if few have
+// joined meanwhile, it is released last, behind this group in the same chain. Then those that are released now and submit
+// again at once join its group. If it went first, it would flush for few, and the others would wait for that, again and
+// again.
 void commit_engine::state::settle(member& self, group& all, bool failed,
                                   steady_clock::time_point begin) noexcept {
     const auto end = steady_clock::now();
@@ -385,7 +385,7 @@ void commit_engine::state::pass_on() noexcept {
     if (next != nullptr) next->sleeper.release(nullptr);
 }
 
-// Under the lock: whom to release so that it leads, or null and nobody leads (group_commit-2).
+// Under the lock: returns the member to release so that it leads. Null: nobody leads from now on (group_commit-2).
 member* commit_engine::state::next_leader() noexcept {
     member* const next = queue.take_first();
     if (next != nullptr) {

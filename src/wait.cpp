@@ -176,7 +176,7 @@ wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
     const std::uint32_t timers = core::count_timers(sources, core::timers::all);
     const deadline* last = core::last_timer(sources, core::timers::all);
     multi_wait wait(sources, multi_wait::mode::all, places.slots(), places.buckets());
-    if (last == nullptr) wait.timers_have_come(timers);
+    if (last == nullptr) wait.add_ready_timers(timers);
     if (wait.commit_own()) return wait_status::signaled;
     // A source of the user's says only when it is enlisted whether it is ready.
     if (std::ranges::count(sources, source::kind::custom, &source::what) == 0) {
@@ -191,7 +191,7 @@ wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
                 last =
                     core::last_timer(sources, core::timers::all, last);  // another, if a clock has been set
                 if (last != nullptr) continue;
-                wait.timers_have_come(timers);
+                wait.add_ready_timers(timers);
                 if (wait.commit_own()) return core::claim::signaled;
             }
             return wait.self.sleep(options.until);

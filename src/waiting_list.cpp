@@ -1,5 +1,5 @@
-// Lists of those who wait for a source of the user's own. Everything here but wake() happens under the user's lock;
-// the argument is in core/wait/multi_wait.cpp.
+// The waits for a user's own source. Everything here except wake() runs under the user's lock. The argument is in
+// core/wait/multi_wait.cpp.
 #include "core/lot/resume_queue.hpp"
 #include "core/wait/multi_wait.hpp"
 

@@ -41,25 +41,24 @@ class multi_wait;
 
 namespace detail {
 
-// How a source whose waiters stand in the lot is waited for; `object` is the byte of an event (event_state.hpp), the
-// address they wait on. What says "locked" is called under the lock of its bucket. The argument:
-// src/core/wait/multi_wait.cpp.
+// How to wait for a source whose waiters queue in the lot. `object` is the byte of an event (event_state.hpp), whose address
+// they wait on. Those marked "locked" are called under the lock of its bucket. The argument: src/core/wait/multi_wait.cpp.
 struct lot_source {
-    std::uint8_t wait_kind;                            // core::use
+    std::uint8_t wait_kind;                            // core::wait_kind
     bool (*try_take)(void* object) noexcept;           // takes it if it is ready
     bool (*looks_ready)(const void* object) noexcept;  // a peek
     bool (*hold)(void* object) noexcept;               // locked: if ready, nobody else changes it until ...
     void (*take_held)(void* object) noexcept;          // locked: ... it is taken,
     void (*unhold)(void* object) noexcept;             // locked: or left as it was
-    bool (*park)(void* object, bool also_if_ready) noexcept;  // locked: somebody is about to be queued
-    void (*unpark)(void* object) noexcept;                    // locked: nobody is queued any more
+    // Locked: a node is about to be queued. False, and nothing done, if it is ready and not `even_if_ready`.
+    bool (*mark_parked)(void* object, bool even_if_ready) noexcept;
+    void (*clear_parked)(void* object) noexcept;         // locked: no node is queued any more
     void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again, if it is used up when taken
 };
 
 }  // namespace detail
 
-// Somebody who waits, as one of the things sees it that are waited for: valid from enlist() until delist() has
-// returned.
+// One wait, as one of its sources sees it. Valid from enlist() until delist() has returned.
 class wait_entry : public detail::list_links<wait_entry> {
 public:
     wait_entry(core::multi_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
@@ -75,7 +74,7 @@ private:
     detail::plain<bool> listed_{false};
 };
 
-// Those who are to be woken. Own them, then wake() once, under no lock: it wakes threads and may resume
+// Waits that are to be woken. Whoever gets one calls wake() once, under no lock: that wakes threads and may resume
 // coroutines.
 class [[nodiscard]] wake_list {
 public:
@@ -88,8 +87,8 @@ private:
     detail::intrusive_list<wait_entry> entries_;
 };
 
-// Who waits for one source: a queue, first in, first out, that owns and allocates nothing. Guard it by a lock of
-// yours: enlist(), delist() and whatever makes the source ready take it.
+// The waits for one source: a queue, first in, first out, that owns and allocates nothing. Guard it by a lock of your own:
+// enlist(), delist() and whatever makes the source ready take that lock.
 class waiting_list {
 public:
     waiting_list() noexcept = default;
@@ -97,13 +96,13 @@ public:
     waiting_list& operator=(const waiting_list&) = delete;
 
     bool empty() const noexcept { return entries_.empty(); }
-    TOCSIN_API void append(wait_entry& who) noexcept;
-    TOCSIN_API void remove(wait_entry& who) noexcept;  // nothing if it has been taken out already
+    TOCSIN_API void append(wait_entry& entry) noexcept;
+    TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it has been taken out already
 
-    // Hands the source to the longest waiting who can take it: their wait ends with it. Empty if nobody can: then
-    // it is still to be had. (A wait for all never takes it here: see stays_ready.)
+    // Hands the source to the longest wait that can take it, which ends with it. Empty if none can: then the source is
+    // still there to take. (A wait for all never takes it here: see stays_ready.)
     TOCSIN_API wake_list notify_one() noexcept;
-    // Hands it to all; for a source that stays ready.
+    // Hands it to all waits; for a source that stays ready.
     TOCSIN_API wake_list notify_all() noexcept;
 
 private:

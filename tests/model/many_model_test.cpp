@@ -104,7 +104,7 @@ TEST(any_model, CompetesWithASingleWait) {
         auto& b = both.b;
         bool both_parked = false;
         r.spawn("any", [&] {
-            wait_any({.spin = sleep_at_once}, those(b, a));
+            (void)wait_any({.spin = sleep_at_once}, those(b, a));
             if (!both_parked) a.set();
         });
         r.spawn("single", [&] {

@@ -1,4 +1,4 @@
-// The list of resumption.hpp; the argument is there.
+// The argument is in resume_queue.hpp.
 #include "core/lot/resume_queue.hpp"
 
 #include <utility>
@@ -7,7 +7,7 @@ namespace tocsin::core {
 
 #if defined(TOCSIN_MODEL)
 
-// The threads of a model share one thread's locals: coroutines go on at once.
+// The threads of a model share the locals of one thread, so coroutines continue at once.
 defer_resumes::defer_resumes() noexcept {}
 defer_resumes::~defer_resumes() {}
 void resumable::resume_here(void (*run)(resumable&) noexcept) noexcept { run(*this); }
@@ -26,7 +26,7 @@ struct thread_state {
     const resumable* posted = nullptr;
 };
 
-// A set() in a signal handler looks at it: as in signal_deferral.cpp.
+// A set() in a signal handler looks at it, as in signal_deferral.cpp.
 #if defined(__ELF__)
 [[gnu::tls_model("initial-exec")]]
 #endif

@@ -1,4 +1,4 @@
-// Many sources of the lot, registered once and waited on often by one thread: the core of wait_set. The argument:
+// Many sources of the lot, registered once and often waited on by one thread: the core of wait_set. The argument:
 // ready_list.cpp.
 //
 //     if (std::size_t found = list.take_ready(items, nullptr)) return found;
@@ -21,7 +21,7 @@ namespace tocsin::core {
 
 class ready_list;
 
-// A source's place in a set.
+// A source that is registered in a ready_list.
 class member final : public detail::list_links<member>, subscriber {
 public:
     member(ready_list& list, const source& what, std::uint64_t tag) noexcept;
@@ -39,19 +39,19 @@ private:
     // Under the lock of the ready_list:
     detail::plain<std::uint64_t> tag_;
     detail::plain<bool> ready_{false};  // it is in the list
-    detail::plain<bool> being_examined_{
-        false};  // the waiting thread has taken it off the list and looks at it
+    // The waiting thread has taken it off the list and looks at it.
+    detail::plain<bool> being_examined_{false};
 };
 
 class ready_list {
 public:
-    // A thread that sleeps in the set, for one sleep.
+    // A thread that sleeps here, for one sleep.
     struct sleeper {
         explicit sleeper(ready_list& list) noexcept : node({&list, wait_kind::event}, waiting, true) {}
 
         waiter waiting;
-        wait_node node;  // never queued: a release_list consists of nodes
-        // Whom it was released for; null: to look again. Only to be compared with: it may be gone.
+        wait_node node;  // never queued: it is for release_list, which consists of nodes
+        // The member that it was released for, which may be gone: only compare it. Null: it is to look again.
         detail::plain<const member*> by{nullptr};
         detail::plain<std::uint64_t> tag{0};
     };
@@ -60,25 +60,25 @@ public:
     ready_list(const ready_list&) = delete;
     ready_list& operator=(const ready_list&) = delete;
 
-    // Any thread. A member is new, on the heap, and is added, tagged and removed by one thread at a time.
+    // Any thread. A member is new, allocated by `new`, and is added, tagged and removed by one thread at a time.
     void add(member& joining) noexcept;
     void set_tag(member& which, std::uint64_t tag) noexcept;
-    // Deletes it, or has the waiting thread delete it; afterwards the source may be destroyed.
+    // Deletes it, or makes the waiting thread delete it. Afterwards the source may be destroyed.
     void remove(member* leaving) noexcept;
-    // Makes the thread that sleeps look again, if one does.
+    // Makes the thread that sleeps, if there is one, look again.
     void wake() noexcept;
 
-    // The waiting thread, one at a time. Takes what is ready, as much as there is room for, and says how much.
-    // `but` is passed over this once (may be null).
+    // The waiting thread, one at a time. Takes as much of what is ready as `out` has room for, and returns how much.
+    // `skipped` is passed over this once (may be null).
     std::size_t take_ready(std::span<ready_item> out, const member* skipped) noexcept;
-    // False: there is something to collect.
+    // False: something is ready.
     bool begin_sleep(sleeper& self) noexcept;
     void end_sleep(sleeper& self) noexcept;
 
 private:
     friend class member;
 
-    // Inside a critical section, since a set() in a signal handler takes the same lock.
+    // With signals' calls deferred, since a set() in a signal handler takes the same lock.
     struct guard {
         explicit guard(ready_list& list) noexcept : lock(list.lock_) {}
         const signal_deferral inside;
