@@ -104,7 +104,7 @@ TEST(any_model, CompetesWithASingleWait) {
         auto& b = both.b;
         bool both_parked = false;
         r.spawn("any", [&] {
-            wait_any({.spin = sleep_at_once}, those(b, a));
+            (void)wait_any({.spin = sleep_at_once}, those(b, a));
             if (!both_parked) a.set();
         });
         r.spawn("single", [&] {
@@ -490,15 +490,15 @@ public:
         const std::lock_guard lock(mutex_);
         return open_;
     }
-    bool enlist(wait_entry& who) noexcept {
+    bool enlist(wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
         if (open_) return false;
-        waiting_.append(who);
+        waiting_.append(entry);
         return true;
     }
-    void delist(wait_entry& who) noexcept {
+    void delist(wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
-        waiting_.remove(who);
+        waiting_.remove(entry);
     }
     static constexpr bool stays_ready = true;
 
