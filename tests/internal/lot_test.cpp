@@ -1,4 +1,4 @@
-// The lot's queues, looked at from inside: order, counts, nodes taken from anywhere, nothing left behind.
+// The queues of the lot, seen from inside: order, counts, nodes removed from anywhere, nothing left behind.
 #include "core/lot/lot.hpp"
 
 #include "facts.hpp"
@@ -305,7 +305,7 @@ TEST_F(Lot, TheFilterBitIsOnWhileSomebodyIsParked) {
     EXPECT_FALSE(is_announced(at(40)));
 }
 
-TEST_F(Lot, HoldsTwentyThousandNodesOnAddressesOfTheirOwn) {
+TEST_F(Lot, HoldsTwentyThousandNodesOnDifferentAddresses) {
     constexpr std::size_t count = 20'000;
     std::vector<parked*> all;
     for (std::size_t i = 0; i < count; ++i) all.push_back(&park(at(i * 64), i % 2 == 0));
