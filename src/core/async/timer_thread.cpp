@@ -186,9 +186,7 @@ constinit never_destroyed<timer_threads> threads;
 
 const renewed_in_child<threads> at_load;
 
-timer_thread& thread_of(const deadline& when) noexcept {
-    return when.which() == deadline::clock::system ? threads.it.system : threads.it.steady;
-}
+timer_thread& thread_of(bool system) noexcept { return system ? threads.it.system : threads.it.steady; }
 
 }  // namespace
 
@@ -197,17 +195,19 @@ void timer::start(const deadline& when) {
     const auto run_steady = []() noexcept { threads.it.steady.run(true); };
     const auto run_system = []() noexcept { threads.it.system.run(false); };
     const bool system = when.which() == deadline::clock::system;
-    thread_of(when).start(system ? +run_system : +run_steady);
+    thread_of(system).start(system ? +run_system : +run_steady);
 }
 
 void timer::set(const deadline& when) noexcept {
     if (when.is_never()) return;
     when_ = when;
-    thread_of(when_).set(*this);
+    has_thread_ = true;
+    is_on_system_clock_ = when.which() == deadline::clock::system;
+    thread_of(is_on_system_clock_).set(*this);
 }
 
 void timer::cancel() noexcept {
-    if (!when_.is_never()) thread_of(when_).cancel(*this);
+    if (has_thread_) thread_of(is_on_system_clock_).cancel(*this);
 }
 
 }  // namespace tocsin::core

@@ -2,8 +2,8 @@
 // rung, or a deadline passes.
 //
 // A new system is one file, <mechanism>.cpp. It defines a mechanism; all are listed below. backend.hpp says what a
-// mechanism has, and makes the functions of poller_backend out of it. The build chooses the backend that the library calls. The tests
-// tests/internal/{doorbell,poll,poll_set}_test.cpp run over every backend of the machine.
+// mechanism has, and makes the functions of poller_backend out of it. The build chooses the backend that the library
+// calls. The tests tests/internal/{doorbell,poll,poll_set}_test.cpp run over every backend of the machine.
 //
 // No function throws. All preserve errno and continue after signals. A wait that uses none of them opens no descriptor.
 #pragma once
