@@ -1,6 +1,6 @@
-// Waits for any and for all of several events, in every interleaving of small programs: exactly one taken, or all
-// at one instant and nothing before. Proofs P10 and P11 in docs/proofs.md. Built twice: with one bucket, and with
-// two, where the two events of each program stand in different ones.
+// Waits for any and for all of several events, in every interleaving of small programs. They take exactly one, or all at one
+// instant and nothing before. Proofs P10 and P11 in docs/proofs.md. Built twice: with one bucket, and with two, where the
+// two events of each program are in different buckets.
 #include "support/library_model.hpp"
 
 #include <array>
@@ -205,7 +205,7 @@ TEST(all_model, ATimeoutOrStopTakesNothing) {
     });
 }
 
-// They never stood together.
+// They were never set at the same time.
 TEST(all_model, SetResetAndSetOfTheOtherDoesNotSatisfyIt) {
     holds_within(2, [](run& r) {
         pair<manual_reset_event> both;
@@ -261,7 +261,7 @@ TEST(all_model, WhoFailsToTakeOneSeesTheOtherTaken) {
     });
 }
 
-// The look at what is held waits for the lock, and finds a later set there.
+// The look at a held event waits for the lock, and finds a later set there.
 TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
@@ -281,7 +281,7 @@ TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
     });
 }
 
-// Who has seen one taken knows that the other is, too: a set of it is a new token.
+// A thread that has seen one taken knows that the other is taken as well: a set of it is a new token.
 TEST(all_model, ASetAfterOneWasSeenTakenIsNotAbsorbed) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
@@ -381,7 +381,7 @@ TEST(all_model, AThiefWhoPutsItBackReleasesIt) {
     });
 }
 
-// The same with one that was set while the wait was queued: it still says that somebody is.
+// The same with an event that was set while the wait was queued: its byte still says that somebody is parked.
 TEST(all_model, AThiefWhoPutsBackWhatWasSetReleasesIt) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both;
@@ -433,7 +433,7 @@ TEST(all_model, ASingleWaiterBehindItIsServedWhileItLacksSomething) {
     });
 }
 
-// Whoever waits for any takes one of what the other wants both of; who had both gives one back.
+// The wait for any takes one of the two events that the other thread wants both of. The thread that had both gives one back.
 TEST(all_model, AWaitForAnyOfTheSameIsServedBesideIt) {
     holds_within(1, [](run& r) {
         pair<auto_reset_event> both;
@@ -483,7 +483,7 @@ TEST(all_model, ATimerAndAnEvent) {
     });
 }
 
-// A source of the user's own, under a lock of the user's own.
+// A user's own source, under the user's own lock.
 class latch {
 public:
     bool try_wait() noexcept {

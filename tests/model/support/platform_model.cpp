@@ -1,4 +1,4 @@
-// The platform of a model build: sleeping and waking are the explorer's, the rest is still.
+// The platform of a model build. The explorer sleeps and wakes; everything else does nothing.
 #include "library_model.hpp"
 #include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
@@ -57,7 +57,7 @@ void yield_thread() noexcept {}
 
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
 
-// No times and no descriptors of coroutines in models.
+// Coroutines have no timers and no descriptors in models.
 int start_thread(void (*)() noexcept) noexcept { return ENOTSUP; }
 
 bool other_threads_are_gone() noexcept { return false; }
