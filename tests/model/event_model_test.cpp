@@ -1,5 +1,5 @@
-// Every interleaving of small programs over both events. No wake-up is lost or doubled, no token made or eaten, nothing is
-// touched that is gone, and everything is published. Proofs P1 to P6 in docs/proofs.md.
+// Every interleaving of small programs over both events. No wake-up is lost or doubled, no token made or eaten, nothing
+// is touched that is gone, and everything is published. Proofs P1 to P6 in docs/proofs.md.
 #include "support/library_model.hpp"
 
 namespace {
@@ -209,7 +209,8 @@ TEST(event_model, ASetOnASetGatePublishesToWhoResetsIt) {
     });
 }
 
-// The reset finds a waiter parked and goes for the lock. Meanwhile the waiter leaves, and the event is set without the lock.
+// The reset finds a waiter parked and goes for the lock. Meanwhile the waiter leaves, and the event is set without the
+// lock.
 TEST(event_model, AResetThatGoesForTheLockSeesWhatItWipesOut) {
     holds_within(2, [](run& r) {
         manual_reset_event event;

@@ -1,5 +1,5 @@
-// Every interleaving of small programs over group_commit. Every submission has one fate, and its submitter is told that one.
-// No flush runs beside another. Nothing is touched that is gone.
+// Every interleaving of small programs over group_commit. Every submission has one fate, and its submitter is told that
+// one. No flush runs beside another. Nothing is touched that is gone.
 #include "support/library_model.hpp"
 
 #include <tocsin/group_commit.hpp>
@@ -194,7 +194,8 @@ TEST(group_commit_model, GatheringEndsWhenTheGroupIsFullOrTheTimeIsOver) {
     });
 }
 
-// Only the second submission ends the gathering of the first: a leader that overlooks that the group is full waits for ever.
+// Only the second submission ends the gathering of the first: a leader that overlooks that the group is full waits for
+// ever.
 TEST(group_commit_model, GatheringWithoutEndEndsWhenTheGroupIsFull) {
     holds_always([](run& r) {
         journal log({.largest_group = 2, .longest_gathering = std::chrono::nanoseconds::max()});

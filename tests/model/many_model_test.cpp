@@ -1,6 +1,6 @@
-// Waits for any and for all of several events, in every interleaving of small programs. They take exactly one, or all at one
-// instant and nothing before. Proofs P10 and P11 in docs/proofs.md. Built twice: with one bucket, and with two, where the
-// two events of each program are in different buckets.
+// Waits for any and for all of several events, in every interleaving of small programs. They take exactly one, or all
+// at one instant and nothing before. Proofs P10 and P11 in docs/proofs.md. Built twice: with one bucket, and with two,
+// where the two events of each program are in different buckets.
 #include "support/library_model.hpp"
 
 #include <array>
@@ -433,7 +433,8 @@ TEST(all_model, ASingleWaiterBehindItIsServedWhileItLacksSomething) {
     });
 }
 
-// The wait for any takes one of the two events that the other thread wants both of. The thread that had both gives one back.
+// The wait for any takes one of the two events that the other thread wants both of. The thread that had both gives one
+// back.
 TEST(all_model, AWaitForAnyOfTheSameIsServedBesideIt) {
     holds_within(1, [](run& r) {
         pair<auto_reset_event> both;

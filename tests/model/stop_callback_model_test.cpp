@@ -1,5 +1,5 @@
-// The stop callback for standard libraries whose own may hang (src/core/sync/stop_callback.hpp): its destructor returns when
-// the callback is through, whoever comes first, and nothing is touched after that.
+// The stop callback for standard libraries whose own may hang (src/core/sync/stop_callback.hpp): its destructor returns
+// when the callback is through, whoever comes first, and nothing is touched after that.
 #include "core/sync/stop_callback.hpp"
 #include "support/library_model.hpp"
 

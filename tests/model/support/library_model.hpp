@@ -1,5 +1,5 @@
-// What the models of the library's algorithms share. The sources of the library are compiled over the explorer, with a table
-// of one bucket, so that everything meets everything (or of two, for what locks several).
+// What the models of the library's algorithms share. The sources of the library are compiled over the explorer, with a
+// table of one bucket, so that everything meets everything (or of two, for what locks several).
 #pragma once
 
 #include "core/lot/lot.hpp"
@@ -17,14 +17,14 @@
 
 namespace tocsin::library_model {
 
-// How many processors the library is told of. With up to two it relays one by one, with more in wider steps. Callers forbid
-// spinning (`sleep_at_once`): one look more or less proves nothing.
+// How many processors the library is told of. With up to two it relays one by one, with more in wider steps. Callers
+// forbid spinning (`sleep_at_once`): one look more or less proves nothing.
 inline unsigned processors = 1;
 
 inline constexpr spin_policy sleep_at_once = spin_policy::none();
 
-// The only flag (platform/poller/readable_flag.hpp) of a model: down, up or closed. It orders nothing, which is less than
-// systems do.
+// The only flag (platform/poller/readable_flag.hpp) of a model: down, up or closed. It orders nothing, which is less
+// than systems do.
 inline constexpr std::uint32_t flag_down = 0;
 inline constexpr std::uint32_t flag_up = 1;
 inline constexpr std::uint32_t flag_closed = 2;
@@ -33,8 +33,9 @@ inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
 // A deadline that may pass at any point of a run.
 inline deadline some_time() { return std::chrono::hours(1); }
 
-// What the system knows in a run: whether all descriptors are ready or none is, and the state of the doorbell of the only
-// thread that polls. It does what platform/poller/poller.hpp promises. P9 and internal tests show that the real pollers do.
+// What the system knows in a run: whether all descriptors are ready or none is, and the state of the doorbell of the
+// only thread that polls. It does what platform/poller/poller.hpp promises. P9 and internal tests show that the real
+// pollers do.
 class poller {
 public:
     poller() noexcept { the_one = this; }
@@ -125,9 +126,9 @@ inline void explore_both(const char* search, model::options how, const model::te
 // For two or three threads: every execution, with partial-order reduction.
 inline void holds_always(const model::test_body& program) { explore_both("all", {}, program); }
 
-// For more threads: every execution with up to so many preemptions and without spurious returns of the futex. Then many that
-// are drawn at random, with any number of preemptions and with spurious returns. With TOCSIN_PROVE in the environment, one
-// more preemption and twenty times as many drawn executions.
+// For more threads: every execution with up to so many preemptions and without spurious returns of the futex. Then many
+// that are drawn at random, with any number of preemptions and with spurious returns. With TOCSIN_PROVE in the
+// environment, one more preemption and twenty times as many drawn executions.
 inline void holds_within(int preemptions, const model::test_body& program) {
     const bool prove = std::getenv("TOCSIN_PROVE") != nullptr;
     auto bounded = model::options::bounded(preemptions + (prove ? 1 : 0));
