@@ -4,12 +4,12 @@
 //
 // Invariants
 //   address-1  A node is queued only if the value was the expected one after prepare_wait(), under the lock.
-//   address-2  A wake never reads the word. It reaches exactly the nodes of its address and kind: it does not touch a waiter
-//       on a neighbouring address, on another kind of the same address, or in the same bucket.
+//   address-2  A wake never reads the word. It reaches exactly the nodes of its address and kind: it does not touch a
+//       waiter on a neighbouring address, on another kind of the same address, or in the same bucket.
 //
-// No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter sets the filter,
-// makes a full fence (prepare_wait), and looks at the value. One of them sees the other: the waiter returns `differed`, or
-// the waker takes the lock and finds the node (lot.cpp).
+// No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter sets the
+// filter, makes a full fence (prepare_wait), and looks at the value. One of them sees the other: the waiter returns
+// `differed`, or the waker takes the lock and finds the node (lot.cpp).
 //
 // Memory order
 //   [user]        the look at the value acquires, for a caller that returns because it differs and then reads what the

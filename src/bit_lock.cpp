@@ -4,10 +4,11 @@
 // address and that bit.
 //
 // Invariants
-//   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on an
-//       address wait of the user on the same word.
+//   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on
+//       an address wait of the user on the same word.
 //   bit_lock-2  unlock() uses only the address after its read-modify-write: the next holder may destroy the word.
-//   bit_lock-3  A released thread tries again. If another thread was faster, the unlock() of that thread wakes the next.
+//   bit_lock-3  A released thread tries again. If another thread was faster, the unlock() of that thread wakes the
+//       next.
 //
 // No lost wake-up: as for address waits (address.cpp), with the lock's bit as the value and the read-modify-write of
 // unlock() as the change. A timed wait that is released but does not get the lock has found it held. So an unlock() is

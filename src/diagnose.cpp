@@ -1,7 +1,7 @@
 // Reading the lot, and the names given to addresses.
 //
-// The names are in a map of their own, under a lock of its own. Under a bucket's lock, no code of the user runs and nothing
-// is allocated: the nodes are counted first, then copied into memory that is there already.
+// The names are in a map of their own, under a lock of its own. Under a bucket's lock, no code of the user runs and
+// nothing is allocated: the nodes are counted first, then copied into memory that is there already.
 #include "core/lot/lot.hpp"
 #include "core/sync/futex_lock.hpp"
 

@@ -9,33 +9,37 @@
 //       fork, which has no queues, it is on although the queue is empty: the next set or wait puts it right.
 //       illegal: `parked` is off although the queue is not empty; it is on although the queue is empty, and no fork has
 //       emptied it.
-//   event-3  Whenever that lock is free, `set` and `parked` are both on only if all queued nodes are those of subscribers and
-//       all_waiters (core/lot/subscriber.hpp). If any other waiter is parked, a set hands the event over instead (auto) or
-//       releases all such waiters in the same step (manual). By then it has asked all subscribers and all_waiters.
-//   event-4  A set of an event with waiters becomes visible under the lock, in one step with taking them off the queue. So a
-//       set that is still under way can never release a waiter that queued after a reset() that came after it, nor a
-//       waiter of a later event at the same address.
-//   event-5  A set does not touch the event after the step that makes it visible (the exchange; or, when it hands over, the
-//       release of the waiter). Afterwards it may still search the queue of that address for all_waiters; a queued node
-//       implies that its event still exists.
-//   event-6  `held` is on only while `set` is on and the lock is taken. Meanwhile only the thread that turned it on changes
-//       the byte. Any other thread that wants to change the byte, or to tell what it says, first takes the lock. (In the
-//       child of a fork the bit may have stayed on. Whoever changes the byte under the lock turns it off.)
+//   event-3  Whenever that lock is free, `set` and `parked` are both on only if all queued nodes are those of
+//       subscribers and all_waiters (core/lot/subscriber.hpp). If any other waiter is parked, a set hands the event
+//       over instead (auto) or releases all such waiters in the same step (manual). By then it has asked all
+//       subscribers and all_waiters.
+//   event-4  A set of an event with waiters becomes visible under the lock, in one step with taking them off the queue.
+//       So a set that is still under way can never release a waiter that queued after a reset() that came after it, nor
+//       a waiter of a later event at the same address.
+//   event-5  A set does not touch the event after the step that makes it visible (the exchange; or, when it hands over,
+//       the release of the waiter). Afterwards it may still search the queue of that address for all_waiters; a queued
+//       node implies that its event still exists.
+//   event-6  `held` is on only while `set` is on and the lock is taken. Meanwhile only the thread that turned it on
+//       changes the byte. Any other thread that wants to change the byte, or to tell what it says, first takes the
+//       lock. (In the child of a fork the bit may have stayed on. Whoever changes the byte under the lock turns it
+//       off.)
 //
-// No lost wake-up: a wait moves the byte from unset to parked by a compare-and-exchange under the lock. A set moves it from
-// unset to set by a compare-and-exchange without the lock. All changes of one byte have one order. If the set comes first,
-// the wait sees it and takes it. If the wait comes first, the set fails, takes the lock, and finds the node, which was
-// queued before the lock was freed. A wait that times out or is stopped first claims its own waiter (waiter.cpp). A set
-// that finds it claimed goes on to the next waiter, or leaves the event set.
+// No lost wake-up: a wait moves the byte from unset to parked by a compare-and-exchange under the lock. A set moves it
+// from unset to set by a compare-and-exchange without the lock. All changes of one byte have one order. If the set
+// comes first, the wait sees it and takes it. If the wait comes first, the set fails, takes the lock, and finds the
+// node, which was queued before the lock was freed. A wait that times out or is stopped first claims its own waiter
+// (waiter.cpp). A set that finds it claimed goes on to the next waiter, or leaves the event set.
 //
 // Memory order
-//   [event-publish]  every set() releases, by its read-modify-write of the byte or (when it hands over) through [release] in
-//                    waiter.cpp. Taking, passing and resetting acquire. All writes of the byte are read-modify-writes, so
+//   [event-publish]  every set() releases, by its read-modify-write of the byte or (when it hands over) through
+//                    [release] in waiter.cpp. Taking, passing and resetting acquire. All writes of the byte are
+//                              read-modify-writes, so
 //                    a later one never hides what an earlier set published. A set on a set event is, in general, the
-//                    read-modify-write set -> set. On x86 it is a full fence and a load. If that load still sees the event
-//                    set, the read-modify-write that takes it comes later, and is a full fence itself. So what the producer
-//                    wrote before its fence is visible to what the consumer reads after its own. Without the fence the load
-//                    may pass the producer's earlier stores, and the consumer sleeps on a full queue.
+//                    read-modify-write set -> set. On x86 it is a full fence and a load. If that load still sees the
+//                    event set, the read-modify-write that takes it comes later, and is a full fence itself. So what
+//                    the producer wrote before its fence is visible to what the consumer reads after its own. Without
+//                    the fence the load may pass the producer's earlier stores, and the consumer sleeps on a full
+//                    queue.
 //   [all-taken]      a wait for all holds every source, then takes one after the other, which releases. is_set() and
 //                    try_wait() acquire when they see it.
 //   parked           is ordered by the lock. Its own accesses are relaxed.
@@ -209,8 +213,8 @@ void event_reset_slow(event_byte& state) noexcept {
     if (!core::signal_deferral::defer(reset, &state)) reset(&state);
 }
 
-// A signal handler cannot wait for the thread that it has interrupted. To a handler, a held event is still set and cannot be
-// taken, even if another event that is taken with it is gone already.
+// A signal handler cannot wait for the thread that it has interrupted. To a handler, a held event is still set and
+// cannot be taken, even if another event that is taken with it is gone already.
 
 bool event_is_set_slow(const event_byte& state) noexcept {
     if (core::signal_deferral::is_inside()) return true;

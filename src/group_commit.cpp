@@ -8,26 +8,26 @@
 //   A group under way has no state here. It is a list of members, the leader first, which only the leader uses.
 //
 // Invariants
-//   group_commit-1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few steps,
-//       never over a flush, a sleep, a release or a system call to wake.
-//   group_commit-2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without a leader
-//       that will take it, and nobody flushes beside another.
-//   group_commit-3  A member leaves the queue exactly once: a leader takes it into its group, an outgoing leader takes it to
-//       be the next leader, or its own thread withdraws it. A member that may withdraw (deadline, stop) is claimed when it
-//       is taken. From then on its sleep can end in one way only, the release. A member whose claim fails is about to leave
-//       and is dropped. So no submission is both withdrawn and flushed, or neither.
-//   group_commit-4  A member that was taken is released exactly once, after the flush of its group has ended or in order to
-//       lead. Its thread does not continue before that. So nobody is told of a flush that does not cover it, and the members
-//       of a group under way exist.
-//   group_commit-5  A leader does not touch a member of its group after the release of that member, or of a chain that it is
-//       in. No follower ever touches anything that belongs to its leader.
+//   group_commit-1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few
+//       steps, never over a flush, a sleep, a release or a system call to wake.
+//   group_commit-2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without a
+//       leader that will take it, and nobody flushes beside another.
+//   group_commit-3  A member leaves the queue exactly once: a leader takes it into its group, an outgoing leader takes
+//       it to be the next leader, or its own thread withdraws it. A member that may withdraw (deadline, stop) is
+//       claimed when it is taken. From then on its sleep can end in one way only, the release. A member whose claim
+//       fails is about to leave and is dropped. So no submission is both withdrawn and flushed, or neither.
+//   group_commit-4  A member that was taken is released exactly once, after the flush of its group has ended or in
+//       order to lead. Its thread does not continue before that. So nobody is told of a flush that does not cover it,
+//       and the members of a group under way exist.
+//   group_commit-5  A leader does not touch a member of its group after the release of that member, or of a chain that
+//       it is in. No follower ever touches anything that belongs to its leader.
 //   group_commit-6  `error` of a follower is written before its release, and only by the leader of its group.
 //
-// No lost wake-up: joining and leading meet in the lock. A thread that joins has seen `led` on, so the leader has not yet
-// looked at the queue for the last time. When it does, under the same lock, it finds the member and takes it or makes it
-// lead (group_commit-2). A release that comes before the sleep ends it at once (waiter.cpp). The thread that makes a group
-// full notices it, under the lock, and claims the gatherer there. If there is no gatherer, the leader looks at the size
-// under the lock before it sleeps, or does not gather at all.
+// No lost wake-up: joining and leading meet in the lock. A thread that joins has seen `led` on, so the leader has not
+// yet looked at the queue for the last time. When it does, under the same lock, it finds the member and takes it or
+// makes it lead (group_commit-2). A release that comes before the sleep ends it at once (waiter.cpp). The thread that
+// makes a group full notices it, under the lock, and claims the gatherer there. If there is no gatherer, the leader
+// looks at the size under the lock before it sleeps, or does not gather at all.
 //
 // Memory order
 //   [bucket]   the lock: from what a submitter did before to the flush that takes it, and from one flush to the next
@@ -35,9 +35,9 @@
 //   [release]  from the end of the flush to the followers, also along the chain (waiter.cpp).
 //
 // How long the leader is held: two releases on a machine of few processors, however many it flushed for. The followers
-// release each other (core/lot/relay.cpp), and the next leader if it is behind them. Under the lock, taking a group is one
-// step when nobody in the queue may withdraw and all of it is taken. Otherwise it is a step for each member, which claims
-// it. Only a flush that failed makes the leader visit each of its followers.
+// release each other (core/lot/relay.cpp), and the next leader if it is behind them. Under the lock, taking a group is
+// one step when nobody in the queue may withdraw and all of it is taken. Otherwise it is a step for each member, which
+// claims it. Only a flush that failed makes the leader visit each of its followers.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
@@ -166,8 +166,9 @@ deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanosecond
     return longest >= steady_clock::time_point::max() - from ? deadline::never() : deadline(from + longest);
 }
 
-// The thread sanitizer does not see the reference count of an exception, which is in the standard library. To it, the thread
-// that drops the last reference races with all threads that read the exception. So there the memory is never freed.
+// The thread sanitizer does not see the reference count of an exception, which is in the standard library. To it, the
+// thread that drops the last reference races with all threads that read the exception. So there the memory is never
+// freed.
 void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
     if constexpr (detail::thread_sanitizer) new std::exception_ptr(error);
 }
@@ -328,8 +329,8 @@ void commit_engine::state::run(member& self, group all) {
     TOCSIN_CATCH(...) {
         error = std::current_exception();
         if (error == nullptr) {
-            // The thread was cancelled. It unwinds with something that is no C++ exception, and must continue to. To the
-            // other members this is a failure like any.
+            // The thread was cancelled. It unwinds with something that is no C++ exception, and must continue to. To
+            // the other members this is a failure like any.
             fail(self, std::make_exception_ptr(std::runtime_error("tocsin::group_commit: flush cancelled")));
             settle(self, all, true, begin);
             TOCSIN_RETHROW;
@@ -348,10 +349,10 @@ void commit_engine::state::fail(member& self, const std::exception_ptr& error) n
         member_of(each)->error = error;
 }
 
-// After the flush: releases the next leader first, so that it flushes while this group is still waking up. But if few have
-// joined meanwhile, it is released last, behind this group in the same chain. Then those that are released now and submit
-// again at once join its group. If it went first, it would flush for few, and the others would wait for that, again and
-// again.
+// After the flush: releases the next leader first, so that it flushes while this group is still waking up. But if few
+// have joined meanwhile, it is released last, behind this group in the same chain. Then those that are released now and
+// submit again at once join its group. If it went first, it would flush for few, and the others would wait for that,
+// again and again.
 void commit_engine::state::settle(member& self, group& all, bool failed,
                                   steady_clock::time_point begin) noexcept {
     const auto end = steady_clock::now();

@@ -1,31 +1,31 @@
 // An event with a flag (platform/poller/readable_flag.hpp) that says whether it is set.
 //
-// State: a subscriber's node, which is always in the event's queue (core/lot/lot.hpp), and `armed`, under the bucket's lock:
-// whether the next set() is to raise the flag.
+// State: a subscriber's node, which is always in the event's queue (core/lot/lot.hpp), and `armed`, under the bucket's
+// lock: whether the next set() is to raise the flag.
 //
 // Invariants
 //   pollable-1  Whenever the bucket's lock is free: if the event is set, the view is not armed.
 //   pollable-2  Whenever the view is not armed: the flag is up, or somebody is about to raise it, or a thread is in
-//       try_wait() and will arm the view or raise the flag. The flag stays up while try_wait() takes, and is lowered by the
-//       try_wait() that finds nothing.
+//       try_wait() and will arm the view or raise the flag. The flag stays up while try_wait() takes, and is lowered by
+//       the try_wait() that finds nothing.
 //       legal: the flag is up although the event is not set. Cost: a needless try_wait(), which lowers it.
 //       illegal: the event is set and the flag is down, but nobody is about to raise it and no try_wait() is under way.
-//   pollable-3  A view never takes an event itself. Offered one, it declines, and raises the flag if it was armed. So it
-//       keeps nobody from waiting, and a set() that finds it unarmed only looks.
-//   pollable-4  Each raise that is owed acquires the view's rundown, under the lock. The thread that owes the first one is
-//       given the node to do it by, and continues until none is owed. So a view may be armed, and offered the event again,
-//       while a raise is under way. The destructor takes the node out and waits until none is owed. Then it closes the
-//       flag. So nobody raises another object's descriptor.
+//   pollable-3  A view never takes an event itself. Offered one, it declines, and raises the flag if it was armed. So
+//       it keeps nobody from waiting, and a set() that finds it unarmed only looks.
+//   pollable-4  Each raise that is owed acquires the view's rundown, under the lock. The thread that owes the first one
+//       is given the node to do it by, and continues until none is owed. So a view may be armed, and offered the event
+//       again, while a raise is under way. The destructor takes the node out and waits until none is owed. Then it
+//       closes the flag. So nobody raises another object's descriptor.
 //
 // No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, now or in a moment. try_wait()
 // lowers the flag before it looks under the lock. That look sees a set() that came before it, and try_wait() raises the
-// flag again. A set() after it finds the view armed. A late raise by another thread may leave the flag up for no reason: the
-// next try_wait() lowers it.
+// flag again. A set() after it finds the view armed. A late raise by another thread may leave the flag up for no
+// reason: the next try_wait() lowers it.
 //
 // Memory order: that of the lock, and that of the event.
 //
-// Checked by: tests/model/pollable_model_test.cpp (P12), tests/unit/pollable_test.cpp, tests/stress/wait_set_stress_test.cpp,
-// examples/loops.
+// Checked by: tests/model/pollable_model_test.cpp (P12), tests/unit/pollable_test.cpp,
+// tests/stress/wait_set_stress_test.cpp, examples/loops.
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/sync/rundown.hpp"

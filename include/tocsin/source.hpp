@@ -41,8 +41,9 @@ class multi_wait;
 
 namespace detail {
 
-// How to wait for a source whose waiters queue in the lot. `object` is the byte of an event (event_state.hpp), whose address
-// they wait on. Those marked "locked" are called under the lock of its bucket. The argument: src/core/wait/multi_wait.cpp.
+// How to wait for a source whose waiters queue in the lot. `object` is the byte of an event (event_state.hpp), whose
+// address they wait on. Those marked "locked" are called under the lock of its bucket. The argument:
+// src/core/wait/multi_wait.cpp.
 struct lot_source {
     std::uint8_t wait_kind;                            // core::wait_kind
     bool (*try_take)(void* object) noexcept;           // takes it if it is ready

@@ -1,5 +1,5 @@
-// Every interleaving of small programs over both events: no wake-up lost or doubled, no token made or eaten,
-// nothing touched that is gone, everything published. Proofs P1 to P6 in docs/proofs.md.
+// Every interleaving of small programs over both events. No wake-up is lost or doubled, no token made or eaten, nothing
+// is touched that is gone, and everything is published. Proofs P1 to P6 in docs/proofs.md.
 #include "support/library_model.hpp"
 
 namespace {

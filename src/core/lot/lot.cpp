@@ -25,35 +25,38 @@
 //   lot-1  Queues, the nodes in them, and changes of the filter are touched only under the bucket's lock.
 //   lot-2  A node is in its queue from append() until unlink(), or until take() detaches the whole queue. Its waiter's
 //       wait ends only after that, so a queued node always exists. A cancelable node knows by `queued` whether it is
-//       still in the queue. A node that is not cancelable never asks. That is why take_all() of such nodes costs the same
-//       for any number of them.
-//   lot-3  A node taken off by take() belongs to its taker until the taker releases it, and its waiter cannot go on before
-//       that: take() has claimed it, or it has no other way to end.
+//       still in the queue. A node that is not cancelable never asks. That is why take_all() of such nodes costs the
+//       same for any number of them.
+//   lot-3  A node taken off by take() belongs to its taker until the taker releases it, and its waiter cannot continue
+//       before that: take() has claimed it, or it has no other way to end.
 //   lot-4  The filter bit of a key, if prepare_wait() is used for it:
-//       legal: the bit is off while the key's queue is empty; it is on although no prepared key with that bit has a queue,
-//       because the queue of an event (which never calls prepare_wait()) shares bucket and bit. Cost: a needless lock.
-//       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait() holds
-//       the lock; it is on, with the lock free, although no queue in the bucket has that bit.
-//   lot-5  Nobody is released, and no waiter is woken, under a bucket's lock. (A thread that holds several buckets may, by
-//       freeing one, wake a thread that waits for that lock: multi_wait-3 in multi_wait.cpp.)
-//   lot-6  The node of a subscriber or an all_waiter leaves its queue only through its owner, or to go to the end of it.
+//       legal: the bit is off while the key's queue is empty; it is on although no prepared key with that bit has a
+//       queue, because the queue of an event (which never calls prepare_wait()) shares bucket and bit. Cost: a needless
+//       lock.
+//       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait()
+//       holds the lock; it is on, with the lock free, although no queue in the bucket has that bit.
+//   lot-5  Nobody is released, and no waiter is woken, under a bucket's lock. (A thread that holds several buckets may,
+//       by freeing one, wake a thread that waits for that lock: multi_wait-3 in multi_wait.cpp.)
+//   lot-6  The node of a subscriber or an all_waiter leaves its queue only through its owner, or to go to the end of
+//       it.
 //
-// No lost wake-up: a wait looks at what it waits for under the lock, after prepare_wait() or after setting the parked bit
-// of the object. It appends its node before it frees the lock. A wake that looks into the queue takes the same lock. So
-// it comes before the look, which then sees the change, or after the append, and then finds the node. A wake that does
-// not look has seen the filter bit off, after its change and a full fence. The wait has set the bit, made a full fence,
-// and looked. Of two threads that each write, fence and read the other's word, at least one sees the other's write. The
-// parked bit is in the event's own byte: see event.cpp.
+// No lost wake-up: a wait looks at what it waits for under the lock, after prepare_wait() or after setting the parked
+// bit of the object. It appends its node before it frees the lock. A wake that looks into the queue takes the same
+// lock. So it comes before the look, which then sees the change, or after the append, and then finds the node. A wake
+// that does not look has seen the filter bit off, after its change and a full fence. The wait has set the bit, made a
+// full fence, and looked. Of two threads that each write, fence and read the other's word, at least one sees the
+// other's write. The parked bit is in the event's own byte: see event.cpp.
 //
 // Memory order
 //   [bucket]      the lock orders everything in a bucket.
-//   [wake-check]  the fences in prepare_wait() and in may_be_waited_on(). The accesses to the filter itself are relaxed.
+//   [wake-check]  the fences in prepare_wait() and in may_be_waited_on(). The accesses to the filter itself are
+//                 relaxed.
 //   [release]     from take() to the end of the wait (waiter.cpp).
 //
 // Fork: the child has none of the threads that are parked or hold a lock, so it empties the table.
 //
-// Several copies of the library in one process: at load time, before any thread can park, each asks for the table of the
-// first copy (platform/shared_table/shared_table.hpp).
+// Several copies of the library in one process: at load time, before any thread can park, each asks for the table of
+// the first copy (platform/shared_table/shared_table.hpp).
 //
 // Checked by: tests/model/lot_model_test.cpp and every other model, tests/internal/lot_test.cpp. How taken nodes are
 // released: relay.cpp.
@@ -186,8 +189,8 @@ wait_list wait_queue::detach_all() noexcept {
     return all;
 }
 
-// Moves what belongs to the queue from its former first node to its present one. Takes the queue out of the bucket if it
-// has become empty.
+// Moves what belongs to the queue from its former first node to its present one. Takes the queue out of the bucket if
+// it has become empty.
 void wait_queue::replace_first(const wait_node& old) noexcept {
     wait_node* const first = nodes_.first();
     wait_node* const following = old.queue.next_queue;

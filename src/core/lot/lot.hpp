@@ -107,8 +107,8 @@ public:
         return take(static_cast<std::size_t>(-1), taken);
     }
     // Offers something to one alone, oldest first, until it is accepted: by a waiter that can be claimed, or by a
-    // subscriber, whose node goes to the end. Appends to `freed` what is to be released. After `undecided`, the owner of
-    // the node in `undecided` must commit().
+    // subscriber, whose node goes to the end. Appends to `freed` what is to be released. After `undecided`, the owner
+    // of the node in `undecided` must commit().
     reply give_to_one(release_list& freed, wait_node*& undecided) noexcept;
 
     // The first all_waiter that answers `undecided` to something that is there for everybody, or null.

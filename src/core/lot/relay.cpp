@@ -1,13 +1,15 @@
-// State: a chain of nodes that belong to whoever releases them (lot-3 in lot.cpp). A waker has it in its release_list, a
-// released thread in waiter::others_.
+// State: a chain of nodes that belong to whoever releases them (lot-3 in lot.cpp). A waker has it in its release_list,
+// a released thread in waiter::others_.
 //
 // The relay and the waiter (waiter.cpp) are two halves of one protocol. The relay calls waiter::release(), which gives
 // the chain that is left to the released thread; waiter::finish() calls pass_on() with it.
 //
 // Invariants
-//   relay-1  A node is not touched after its waiter's release, which may end its life. So the next node is read before it.
+//   relay-1  A node is not touched after its waiter's release, which may end its life. So the next node is read before
+//       it.
 //   relay-2  A chain cannot break. Releasing what it was given is the first thing a released thread does.
-//   relay-3  Coroutines come first in a chain, and the waker releases all of them, since they are resumed in its thread.
+//   relay-3  Coroutines come first in a chain, and the waker releases all of them, since they are resumed in its
+//       thread.
 //
 // wake() releases all of a few nodes itself. Of many, it wakes one or some sleepers and gives the last of these the
 // remaining nodes. That thread does the same, for more of them, before its wait returns. So the waker makes a few
@@ -27,8 +29,8 @@ namespace {
 
 // A waker releases this many without a relay. Of more, it wakes `waker_wakes()` sleepers and gives the last of them the
 // remaining ones. That thread wakes `relay_wakes` and passes on what is left, and so on. Threads that have not fallen
-// asleep yet cost no system call and do not count. The waker should be held as briefly as possible. But a chain of single
-// wake-ups leaves every processor idle between two of them, and waking an idle processor is what costs most.
+// asleep yet cost no system call and do not count. The waker should be held as briefly as possible. But a chain of
+// single wake-ups leaves every processor idle between two of them, and waking an idle processor is what costs most.
 // docs/decisions/0004-relay.md.
 #if !defined(TOCSIN_RELAY_ABOVE)
 #define TOCSIN_RELAY_ABOVE 4

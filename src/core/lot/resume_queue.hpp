@@ -1,16 +1,16 @@
 // What runs when a wait is over for which no thread sleeps: a coroutine continues, or a flag is raised (pollable.cpp).
 //
 // No code of the user runs in the middle of a wake-up. While a thread releases others (`defer_resumes`), the coroutines
-// that are to continue in it wait in a queue of that thread. They continue, one after the other, when the last waiter has
-// been released. A coroutine that runs so and sets further events adds to that queue. So the stack grows by one coroutine,
-// however long the chain is.
+// that are to continue in it wait in a queue of that thread. They continue, one after the other, when the last waiter
+// has been released. A coroutine that runs so and sets further events adds to that queue. So the stack grows by one
+// coroutine, however long the chain is.
 //
-// State, per thread: the queue, and whether the thread is inside a `defer_resumes`. Only the thread itself touches them. A
-// queue belongs to one copy of the library (platform/shared_table/shared_table.hpp): the copy that releases.
+// State, per thread: the queue, and whether the thread is inside a `defer_resumes`. Only the thread itself touches
+// them. A queue belongs to one copy of the library (platform/shared_table/shared_table.hpp): the copy that releases.
 //
 // Invariants
-//   resume_queue-1  A resumable is in a queue from the release of its waiter until it runs, or until the same thread cancels
-//       it.
+//   resume_queue-1  A resumable is in a queue from the release of its waiter until it runs, or until the same thread
+//       cancels it.
 //   resume_queue-2  No resumable is in a queue when the outermost `defer_resumes` has ended.
 //
 // Checked by: tests/unit/await_test.cpp.

@@ -20,8 +20,8 @@ enum class reply : std::uint8_t {
 // library's loop (pollable.cpp).
 class subscriber {
 public:
-    // `exclusive`: one waiter gets it, and `accepted` takes it away from the others. Otherwise it is there for everybody.
-    // Appends to `freed` what is to be released on account of it. Declines or accepts.
+    // `exclusive`: one waiter gets it, and `accepted` takes it away from the others. Otherwise it is there for
+    // everybody. Appends to `freed` what is to be released on account of it. Declines or accepts.
     virtual reply on_wake(wait_node& node, bool exclusive, release_list& freed) noexcept = 0;
 
 protected:

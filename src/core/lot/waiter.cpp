@@ -10,26 +10,26 @@
 // Invariants
 //   waiter-1  claim_ leaves `open` at most once, and that decides how the wait ends. If none of a waiter's nodes is
 //       cancelable, the wait has one way to end, and its claim_ is never looked at.
-//   waiter-2  Whoever claimed the waiter calls release() exactly once. If the thread claimed itself, nobody does (timed_out;
-//       or signaled, for a source that it found ready: multi_wait.cpp).
-//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is a
-//       waiter that was suspended: it then belongs to the releasing thread.
+//   waiter-2  Whoever claimed the waiter calls release() exactly once. If the thread claimed itself, nobody does
+//       (timed_out; or signaled, for a source that it found ready: multi_wait.cpp).
+//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
+//       a waiter that was suspended: it then belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
 //
-// No lost wake-up: the thread falls asleep only on a word that says `sleeping`, which it moved there from `running` by a
-// compare-and-exchange; release() exchanges. Both change the same word. So either the thread's exchange fails and it sees
-// `released`, or release() sees `sleeping` and wakes it. The futex compares the word and falls asleep in one step. A ring
-// is not lost either: it also ends a poll that begins later. A coroutine suspends in the same way: either its exchange
-// fails and it continues without suspending, or it is resumed. A timeout or a stop that loses the claim has been released,
-// or will be: the wait then sleeps on, without a deadline, and reports `signaled`.
+// No lost wake-up: the thread falls asleep only on a word that says `sleeping`, which it moved there from `running` by
+// a compare-and-exchange; release() exchanges. Both change the same word. So either the thread's exchange fails and it
+// sees `released`, or release() sees `sleeping` and wakes it. The futex compares the word and falls asleep in one step.
+// A ring is not lost either: it also ends a poll that begins later. A coroutine suspends in the same way: either its
+// exchange fails and it continues without suspending, or it is resumed. A timeout or a stop that loses the claim has
+// been released, or will be: the wait then sleeps on, without a deadline, and reports `signaled`.
 //
 // Memory order
-//   [release]  release()'s exchange releases, and the loads of word_ that see `released` acquire. So what the claimer did
-//              before (the signal's data, others_) is visible to the thread.
-//   [suspend]  suspending releases, and a release() that finds the coroutine suspended acquires. So what the coroutine did
-//              before is visible to it when it continues in that thread.
-//   claim_     decides by atomicity alone. It publishes nothing, so it is relaxed: whoever acts on a claim that it has won
-//              does so through word_ or through the bucket's lock.
+//   [release]  release()'s exchange releases, and the loads of word_ that see `released` acquire. So what the claimer
+//              did before (the signal's data, others_) is visible to the thread.
+//   [suspend]  suspending releases, and a release() that finds the coroutine suspended acquires. So what the coroutine
+//              did before is visible to it when it continues in that thread.
+//   claim_     decides by atomicity alone. It publishes nothing, so it is relaxed: whoever acts on a claim that it has
+//              won does so through word_ or through the bucket's lock.
 //
 // Checked by: tests/model (event, address, many, await), tests/unit, tests/stress.
 #include "core/lot/waiter.hpp"

@@ -31,8 +31,8 @@ public:
     // The call that succeeds decides how the wait ends. Any thread may call it while the waiter is sure to exist.
     bool try_claim(claim reason, std::uint32_t index = 0) noexcept;
 
-    // Makes the thread or coroutine runnable, and gives it `others` to release in turn (may be null). Whoever claimed the
-    // waiter calls this once, under no lock. The waiter may be gone before it returns.
+    // Makes the thread or coroutine runnable, and gives it `others` to release in turn (may be null). Whoever claimed
+    // the waiter calls this once, under no lock. The waiter may be gone before it returns.
     void release(wait_node* others) noexcept;
 
     // What a stop request does, from the thread that requests it.
@@ -40,8 +40,8 @@ public:
         if (try_claim(claim::stopped)) release(nullptr);
     }
 
-    // For coroutines. False: it has been released. True: whoever releases the waiter resumes the coroutine, and from then
-    // on the caller may not touch either.
+    // For coroutines. False: it has been released. True: whoever releases the waiter resumes the coroutine, and from
+    // then on the caller may not touch either.
     bool suspend() noexcept;
     bool is_coroutine() const noexcept { return then_ != nullptr; }
 
@@ -56,7 +56,8 @@ public:
     claim sleep(const detail::wait_options& options) noexcept;
     claim sleep(const deadline& until) noexcept;
 
-    // For waits that do more than sleep. Sleeps until released (true) or until the deadline (false; that claims nothing).
+    // For waits that do more than sleep. Sleeps until released (true) or until the deadline (false; that claims
+    // nothing).
     bool sleep_until_released(const deadline& until) noexcept;
     // The same in the poller. `poll()` looks and sleeps once, until `bell` is rung at the latest. It returns whether it
     // has found anything else; that ends the sleep with false.

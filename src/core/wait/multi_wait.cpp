@@ -1,35 +1,36 @@
 // State
-//   A waiter (waiter.cpp) with a slot for each source: a node in the queue of a source in the lot, an entry in the list of
-//   a custom source, nothing for a timer, which is a deadline.
+//   A waiter (waiter.cpp) with a slot for each source: a node in the queue of a source in the lot, an entry in the list
+//   of a custom source, nothing for a timer, which is a deadline.
 //   rundown_  (rundown.hpp) held by threads that look at an all-wait whose thread may want to end it.
 //   missing_  of an all-wait: how many of its timers and custom sources have not become ready yet.
 //
 // Invariants
-//   multi_wait-1  A wait takes nothing before it is claimed for what it takes, and nothing after it is claimed for something
-//       else. A source in the lot is first held: it is ready, and stays so while its bucket is locked. Then the wait is
-//       claimed. Then the source is taken, or given up if the claim failed.
-//   multi_wait-2  An all-wait takes all at one instant: with all buckets locked and all sources held. A thread that looks at
-//       a held source, and would see something else than before, takes the lock of its bucket first (event.cpp). So nobody
-//       sees one source taken and another not.
-//   multi_wait-3  Several buckets are locked in the order of their indices. (Freeing one may wake a thread that waits for its
-//       lock while others are still locked.)
+//   multi_wait-1  A wait takes nothing before it is claimed for what it takes, and nothing after it is claimed for
+//       something else. A source in the lot is first held: it is ready, and stays so while its bucket is locked. Then
+//       the wait is claimed. Then the source is taken, or given up if the claim failed.
+//   multi_wait-2  An all-wait takes all at one instant: with all buckets locked and all sources held. A thread that
+//       looks at a held source, and would see something else than before, takes the lock of its bucket first
+//       (event.cpp). So nobody sees one source taken and another not.
+//   multi_wait-3  Several buckets are locked in the order of their indices. (Freeing one may wake a thread that waits
+//       for its lock while others are still locked.)
 //   multi_wait-4  All slots are filled before the first source is enlisted. A node is enlisted only while the wait is
 //       unclaimed, which is checked under the node's lock. So a committed wait has no node in any queue.
-//   multi_wait-5  Other threads look at an all-wait only under the lock of a queue in which one of its nodes is, or while
-//       they have acquired its rundown. delist() takes the nodes out, then waits until nobody uses the rundown. Its sources
-//       exist at least as long, since the wait has not returned.
-//   multi_wait-6  No code of the user runs under a lock of the lot. Custom sources and timers count as ready when they have
-//       said so (missing_), which each does once.
+//   multi_wait-5  Other threads look at an all-wait only under the lock of a queue in which one of its nodes is, or
+//       while they have acquired its rundown. delist() takes the nodes out, then waits until nobody uses the rundown.
+//       Its sources exist at least as long, since the wait has not returned.
+//   multi_wait-6  No code of the user runs under a lock of the lot. Custom sources and timers count as ready when they
+//       have said so (missing_), which each does once.
 //
 // No lost wake-up
-//   any: as for a single wait, for each source (event.cpp): under the lock, its node is queued or the source is taken. A
-//   custom source is asked once more by enlist(), under its own lock.
-//   all: a set() makes its event ready, makes a full fence, and looks at the other sources of each all-wait in its queue. A
-//   wait enlists its nodes, makes a full fence, and looks at all sources. If the last two unready sources are set at the
-//   same time, one of the two sets sees the other. If a set found no node, the wait sees that set, since the wait took the
-//   same lock later. Whoever sees all ready commits. A commit that fails has found one source unready: somebody has taken
-//   it since, and whoever makes it ready again looks again. An event that a set() is still handing over (not yet visible)
-//   is offered to all-waits in the order of the queue. When it has become visible, the set() looks at all of them again.
+//   any: as for a single wait, for each source (event.cpp): under the lock, its node is queued or the source is taken.
+//   A custom source is asked once more by enlist(), under its own lock.
+//   all: a set() makes its event ready, makes a full fence, and looks at the other sources of each all-wait in its
+//   queue. A wait enlists its nodes, makes a full fence, and looks at all sources. If the last two unready sources are
+//   set at the same time, one of the two sets sees the other. If a set found no node, the wait sees that set, since the
+//   wait took the same lock later. Whoever sees all ready commits. A commit that fails has found one source unready:
+//   somebody has taken it since, and whoever makes it ready again looks again. An event that a set() is still handing
+//   over (not yet visible) is offered to all-waits in the order of the queue. When it has become visible, the set()
+//   looks at all of them again.
 //
 // Memory order
 //   [all-check]   the fences described above, between making ready and looking, on both sides.

@@ -30,8 +30,8 @@ public:
         retry,    // somebody else took a custom source: delist, and begin again
     };
 
-    // `slots`, and for all-waits `buckets`, have room for as many as there are sources, and outlive the wait. `then` is the
-    // coroutine that waits, or null if the thread does.
+    // `slots`, and for all-waits `buckets`, have room for as many as there are sources, and outlive the wait. `then` is
+    // the coroutine that waits, or null if the thread does.
     multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
                resumable* then = nullptr) noexcept;
 
@@ -50,7 +50,8 @@ public:
     // If it looks ready, acquires the rundown, which keeps the wait from returning.
     reply on_wake(const wait_node* offered) noexcept override;
     // Takes everything, if everything is ready at one instant and nothing else has ended the wait. Then releases the
-    // rundown and, after a success, the waiter. It does not take the offered source from its object: the caller brings it.
+    // rundown and, after a success, the waiter. It does not take the offered source from its object: the caller brings
+    // it.
     bool commit(const wait_node* offered) noexcept override;
     // The same for the waiting thread itself, which needs neither rundown nor release.
     bool commit_own() noexcept { return looks_ready(nullptr) && take_everything(nullptr); }

@@ -1,40 +1,43 @@
 // State
 //   A member is a subscriber (core/lot/subscriber.hpp). Its node is in the queue of its source from add() to remove(),
-//   whether a thread waits or not. Under a lock of its own, a ready_list keeps the list of the members that are `ready`,
-//   which means that they are to be examined, and the thread that sleeps in it.
+//   whether a thread waits or not. Under a lock of its own, a ready_list keeps the list of the members that are
+//   `ready`, which means that they are to be examined, and the thread that sleeps in it.
 //
 // Invariants
-//   ready_list-1  Whenever the lock of a member's bucket is free: if its source is ready, the member is in the list, or the
-//       waiting thread is examining it (and will take that lock). So a wait looks at listed members only, and costs the
-//       same however many others there are.
+//   ready_list-1  Whenever the lock of a member's bucket is free: if its source is ready, the member is in the list, or
+//       the waiting thread is examining it (and will take that lock). So a wait looks at listed members only, and costs
+//       the same however many others there are.
 //       legal: a member is in the list although its source is not ready. Cost: one needless look.
 //       illegal: a member's source is ready, but the member is neither in the list nor being examined.
-//   ready_list-2  It takes an exclusive offer only for a thread that sleeps in it, which it claims in the same step. That
-//       thread's wait reports what was taken, whatever happens to the member. If no thread sleeps, the member becomes
-//       ready, and the source goes to the next waiter in its queue, or stays ready.
-//   ready_list-3  A member that has accepted an offer goes to the end of its queue: FIFO among all that wait for the source.
-//   ready_list-4  The bucket's lock is taken before the lock of the ready_list, never after it. So a thread that examines a
-//       ready member takes it off the list, frees the lock of the ready_list, and takes the bucket's. While
-//       `being_examined`, the member stays allocated: remove() leaves deleting it to the thread that examines it. Its source
-//       may already be destroyed; `queued == false` says so.
-//   ready_list-5  The ready_list knows a sleeper from begin_sleep() until it is claimed, or until end_sleep(). The sleeper
-//       exists at least as long: one that is claimed cannot continue before it is released (waiter-2 in waiter.cpp).
+//   ready_list-2  It takes an exclusive offer only for a thread that sleeps in it, which it claims in the same step.
+//       That thread's wait reports what was taken, whatever happens to the member. If no thread sleeps, the member
+//       becomes ready, and the source goes to the next waiter in its queue, or stays ready.
+//   ready_list-3  A member that has accepted an offer goes to the end of its queue: FIFO among all that wait for the
+//       source.
+//   ready_list-4  The bucket's lock is taken before the lock of the ready_list, never after it. So a thread that
+//       examines a ready member takes it off the list, frees the lock of the ready_list, and takes the bucket's. While
+//       `being_examined`, the member stays allocated: remove() leaves deleting it to the thread that examines it. Its
+//       source may already be destroyed; `queued == false` says so.
+//   ready_list-5  The ready_list knows a sleeper from begin_sleep() until it is claimed, or until end_sleep(). The
+//       sleeper exists at least as long: one that is claimed cannot continue before it is released (waiter-2 in
+//       waiter.cpp).
 //
-// No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims it. If not, it makes
-// the member ready. begin_sleep(), under the same lock of the ready_list, then finds that member and does not sleep; or it
-// came before, and the set() found the sleeper. A sleeper that something else has claimed (deadline, stop, another member)
-// is awake, and the member stays ready for the next wait. If a look comes after the member was made ready but before the
-// step that makes the source ready, it waits for the bucket's lock, under which both are done. A look that finds the source
-// not ready leaves the member unlisted, under that lock. Whoever makes the source ready next comes later, and lists the
-// member again.
+// No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims it. If not, it
+// makes the member ready. begin_sleep(), under the same lock of the ready_list, then finds that member and does not
+// sleep; or it came before, and the set() found the sleeper. A sleeper that something else has claimed (deadline, stop,
+// another member) is awake, and the member stays ready for the next wait. If a look comes after the member was made
+// ready but before the step that makes the source ready, it waits for the bucket's lock, under which both are done. A
+// look that finds the source not ready leaves the member unlisted, under that lock. Whoever makes the source ready next
+// comes later, and lists the member again.
 //
 // Memory order: the locks' [bucket]. What came before a set() is visible to the thread that finds its source ready by
 // [event-publish], and to the thread that is released for it by [release].
 //
-// A manual-reset event keeps its member ready as long as it is set: each wait reports it. One that is set and reset while
-// a thread sleeps is reported as well: that thread is released in the step that sets it.
+// A manual-reset event keeps its member ready as long as it is set: each wait reports it. One that is set and reset
+// while a thread sleeps is reported as well: that thread is released in the step that sets it.
 //
-// Checked by: tests/model/wait_set_model_test.cpp (P12), tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp.
+// Checked by: tests/model/wait_set_model_test.cpp (P12), tests/unit/wait_set_test.cpp,
+// tests/stress/wait_set_stress_test.cpp.
 #include "core/wait/ready_list.hpp"
 
 #include <algorithm>

@@ -1,16 +1,16 @@
 // What a wait tries before it sleeps, learned per address.
 //
 // A history is one word per class of addresses. (A class is a hash; addresses that share one only make the guess worse,
-// never the result wrong.) It holds two credits, one for spinning and one for yielding, and how many waits are left until
-// the next probe. A wait spins if there is credit for it. Then it queues. Then it yields if there is credit for that, and
-// then it sleeps. Success earns credit; failure costs more. Without any credit a wait sleeps at once, except for a probe
-// every so often, which becomes rarer the longer probes have failed.
+// never the result wrong.) It holds two credits, one for spinning and one for yielding, and how many waits are left
+// until the next probe. A wait spins if there is credit for it. Then it queues. Then it yields if there is credit for
+// that, and then it sleeps. Success earns credit; failure costs more. Without any credit a wait sleeps at once, except
+// for a probe every so often, which becomes rarer the longer probes have failed.
 //
 //   Spinning pays when the signal comes from another processor within microseconds. It never pays when the signaller
 //   needs this processor, or when signals are far apart.
-//   Yielding pays when the signaller is ready to run and waits for a processor: more threads than processors. A yield that
-//   returns late has let a stranger run instead. That is worse than sleeping, because a woken sleeper is put in front of a
-//   stranger. So it ends all credit for yielding, whatever it found.
+//   Yielding pays when the signaller is ready to run and waits for a processor: more threads than processors. A yield
+//   that returns late has let a stranger run instead. That is worse than sleeping, because a woken sleeper is put in
+//   front of a stranger. So it ends all credit for yielding, whatever it found.
 //
 // Races on a history lose an update, nothing more: its accesses are relaxed.
 //

@@ -15,8 +15,8 @@ class spinner {
 public:
     spinner(const wait_key& key, const detail::wait_options& options) noexcept;
 
-    // Before the thread is queued: looks at what it waits for, for a few microseconds at most, where that has paid. True
-    // as soon as `ready()`. Such a thread is not waiting yet: it may miss a set that is reset at once.
+    // Before the thread is queued: looks at what it waits for, for a few microseconds at most, where that has paid.
+    // True as soon as `ready()`. Such a thread is not waiting yet: it may miss a set that is reset at once.
     template <class Ready>
     bool before_parking(Ready ready) noexcept {
         if (!looks_) return false;
@@ -30,8 +30,8 @@ public:
         return learn_spin(false);
     }
 
-    // When it is queued: looks for its release, for as long as a fixed policy says, or while it yields to other threads,
-    // where that has paid. True as soon as `released()`.
+    // When it is queued: looks for its release, for as long as a fixed policy says, or while it yields to other
+    // threads, where that has paid. True as soon as `released()`.
     template <class Released>
     bool while_parked(Released released) noexcept {
         if (burns_) {
