@@ -161,7 +161,7 @@ multi_wait::progress awaiting::begin() {
     if (!polled_.none()) descriptors_.set(polled_.all());
 
     for (std::size_t i = 0; i != 2 && what_.all_; ++i) {
-        if (last[i] == nullptr) wait_.timers_have_come(timers_[i].count());
+        if (last[i] == nullptr) wait_.add_ready_timers(timers_[i].count());
     }
     const auto made = wait_.enlist();
     if (made != multi_wait::progress::waiting) return made;
@@ -251,7 +251,7 @@ any_result awaiting::result() const {
         case claim::timed_out: {
             if (descriptors_.has_failed) polled_.check(descriptors_.error(), descriptors_.culprit());
             if (what_.all_) return {wait_status::timed_out};
-            const std::uint32_t timer = core::timer_that_came(what_.sources_, first_);
+            const std::uint32_t timer = core::timer_that_passed(what_.sources_, first_);
             if (timer == multi_wait::none) return {wait_status::timed_out};
             return {wait_status::signaled, timer};
         }
@@ -274,7 +274,7 @@ bool async_wait_base::ready() {
     }
     core::check(sources_, "async_wait_any");
     core::descriptors polled(sources_, static_cast<platform::poll_entry*>(storage_.descriptors));
-    if (const core::found_source first = core::take_first_ready(sources_, polled)) {
+    if (const core::found_source first = core::take_first_ready(sources_, &polled)) {
         result_ = {wait_status::signaled, first.index, first.found};
     } else if (stop_.stop_requested()) {
         result_ = {wait_status::stopped};

@@ -1,5 +1,5 @@
-// A pause is a sleep that nobody knows of: no signal finds a waiter, so none makes a system call. Each leaves its source
-// ready for the wait that follows.
+// A pause is a sleep that nobody knows of: no signal finds a waiter, so none makes a system call. Each leaves its
+// source ready for the wait that follows.
 //
 // Checked by: tests/unit/coalescer_test.cpp.
 #include "core/lot/waiter.hpp"

@@ -1,16 +1,18 @@
-// A set of events (core/wait/ready_list.cpp, where the argument is) with a standing poll beside it (platform/poller/poller.hpp),
-// made for the first descriptor.
+// A set of events (core/wait/ready_list.cpp, where the argument is) with a poll_set beside it
+// (platform/poller/poller.hpp), which the first descriptor makes.
 //
-// A thread sleeps on its waiter's word, or, if there is a poll, in that; whoever claims the waiter for an event wakes
-// the one or rings the other, and needs no descriptor of the set's for it (waiter.cpp). No thread sleeps on its word
-// while there is a poll: it looks for one after it has become the set's sleeper; who makes one does that first, and
-// then has the set's sleeper look again. Both pass the set's lock in between, so one finds the other.
+// A thread sleeps on its waiter's word or, if there is a poll_set, in that. Whoever claims the waiter for an event
+// wakes the one or rings the doorbell of the other, and needs no descriptor of the wait_set for it (waiter.cpp). No
+// thread sleeps on its word while there is a poll_set: it looks for one after it has become the list's sleeper. A
+// thread that makes one does that first, and then has the sleeper look again. Both pass through the list's lock in
+// between, so one finds the other.
 //
-// What a poll has found while an event claimed the waiter is dropped: descriptors are found again by the next.
-// Errors are thrown only while nothing is taken: a token would be lost with them.
+// What a poll finds while an event claims the waiter is dropped: the next poll finds those descriptors again. Errors
+// are thrown only while nothing is taken: a token would be lost with them.
 //
 // Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list by models (P12).
 #include "core/wait/ready_list.hpp"
+#include "core/wait/sleep_polling.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
@@ -68,7 +70,7 @@ public:
     ~state() {
         const bool lot_is_ours = core::forks() == forks_;
         for (const auto& [object, each] : events_) lot_is_ours ? set_.remove(each) : delete each;
-        delete poll_.load(std::memory_order_relaxed);  // no order: nobody else uses it any more
+        delete poll_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
     }
 
     void add(const source& what, std::uint64_t tag) {
@@ -97,7 +99,7 @@ public:
         }
         const auto found = events_.find(what.object());
         if (found == events_.end()) fail(ENOENT, "change", what);
-        set_.tag(*found->second, tag);
+        set_.set_tag(*found->second, tag);
     }
 
     bool remove(const source& what) noexcept {
@@ -117,10 +119,10 @@ public:
         const turn mine(is_waited_in_);
         for (;;) {
             if (const std::size_t found = look(out); found != 0) return {wait_status::signaled, found};
-            if (options.stop != nullptr && options.stop->stop_requested()) return {wait_status::stopped};
-            if (options.until.has_passed()) {
+            if (const core::claim how = core::ended_before_wait(options); how != core::claim::open) {
                 const std::size_t found = look_at_descriptors(out);
-                return {found != 0 ? wait_status::signaled : wait_status::timed_out, found};
+                if (found != 0) return {wait_status::signaled, found};
+                return {core::status_from(how, wait_status::signaled)};
             }
             const set_result slept = sleep(out, options);
             if (slept.status != wait_status::signaled || slept.count != 0) return slept;
@@ -155,7 +157,7 @@ private:
             detail::throw_or_die(
                 std::system_error(error, platform::error_category(), "tocsin::wait_set::add"));
         poll_.store(made.get(), std::memory_order_release);  // [set-poll]
-        set_.rouse();
+        set_.wake();
         return *made.release();
     }
 
@@ -169,12 +171,12 @@ private:
         return found.ready;
     }
 
-    // What is ready: events, and if there are any also descriptors; those alone are for the sleep to find. Events
-    // that fill all the room let descriptors go first the next time.
+    // What is ready: events and, if there are any, also descriptors. If only descriptors are ready, the sleep finds
+    // them. When events fill all of `out`, descriptors go first the next time.
     std::size_t look(std::span<ready_item> out) {
         const bool descriptors_first = std::exchange(descriptors_first_, false);
         std::size_t found = descriptors_first ? look_at_descriptors(out) : 0;
-        const std::size_t events = set_.collect(out.subspan(found), nullptr);
+        const std::size_t events = set_.take_ready(out.subspan(found), nullptr);
         found += events;
         if (events == 0 || descriptors_first || poll_if_any() == nullptr) return found;
         descriptors_first_ = found == out.size();
@@ -184,51 +186,36 @@ private:
         }
     }
 
-    // `signaled` without any: to look again.
+    // `signaled` with a count of 0: look again.
     set_result sleep(std::span<ready_item> out, const detail::wait_options& options) {
         ready_list::sleeper self(set_);
         if (!set_.begin_sleep(self)) return {wait_status::signaled};
         platform::poll_result polled;
         const core::claim how = self.waiting.stoppable(options, [&]() noexcept {
             poll_set* const poll = poll_if_any();
-            return poll == nullptr ? self.waiting.sleep(options.until)
-                                   : sleep_polling(self.waiting, *poll, out, options.until, polled);
+            if (poll == nullptr) return self.waiting.sleep(options.until);
+            return core::sleep_polling(
+                self.waiting, poll->bell(), polled, [&]() noexcept { return poll->wait(out, options.until); },
+                []() noexcept { return std::uint32_t{0}; });
         });
         set_.end_sleep(self);
         if (polled.error != 0)
             detail::throw_or_die(
                 std::system_error(polled.error, platform::error_category(), "tocsin::wait_set::wait"));
-        if (how == core::claim::stopped) return {wait_status::stopped};
-        if (how == core::claim::timed_out) return {wait_status::timed_out};
+        if (how != core::claim::signaled) return {core::status_from(how, wait_status::signaled)};
         std::size_t found = polled.ready;
         const member* const by = self.by;
         if (by != nullptr) out[found++] = {self.tag, readiness::none};
         if (found == 0) return {wait_status::signaled};
-        return {wait_status::signaled, found + set_.collect(out.subspan(found), by)};
-    }
-
-    static core::claim sleep_polling(core::waiter& self, poll_set& poll, std::span<ready_item> out,
-                                     const deadline& until, platform::poll_result& polled) noexcept {
-        const auto look = [&]() noexcept {
-            polled = poll.wait(out, until);
-            return polled.ended();
-        };
-        if (!self.poll_until_released(poll.bell(), look)) {
-            const auto reason = polled.ready != 0 ? core::claim::signaled : core::claim::timed_out;
-            if (self.try_claim(reason)) return reason;
-            self.sleep_until_released(deadline::never(),
-                                      nullptr);  // somebody else has it: released now or in a moment
-        }
-        polled = {};
-        return self.finish();
+        return {wait_status::signaled, found + set_.take_ready(out.subspan(found), by)};
     }
 
     ready_list set_;
-    core::futex_lock admission_;  // for the map and the poll's making; before all others
+    core::futex_lock admission_;  // for the map and for making the poll_set; locked before all others
     std::unordered_map<void*, member*> events_;
     detail::atomic<poll_set*> poll_{nullptr};
     detail::atomic<bool> is_waited_in_{false};
-    bool descriptors_first_ = false;  // the waiting thread's
+    bool descriptors_first_ = false;  // only the waiting thread touches it
     const std::uint32_t forks_ = core::forks();
 };
 

@@ -13,7 +13,7 @@
 namespace tocsin {
 namespace detail {
 
-// A duration in nanoseconds, rounded up. One out of range saturates; not-a-number becomes the least.
+// A duration in nanoseconds, rounded up. If it is out of range, it saturates; not-a-number becomes the least value.
 template <class Rep, class Period>
 constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
     constexpr std::int64_t forever = (std::numeric_limits<std::int64_t>::max)();
@@ -34,13 +34,12 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 
 }  // namespace detail
 
-// A deadline converts implicitly from a duration (from now, on the steady clock) and from a time
-// point of any clock. Durations round up to the clock's nanosecond and saturate: a maximal duration
-// or time point is `never`, one of zero or less has passed already and costs no look at the clock.
-// Steady and system clocks are each followed as themselves, also while asleep (the system clock may be
-// set). For any other clock only `now()` is needed; it is read again whenever its estimated end comes,
-// and must not throw. A deadline made from a time point of such a clock refers to that time point,
-// which must outlive it; as the argument of a wait it does.
+// Converts implicitly from a duration, which counts from now on the steady clock, and from a time point of any clock.
+// Durations round up to the clock's nanosecond and saturate: a maximal duration or time point is `never`. A duration
+// of zero or less has passed already and costs no look at the clock. A wait follows the steady clock or the system
+// clock itself, even while it sleeps (the system clock may be set). Any other clock needs only now(), which must not
+// throw; it is read again whenever the estimated end comes. A deadline made from a time point of such a clock refers
+// to that time point, which must outlive it; as the argument of a wait it does.
 class deadline {
 public:
     enum class clock : std::uint8_t { never, passed, steady, system, other };
@@ -71,11 +70,11 @@ public:
 
     constexpr bool is_never() const noexcept { return clock_ == clock::never; }
 
-    // True once it has passed. Reads the clock (no system call on Linux), but for `never` and for what
+    // Whether it has passed. Reads the clock (no system call on Linux), except for `never` and for a deadline that
     // had passed when it was made.
     bool has_passed() const noexcept { return clock_ == clock::passed || (!is_never() && remaining() == 0); }
 
-    // Nanoseconds left, never less than zero; the maximum for `never`.
+    // The nanoseconds left, at least zero; the maximum for `never`.
     std::int64_t remaining() const noexcept {
         switch (clock_) {
             case clock::never: return forever;
@@ -87,8 +86,8 @@ public:
         return remaining_(time_point_);
     }
 
-    // For those who sleep until it: which clock, and for steady and system how many nanoseconds after
-    // that clock's epoch.
+    // For code that sleeps until the deadline: its clock and, for steady and system, the nanoseconds since that
+    // clock's epoch.
     constexpr clock which() const noexcept { return clock_; }
     constexpr std::int64_t nanoseconds() const noexcept { return nanoseconds_; }
 

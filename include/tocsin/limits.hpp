@@ -31,8 +31,8 @@ private:
 
 // Write it in the call. A named one must not outlive the stop token, nor a time point of a clock of your own.
 struct limits {
-    // The wait ends with `timed_out` when this has passed. Made from a duration, which counts from here, where the
-    // limits are made: reused, they end at the same time. Or from a time point of any clock.
+    // The wait ends with `timed_out` when this has passed. A duration counts from where the limits are made, so named
+    // limits end all their waits at the same time. A time point may be of any clock.
     deadline until = deadline::never();
     // The wait ends with `stopped` when a stop is requested. What is ready is taken first.
     stop_reference stop{};

@@ -1,4 +1,4 @@
-// All of tocsin. Each header stands alone, too.
+// All of tocsin. Each header can also be included alone.
 #pragma once
 
 #include <tocsin/address.hpp>

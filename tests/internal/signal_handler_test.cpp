@@ -1,4 +1,5 @@
-// set() in a signal handler that interrupts set() or a wait in the same thread: trap 22 (docs/traps.md).
+// set() in a signal handler that interrupts set() or a wait in the same thread: the handler that locks itself out (trap
+// 22 in docs/traps.md).
 #include "core/sync/signal_deferral.hpp"
 #include "facts.hpp"
 #include "platform/futex/futex.hpp"
@@ -146,7 +147,7 @@ TEST_F(DeferredCalls, ThatRepeatTheLastOfTheirEventAreCountedWhenTheSlotsAreFull
             signal_deferral::defer(set, &b);
         }
     }
-    EXPECT_EQ(done, std::string(14, 'a') + "AAAA" + "bbbb");
+    EXPECT_EQ(done, "aaaaaaaaaaaaaaAAAAbbbb");
 }
 
 TEST_F(DeferredCalls, MadeWhileOthersRunUseTheirSlots) {

@@ -22,7 +22,8 @@ class modelled_bell {
 public:
     void ring() {
         turn_.ring([this](bool even) {
-            full_.store(even ? 1 : 0, relaxed);  // may take effect before strikes that do not happen before it
+            // May take effect before strikes that do not happen before it.
+            full_.store(even ? 1 : 0, relaxed);
             model::futex_wake(&full_);
         });
     }

@@ -24,13 +24,13 @@ def text_is_right():
                           "check-own-tests")))
 
 
-def built_sources():
+def built_sources(preset):
     """The library's sources that this system builds; the files of other systems need headers that it lacks."""
-    built = json.loads((BUILD / "dev" / "compile_commands.json").read_text())
+    built = json.loads((BUILD / preset / "compile_commands.json").read_text())
     return sorted({entry["file"] for entry in built} & {str(path) for path in (ROOT / "src").rglob("*.cpp")})
 
 
-def changed_sources():
+def changed_sources(preset):
     """Those of them that differ from the branch `main`, or are not in it."""
     def git(*arguments):
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
@@ -38,22 +38,22 @@ def changed_sources():
     since = (git("merge-base", "HEAD", "main") or ["HEAD"])[0]
     changed = {str(ROOT / name) for name in
                git("diff", "--name-only", since) + git("ls-files", "--others", "--exclude-standard")}
-    return [source for source in built_sources() if source in changed]
+    return [source for source in built_sources(preset) if source in changed]
 
 
-def clang_tidy(choose):
-    """Static analysis of the sources that `choose` names once the preset `dev` is configured."""
+def clang_tidy(preset, choose):
+    """Static analysis of the sources that `choose` names once the preset is configured."""
     program = tool("clang-tidy")
-    if not configure("dev"):
+    if not configure(preset):
         return Count(failed=1)
     began = time.monotonic()
 
     def tidy(source):
-        command = [program, "--quiet", "-p", BUILD / "dev", "--warnings-as-errors=*", source]
+        command = [program, "--quiet", "-p", BUILD / preset, "--warnings-as-errors=*", source]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     with ThreadPoolExecutor(JOBS) as pool:
-        bad = [result for result in pool.map(tidy, choose()) if result.returncode != 0]
+        bad = [result for result in pool.map(tidy, choose(preset)) if result.returncode != 0]
     for result in bad:
         say(result.stdout + result.stderr)
     say(f"  {'clang-tidy':<12} {time.monotonic() - began:6.1f} s  {'FAILED' if bad else 'ok'}")
@@ -61,4 +61,9 @@ def clang_tidy(choose):
 
 
 def check():
-    return format_is_right() + clang_tidy(built_sources) + text_is_right()
+    return format_is_right() + clang_tidy("dev", built_sources) + text_is_right()
+
+
+def check_changes():
+    """The same, with static analysis only of the sources that have changed."""
+    return format_is_right() + clang_tidy("quick", changed_sources) + text_is_right()

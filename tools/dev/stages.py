@@ -3,10 +3,9 @@
 import sys
 import time
 from dataclasses import dataclass
-from functools import partial
 
 from dev import checks, needs
-from dev.run import Count, configure, build, one, quietly, run_ctest, run_script, run_workflow
+from dev.run import Count, one, quietly, run_script, run_workflow
 from dev.tree import BUILD, JOBS, LAB, ROOT, TOOLS, say
 from dev.wine import Wine
 
@@ -49,6 +48,10 @@ def workflows(names, wanted, prepare=None):
 def whole(function):
     """A stage that has no cases to choose from."""
     return lambda only: function()
+
+
+def quick():
+    return checks.check_changes() + run_workflow("quick")
 
 
 def windows(only):
@@ -115,7 +118,10 @@ STAGES = {
     "tsan": Stage("the same tests under ThreadSanitizer", workflow("tsan")),
     "prove": Stage("model tests, bounded", whole(prove), has_cases=False),
     "lab": Stage("every scenario × contestant once", whole(lab), has_cases=False),
-    "report": Stage("the lab's report in a browser, at phone and desktop width", whole(report), False, False),
+    "report": Stage("the lab's report in a browser, at phone and desktop width", whole(report), always=False,
+                    has_cases=False),
+    "quick": Stage("for a change under way: check (clang-tidy of what has changed), unit, internal and model tests",
+                   whole(quick), always=False, has_cases=False),
     "examples": seldom("the examples, with the loops and the database that some of them need",
                        workflow("examples", needs.FOR_ALL_EXAMPLES, optional=True)),
     "windows": seldom("unit, internal and stress tests for Windows, under Wine", windows),

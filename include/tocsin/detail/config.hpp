@@ -35,13 +35,13 @@
 
 // windows.h defines macros `min` and `max` unless it is told not to: the public headers write (std::...::max)().
 
-// Misuse that can be seen (an event destroyed with waiters, an unlocked lock unlocked) stops the
-// program with a message that names it. The build sets it for every user of a debug library alike.
+// Misuse that the library can see (an event destroyed with waiters, an unlocked lock unlocked) stops the program with
+// a message that names it. The build of a debug library sets this for all its users.
 #if !defined(TOCSIN_CHECKED)
 #define TOCSIN_CHECKED 0
 #endif
 
-// Counters of what waits did (spin.hpp). Without it they are not compiled in.
+// Counters of what waits did (spin.hpp). By default they are not compiled in.
 #if !defined(TOCSIN_COUNTERS)
 #define TOCSIN_COUNTERS 0
 #endif

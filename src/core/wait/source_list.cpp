@@ -1,4 +1,4 @@
-// See sources.hpp: nothing here is concurrent.
+// See source_list.hpp: nothing here is concurrent.
 #include "core/wait/source_list.hpp"
 
 #include "platform/system/system.hpp"
@@ -43,7 +43,7 @@ void check(std::span<const source> sources, const char* who) {
     if (sources.size() >= std::numeric_limits<std::uint32_t>::max() / 2) refuse(who, "too many sources");
 }
 
-// What may be gone again when the last one comes.
+// Refuses what may no longer be ready when the last source becomes so.
 void check_all(std::span<const source> sources, const char* who) {
     check(sources, who);
     for (std::size_t i = 0; i != sources.size(); ++i) {
@@ -55,7 +55,7 @@ void check_all(std::span<const source> sources, const char* who) {
     }
 }
 
-// The same one twice.
+// Refuses the same source twice.
 void check_distinct(std::span<const source> sources, std::span<std::uint32_t> order, const char* who) {
     const auto identity = [&](std::uint32_t i) {
         const bool is_timer = sources[i].what() == source::kind::timer;  // those may be equal
@@ -86,11 +86,11 @@ std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept 
         std::ranges::count_if(sources, [&](const source& each) { return is_timer(each, of); }));
 }
 
-const deadline* last_timer(std::span<const source> sources, timers of, const deadline* but) noexcept {
+const deadline* last_timer(std::span<const source> sources, timers of, const deadline* except) noexcept {
     const deadline* last = nullptr;
     std::int64_t longest = 0;
     for (const source& each : sources) {
-        if (!is_timer(each, of) || &each.when() == but) continue;
+        if (!is_timer(each, of) || &each.when() == except) continue;
         const std::int64_t remaining = each.when().remaining();
         if (remaining <= longest) continue;
         longest = remaining;
@@ -99,7 +99,7 @@ const deadline* last_timer(std::span<const source> sources, timers of, const dea
     return last;
 }
 
-std::uint32_t timer_that_came(std::span<const source> sources, const deadline& first) noexcept {
+std::uint32_t timer_that_passed(std::span<const source> sources, const deadline& first) noexcept {
     for (std::uint32_t i = 0; i != sources.size(); ++i) {
         if (sources[i].what() != source::kind::timer) continue;
         if (&sources[i].when() == &first || sources[i].when().has_passed()) return i;
@@ -112,9 +112,9 @@ std::size_t descriptors::count(std::span<const source> sources) noexcept {
                                                        [](const source& each) { return each.what(); }));
 }
 
-descriptors::descriptors(std::span<const source> sources, platform::poll_entry* room) noexcept
-    : sources_(sources), all_(room, count(sources)) {
-    platform::poll_entry* next = room;
+descriptors::descriptors(std::span<const source> sources, platform::poll_entry* storage) noexcept
+    : sources_(sources), all_(storage, count(sources)) {
+    platform::poll_entry* next = storage;
     for (const source& each : sources) {
         if (each.what() == source::kind::descriptor) *next++ = {each.descriptor(), each.asked()};
     }
@@ -134,24 +134,24 @@ void descriptors::take_bell() {
     const auto taken = platform::poller::take_doorbell();
     if (taken.error != 0) {
         detail::throw_or_die(std::system_error(taken.error, platform::error_category(),
-                                               "tocsin::wait_any: no doorbell to be had"));
+                                               "tocsin::wait_any: cannot get a doorbell"));
     }
     bell_ = taken.id;
 }
 
 found_source descriptors::first() const noexcept {
-    std::size_t place = 0;
+    std::size_t entry = 0;
     for (std::uint32_t i = 0; i != sources_.size(); ++i) {
         if (sources_[i].what() != source::kind::descriptor) continue;
-        if (const readiness found = all_[place++].found; found != readiness::none) return {i, found};
+        if (const readiness found = all_[entry++].found; found != readiness::none) return {i, found};
     }
     return {};
 }
 
-std::uint32_t descriptors::source_of(std::size_t place) const noexcept {
+std::uint32_t descriptors::source_of(std::size_t entry) const noexcept {
     std::uint32_t index = 0;
     for (;; ++index) {
-        if (sources_[index].what() == source::kind::descriptor && place-- == 0) return index;
+        if (sources_[index].what() == source::kind::descriptor && entry-- == 0) return index;
     }
 }
 
@@ -172,18 +172,24 @@ void descriptors::check(int error, std::size_t culprit) const {
     detail::throw_or_die(std::system_error(error, platform::error_category(), message));
 }
 
-found_source take_first_ready(std::span<const source> sources, descriptors& polled) {
+found_source take_first_ready(std::span<const source> sources, descriptors* polled) {
     bool looked = false;
-    std::size_t place = 0;
+    std::size_t entry = 0;
     for (std::uint32_t i = 0; i != sources.size(); ++i) {
         if (sources[i].what() != source::kind::descriptor) {
             if (multi_wait::take_if_ready(sources[i])) return {i};
             continue;
         }
-        if (!std::exchange(looked, true)) polled.look();
-        if (const readiness found = polled.all()[place++].found; found != readiness::none) return {i, found};
+        if (polled == nullptr) continue;
+        if (!std::exchange(looked, true)) polled->look();
+        if (const readiness found = polled->all()[entry++].found; found != readiness::none) return {i, found};
     }
     return {};
+}
+
+std::span<const source> before_descriptors(std::span<const source> sources) noexcept {
+    const auto is_descriptor = [](const source& each) { return each.what() == source::kind::descriptor; };
+    return {sources.begin(), std::ranges::find_if(sources, is_descriptor)};
 }
 
 }  // namespace tocsin::core

@@ -50,27 +50,13 @@ using openbsd_futex = futex_backend<class openbsd_mechanism>;
 using wasm_futex = futex_backend<class wasm_mechanism>;
 using portable_futex = futex_backend<class portable_mechanism>;
 using windows_futex =
-    futex_backend<class windows_mechanism>;  // one of the next three, which the running system has
+    futex_backend<class windows_mechanism>;  // the best of the next three that the system has
 using waitonaddress_futex = futex_backend<class waitonaddress_mechanism>;
 using srw_futex = futex_backend<class srw_mechanism>;
 using kernel_event_futex = futex_backend<class kernel_event_mechanism>;
 using model_futex = futex_backend<class model_mechanism>;  // of tests/model
 
 using futex = TOCSIN_FUTEX_CHOSEN;
-
-// The names that callers have used so far.
-template <class Word>
-sleep_result futex_wait(const Word& word, std::uint32_t expected, const deadline& until) noexcept {
-    return futex::wait(word, expected, until);
-}
-template <class Word>
-void futex_wake_one(const Word* word) noexcept {
-    futex::wake_one(word);
-}
-template <class Backend = futex>
-void futex_after_fork() noexcept {
-    Backend::after_fork();
-}
 
 // Runs `sleep(until)` if the deadline is on the steady or the system clock, or never. For a deadline on another clock
 // it sleeps until the estimated end on the steady clock, and then asks the deadline again.

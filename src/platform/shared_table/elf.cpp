@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 
 #include <dlfcn.h>
 #include <link.h>
@@ -21,7 +22,7 @@ namespace tocsin::platform {
 namespace {
 
 // The version of everything that two copies share: bucket, node, waiter, sleeper, doorbell, and their protocols.
-constexpr std::uint32_t layout = 4 + (TOCSIN_POLLER_POSIX ? 0x1'0000 : 0);
+constexpr std::uint32_t layout = 4 + (std::is_same_v<poller, posix_poller> ? 0x1'0000 : 0);
 
 struct copy_record {
     void* table;

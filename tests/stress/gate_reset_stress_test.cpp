@@ -1,4 +1,4 @@
-// A set that is still under way, and those who come after a reset that came after it.
+// A set that is still under way, and the threads that begin to wait after a later reset.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "stress.hpp"
@@ -20,8 +20,8 @@ using support::thread_group;
 using tocsin::manual_reset_event;
 using tocsin::wait_status;
 
-// One waits, so that the set has somebody to release; a third sees the set, resets, and waits: that wait
-// must not be ended by the set it has wiped out.
+// One thread waits, so that the set has a thread to release. Another sees the set, resets, and waits: the set that it
+// has reset must not end its wait.
 TEST(Gate, ASetStillUnderWayReleasesNobodyWhoCameAfterTheReset) {
     const stress_time time;
     manual_reset_event gate;
