@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -48,9 +49,28 @@ public:
 
     platform::poll_result poll(std::span<platform::poll_entry> what, bool with_bell,
                                const deadline& until) noexcept {
+        under_way_ = what;
+        const platform::poll_result result = poll_until(what, with_bell, until);
+        under_way_ = {};
+        return result;
+    }
+
+    // Whether the poll under way names this descriptor, which is not a step.
+    bool polls(int descriptor) const noexcept {
+        return std::ranges::any_of(under_way_, [=](const auto& each) { return each.descriptor == descriptor; });
+    }
+
+    static inline poller* the_one = nullptr;
+
+private:
+    static constexpr std::uint32_t rung = 1;
+    static constexpr std::uint32_t ready = 2;
+
+    platform::poll_result poll_until(std::span<platform::poll_entry> what, bool with_bell,
+                                     const deadline& until) noexcept {
         for (;;) {
             const std::uint32_t seen = state_.load(std::memory_order_acquire);
-            if ((seen & ready) != 0) {
+            if ((seen & ready) != 0 && !what.empty()) {
                 for (platform::poll_entry& each : what) each.found = readiness::readable;
                 return {.ready = what.size()};
             }
@@ -66,18 +86,20 @@ public:
         }
     }
 
-    static inline poller* the_one = nullptr;
-
-private:
-    static constexpr std::uint32_t rung = 1;
-    static constexpr std::uint32_t ready = 2;
-
     void change(std::uint32_t what) noexcept {
         state_.fetch_or(what, std::memory_order_release);
         model::futex_wake(&state_, 1);
     }
 
     model::atomic<std::uint32_t> state_{0};
+    std::span<const platform::poll_entry> under_way_;
+};
+
+// While one exists, the library can start its background threads, which have state of their own. For the whole run.
+class background_threads {
+public:
+    background_threads() noexcept;  // their state begins anew
+    ~background_threads();
 };
 
 // After every run nobody is parked, no lock is held, and no filter bit is on.

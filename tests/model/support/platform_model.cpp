@@ -10,7 +10,27 @@
 #include <cstring>
 #include <string>
 
-namespace tocsin::platform {
+namespace tocsin {
+
+namespace {
+using function = void (*)() noexcept;
+constinit function in_child[8] = {};
+constinit bool has_background_threads = false;
+}  // namespace
+
+namespace library_model {
+
+background_threads::background_threads() noexcept {
+    for (const function each : in_child) {
+        if (each != nullptr) each();
+    }
+    has_background_threads = true;
+}
+background_threads::~background_threads() { has_background_threads = false; }
+
+}  // namespace library_model
+
+namespace platform {
 
 template <>
 void model_poller::after_fork() noexcept {}
@@ -56,12 +76,23 @@ void yield_thread() noexcept {}
 
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
 
-// Coroutines have no timers and no descriptors in models.
-int start_thread(void (*)() noexcept) noexcept { return ENOTSUP; }
+int start_thread(void (*run)() noexcept) noexcept {
+    if (!has_background_threads) return ENOTSUP;
+    model::spawn_service("background", run);
+    return 0;
+}
 
 bool other_threads_are_gone() noexcept { return false; }
 
-void on_fork_in_child(void (*)() noexcept) noexcept {}
+// Called while objects of the library are initialised. In a model each run begins as the child of a fork would.
+void on_fork_in_child(void (*child)() noexcept) noexcept {
+    for (function& each : in_child) {
+        if (each != nullptr) continue;
+        each = child;
+        return;
+    }
+    std::abort();
+}
 
 void say(const char* message) noexcept { model::note(message); }
 
@@ -72,4 +103,5 @@ void die(const char* message) noexcept {
 
 void* adopt_first_copy(void* own, std::size_t) noexcept { return own; }
 
-}  // namespace tocsin::platform
+}  // namespace platform
+}  // namespace tocsin
