@@ -106,7 +106,7 @@ TEST(address_model, ATimeoutNeverEatsAWake) {
     });
 }
 
-// Waiters on a neighbour in the same bucket, with the same bit of the filter: never touched.
+// Waiters on a neighbour in the same bucket, with the same filter bit, are never touched.
 TEST(address_model, AWakeReachesItsOwnAddressOnly) {
     holds_within(2, [](run& r) {
         atomic<std::uint8_t> words[2]{};

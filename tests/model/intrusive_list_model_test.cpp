@@ -111,7 +111,7 @@ TEST(intrusive_list_model, AWholeListBelongsToItsTaker) {
     });
 }
 
-// The models find what these lists must not be used for.
+// The models detect forbidden uses of these lists.
 TEST(intrusive_list_model, ANodeDestroyedInTheListIsNoticed) {
     model::expect_finds("after its destruction", {}, [](run& r) {
         shared_list shared;

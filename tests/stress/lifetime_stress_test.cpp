@@ -1,5 +1,5 @@
-// Events, words and locks that go away at the earliest moment the contract permits; threads that end there;
-// signals all the while.
+// Events, words and locks that are destroyed at the earliest moment that the contract permits; threads that end at that
+// moment; threads that get signals all the time.
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
@@ -34,7 +34,7 @@ using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::wait_status;
 
-// Waits in one of the ways that end in success only.
+// Waits in one of the ways that can only succeed.
 template <class Event>
 void wait_until_set(Event& event, random_source& random, const std::stop_token& token) {
     switch (random.below(5)) {
@@ -56,8 +56,8 @@ void wait_until_set(Event& event, random_source& random, const std::stop_token& 
     }
 }
 
-// Heap objects, deleted at once by the thread that was let go: AddressSanitizer sees a late touch, and so
-// does the next object at the same address, which would find itself set.
+// Heap objects, deleted at once by the thread that was released. AddressSanitizer reports a late touch, and so does the
+// next object at the same address, which would find itself set.
 template <class Event>
 void delete_right_after_release(const char* name) {
     const stress_time time;
@@ -104,7 +104,7 @@ TEST(DestroyedAtOnce, AnAutoResetEventIsNotTouchedAgain) {
     delete_right_after_release<auto_reset_event>("auto");
 }
 
-// Several wait; the last one out deletes the gate.
+// Several threads wait; the last to return deletes the gate.
 TEST(DestroyedAtOnce, AGateIsDeletedByTheLastOfManyItReleased) {
     const stress_time time;
     long gates = 0;
@@ -149,8 +149,8 @@ TEST(DestroyedAtOnce, AOneShotOnTheWaitersStackServesManyClients) {
     });
     threads.start("server", [&] {
         while (!enough.load()) {
-            for (auto& place : desk) {
-                if (request* const each = place.exchange(nullptr)) {
+            for (auto& slot : desk) {
+                if (request* const each = slot.exchange(nullptr)) {
                     each->answer = each->question + 1;
                     each->done.set();
                 }
@@ -202,7 +202,7 @@ TEST(DestroyedAtOnce, AWordAndALockAreNotTouchedAgain) {
     std::printf("%ld deleted\n", deleted);
 }
 
-// Waiters and setters that live for one call, and end in it as far as the system can tell.
+// Waiters and setters whose threads make one call and end right after it.
 TEST(Threads, ThatEndAtOnceLeaveNothingBehind) {
     const stress_time time;
     std::array<auto_reset_event, 4> events;

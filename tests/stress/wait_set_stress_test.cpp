@@ -1,4 +1,4 @@
-// Sets of many events while others add, remove, take and set: tokens in = tokens out.
+// Sets of many events while other threads add, remove, take and set: tokens in = tokens out.
 #include "facts.hpp"
 #include "random.hpp"
 #include "stress.hpp"
@@ -118,7 +118,7 @@ TEST(WaitSetStress, TokensInAreTokensOut) {
     threads.start("adds and removes", [&] { many.add_and_remove(); });
     while (!time.is_over()) std::this_thread::sleep_for(1ms);  // no fact to wait for
     many.enough.store(true);
-    support::until("all but the set's thread are through", [&] { return threads.finished() == 4; });
+    support::until("all but the set's thread have finished", [&] { return threads.finished() == 4; });
     many.done.set();
     threads.join();
     long in = 0;
@@ -132,7 +132,7 @@ TEST(WaitSetStress, TokensInAreTokensOut) {
     std::printf("%ld tokens\n", in);
 }
 
-// Events and descriptors that live for as short as they can: removed, and gone at once.
+// Events and descriptors with the shortest possible lives: removed, and destroyed at once.
 TEST(WaitSetStress, MembersMayGoAsSoonAsTheyAreRemoved) {
     const stress_time time;
     auto_reset_event done;
@@ -172,13 +172,14 @@ TEST(WaitSetStress, MembersMayGoAsSoonAsTheyAreRemoved) {
     });
     while (!time.is_over()) std::this_thread::sleep_for(1ms);  // no fact to wait for
     enough.store(true);
-    support::until("all but the set's thread are through", [&] { return threads.finished() == 3; });
+    support::until("all but the set's thread have finished", [&] { return threads.finished() == 3; });
     done.set();
     threads.join();
     std::printf("%ld lives\n", lives.load());
 }
 
-// Setters and a taker beside a loop that polls the view: no token is lost, and the loop never sleeps on one.
+// Setters and a taker beside a loop that polls the view: no token is lost, and the loop never sleeps while one is
+// there.
 TEST(PollableStress, TokensInAreTokensOut) {
     const stress_time time;
     counted_event one;
@@ -211,8 +212,8 @@ TEST(PollableStress, TokensInAreTokensOut) {
     });
     while (!time.is_over()) std::this_thread::sleep_for(1ms);  // no fact to wait for
     enough.store(true);
-    support::until("setters are through", [&] { return threads.finished() == 3; });
-    support::until("the loop has had the last", [&] { return one.is_free.load(); });
+    support::until("the setters have finished", [&] { return threads.finished() == 3; });
+    support::until("the loop has taken the last token", [&] { return one.is_free.load(); });
     ended.store(true);
     one.put();
     threads.join();
@@ -221,7 +222,8 @@ TEST(PollableStress, TokensInAreTokensOut) {
     std::printf("%ld tokens\n", one.in.load());
 }
 
-// Views that go while others set their event: nobody writes into a descriptor of somebody else's.
+// Views that are destroyed while other threads set their event: no set writes into a descriptor that is no longer the
+// view's.
 TEST(PollableStress, AViewMayGoWhileOthersSetItsEvent) {
     const stress_time time;
     auto_reset_event event;

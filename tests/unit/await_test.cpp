@@ -61,9 +61,9 @@ using tocsin::wait_status;
 // Resumes when told to.
 class hand_cranked {
 public:
-    void operator()(std::coroutine_handle<> who) {
+    void operator()(std::coroutine_handle<> frame) {
         const std::lock_guard held(mutex_);
-        ready_.push_back(who);
+        ready_.push_back(frame);
     }
     std::size_t run() {
         std::deque<std::coroutine_handle<>> now;
@@ -320,14 +320,14 @@ std::vector<int> order_of_many(std::chrono::milliseconds lead) {
     std::vector<task> tasks;
     const auto begin = std::chrono::steady_clock::now() + lead;
     for (int i = 0; i != count; ++i) {
-        const int place = (i * 769) % count;  // all of them, shuffled
+        const int index = (i * 769) % count;  // all of them, in mixed order
         tasks.push_back([](auto& on, auto when, int mine, auto& lock, auto& list, auto& done) -> task {
             const auto how = co_await async_wait({.until = when}, on);
             EXPECT_EQ(how, wait_status::timed_out);
             const std::lock_guard held(lock);
             list.push_back(mine);
             if (list.size() == count) done.set();
-        }(never, begin + place * 100us, place, mutex, order, ended));
+        }(never, begin + index * 100us, index, mutex, order, ended));
     }
     const bool in_time = std::chrono::steady_clock::now() < begin;
     ended.wait();
@@ -429,9 +429,9 @@ TEST(AwaitExecutor, MayBeATemporaryAndItsThreadMayResumeAtOnce) {
     manual_reset_event ended;
     std::thread::id resumed_in;
     const task one = [](auto& on, auto& group, auto& lock, auto& in, auto& done) -> task {
-        co_await async_wait(on).on([&group, &lock](std::coroutine_handle<> who) {
+        co_await async_wait(on).on([&group, &lock](std::coroutine_handle<> frame) {
             const std::lock_guard held(lock);
-            group.start([who] { who.resume(); });
+            group.start([frame] { frame.resume(); });
         });
         in = std::this_thread::get_id();
         done.set();
@@ -448,7 +448,7 @@ TEST(AwaitExecutorDeathTest, MayNotResumeInsideTheCall) {
         {
             auto_reset_event event;
             const task one = [](auto& on) -> task {
-                co_await async_wait(on).on([](std::coroutine_handle<> who) { who.resume(); });
+                co_await async_wait(on).on([](std::coroutine_handle<> frame) { frame.resume(); });
             }(event);
             event.set();
         },

@@ -359,7 +359,7 @@ TEST(Trap11, AnIdleWaiterIsNeverWoken) {
 
 TEST(Trap12, FifteenHundredWaitersAreReleasedByFifteenHundredSets) {
     constexpr std::size_t waiters = 1500;
-    const support::room_for_threads room;
+    const support::small_stacks stacks;
     auto_reset_event event;
     std::atomic<std::uint8_t> byte{0};
     std::atomic<std::size_t> released{0};

@@ -38,8 +38,8 @@ using tocsin::wait_set;
 using tocsin::wait_status;
 
 // The tags that are ready now, sorted.
-std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t room = 64) {
-    std::vector<ready_item> items(room);
+std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t most = 64) {
+    std::vector<ready_item> items(most);
     const auto found = set.wait({.until = 0ns}, items);
     std::vector<std::uint64_t> tags;
     for (std::size_t i = 0; i != found.count; ++i) tags.push_back(items[i].tag);
@@ -172,7 +172,7 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     until_parked(&event, 1);
     event.set();
     in_set.threads.join();
-    EXPECT_FALSE(other.finished(0)) << "the set stood first";
+    EXPECT_FALSE(other.finished(0)) << "the set was queued first";
     // The set waits again, but is now behind.
     waiting_thread again(set);
     event.set();
@@ -242,7 +242,7 @@ TEST(WaitSet, ARemovedEventIsFree) {
     event->set();
     EXPECT_TRUE(set.remove(*event));
     EXPECT_FALSE(set.remove(*event));
-    EXPECT_TRUE(event->is_set()) << "nobody had taken it";
+    EXPECT_TRUE(event->is_set()) << "nobody has taken it";
     event->reset();
     event.reset();
     EXPECT_EQ(ready_in(set), tags{});
@@ -508,7 +508,7 @@ TEST(WaitSet, AForkedChildMayDestroyIt) {
               }),
               "");
     event->set();
-    EXPECT_EQ(ready_in(*set), tags{1}) << "and the parent's goes on";
+    EXPECT_EQ(ready_in(*set), tags{1}) << "and the parent's still works";
 }
 #endif
 

@@ -171,7 +171,7 @@ TEST(WaitAny, SharesAnEventWithManyOtherWaitsFirstInFirstOut) {
     auto_reset_event shared;
     auto_reset_event own[4];
     std::atomic<int> order{0};
-    std::array<int, 4> place{};
+    std::array<int, 4> position{};
     thread_group threads;
     for (int i = 0; i != 4; ++i) {
         threads.start([&, i] {
@@ -180,7 +180,7 @@ TEST(WaitAny, SharesAnEventWithManyOtherWaitsFirstInFirstOut) {
             } else {
                 shared.wait();
             }
-            place[static_cast<std::size_t>(i)] = order.fetch_add(1);
+            position[static_cast<std::size_t>(i)] = order.fetch_add(1);
         });
         until_parked(&shared, static_cast<std::size_t>(i) + 1);
     }
@@ -188,7 +188,7 @@ TEST(WaitAny, SharesAnEventWithManyOtherWaitsFirstInFirstOut) {
         shared.set();
         threads.until_finished(static_cast<std::size_t>(i) + 1);
     }
-    EXPECT_EQ(place, (std::array{0, 1, 2, 3}));
+    EXPECT_EQ(position, (std::array{0, 1, 2, 3}));
 }
 
 // --- all ----------------------------------------------------------------------------------------------------

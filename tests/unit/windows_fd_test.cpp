@@ -101,7 +101,7 @@ TEST(WindowsSources, AClosedPeerIsReadable) {
 }
 
 // Keeps a full connection full: otherwise the system would find more space for it after a while.
-void fix_room(const socket_pair& pair) {
+void fix_buffer_sizes(const socket_pair& pair) {
     const int size = 50'000;
     const auto* const plain = reinterpret_cast<const char*>(&size);
     EXPECT_EQ(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, plain, sizeof size), 0);
@@ -112,7 +112,7 @@ void fix_room(const socket_pair& pair) {
 TEST(WindowsSources, SpaceIsFoundAfterASendThatWasAcceptedWhole) {
     const socket_pair pair;
     auto_reset_event event;
-    fix_room(pair);
+    fix_buffer_sizes(pair);
     const std::vector<char> bytes(1'000);
     const auto size = static_cast<int>(bytes.size());
     std::size_t sent = 0;
@@ -125,9 +125,9 @@ TEST(WindowsSources, SpaceIsFoundAfterASendThatWasAcceptedWhole) {
     const auto found = woken_by(
         &event, [&] { return wait_any(event, writable(pair[0])); },
         [&] {
-            std::vector<char> room(sent);
+            std::vector<char> received(sent);
             while (sent != 0) {
-                const int read = recv(pair[1], room.data(), static_cast<int>(sent), 0);
+                const int read = recv(pair[1], received.data(), static_cast<int>(sent), 0);
                 if (read > 0) sent -= static_cast<std::size_t>(read);
             }
         });

@@ -1,5 +1,4 @@
 #include <answers.hpp>
-
 #include <thread>
 
 int main() {
