@@ -17,6 +17,7 @@ function(tocsin_add_test name)
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
     if(arg_INTERNAL)
         target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+        target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:tocsin,TOCSIN_CHOSEN>)
     endif()
 
     if(TARGET tocsin_test_headers)

@@ -1,31 +1,33 @@
-// Coroutines that wait: multi_wait (core/wait/multi_wait.cpp) with a waiter that is resumed instead of woken.
+// Coroutines that wait: a multi_wait (core/wait/multi_wait.cpp) whose waiter is resumed instead of woken.
 //
 // State
-//   The wait, a stop callback, alarms for the deadline and for the timers of either kind, a watch for descriptors
-//   (core/async/service.hpp): each can claim and release the waiter, as a set() can.
-//   posted_  with an executor: whether whoever released the waiter is through with handing it over.
+//   The wait; a stop callback; timers for the deadline and for the timers among the sources, one for either kind
+//   (core/async/timer_thread.hpp); a poll request for the descriptors (core/async/poll_thread.hpp). Each of them can
+//   claim and release the waiter, as a set() can.
+//   posted_  with an executor: whether the thread that released the waiter has finished handing it over.
 //
 // Invariants
 //   await-1  Everything is begun before the waiter's word says `suspended`. After that the suspending thread touches
-//       nothing: the coroutine may be running already, or gone.
-//   await-2  A suspended coroutine is resumed, or handed to its executor, exactly once, by whoever released its waiter;
-//       or destroyed, by who claimed the waiter, or called off the resumption, or found that it has been handed
-//       over.
-//   await-3  The coroutine does not go on before the thread that hands it over is through with that: the executor that it
-//       calls may stand in the coroutine's frame, and who destroys the coroutine can rely on it that nobody will
-//       hand it over afterwards.
-//   await-4  Before the wait returns or is destroyed nobody else knows of it: stop callback, alarms, watch and nodes are
-//       taken back, in this order, each of which waits for who is at it.
+//       nothing: the coroutine may already be running, or gone.
+//   await-2  A suspended coroutine is resumed or handed to its executor exactly once, by whoever released its waiter.
+//       Or it is destroyed, by a thread that claimed the waiter, or cancelled its resumption, or found that it had been
+//       handed over.
+//   await-3  The coroutine does not continue before the thread that hands it over has finished doing so: the executor
+//       that this thread calls may be in the coroutine's frame. And whoever destroys the coroutine can rely on it:
+//       nobody hands it over afterwards.
+//   await-4  Before the wait returns or is destroyed, nobody else knows of it: stop callback, timers, poll request and
+//       nodes are taken back, in this order. Taking each back waits for whoever is using it.
 //
-// No lost wake-up: that of multi_wait, and of [suspend] in core/lot/waiter.cpp. What was handed to a wait that is destroyed
-// before it went on is given back, as by another set().
+// No lost wake-up: that of multi_wait, and of [suspend] in core/lot/waiter.cpp. What was handed to a wait that is
+// destroyed before it continues is given back, as by another set().
 //
 // Memory order
-//   [posted]  the thread that has handed it over releases, the coroutine acquires before it goes on.
-//   everything else is ordered by [release] and [suspend] in waiter.cpp.
+//   [posted]  the thread that has handed the coroutine over releases; the coroutine acquires before it continues.
+//   [release] and [suspend] in waiter.cpp order everything else.
 //
 // Checked by: tests/model/await_model_test.cpp, tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
-#include "core/async/service.hpp"
+#include "core/async/poll_thread.hpp"
+#include "core/async/timer_thread.hpp"
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/sync/stop_callback.hpp"
@@ -47,23 +49,23 @@ using core::wait_slot;
 
 class awaiting final : public core::resumable {
 public:
-    awaiting(async_wait_base& what, std::coroutine_handle<> who) noexcept
+    awaiting(async_wait_base& what, std::coroutine_handle<> handle) noexcept
         : resumable(released),
           what_(what),
-          who_(who),
+          handle_(handle),
           first_(core::first_deadline(what.sources_, what.until_)),
           polled_(what.sources_, static_cast<platform::poll_entry*>(what.storage_.descriptors)),
-          wait_(what.sources_, what.all_ ? multi_wait::mode::all : multi_wait::mode::any, empty_seats(what),
+          wait_(what.sources_, what.all_ ? multi_wait::mode::all : multi_wait::mode::any, empty_slots(what),
                 what.storage_.buckets, this) {}
     ~awaiting() {
         if (!over_) abandon();
         std::destroy_n(static_cast<wait_slot*>(what_.storage_.slots), what_.sources_.size());
     }
 
-    // Throws if it can't be waited for.
+    // Throws if the sources can't be waited for.
     multi_wait::progress begin();
     bool suspend() noexcept;
-    // In the coroutine, which has gone on.
+    // In the coroutine, once it continues.
     void finish() noexcept;
     any_result result() const;
 
@@ -74,13 +76,16 @@ private:
         void run() noexcept override { self.wait_.self.release(nullptr); }
         awaiting& self;
     };
-    // Of one kind, which come together: when the last has.
+    // The timers of one kind among the sources of a wait for all: due when the last of them is.
     struct timers final : core::timer {
         timers(awaiting& of, core::timers which) noexcept : self(of), kind(which) {}
         const deadline* last() const noexcept { return core::last_timer(self.what_.sources_, kind); }
         std::uint32_t count() const noexcept { return core::count_timers(self.what_.sources_, kind); }
-        const deadline* postponed() noexcept override { return last(); }
         bool claim() noexcept override {
+            if (const deadline* const later = last()) {
+                postpone(*later);
+                return false;
+            }
             self.wait_.notify_timers(count());
             return true;
         }
@@ -97,14 +102,14 @@ private:
         }
         void run() noexcept override { self.wait_.self.release(nullptr); }
         awaiting& self;
-        bool has_failed = false;  // the poll, and that ends the wait
+        bool has_failed = false;  // the poll, which ended the wait
     };
     struct stopper {
         void operator()() const noexcept { self.wait_.self.stop(); }
         awaiting& self;
     };
 
-    static wait_slot* empty_seats(const async_wait_base& what) noexcept;
+    static wait_slot* empty_slots(const async_wait_base& what) noexcept;
     static void released(resumable& self) noexcept;
     void post() noexcept;
     void wait_until_posted() noexcept;
@@ -113,7 +118,7 @@ private:
     void take_back() noexcept;
 
     async_wait_base& what_;
-    const std::coroutine_handle<> who_;
+    const std::coroutine_handle<> handle_;
     const deadline& first_;
     const std::uint32_t forks_ = core::forks();
     plain<bool> suspended_{false};
@@ -134,11 +139,11 @@ static_assert(sizeof(platform::poll_entry) <= 16);
 namespace {
 
 constexpr std::uint32_t posted = 1;
-constexpr std::uint32_t awaited = 2;  // somebody sleeps until it is posted
+constexpr std::uint32_t awaited = 2;  // a thread sleeps until it is posted
 
 }  // namespace
 
-wait_slot* awaiting::empty_seats(const async_wait_base& what) noexcept {
+wait_slot* awaiting::empty_slots(const async_wait_base& what) noexcept {
     auto* const slots = static_cast<wait_slot*>(what.storage_.slots);
     std::uninitialized_default_construct_n(slots, what.sources_.size());
     return slots;
@@ -179,16 +184,16 @@ bool awaiting::suspend() noexcept {
 void awaiting::released(resumable& self) noexcept {
     auto& released = static_cast<awaiting&>(self);
     if (released.what_.executor_.object != nullptr) return released.post();
-    released.resume_here([](resumable& next) noexcept { static_cast<awaiting&>(next).who_.resume(); });
+    released.resume_here([](resumable& next) noexcept { static_cast<awaiting&>(next).handle_.resume(); });
 }
 
 void awaiting::post() noexcept {
     {
         const core::executor_scope inside(*this);
-        what_.executor_.post(what_.executor_.object, who_);
+        what_.executor_.post(what_.executor_.object, handle_);
     }
     if (posted_.exchange(posted, std::memory_order_release) == awaited) {  // [posted]
-        platform::futex_wake_one(&posted_);                                // the address alone
+        platform::futex::wake_one(&posted_);                               // the address alone
     }
 }
 
@@ -200,7 +205,7 @@ void awaiting::wait_until_posted() noexcept {
     std::uint32_t seen = 0;
     posted_.compare_exchange_strong(seen, awaited, std::memory_order_relaxed);  // no order: the load after it
     while (posted_.load(std::memory_order_acquire) != posted) {                 // [posted]
-        (void)platform::futex_wait(posted_, awaited, deadline::never());
+        (void)platform::futex::wait(posted_, awaited, deadline::never());
     }
 }
 
@@ -212,7 +217,7 @@ void awaiting::finish() noexcept {
 // await-4
 void awaiting::take_back() noexcept {
     over_ = true;
-    const platform::errno_guard kept;
+    const platform::errno_guard guard;
     stop_.reset();
     end_.cancel();
     for (timers& each : timers_) each.cancel();
@@ -220,7 +225,7 @@ void awaiting::take_back() noexcept {
     wait_.delist();
 }
 
-// await-2: the coroutine is destroyed while it waits.
+// await-2: the coroutine is destroyed while it waits
 void awaiting::abandon() noexcept {
     if (core::forks() != forks_) return;
     if (suspended_ && !wait_.self.try_claim(claim::stopped)) {
@@ -262,7 +267,7 @@ any_result awaiting::result() const {
 bool async_wait_base::ready() {
     if (all_) {
         core::check_all(sources_, "async_wait_all");
-        auto* const order = static_cast<std::uint32_t*>(storage_.slots);  // nobody sits there yet
+        auto* const order = static_cast<std::uint32_t*>(storage_.slots);  // there are no slots yet
         std::uninitialized_default_construct_n(order, sources_.size());
         core::check_distinct(sources_, {order, sources_.size()}, "async_wait_all");
         return false;
@@ -281,15 +286,15 @@ bool async_wait_base::ready() {
     return true;
 }
 
-bool async_wait_base::suspend(std::coroutine_handle<> who) {
+bool async_wait_base::suspend(std::coroutine_handle<> handle) {
     for (;;) {
-        waiting_ = ::new (memory_) awaiting(*this, who);
+        waiting_ = ::new (memory_) awaiting(*this, handle);
         switch (waiting_->begin()) {
             case multi_wait::progress::waiting: return waiting_->suspend();
             case multi_wait::progress::done: return false;
             case multi_wait::progress::retry: break;
         }
-        destroy();  // a source of the user's was taken by somebody else
+        destroy();  // another thread took a custom source first
         if (ready()) return false;
     }
 }

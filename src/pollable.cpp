@@ -1,25 +1,26 @@
-// An event with a flag (platform/poller/readable_flag.hpp) that says so.
+// An event together with a flag (platform/poller/readable_flag.hpp) that says so when the event is set.
 //
-// State: a chooser's node that stands in the event's queue (core/lot/lot.hpp), and `armed`, under the bucket's lock: whether
-// the next set() is to raise the flag.
+// State: a subscriber's node, which stays in the event's queue (core/lot/lot.hpp). `armed`, under the bucket's lock:
+// whether the next set() must raise the flag.
 //
 // Invariants
-//   pollable-1  Whenever the bucket's lock is free: if the event is set, the view is not armed.
-//   pollable-2  Whenever the view is not armed, the flag is up, or somebody is about to raise it, or is in try_wait() and will
-//       arm the view or raise it. It stays up while try_wait() takes, and is lowered by the one that finds nothing.
-//   pollable-3  A view never takes an event by itself: offered one, it passes, and raises the flag if it was armed. So it keeps
-//       nobody from waiting, and a set() that finds it unarmed does no more than look.
-//   pollable-4  Each raise that is owed pins the view, under the lock; who owes the first is given the node to do it by, and
-//       goes on until none is owed. So a view may be armed, and offered the event again, while a raise is under way.
-//       The destructor takes the node out and waits until none is owed; then it closes the flag: nobody raises a
-//       stranger's descriptor.
+//   pollable-1  Whenever the bucket's lock is free: if the event is set, the pollable is not armed.
+//   pollable-2  Whenever the pollable is not armed, the flag is raised, or a thread is about to raise it, or a thread
+//       is in try_wait() and will arm the pollable or raise the flag. The flag stays raised while try_wait() takes; the
+//       call that finds nothing lowers it.
+//   pollable-3  A pollable never takes an event on its own: it declines every offer, and raises the flag if it was
+//       armed. So it keeps nobody from waiting, and a set() that finds it unarmed does no more than look.
+//   pollable-4  Each raise that is owed holds the rundown, acquired under the lock. The thread that owes the first is
+//       given the node to do it by, and raises until none is owed. So a pollable may be armed, and offered the event
+//       again, during a raise. The destructor takes the node out and waits until no raise is owed; then it closes the
+//       flag. So nobody raises a stranger's descriptor.
 //
-// No lost wake-up: pollable-1 and pollable-2 together: a set event has its flag up, now or in a moment. try_wait() lowers the flag before
-// it looks, under the lock: a set() before that look is seen by it, and raises the flag again; one after it
-// finds the view armed. What a late raise of somebody else's leaves is a flag that is up for no reason: the next
-// try_wait() lowers it.
+// No lost wake-up: by pollable-1 and pollable-2, the flag of a set event is raised, now or in a moment. try_wait()
+// lowers the flag before it looks under the lock. The look sees a set() that came before it, and the flag is raised
+// again; a set() after it finds the pollable armed. A late raise of another thread may leave the flag raised for no
+// reason: the next try_wait() lowers it.
 //
-// Memory order: the lock's, and the event's own.
+// Memory order: the lock's, and the event's.
 //
 // Checked by: tests/model/pollable_model_test.cpp (P12), tests/unit/pollable_test.cpp,
 // tests/stress/wait_set_stress_test.cpp, examples/loops.
@@ -42,14 +43,14 @@ public:
     explicit state(const source& event)
         : subscriber(false),
           event_(event),
-          place_({event.object(), static_cast<core::wait_kind>(event.lot().wait_kind)}, *this),
-          raising_(place_.where, *this) {
+          node_({event.object(), static_cast<core::wait_kind>(event.lot().wait_kind)}, *this),
+          raising_(node_.where, *this) {
         if (const int error = flag_.open(); error != 0)
             detail::throw_or_die(std::system_error(error, platform::error_category(), "tocsin::pollable"));
         {
-            core::locked_queue queue(place_.where);
+            core::locked_queue queue(node_.where);
             event_.lot().park(event_.object(), true);
-            queue.append(place_);
+            queue.append(node_);
             armed_ = !event_.lot().looks_ready(event_.object());
             if (armed_) return;
         }
@@ -60,8 +61,8 @@ public:
     ~state() {
         if (core::forks() != forks_) return;
         {
-            core::locked_queue queue(place_.where);
-            queue.remove(place_);
+            core::locked_queue queue(node_.where);
+            queue.remove(node_);
             if (queue.empty()) event_.lot().unpark(event_.object());
         }
         raises_.wait_until_unused();
@@ -72,10 +73,11 @@ public:
     bool try_wait() noexcept {
         const detail::lot_source& how = event_.lot();
         for (;;) {
-            if (how.try_take(event_.object())) return true;  // it stays up until there is nothing to take
+            if (how.try_take(event_.object()))
+                return true;  // the flag stays raised until there is nothing to take
             flag_.lower();
             {
-                core::locked_queue queue(place_.where);
+                core::locked_queue queue(node_.where);
                 armed_ = !how.looks_ready(event_.object());
                 if (armed_) return false;
             }
@@ -90,7 +92,7 @@ private:
         if (raises_.acquire()) freed.append(raising_);
         return reply::declined;
     }
-    bool commit(const core::wait_node*) noexcept override { return false; }  // never says perhaps
+    bool commit(const core::wait_node*) noexcept override { return false; }  // never undecided
     void ring() noexcept override {
         do {
             flag_.raise();
@@ -98,10 +100,10 @@ private:
     }
 
     const source event_;
-    core::wait_node place_;
-    core::wait_node raising_;  // never queued: only to be released by
+    core::wait_node node_;
+    core::wait_node raising_;  // never queued: whoever releases it raises the flag
     detail::plain<bool> armed_{false};
-    core::rundown raises_;  // that are owed
+    core::rundown raises_;  // those that are owed
     platform::readable_flag flag_;
     const std::uint32_t forks_ = core::forks();
 };

@@ -121,7 +121,7 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
         const auto made = wait.enlist();
         if (made == multi_wait::progress::waiting) {
             const auto poll = [&]() noexcept {
-                return platform::poll(polled.all(), polled.bell(), until_first.until);
+                return platform::poller::poll(polled.all(), polled.bell(), until_first.until);
             };
             const auto winner = [&]() noexcept { return polled.first().index; };
             how = polled.none()

@@ -152,7 +152,7 @@ private:
     poll_set& poll() {
         if (poll_set* const made = poll_if_any()) return *made;
         int error = 0;
-        auto made = platform::open_poll_set(error);
+        auto made = platform::poller::open_poll_set(error);
         if (made == nullptr)
             detail::throw_or_die(
                 std::system_error(error, platform::error_category(), "tocsin::wait_set::add"));

@@ -22,8 +22,8 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "tests" / "model"
-FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_CHECKED=1", "-DTOCSIN_RELAY_ABOVE=1",
-         "-DTOCSIN_RELAY_WAKES=1"]
+FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_FUTEX_CHOSEN=model_futex", "-DTOCSIN_CHECKED=1",
+         "-DTOCSIN_RELAY_ABOVE=1", "-DTOCSIN_RELAY_WAKES=1"]
 SECONDS = 300
 
 
@@ -59,7 +59,8 @@ def compile_one(tree, source, out, buckets=1):
 
 def library_sources():
     found = [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").rglob("*.cpp"))]
-    return [path.relative_to(ROOT) for path in found] + [pathlib.Path("tests/model/support/platform_model.cpp")]
+    support = [pathlib.Path("tests/model/support") / name for name in ("futex_model.cpp", "platform_model.cpp")]
+    return [path.relative_to(ROOT) for path in found] + support
 
 
 def objects_for(mutant, tree, out, unchanged):

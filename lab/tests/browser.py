@@ -15,6 +15,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from axe_playwright_python.sync_playwright import Axe  # noqa: E402
 from playwright.sync_api import Page, sync_playwright  # noqa: E402
 
 from tests.made_by_hand import contestant, result  # noqa: E402
@@ -136,11 +137,58 @@ class BrowserTest(unittest.TestCase):
                     self.assertGreater(shown, 5)
                     self.assertEqual(page.locator(".chart:visible svg").count(), shown)
 
+    def open_everything(self, page: Page) -> None:
+        page.evaluate("for (const one of document.querySelectorAll('details:not(.filter)')) one.open = true")
+        page.wait_for_function(DRAWN, timeout=120_000)
+
+    def test_axe_finds_no_violation(self) -> None:
+        for width in (PHONE, DESKTOP):
+            for scheme in ("light", "dark"):
+                for whole in (False, True):
+                    with self.subTest(width=width, scheme=scheme, whole=whole):
+                        page = self.open(width, scheme)
+                        if whole:
+                            self.open_everything(page)
+                        found = Axe().run(page)
+                        self.assertEqual(found.violations_count, 0, found.generate_report())
+
+    def test_says_first_what_it_found(self) -> None:
+        for width in (PHONE, DESKTOP):
+            page = self.open(width)
+            box = page.locator("#finding").bounding_box()
+            self.assertLess(box["y"] + box["height"], 700)
+            self.assertRegex(page.inner_text("#finding"), r"tocsin is ahead in \d+.*level in \d+.*behind in \d+")
+            for link in page.locator("#finding a").all():
+                self.assertEqual(page.locator(link.get_attribute("href")).count(), 1)
+
+    def test_a_phone_shows_every_column(self) -> None:
+        page = self.open(PHONE)
+        self.open_everything(page)
+        lost = page.evaluate(
+            """[...document.querySelectorAll('td, tbody th, .reason')].filter((cell) => cell.innerText.trim() &&
+               (cell.getBoundingClientRect().right > innerWidth || cell.getBoundingClientRect().left < 0)).length"""
+        )
+        self.assertEqual(lost, 0)
+        named = page.evaluate(
+            """[...document.querySelectorAll('td')].filter((cell) => cell.innerText.trim() && !cell.colSpan > 1 &&
+               getComputedStyle(cell, '::before').content.length < 4).length"""
+        )
+        self.assertEqual(named, 0)
+
+    def test_series_can_be_told_apart(self) -> None:
+        for scheme in ("light", "dark"):
+            page = self.open(scheme=scheme)
+            near = page.evaluate(DISTANCES, ["--ours", "--floor", *(f"--c{index}" for index in range(7))])
+            self.assertGreater(min(near), 0.12)
+        looks = page.evaluate(
+            """[...document.querySelectorAll('.filter .swatch')].map((one) => one.style.borderTop)"""
+        )
+        self.assertEqual(len(looks), len(set(looks)))
+
     def test_nothing_is_wider_than_the_window(self) -> None:
         for width in (PHONE, DESKTOP):
             page = self.open(width)
-            page.click("#open-all")
-            page.wait_for_function(DRAWN, timeout=120_000)
+            self.open_everything(page)
             self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
             wide = page.evaluate(
                 """[...document.querySelectorAll('.chart svg')].filter((svg) =>
@@ -182,7 +230,8 @@ class BrowserTest(unittest.TestCase):
 
     def test_historic_figures_come_and_go_with_their_machines(self) -> None:
         page = self.open()
-        page.click("#scenario-polling details.case:not([open]) > summary")
+        page.click("#scenario-polling details.cases > summary")
+        page.locator("#scenario-polling details.case > summary").last.click()
         page.wait_for_function(DRAWN)
         self.assertIn("Core i7 870, 4 cores, Windows 7", " ".join(self.labels(page, "#scenario-polling")))
         page.click("#filter > summary")
@@ -200,8 +249,10 @@ class BrowserTest(unittest.TestCase):
         self.assertEqual(page.evaluate("document.activeElement.dataset.preset"), "all")
         page.keyboard.press("Escape")
         self.assertEqual(page.evaluate("document.getElementById('filter').open"), False)
+        self.open_everything(page)
         unreachable = page.evaluate(
-            "[...document.querySelectorAll('.scroll')].filter((one) => one.tabIndex !== 0 || !one.ariaLabel).length"
+            """[...document.querySelectorAll('.scroll')].filter((one) => !one.ariaLabel ||
+               (one.tabIndex === 0) !== (one.scrollWidth > one.clientWidth)).length"""
         )
         self.assertEqual(unreachable, 0)
 
@@ -226,7 +277,8 @@ class BrowserTest(unittest.TestCase):
     def test_text_stands_out_in_both_colours(self) -> None:
         for scheme in ("light", "dark"):
             page = self.open(scheme=scheme)
-            for name, least in (("--ink", 7.0), ("--soft", 4.5), ("--ours", 4.5), ("--loss", 4.5), ("--win", 4.5)):
+            for name, least in (("--ink", 7.0), ("--soft", 4.5), ("--ours", 4.5), ("--loss", 4.5), ("--win", 4.5),
+                                ("--floor", 4.5), ("--historic", 4.5), *((f"--c{index}", 3.0) for index in range(7))):
                 for ground in ("--paper", "--panel"):
                     with self.subTest(scheme=scheme, name=name, ground=ground):
                         self.assertGreaterEqual(page.evaluate(CONTRAST, [name, ground]), least)
@@ -262,6 +314,25 @@ CONTRAST = """([text, ground]) => {
   };
   const [light, dark] = [luminance(text), luminance(ground)].sort((one, other) => other - one);
   return (light + 0.05) / (dark + 0.05);
+}"""
+
+DISTANCES = """(names) => {
+  // In OKLab, where equal distances look alike.
+  const style = getComputedStyle(document.documentElement);
+  const lab = (name) => {
+    const hex = style.getPropertyValue(name).trim().slice(1);
+    const parts = [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
+    const [r, g, b] = parts.map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+    const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+    const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+    const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+    return [0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
+            1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
+            0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s];
+  };
+  const labs = names.map(lab);
+  return labs.flatMap((one, at) => labs.slice(at + 1).map((other) =>
+    Math.hypot(...one.map((value, index) => value - other[index]))));
 }"""
 
 REAL = Path(sys.argv[1]) if len(sys.argv) > 1 else None

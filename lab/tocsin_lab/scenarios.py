@@ -101,6 +101,12 @@ def cases(**values: str) -> dict[str, tuple[str, ...]]:
 
 WAKES_ALL_AT_ONCE = ("std_atomic", "std_latch", "raw_futex", "tracked_futex", "eventfd")
 
+# Read from the code: include/tocsin/event.hpp and worker/contestants/futex.hpp.
+SET_AND_TAKE = (
+    "tocsin's set and its take are a load and a compare-and-exchange each, because one byte also says whether a thread "
+    "is queued. The peer's are an exchange and a load each: it counts its waiters in a second word."
+)
+
 BARGING = (
     "std_atomic", "raw_futex", "tracked_futex", "std_binary_semaphore", "std_counting_semaphore", "posix_semaphore",
     "pthread_cond",
@@ -154,8 +160,10 @@ KNOWN: Mapping[str, Knowledge] = {
                 "there that the deadline has passed. The peer's adapter tests for zero inline.",
                 ("time",), ("tracked_futex",), {"operation": "wait_for_0_unset"},
             ),
+            Reason(SET_AND_TAKE, ("time",), ("tracked_futex",), {"operation": "auto_set_wait"}),
         ),
     ),
+    "events": Knowledge(reasons=(Reason(SET_AND_TAKE, ("time",), ("tracked_futex",)),)),
     "redundant_set": Knowledge(
         (
             Question("Cheapest to signal again what is signalled", "set", "median",
@@ -248,6 +256,14 @@ KNOWN: Mapping[str, Knowledge] = {
             Target("turn", BEST_PEER, 1.0),
             Target("cpu", BEST_PEER, 1.0),
             Target("syscalls", ABSOLUTE, 0.01, where=cases(threads="1")),
+        ),
+        (
+            # Read from the code: include/tocsin/bit_lock.hpp and worker/contestants/atomics.hpp.
+            Reason(
+                "tocsin's lock is a load and a compare-and-exchange, on a word and a bit that its handle refers to. The "
+                "peer's adapter sets a constant bit of its own word by one fetch_or.",
+                ("turn", "cpu"), ("std_atomic", "libcxx_atomic"), {"lock": "bit"},
+            ),
         ),
     ),
     "fairness": Knowledge(

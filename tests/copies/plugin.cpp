@@ -1,4 +1,4 @@
-// A plug-in that brings its own copy of the library, or uses the shared one.
+// A plug-in with its own copy of the library, or one that uses the shared library.
 #include "plugin.hpp"
 
 #include <tocsin/address.hpp>
@@ -21,7 +21,7 @@ namespace {
 
 using tocsin::wait_status;
 
-// No wait here is endless: a wake-up that is lost shall be seen as lost.
+// Every wait here has a deadline, so that the test sees a lost wake-up.
 constexpr std::chrono::seconds patience(20);
 
 void* make() {

@@ -1,5 +1,5 @@
-// An event that another thread was just taking in a wait for all when the process forked: in the child nobody
-// will ever let go of it (event-6 in src/event.cpp).
+// An event that another thread was just taking in a wait_all when the process forked. In the child no thread will ever
+// give it back (event-6 in src/event.cpp).
 #include "printing.hpp"
 
 #include <tocsin/event.hpp>
@@ -19,7 +19,7 @@ using tocsin::manual_reset_event;
 using tocsin::wait_status;
 namespace bits = tocsin::detail::event_state;
 
-// The byte of an event as such a fork leaves it.
+// An event with the byte that such a fork leaves.
 template <class Event>
 struct left_behind {
     left_behind() { *reinterpret_cast<std::uint8_t*>(&event) = bits::set_bit | bits::held_bit; }

@@ -7,7 +7,7 @@
 #include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
-#include <tocsin/poll_entry.hpp>
+#include <tocsin/pollable.hpp>
 #include <tocsin/wait.hpp>
 #include <tocsin/wait_set.hpp>
 
@@ -389,7 +389,7 @@ TEST(WindowsAwait, ABusySocketEndsTheWaitsForItAndNoOther) {
 
 TEST(WindowsPollable, IsAHandleThatIsSetWhileTheEventMayBe) {
     auto_reset_event event;
-    tocsin::poll_entry view(event);
+    tocsin::pollable view(event);
     const HANDLE handle = reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(view.descriptor()));
     EXPECT_EQ(WaitForSingleObject(handle, 0), DWORD{WAIT_TIMEOUT});
     event.set();

@@ -4,69 +4,80 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tocsin_lab.present.answers import Answer, answer_all
-from tocsin_lab.present.charts import answer_chart
+from tocsin_lab.present.answers import Answer
+from tocsin_lab.present.charts import answer_chart, ranking
 from tocsin_lab.present.context import Context, Picture
 from tocsin_lab.present.numerals import quantity, three_figures
+from tocsin_lab.present.findings import Standing, standing, times
 
-ROWS = 7
-LEVEL_NAMED = 3
+ROWS = 5
+NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 @dataclass(frozen=True)
 class Card:
     question: str
-    winner: str
-    standing: str  # of tocsin: a class of the page
-    level: str
+    headline: str
     figure: str
-    runner_up: str
+    details: list[str]
+    standing: Standing
     scenario: str
     case: str
     hidden: int  # contestants without a row
     picture: Picture
 
 
-def cards(context: Context) -> list[Card]:
-    return [card(context, one) for one in answer_all(context.cases, context.contestants)]
+def cards(context: Context, answers: list[Answer]) -> list[Card]:
+    return [card(context, one) for one in answers]
 
 
 def card(context: Context, one: Answer) -> Card:
     ranked = {*one.ranking[:ROWS], *filter(context.is_ours, one.ranking)}
     floors = {name for name in one.case.figures if context.role(name) == "floor"}
+    everybody = ranking(one.case, one.column)
+    assert everybody is not None, "an answer has figures"
+    headline, figure = headline_of(context, one)
     return Card(
         question=one.question,
-        winner=context.label(one.ranking[0]),
+        headline=headline,
+        figure=figure,
+        details=details_of(context, one),
         standing=standing(context, one),
-        level=level(context, one),
-        figure=quantity(one.figure(one.ranking[0]).value.median, one.column.unit),
-        runner_up=runner_up(context, one),
         scenario=one.case.scenario.name,
         case=one.case.title,
         hidden=len(one.ranking) - len(ranked),
-        picture=context.picture(answer_chart(one, ranked | floors)),
+        picture=context.picture(answer_chart(one, ranked | floors), alt=context.in_words(everybody)),
     )
 
 
-def standing(context: Context, one: Answer) -> str:
-    """Of tocsin: ahead, level with the first, or behind."""
-    if context.is_ours(one.ranking[0]):
-        return "ours" if len(one.level) == 1 else "ours level"
-    return "level" if any(context.is_ours(name) for name in one.level) else "behind"
+def headline_of(context: Context, one: Answer) -> tuple[str, str]:
+    """A contestant only if no other one can be told from it, or if tocsin is certainly behind it."""
+    if len(one.level) > 1 and standing(context, one) is not Standing.BEHIND:
+        number = NUMBERS[len(one.level)] if len(one.level) < len(NUMBERS) else str(len(one.level))
+        return f"No difference among {number}", ""
+    return context.label(one.ranking[0]), figure_of(one, one.ranking[0])
 
 
-def level(context: Context, one: Answer) -> str:
-    """The contestants that can't be told from the first: tocsin by name, and a few others."""
-    others = sorted(one.level[1:], key=lambda name: not context.is_ours(name))
-    if len(others) <= LEVEL_NAMED:
-        return ", ".join(map(context.label, others))
-    return f"{context.label(others[0])} and {len(others) - 1} more"
+def figure_of(one: Answer, name: str) -> str:
+    return quantity(one.figure(name).value.median, one.column.unit)
 
 
-def runner_up(context: Context, one: Answer) -> str:
-    """The first of those that are certainly behind."""
-    behind = [name for name in one.ranking if name not in one.level]
-    best = one.figure(one.ranking[0]).value.median
-    if not behind or not best:
-        return ""
-    return f"{context.label(behind[0])} takes {three_figures(one.figure(behind[0]).value.median / best)} × as much"
+def details_of(context: Context, one: Answer) -> list[str]:
+    found = []
+    place, first = standing(context, one), one.ranking[0]
+    if place is Standing.LEVEL and len(one.level) > 1:
+        least = f"{context.label(first)} has the least median, {figure_of(one, first)}"
+        ours = f"tocsin {figure_of(one, context.ours)}"
+        found.append(f"{ours}, the least median" if first == context.ours else f"{ours}; {least}")
+    if place is Standing.BEHIND:
+        more = times(one, context.ours, first)
+        takes = f"takes {three_figures(more)} × as much" if more else f"takes {figure_of(one, context.ours)}"
+        found.append(f"tocsin {takes}")
+        if len(one.level) > 1:
+            found.append(f"level with the first: {', '.join(map(context.label, one.level[1:]))}")
+    behind = next((name for name in one.ranking if name not in one.level and name != context.ours), None)
+    if behind and place is not Standing.BEHIND:
+        more = times(one, behind, first)
+        if more:
+            found.append(f"{context.label(behind)} takes {three_figures(more)} × as much")
+    return found

@@ -9,8 +9,6 @@ from tocsin_lab.present.charts import Chart
 from tocsin_lab.present.numerals import quantity
 from tocsin_lab.records import Contestant, Result
 
-NAMED_IN_ALT = 8  # rows of a chart that its text names
-
 
 @dataclass(frozen=True)
 class Picture:
@@ -29,6 +27,7 @@ class Context:
         self.cases: list[CaseSummary] = summarise(result)
         self.charts: list[Chart] = []
         self.seen = {name for case in self.cases for name in case.figures}
+        self.ours = next((one.name for one in result.contestants if one.role == "ours"), "")
 
     def label(self, name: str) -> str:
         return self.contestants[name].label if name in self.contestants else name
@@ -39,15 +38,14 @@ class Context:
     def is_ours(self, name: str) -> bool:
         return self.role(name) == "ours"
 
-    def picture(self, chart: Chart, caption: str = "") -> Picture:
+    def picture(self, chart: Chart, caption: str = "", alt: str = "") -> Picture:
         self.charts.append(chart)
-        return Picture(len(self.charts) - 1, chart.title, caption, self.in_words(chart))
+        return Picture(len(self.charts) - 1, chart.title, caption, alt or self.in_words(chart))
 
     def in_words(self, chart: Chart) -> str:
-        """A chart for people who don't see it. The tables have all of its figures."""
+        """A chart for people who don't see it, with all of its contestants. The tables have all of its figures."""
         if chart.kind in ("ranking", "span"):
             named = [f"{row.label or self.label(row.who)} {quantity(row.value, chart.unit)}" for row in chart.rows]
-            more = f"; and {len(named) - NAMED_IN_ALT} more" if len(named) > NAMED_IN_ALT else ""
-            return f"Chart, {chart.title}: {'; '.join(named[:NAMED_IN_ALT])}{more}."
+            return f"Chart, {chart.title}: {'; '.join(named)}."
         names = dict.fromkeys(chart.curves or (row.who for row in chart.rows))
         return f"Chart, {chart.title}: curves of {', '.join(map(self.label, names))}. The tables have the figures."

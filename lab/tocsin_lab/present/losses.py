@@ -1,10 +1,9 @@
-"""The report's losses and targets, each with its reason as far as it is known."""
+"""The report's losses and targets, with the reason of each loss and of each missed target as far as it is known."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from tocsin_lab.analyse.statistics import Verdict
 from tocsin_lab.analyse.summary import CaseSummary, Judgement
@@ -25,7 +24,6 @@ class LossRow:
     interval: str
     peer: str
     reason: str
-    span: int = 1  # rows that share the reason; 0: an earlier row has it
 
 
 @dataclass(frozen=True)
@@ -40,13 +38,18 @@ class TargetRow:
     who: str
     outcome: Outcome
     reason: str
-    span: int = 1
 
 
 AnyRow = TypeVar("AnyRow", LossRow, TargetRow)
 
 
-def losses(context: Context) -> list[LossRow]:
+@dataclass(frozen=True)
+class ByReason(Generic[AnyRow]):
+    reason: str
+    rows: list[AnyRow]
+
+
+def losses(context: Context) -> list[ByReason[LossRow]]:
     found = [
         LossRow(
             where=case.name(" · "),
@@ -61,12 +64,11 @@ def losses(context: Context) -> list[LossRow]:
         for one in case.judgements
         if one.verdict is Verdict.LOSS
     ]
-    return each_reason_once(found)
+    return by_reason(found)
 
 
 def targets(context: Context) -> list[TargetRow]:
-    """The missed ones first."""
-    found = [
+    return [
         TargetRow(
             where=case.name(" · "),
             scenario=case.scenario.name,
@@ -82,11 +84,6 @@ def targets(context: Context) -> list[TargetRow]:
         for case in context.cases
         for one in case.targets
     ]
-    return [
-        row
-        for outcome in (Outcome.MISSED, Outcome.WITHIN_ERROR, Outcome.REACHED)
-        for row in each_reason_once([one for one in found if one.outcome is outcome])
-    ]
 
 
 def reason(context: Context, case: CaseSummary, one: Judgement | TargetResult) -> str:
@@ -94,10 +91,9 @@ def reason(context: Context, case: CaseSummary, one: Judgement | TargetResult) -
     return reason_for(Loss(case.scenario.name, one.column.metric, case.parameters, one.against, cores)) or UNKNOWN
 
 
-def each_reason_once(rows: list[AnyRow]) -> list[AnyRow]:
-    """Consecutive rows with the same reason share one cell, in the first of them."""
-    found = []
-    for _, group in groupby(rows, key=lambda row: row.reason):
-        same = list(group)
-        found += [replace(row, span=0 if index else len(same)) for index, row in enumerate(same)]
-    return found
+def by_reason(rows: list[AnyRow]) -> list[ByReason[AnyRow]]:
+    """In the order in which the reasons come up; what is not known comes last."""
+    found: dict[str, list[AnyRow]] = {}
+    for row in rows:
+        found.setdefault(row.reason, []).append(row)
+    return [ByReason(each, found[each]) for each in sorted(found, key=lambda each: each == UNKNOWN)]

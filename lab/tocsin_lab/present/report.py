@@ -17,11 +17,13 @@ from tocsin_lab.analyse.targets import Outcome
 from tocsin_lab.errors import LabError, complain
 from tocsin_lab.files import reason_of, write_whole
 from tocsin_lab.parsing import as_json
+from tocsin_lab.present.answers import answer_all
 from tocsin_lab.present.cards import cards
 from tocsin_lab.present.charts import SHARES
 from tocsin_lab.present.circumstances import groups, history, quiet, toolchains
 from tocsin_lab.present.context import Context
-from tocsin_lab.present.losses import losses, targets
+from tocsin_lab.present.findings import findings
+from tocsin_lab.present.losses import by_reason, losses, targets
 from tocsin_lab.present.numerals import UNITS
 from tocsin_lab.present.predictions import predictions
 from tocsin_lab.present.sections import sections
@@ -63,14 +65,18 @@ def make_report(result: Result) -> str:
     context = Context(result)
     if not context.cases:
         raise ReportError("nothing was measured, so there is nothing to report")
+    goals = targets(context)
     judgements = [one.verdict for case in context.cases for one in case.judgements]
-    outcomes = [one.outcome for case in context.cases for one in case.targets]
+    outcomes = [one.outcome for one in goals]
+    answers = answer_all(context.cases, context.contestants)
     parts = {
         "result": result,
-        "answers": cards(context),
+        "findings": findings(context, answers),
+        "answers": cards(context, answers),
         "losses": losses(context),
-        "targets": targets(context),
-        "sections": sections(context),
+        "targets": goals,
+        "missed": by_reason([one for one in goals if one.outcome is Outcome.MISSED]),
+        "sections": sections(context, answers),
         "scaling": predictions(context),
         "history": history(context),
         "groups": groups(context),
@@ -86,6 +92,8 @@ def make_report(result: Result) -> str:
     environment = Environment(loader=FileSystemLoader(PAGE), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)  # fmt: skip
     environment.filters["words"] = in_words
+    environment.filters["cores"] = lambda number: f"{number} core{'' if number == 1 else 's'}"
+    environment.filters["css"] = lambda text: text.replace("\\", "\\\\").replace("'", "\\'")  # inside a string of CSS
     return environment.get_template("page.html").render(parts, data=script_data(context))
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from tocsin_lab.analyse.figures import Figure
 from tocsin_lab.analyse.statistics import Verdict
 from tocsin_lab.analyse.summary import CaseSummary
-from tocsin_lab.present.answers import answer_all
+from tocsin_lab.present.answers import Answer
 from tocsin_lab.present.charts import case_charts, comparison_of_cases, growth_charts, single
 from tocsin_lab.present.context import Context, Picture
 from tocsin_lab.present.numerals import interval, quantity, ratio, spread
@@ -21,6 +21,9 @@ CAPTIONS = {
     "awakening": "All rounds together: the share of the threads that is awake at each time after the set.",
     "span": "The full dot: the waker continues. The ring: the last thread is awake. Medians.",
 }
+
+
+OVERVIEW = 2  # charts of a scenario that are open
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,6 @@ class VerdictChip:
 @dataclass(frozen=True)
 class CaseView:
     title: str
-    open: bool
     pictures: list[Picture]
     columns: tuple[Column, ...]
     rows: list[TableRow]
@@ -62,14 +64,23 @@ class CaseView:
 
 @dataclass
 class Section:
+    """The first charts are open; more charts, and the cases, are closed."""
+
     scenario: Scenario
     overview: list[Picture] = field(default_factory=list)
+    more: list[Picture] = field(default_factory=list)
     rows: list[TableRow] = field(default_factory=list)  # of a scenario with one contestant: a row for each case
     views: list[CaseView] = field(default_factory=list)
 
+    @property
+    def tally(self) -> dict[Verdict, int]:
+        """How many judgements of its cases came out how."""
+        found = [one.verdict for view in self.views for one in view.verdicts]
+        return {each: found.count(each) for each in Verdict if each in found}
 
-def sections(context: Context) -> list[Section]:
-    quoted = {(one.case.scenario.name, one.case.title) for one in answer_all(context.cases, context.contestants)}
+
+def sections(context: Context, answers: list[Answer]) -> list[Section]:
+    quoted = {(one.case.scenario.name, one.case.title) for one in answers}
     return [
         section(context, list(group), quoted)
         for _, group in groupby(context.cases, key=lambda case: case.scenario.name)
@@ -83,21 +94,28 @@ def section(context: Context, cases: list[CaseSummary], quoted: set[tuple[str, s
         found.overview = [context.picture(comparison_of_cases(cases, only), CAPTIONS["ranking"])]
         found.rows = [row(context, only, case.figures[only], columns, label=case.title) for case in cases]
         return found
-    found.overview = [
+    pictures = [
         context.picture(chart, f"Median by {chart.parameter}; the bars are its interval.")
         for chart in growth_charts(cases)
     ]
-    shown = next((case for case in cases if (found.scenario.name, case.title) in quoted), cases[0])
-    found.views = [view(context, case, is_open=case is shown) for case in cases]
+    found.overview, found.more = pictures[:OVERVIEW], pictures[OVERVIEW:]
+    shown = None
+    if not pictures:  # then the case that an answer quotes stands for the scenario
+        shown = next((case for case in cases if (found.scenario.name, case.title) in quoted), cases[0])
+        found.overview = case_pictures(context, shown, f"{shown.title}: " if shown.title else "")
+    found.views = [view(context, case, [] if case is shown else case_pictures(context, case)) for case in cases]
     return found
 
 
-def view(context: Context, case: CaseSummary, *, is_open: bool) -> CaseView:
+def case_pictures(context: Context, case: CaseSummary, prefix: str = "") -> list[Picture]:
+    return [context.picture(one, f"{prefix}{CAPTIONS[one.kind]}") for one in case_charts(case)]
+
+
+def view(context: Context, case: CaseSummary, pictures: list[Picture]) -> CaseView:
     columns = case.scenario.columns
     return CaseView(
         title=case.title or "the only case",
-        open=is_open,
-        pictures=[context.picture(one, CAPTIONS[one.kind]) for one in case_charts(case)],
+        pictures=pictures,
         columns=columns,
         rows=[row(context, name, figures, columns) for name, figures in case.figures.items()],
         verdicts=[

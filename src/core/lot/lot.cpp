@@ -64,8 +64,8 @@ void forget_parked() noexcept {
         // Untouched buckets stay untouched, so that the child does not copy their pages.
         if (!each.is_pristine()) new (&each) bucket;
     }
-    platform::futex_after_fork();
-    platform::poller_after_fork();
+    platform::futex::after_fork();
+    platform::poller::after_fork();
 }
 
 struct at_load {

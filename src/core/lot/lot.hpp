@@ -21,6 +21,7 @@
 #include "core/sync/signal_deferral.hpp"
 
 #include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/golden_hash.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -130,12 +131,9 @@ extern lot_table* the_lot;
 // Where a key belongs: a bucket, and within it a bit of the filter.
 struct key_hash {
     explicit key_hash(const wait_key& where) noexcept {
-        // 2^64 divided by the golden ratio: consecutive and aligned addresses end far apart, in the upper
-        // bits, and take all buckets evenly.
         const std::uint64_t mixed =
-            (static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(where.address)) +
-             (static_cast<std::uint64_t>(where.what) << 56)) *
-            0x9E37'79B9'7F4A'7C15u;
+            detail::golden_hash(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(where.address)) +
+                                (static_cast<std::uint64_t>(where.what) << 56));
         index = static_cast<std::size_t>((mixed >> 1) >> (63 - bucket_bits));
         filter_bit = std::uint64_t{1} << ((mixed >> (58 - bucket_bits)) & 63);
     }

@@ -62,8 +62,8 @@ void waiter::release(wait_node* others) noexcept {
     if (seen == running) return;
     if (seen == suspended) return then->resume();
     count(counter::woken);
-    seen == sleeping ? platform::futex_wake_one(&word_)  // waiter-3: the address alone
-                     : platform::ring_doorbell(seen - polling);
+    seen == sleeping ? platform::futex::wake_one(&word_)  // waiter-3: the address alone
+                     : platform::poller::ring_doorbell(seen - polling);
 }
 
 bool waiter::is_asleep() const noexcept {
@@ -92,7 +92,7 @@ bool waiter::sleep_until_released(const deadline& until, spinner* looking) noexc
     if (looking != nullptr && looking->while_parked([this]() noexcept { return is_released(); })) return true;
     if (!enter_state(sleeping)) return true;
     while (!is_released()) {
-        if (platform::futex_wait(word_, sleeping, until) == platform::sleep_result::timed_out) return false;
+        if (platform::futex::wait(word_, sleeping, until) == platform::sleep_result::timed_out) return false;
     }
     return true;
 }

@@ -1,4 +1,4 @@
-// Counters of what waits did (spin.hpp). They cost nothing when they are not compiled in.
+// Counters of what waits did (spin.hpp). They cost nothing unless they are compiled in.
 #pragma once
 
 #include <tocsin/detail/config.hpp>

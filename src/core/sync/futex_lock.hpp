@@ -1,11 +1,5 @@
-// The lock of a bucket: four bytes, sleeps instead of spinning without bound.
-//
-// State: free, held, or held and perhaps wanted by a sleeper.
-// No lost wake-up: a thread sleeps only on `wanted`, which it wrote there itself; unlock() exchanges, so
-// it either sees `wanted` and wakes, or the sleeper's exchange saw `free` and took the lock. A woken thread
-// takes it as `wanted`, since others may still sleep.
-// Memory order: [bucket] the exchange that takes it acquires, the one that frees it releases.
-// Checked by: tests/model/lot_model_test.cpp, through every operation of the lot.
+// A lock of four bytes, for buckets and whatever else the library guards for a few steps. The argument is at the top of
+// the .cpp.
 #pragma once
 
 #include "platform/futex/futex.hpp"
@@ -29,7 +23,7 @@ public:
 
     void unlock() noexcept {
         if (word_.exchange(is_free, std::memory_order_release) == wanted) {  // [bucket]
-            platform::futex_wake_one(&word_);
+            platform::futex::wake_one(&word_);
         }
     }
 

@@ -1,4 +1,35 @@
-// The half of signal_deferral.hpp that is not inline; the argument is there.
+// Makes set() safe in a signal handler.
+//
+// A handler may interrupt a thread that holds a bucket's lock, and call set(), which needs the same lock: the thread
+// would deadlock with itself (trap of every event built on a lock). So a thread marks itself as inside while it uses
+// such a lock. A set() that finds its own thread marked defers itself. The thread runs the deferred call as soon as it
+// is outside again, a few steps after the handler has returned.
+//
+// State, per thread: `depth`, how many signal_deferral objects exist, and the deferred calls, in order. Only the thread
+// itself and handlers on top of it touch them. A handler runs from beginning to end between two steps of the code that
+// it interrupts.
+//
+// Invariants
+//   signal_deferral-1  `depth` is above zero from before the thread asks for a bucket's lock until after it has freed it.
+//   signal_deferral-2  A call is deferred only with depth above zero. It runs before the outermost signal_deferral has
+//       ended: that one clears `depth` and then looks for deferred calls once more.
+//   signal_deferral-3  Deferred calls run in the order in which they were deferred, each as often as it was deferred. No
+//       lock is held then, but depth is above zero: a further handler defers its call instead of overtaking others.
+//   signal_deferral-4  There are 16 slots. A thread that waits for a bucket whose holder has lost its core may be
+//       interrupted more often. When the slots are full, a repeat of the last deferred call about the same event
+//       increments that slot's count. So what happens to one event stays in order, and nothing is lost. Between events,
+//       the second of two equal calls may then run before calls that were deferred between the two. Any other further
+//       call aborts the program with a message.
+//
+// So a set in such a handler takes effect some steps after the handler has returned. What a handler does to one event
+// stays in order: a reset of an event with waiters is deferred too.
+//
+// The mark remains while the thread sleeps for a contended bucket; its holder is a few steps from done. The portable
+// futex takes a standard mutex and is not safe in a handler, so neither is a set that wakes a thread there. A mark
+// belongs to one copy of the library (platform/shared_table/shared_table.hpp): a handler that calls another copy does
+// not see it.
+//
+// Checked by: tests/internal/signal_handler_test.cpp.
 #include "core/sync/signal_deferral.hpp"
 
 #include "platform/system/system.hpp"
@@ -11,20 +42,19 @@ namespace tocsin::core {
 
 namespace {
 
-// Notes that handlers can leave in one thread before it carries them out.
-constexpr unsigned most_notes = 16;
+constexpr unsigned slot_count = 16;
 
-struct note {
+struct deferred_call {
     std::atomic<void (*)(void*) noexcept> run{nullptr};
     std::atomic<void*> what{nullptr};
-    std::atomic<unsigned> left{0};  // times to be carried out; at 0 it is not added to any more
+    std::atomic<unsigned> times{0};  // still to run; from 0 it is no longer raised
 };
 
 struct thread_state {
     std::atomic<unsigned> depth{0};
-    std::atomic<unsigned> left_by_handlers{0};  // notes, since the thread began
-    std::atomic<unsigned> carried_out{0};       // of them
-    note notes[most_notes];                     // in turn
+    std::atomic<unsigned> deferred{0};  // calls, since the thread began
+    std::atomic<unsigned> finished{0};  // of them
+    deferred_call slots[slot_count];    // used in turn
 };
 
 // In the thread's static block: found by one instruction and never allocated, so safe in a handler.
@@ -33,7 +63,7 @@ struct thread_state {
 #endif
 constinit thread_local thread_state self;
 
-// Every access below is of one thread and the handlers on top of it; the compiler's order is all they need.
+// Only one thread and the handlers on top of it make the accesses below; the compiler's order is all they need.
 constexpr auto relaxed = std::memory_order_relaxed;  // no order: one thread
 void compiler_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
@@ -43,34 +73,34 @@ void set_depth(unsigned depth) noexcept {
     compiler_fence();
 }
 
-note& at(unsigned number) noexcept { return self.notes[number % most_notes]; }
+deferred_call& slot_of(unsigned number) noexcept { return self.slots[number % slot_count]; }
 
-bool has_notes() noexcept { return self.left_by_handlers.load(relaxed) != self.carried_out.load(relaxed); }
+bool has_deferred_calls() noexcept { return self.deferred.load(relaxed) != self.finished.load(relaxed); }
 
-// Handlers may go on to leave notes meanwhile, also in the places of those carried out.
-void carry_out_notes() noexcept {
-    while (has_notes()) {
-        const unsigned number = self.carried_out.load(relaxed);
-        note& oldest = at(number);
+// Handlers may defer further calls in between, even in the slots of finished ones.
+void run_deferred_calls() noexcept {
+    while (has_deferred_calls()) {
+        const unsigned number = self.finished.load(relaxed);
+        deferred_call& oldest = slot_of(number);
         const auto run = oldest.run.load(relaxed);
         void* const what = oldest.what.load(relaxed);
         do run(what);
-        while (oldest.left.fetch_sub(1, relaxed) != 1);
-        compiler_fence();  // only now may a handler take its place
-        self.carried_out.store(number + 1, relaxed);
+        while (oldest.times.fetch_sub(1, relaxed) != 1);
+        compiler_fence();  // only now may a handler use its slot
+        self.finished.store(number + 1, relaxed);
     }
 }
 
-// signal_deferral-4: adds to the last note about the same thing, if that says the same and is not carried out yet.
-bool add_to_note(void (*run)(void*) noexcept, void* what) noexcept {
-    const unsigned end = self.left_by_handlers.load(relaxed);
-    for (unsigned number = end; number != end - most_notes;) {
-        note& each = at(--number);
-        unsigned left = each.left.load(relaxed);
-        if (left == 0 || each.what.load(relaxed) != what) continue;
+// signal_deferral-4: increments the last call about the same thing, if it is the same call and is not finished yet.
+bool increment_last(void (*run)(void*) noexcept, void* what) noexcept {
+    const unsigned end = self.deferred.load(relaxed);
+    for (unsigned number = end; number != end - slot_count;) {
+        deferred_call& each = slot_of(--number);
+        unsigned times = each.times.load(relaxed);
+        if (times == 0 || each.what.load(relaxed) != what) continue;
         if (each.run.load(relaxed) != run) return false;
-        while (left != 0) {
-            if (each.left.compare_exchange_weak(left, left + 1, relaxed)) return true;
+        while (times != 0) {
+            if (each.times.compare_exchange_weak(times, times + 1, relaxed)) return true;
         }
     }
     return false;
@@ -78,15 +108,15 @@ bool add_to_note(void (*run)(void*) noexcept, void* what) noexcept {
 
 }  // namespace
 
-void signal_deferral::step_in() noexcept { set_depth(self.depth.load(relaxed) + 1); }
+void signal_deferral::enter() noexcept { set_depth(self.depth.load(relaxed) + 1); }
 
-void signal_deferral::step_out() noexcept {
+void signal_deferral::leave() noexcept {
     const unsigned depth = self.depth.load(relaxed) - 1;
     set_depth(depth);
     if (depth != 0) return;
-    while (has_notes()) [[unlikely]] {
+    while (has_deferred_calls()) [[unlikely]] {
         set_depth(1);
-        carry_out_notes();
+        run_deferred_calls();
         set_depth(0);
     }
 }
@@ -95,21 +125,22 @@ bool signal_deferral::is_inside() noexcept { return self.depth.load(relaxed) != 
 
 bool signal_deferral::defer(void (*run)(void*) noexcept, void* what) noexcept {
     if (!is_inside()) return false;
-    unsigned number = self.left_by_handlers.load(relaxed);
+    unsigned number = self.deferred.load(relaxed);
     do {
-        if (number - self.carried_out.load(relaxed) == most_notes) {
-            if (add_to_note(run, what)) return true;
+        if (number - self.finished.load(relaxed) == slot_count) {
+            if (increment_last(run, what)) return true;
             platform::die(
-                "tocsin: signal handlers set or reset more than 16 events by turns in one critical "
-                "section\n");
+                "tocsin: signal handlers interrupted one call into the library and made more than 16 "
+                "alternating "
+                "calls of set() or reset()\n");
         }
-        // One step, also for handlers on top of this one, whose notes then come later.
-    } while (!self.left_by_handlers.compare_exchange_weak(number, number + 1, relaxed));
-    note& own = at(number);
+        // One step: the calls of a handler on top of this one come later.
+    } while (!self.deferred.compare_exchange_weak(number, number + 1, relaxed));
+    deferred_call& own = slot_of(number);
     own.what.store(what, relaxed);
     own.run.store(run, relaxed);
     compiler_fence();
-    own.left.store(1, relaxed);
+    own.times.store(1, relaxed);
     compiler_fence();
     return true;
 }

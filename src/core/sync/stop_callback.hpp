@@ -1,31 +1,32 @@
 // A stop callback whose destructor sleeps by this library's futex, for standard libraries whose own may hang.
 //
-// libstdc++ with threads but without a futex of its own (MinGW-w64; GCC 12): a destructor whose callback runs in another
-// thread waits for it by std::atomic::wait, where the look and the falling asleep are two steps (bits/atomic_wait.h,
-// __waiter_pool::_M_do_wait). A notification between them is lost, and the wait has no end: seen once in 480 stops of
+// libstdc++ with threads but without a futex (MinGW-w64; GCC 12): if a callback runs in another thread, the destructor
+// waits for it by std::atomic::wait. There the look and falling asleep are two steps (bits/atomic_wait.h,
+// __waiter_pool::_M_do_wait). A notification between them is lost, and the wait never ends: seen once in 480 stops of
 // two threads under Wine.
 //
-// State: `step_`. It is `making` while the constructor runs (`awaited`: a callback of another thread waits for its end),
-// then `made`; `running` from the callback's begin, `over` from its end; `leaving` if the destructor came first.
+// State: `step_`. It is `making` while the constructor runs, or `awaited` if a callback of another thread waits for the
+// constructor to end. Then it is `made`. It is `running` while the callback runs, and then `over`. It is `leaving` if
+// the destructor came first.
 //
 // Invariants
-//   stop_callback-1  From `made` one of the two goes on, the callback or the destructor. It destroys the registration: so the
-//       callback does in the thread that requested the stop, where the standard has it wait for nothing.
-//   stop_callback-2  A callback that runs inside the constructor, because a stop has been requested, is not registered: nobody
-//       waits for it.
-//   stop_callback-3  After `over` the callback's thread touches nothing here; it wakes by the address alone. If what it calls
-//       destroys the object, in the same thread, `gone_` tells it so.
+//   stop_callback-1  Either the callback or the destructor changes `made`, and that one destroys the registration. So
+//       a callback destroys it in the thread that requested the stop, where the standard has it wait for nothing.
+//   stop_callback-2  A callback that runs inside the constructor, because a stop has been requested, is not registered:
+//       no thread waits for it.
+//   stop_callback-3  After `over` the callback's thread touches nothing here; it wakes by the address alone. If the
+//       function destroys the object, in the same thread, the destructor says so in `gone_`.
 //
-// No lost wake-up: both waits are on `step_`, which is changed before the wake. `making` becomes `awaited` only by who
-// then sleeps, and the constructor takes the two in one exchange.
+// No lost wake-up: both waits are on `step_`, which is changed before the wake. Only the thread that then sleeps changes
+// `making` to `awaited`, and the constructor replaces either in one exchange.
 //
-// What is left to the standard library: a destructor that came first, just as a stop begins, waits there for a callback
-// that returns at once.
+// One wait remains in the standard library: a destructor that came first, just as a stop begins, waits there for a
+// callback that returns at once.
 //
 // Memory order
-//   [made]  the registration is complete for the callback that destroys it.
-//   [ran]   what the callback did, and the end of the registration, come before the destructor's return.
-//   [runs]  `runner_` and `gone_` are written before `running` is seen.
+//   [made]  The registration is complete before the callback destroys it.
+//   [ran]   What the callback did, and the end of the registration, come before the destructor's return.
+//   [runs]  `runner_` and `gone_` are written before another thread sees `running`.
 //
 // Checked by: tests/model/stop_callback_model_test.cpp, and on MinGW-w64 by every wait that can be stopped.
 #pragma once
@@ -51,7 +52,7 @@ public:
         std::construct_at(&registration, token, runner{*this});
         registered_ = true;
         if (step_.exchange(made, std::memory_order_release) == awaited) {  // [made]
-            platform::futex_wake_one(&step_);
+            platform::futex::wake_one(&step_);
         }
     }
     ~self_removing_stop_callback() {
@@ -66,7 +67,7 @@ public:
             return;
         }
         while (step_.load(std::memory_order_acquire) == running) {  // [ran]
-            (void)platform::futex_wait(step_, running, deadline::never());
+            (void)platform::futex::wait(step_, running, deadline::never());
         }
     }
     self_removing_stop_callback(const self_removing_stop_callback&) = delete;
@@ -81,7 +82,8 @@ private:
     };
 
     void run() noexcept {
-        if (step_.load(std::memory_order_relaxed) == making &&  // no order: this thread's own, or asked again
+        if (step_.load(std::memory_order_relaxed) ==
+                making &&  // no order: this thread wrote it, or it is asked again
             maker_ == platform::thread_number()) {
             function_();  // stop_callback-2
             return;
@@ -97,7 +99,7 @@ private:
         if (gone) return;
         deregister();
         step_.store(over, std::memory_order_release);  // [ran]
-        platform::futex_wake_one(&step_);              // the address alone
+        platform::futex::wake_one(&step_);             // the address alone
     }
 
     void deregister() noexcept {
@@ -109,7 +111,7 @@ private:
         std::uint32_t seen = making;
         step_.compare_exchange_strong(seen, awaited, std::memory_order_relaxed);  // no order: asked again
         while (step_.load(std::memory_order_acquire) == awaited) {                // [made]
-            (void)platform::futex_wait(step_, awaited, deadline::never());
+            (void)platform::futex::wait(step_, awaited, deadline::never());
         }
     }
 
@@ -119,9 +121,9 @@ private:
     detail::plain<bool*> gone_{nullptr};
     detail::atomic<std::uint32_t> step_{making};
     union {
-        detail::stop_callback<runner> registration;  // stop_callback-1 says who destroys it
+        detail::stop_callback<runner> registration;  // destroyed as stop_callback-1 says
     };
-    detail::plain<bool> registered_{false};  // which the explorer watches in its place
+    detail::plain<bool> registered_{false};  // the explorer watches it in place of the registration
 };
 
 #if defined(__GLIBCXX__) && defined(__cpp_lib_semaphore) && !defined(_GLIBCXX_HAVE_PLATFORM_WAIT) && \

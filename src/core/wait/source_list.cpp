@@ -121,16 +121,17 @@ descriptors::descriptors(std::span<const source> sources, platform::poll_entry* 
 }
 
 descriptors::~descriptors() {
-    if (bell_ != platform::no_doorbell) platform::give_doorbell_back(bell_);
+    if (bell_ != platform::no_doorbell) platform::poller::give_doorbell_back(bell_);
 }
 
 void descriptors::look() {
-    const auto found = platform::poll(all_, platform::no_doorbell, deadline(std::chrono::nanoseconds(0)));
+    const auto found =
+        platform::poller::poll(all_, platform::no_doorbell, deadline(std::chrono::nanoseconds(0)));
     check(found.error, found.culprit);
 }
 
 void descriptors::take_bell() {
-    const auto taken = platform::take_doorbell();
+    const auto taken = platform::poller::take_doorbell();
     if (taken.error != 0) {
         detail::throw_or_die(std::system_error(taken.error, platform::error_category(),
                                                "tocsin::wait_any: cannot get a doorbell"));

@@ -23,7 +23,7 @@ void check_distinct(std::span<const source> sources, std::span<std::uint32_t> or
 // The first of the timers and of the wait's own deadline.
 const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept;
 // Which timers: all; those on the system clock; those on other clocks. Each of the last two kinds has a thread that
-// watches it for coroutines.
+// serves it for coroutines (core/async/timer_thread.hpp).
 enum class timers : std::uint8_t { all, of_system_clock, of_others };
 std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept;
 // Of the timers that have not passed yet, the last to pass, as the clocks are now; null if all have passed. Leaves out

@@ -1,16 +1,16 @@
-// macOS and iOS: os_sync_wait_on_address, which has been public since macOS 14.4 and iOS 17.4. It is imported weakly,
-// and where the running system does not have it, threads sleep in the portable backend; which of the two is decided
-// once, by the system, so all threads of a process agree. An SDK without it gives the portable backend alone.
+// macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. It is imported weakly. Where the running
+// system does not have it, threads sleep in the portable backend. The system decides once which of the two it is, so all
+// threads of a process agree. An SDK without it gives only the portable backend.
 //
-// With TOCSIN_APPLE_ULOCK, which is off, older systems sleep by __ulock_wait (macOS 10.12 and later) instead. That
-// is a private interface: shops refuse programs that use it, and it may change without notice.
+// With TOCSIN_APPLE_ULOCK, which is off, older systems sleep by __ulock_wait (macOS 10.12 and later) instead. That is a
+// private interface: app stores refuse programs that use it, and it may change without notice.
 //
-// Promised by the system (os/os_sync_wait_on_address.h): the comparison and the enqueueing are atomic with respect to
-// a wake; a wake goes by the address alone, within the process. Not promised: that a return means a wake; a timeout on
-// a clock that is set. Timeouts are lengths on the clock of mach_absolute_time, which stands still while the machine
-// is suspended, so the deadline itself is asked (relative_sleep.hpp).
+// The system promises (os/os_sync_wait_on_address.h): the comparison and the enqueueing are atomic with respect to a
+// wake. A wake uses only the address, within the process. The system may return without a wake, and has no timeout on a
+// clock that can be set. A timeout is a length on the clock of mach_absolute_time, which stops while the machine is
+// suspended, so the deadline itself is asked (relative_sleep.hpp).
 //
-// Built, not run: no machine of that kind is at hand.
+// Built, never run: we have no such machine.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/relative_sleep.hpp"
 #include "platform/system/system.hpp"
@@ -18,8 +18,8 @@
 #include <cerrno>
 #include <cstddef>
 
-// Whether the SDK has it to link with; its declarations are repeated below, because there they are for new systems
-// only, and weak here.
+// Whether the SDK has it to link with. Its declarations are repeated below as weak ones: the SDK declares it for new
+// systems only.
 #if !defined(TOCSIN_APPLE_OS_SYNC)
 #if __has_include(<os/os_sync_wait_on_address.h>)
 #define TOCSIN_APPLE_OS_SYNC 1
@@ -49,7 +49,6 @@ int __ulock_wake(std::uint32_t operation, void* address, std::uint64_t value);
 }
 
 namespace tocsin::platform {
-namespace apple_futex {
 namespace {
 
 enum class mechanism : std::uint8_t { os_sync, ulock, portable };
@@ -58,7 +57,7 @@ enum class mechanism : std::uint8_t { os_sync, ulock, portable };
 constexpr std::uint32_t no_flags = 0;
 constexpr std::uint32_t mach_absolute = 32;  // OS_CLOCK_MACH_ABSOLUTE_TIME
 
-// How a sleep ended, of a call that says -1 and errno.
+// How a sleep ended whose call returned `result`: -1 is an error, in errno.
 sleep_result ended(int result) noexcept {
     return result < 0 && errno == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
 }
@@ -77,10 +76,10 @@ sleep_result os_sync_sleep(const futex_word& word, std::uint32_t expected,
 
 #if TOCSIN_APPLE_ULOCK
 constexpr std::uint32_t compare_and_wait = 1;
-constexpr std::uint32_t no_errno = 0x0100'0000;  // errors are returned as negative numbers
+constexpr std::uint32_t no_errno = 0x0100'0000;  // an error is returned as a negative number
 
 sleep_result ulock_sleep(const futex_word& word, std::uint32_t expected, std::int64_t nanoseconds) noexcept {
-    // 0 is for ever; an hour has fewer than 2^32 microseconds.
+    // 0 means no end; an hour has fewer than 2^32 microseconds.
     const auto microseconds =
         nanoseconds == no_end ? 0u : static_cast<std::uint32_t>((nanoseconds + 999) / 1'000);
     const int result =
@@ -89,7 +88,7 @@ sleep_result ulock_sleep(const futex_word& word, std::uint32_t expected, std::in
 }
 #endif
 
-// The same at every call, so not kept: an address that the loader has filled in.
+// Not stored: every call gives the same answer, from an address that the loader has filled in.
 mechanism chosen() noexcept {
 #if TOCSIN_APPLE_OS_SYNC
     if (&os_sync_wake_by_address_any != nullptr) return mechanism::os_sync;
@@ -99,8 +98,10 @@ mechanism chosen() noexcept {
 
 }  // namespace
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_guard kept;
+template <>
+sleep_result apple_futex::wait(const futex_word& word, std::uint32_t expected,
+                               const deadline& until) noexcept {
+    const errno_guard guard;
     [[maybe_unused]] const auto slept_by = [&](auto sleep) {
         return sleep_until(until, [&](const deadline& end) {
             return sleep_in_slices(
@@ -114,12 +115,13 @@ sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const de
 #if TOCSIN_APPLE_ULOCK
         case mechanism::ulock: return slept_by(ulock_sleep);
 #endif
-        default: return portable_futex::futex_wait(word, expected, until);
+        default: return portable_futex::wait(word, expected, until);
     }
 }
 
-void futex_wake_one(const void* word) noexcept {
-    const errno_guard kept;
+template <>
+void apple_futex::wake_one(const void* word) noexcept {
+    const errno_guard guard;
     switch (chosen()) {
 #if TOCSIN_APPLE_OS_SYNC
         case mechanism::os_sync:
@@ -129,17 +131,18 @@ void futex_wake_one(const void* word) noexcept {
 #if TOCSIN_APPLE_ULOCK
         case mechanism::ulock: __ulock_wake(compare_and_wait | no_errno, const_cast<void*>(word), 0); return;
 #endif
-        default: portable_futex::futex_wake_one(word);
+        default: portable_futex::wake_one(word);
     }
 }
 
-void futex_after_fork() noexcept { portable_futex::futex_after_fork(); }
-
-void*& futex_sleepers() noexcept {
-    static constinit void* systems = nullptr;
-    return chosen() == mechanism::portable ? portable_futex::futex_sleepers() : systems;
+template <>
+void apple_futex::after_fork() noexcept {
+    portable_futex::after_fork();
 }
 
-}  // namespace apple_futex
+template <>
+void** apple_futex::sleepers() noexcept {
+    return chosen() == mechanism::portable ? portable_futex::sleepers() : nullptr;
+}
 
 }  // namespace tocsin::platform

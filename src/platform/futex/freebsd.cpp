@@ -1,11 +1,12 @@
 // FreeBSD: _umtx_op(2), private to the process.
 //
-// Promised by the kernel (_umtx_op(2), FreeBSD 10 and later): the comparison and the enqueueing are atomic
-// with respect to a wake; a timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME, and since FreeBSD
-// 12 one on CLOCK_REALTIME is looked at again when that clock is set. Not promised: that a return means a
-// wake; that a time after 2038 can be said (i386; kernel_time.hpp).
+// The kernel promises (_umtx_op(2), FreeBSD 10 and later): the comparison and the enqueueing are atomic with respect to
+// a wake. A timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME; since FreeBSD 12 the kernel looks at one on
+// CLOCK_REALTIME again when that clock is set. The kernel may return without a wake. On i386 it can't express a time
+// after 2038 (kernel_time.hpp).
 //
-// Built, not run: no machine of that kind is at hand.
+// Built, but never run on FreeBSD: we have no such machine. Its suite runs over a stand-in made of Linux's futex
+// (tests/support/futexes).
 #include "platform/futex/futex.hpp"
 #include "platform/system/kernel_time.hpp"
 #include "platform/system/system.hpp"
@@ -18,7 +19,6 @@
 #include <sys/umtx.h>
 
 namespace tocsin::platform {
-namespace freebsd_futex {
 namespace {
 
 sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
@@ -36,23 +36,25 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 }  // namespace
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_guard kept;
+template <>
+sleep_result freebsd_futex::wait(const futex_word& word, std::uint32_t expected,
+                                 const deadline& until) noexcept {
+    const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
-void futex_wake_one(const void* word) noexcept {
-    const errno_guard kept;
+template <>
+void freebsd_futex::wake_one(const void* word) noexcept {
+    const errno_guard guard;
     ::_umtx_op(const_cast<void*>(word), UMTX_OP_WAKE_PRIVATE, 1, nullptr, nullptr);
 }
 
-void futex_after_fork() noexcept {}  // the kernel keeps the list
+template <>
+void freebsd_futex::after_fork() noexcept {}
 
-void*& futex_sleepers() noexcept {
-    static constinit void* kernels = nullptr;
-    return kernels;
+template <>
+void** freebsd_futex::sleepers() noexcept {
+    return nullptr;  // the kernel keeps them
 }
-
-}  // namespace freebsd_futex
 
 }  // namespace tocsin::platform

@@ -1,26 +1,8 @@
-// The one contract every system must provide: sleep on a word of one's own until somebody says so or a
-// deadline passes; wake whoever sleeps on that word. A new system is one file, futex_<mechanism>.cpp.
+// What every system must provide: a thread sleeps on a word until another thread wakes it or a deadline passes.
 //
-//   futex_wait  returns at once if the word does not hold `expected`. Otherwise sleeps until a wake on that
-//               word (`returned`), until `until` has passed (`timed_out`), or for no reason at all
-//               (`returned`): callers look at the word again. The look and falling asleep are one step
-//               with respect to futex_wake_one. `timed_out` is never early. The wait gives no memory
-//               order: the caller's own loads do. Signals do not end it. Preserves errno.
-//   futex_wake_one
-//               wakes one thread that sleeps on the word at this address, if any. The word may be gone
-//               and its memory unmapped or in other use by then: at worst somebody returns for no reason.
-//               Preserves errno.
-//
-//   futex_after_fork
-//               in the child of a fork: forgets what the backend knew of threads that the child does not have.
-//
-//   futex_sleepers
-//               the backend's own table of sleepers, which all copies of the library in a process must share
-//               (shared_table.hpp); null if the system keeps it.
-//
-// Deadlines of the steady and the system clock are followed on that clock, also while it is set. For a
-// clock of the user's own the backend sleeps until the estimated end and the deadline itself says whether
-// it has passed (sleep_until below).
+// A new system is one file, <mechanism>.cpp. It defines the functions of futex_backend for its mechanism, which is
+// listed below. The build chooses the backend that the library calls; tests/internal/futex_test.cpp runs over every
+// backend of the machine.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -34,78 +16,50 @@ using futex_word = detail::atomic<std::uint32_t>;
 
 enum class sleep_result : std::uint8_t { returned, timed_out };
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
+template <class Mechanism>
+struct futex_backend {
+    // Returns at once if the word does not hold `expected`. Otherwise sleeps until a wake on that word (`returned`),
+    // until `until` has passed (`timed_out`), or for no reason at all (`returned`): callers look at the word again.
+    // The comparison and falling asleep are one step with respect to wake_one. `timed_out` is never early. The wait
+    // gives no memory order: the caller's own loads do. Signals do not end it. Preserves errno.
+    //
+    // A deadline on the steady or the system clock is followed on that clock, even while somebody sets it. For a
+    // user's clock the backend sleeps until the estimated end, then asks the deadline whether it has passed
+    // (sleep_until below).
+    static sleep_result wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
 
-// The backends that may be on one machine; the build points the two functions above to one of them, and
-// the internal tests run over all.
-namespace linux_futex {
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
-}  // namespace linux_futex
-namespace apple_futex {
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
-}  // namespace apple_futex
-namespace freebsd_futex {
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
-}  // namespace freebsd_futex
-namespace openbsd_futex {
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
-}  // namespace openbsd_futex
-namespace wasm_futex {
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
-}  // namespace wasm_futex
-namespace portable_futex {
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
-}  // namespace portable_futex
-namespace windows_futex {  // one of the three below, as the system has them
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
-}  // namespace windows_futex
-namespace waitonaddress_futex {
-bool is_there() noexcept;
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
-}  // namespace waitonaddress_futex
-namespace srw_futex {
-bool is_there() noexcept;
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
-}  // namespace srw_futex
-namespace kernel_event_futex {
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
-void futex_wake_one(const void* word) noexcept;
-void futex_after_fork() noexcept;
-void*& futex_sleepers() noexcept;
-}  // namespace kernel_event_futex
+    // Wakes one thread that sleeps on the word at this address, if there is one. The word may be gone by then, and its
+    // memory unmapped or in other use: at worst a thread returns for no reason. Preserves errno.
+    static void wake_one(const void* word) noexcept;
 
-// Runs `sleep(until)` for a deadline of the steady or the system clock or never. A deadline on another
-// clock is slept for as a steady one at its estimated end, and asked again when that comes.
+    // Called in the child of a fork: forgets what the backend knew of threads that the child does not have.
+    static void after_fork() noexcept;
+
+    // The pointer to the backend's table of sleepers, which all copies of the library in a process must share
+    // (shared_table.hpp). Null if the system keeps the sleepers.
+    static void** sleepers() noexcept;
+
+    // Whether the running system has the mechanism. Only mechanisms among which another backend chooses define it.
+    static bool is_available() noexcept;
+};
+
+using linux_futex = futex_backend<class linux_mechanism>;
+using apple_futex = futex_backend<class apple_mechanism>;
+using freebsd_futex = futex_backend<class freebsd_mechanism>;
+using openbsd_futex = futex_backend<class openbsd_mechanism>;
+using wasm_futex = futex_backend<class wasm_mechanism>;
+using portable_futex = futex_backend<class portable_mechanism>;
+using windows_futex =
+    futex_backend<class windows_mechanism>;  // one of the next three, which the running system has
+using waitonaddress_futex = futex_backend<class waitonaddress_mechanism>;
+using srw_futex = futex_backend<class srw_mechanism>;
+using kernel_event_futex = futex_backend<class kernel_event_mechanism>;
+using model_futex = futex_backend<class model_mechanism>;  // of tests/model
+
+using futex = TOCSIN_FUTEX_CHOSEN;
+
+// Runs `sleep(until)` if the deadline is on the steady or the system clock, or never. For a deadline on another clock
+// it sleeps until the estimated end on the steady clock, and then asks the deadline again.
 template <class Sleep>
 sleep_result sleep_until(const deadline& until, Sleep sleep) noexcept {
     switch (until.which()) {

@@ -1,22 +1,22 @@
-// Windows before Vista: a sleeper waits for a kernel event of its own, queued under its word's address
-// (wait_table.hpp). Slow beside the others: a wake and a sleep are a system call each, and the event is
-// made for a sleeper unless its slot has a spare one.
+// Windows before Vista: a sleeper waits for a kernel event of its own and is queued under its word's address. The
+// argument for the queue is in wait_table.hpp. Slower than the others: a wake and a sleep are a system call each, and
+// the sleeper makes an event unless its slot has a spare one.
 //
 // The system promises (Microsoft's reference of CreateEvent, Windows 2000): an event that resets itself lets one waiter
-// through for each time it is set, also if it was set before the wait. It doesn't promise: that there is an event to be
-// had; without one a sleeper looks again every millisecond. Not tried on such a system: only forced on newer ones.
+// through for each time it is set, even if it was set before the wait. The system doesn't promise that it can make an
+// event; without one a sleeper looks again every millisecond. Never run on such a system, only forced on newer ones.
 //
-// The slot's lock: whoever raises `users` from zero has it; everyone else waits for `turn`, which each holder
-// sets once if there are more users than itself. Of two settings the first has been taken before the second is made,
-// because its taker makes it; so none is lost.
+// The slot's lock: the thread that raises `users` from zero holds it. Every other one waits for `turn`, which each
+// holder sets once if it is not the only user. No setting is lost: the thread that takes one makes the next, so each
+// has been taken before the next is made.
 //
 // Memory order
-//   [slot-lock]   each user of the lock changes `users`: its holders' writes are visible to those after them, also
-//                 through the event, whose setting and waiting are full fences.
-//   [slot-turn]   `turn` is a handle only.
+//   [slot-lock]   Each user of the lock changes `users`, so a holder's writes are visible to later holders. The event
+//                 gives this order too: setting it and waiting for it are full fences.
+//   [slot-turn]   `turn` is only a handle.
 //
-// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with
-// TOCSIN_WINDOWS_SLEEP=kernel_event in the environment.
+// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_WINDOWS_SLEEP=kernel_event in
+// the environment.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/wait_table.hpp"
 #include "platform/system/alarm_windows.hpp"
@@ -24,10 +24,14 @@
 #include "platform/system/windows.hpp"
 
 namespace tocsin::platform {
-namespace kernel_event_futex {
 namespace {
 
 HANDLE make_event() noexcept { return ::CreateEventW(nullptr, FALSE, FALSE, nullptr); }
+
+struct sleeper : queued_sleeper<sleeper> {
+    using queued_sleeper::queued_sleeper;
+    HANDLE event = nullptr;
+};
 
 class slot {
 public:
@@ -40,22 +44,22 @@ public:
         if (users_.fetch_sub(1, std::memory_order_acq_rel) != 1) ::SetEvent(turn());  // [slot-lock]
     }
 
-    sleeper_queue queue;  // under the lock
+    sleeper_queue<sleeper> queue;  // under the lock
 
-    // A spare one, else a new one, or null. The system makes and closes events without the lock: that takes long.
+    // A spare event, else a new one, or null. Events are made and closed outside the lock, because that takes long.
     HANDLE take_event() noexcept {
         lock();
         const HANDLE spare = spares_ != 0 ? spare_[--spares_] : nullptr;
         unlock();
         return spare != nullptr ? spare : make_event();
     }
-    // It must not be set, and nobody may know it any more.
+    // The event is not set, and no other thread knows it.
     void give_back(HANDLE event) noexcept {
         lock();
-        const bool has_room = spares_ != most_spares;
-        if (has_room) spare_[spares_++] = event;
+        const bool is_kept = spares_ != most_spares;
+        if (is_kept) spare_[spares_++] = event;
         unlock();
-        if (!has_room) ::CloseHandle(event);
+        if (!is_kept) ::CloseHandle(event);
     }
 
 private:
@@ -84,17 +88,9 @@ private:
     unsigned spares_ = 0;
 };
 
-struct sleeper : queued_sleeper {
-    using queued_sleeper::queued_sleeper;
-    HANDLE event = nullptr;
-};
-
 constinit wait_table<slot> table{2};
-constinit void* in_use = &table;  // of the process, also if it holds several copies of the library
 
-slot& slot_of(const void* word) noexcept { return static_cast<wait_table<slot>*>(in_use)->of(word); }
-
-// Until `self` is woken or the deadline has passed. Enqueued; the lock is free, before and after.
+// Sleeps until `self`, which is queued, is woken or the deadline has passed. The caller does not hold the slot's lock.
 void sleep_enqueued(const sleeper& self, const deadline& until) noexcept {
     const system_alarm alarm(until, [](void* event) noexcept { ::SetEvent(event); }, self.event);
     do {
@@ -103,48 +99,58 @@ void sleep_enqueued(const sleeper& self, const deadline& until) noexcept {
 }
 
 sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    slot& key_hash = slot_of(&word);
+    slot& its_slot = table.slot_of(&word);
     sleeper self(&word);
-    self.event = key_hash.take_event();
+    self.event = its_slot.take_event();
     if (self.event == nullptr) {
         ::Sleep(1);
         return until.has_passed() ? sleep_result::timed_out : sleep_result::returned;
     }
-    key_hash.lock();
+    its_slot.lock();
     if (word.load(std::memory_order_relaxed) != expected) {  // no order: the lock gives it
-        key_hash.unlock();
-        key_hash.give_back(self.event);
+        its_slot.unlock();
+        its_slot.give_back(self.event);
         return sleep_result::returned;
     }
-    key_hash.queue.append(self);
-    key_hash.unlock();
+    its_slot.queue.append(self);
+    its_slot.unlock();
     sleep_enqueued(self, until);
-    key_hash.lock();
-    if (!self.woken) key_hash.queue.remove(self);
-    key_hash.unlock();
-    ::ResetEvent(self.event);  // it may have been set after the sleep had ended in another way
-    key_hash.give_back(self.event);
+    its_slot.lock();
+    if (!self.woken) its_slot.queue.remove(self);
+    its_slot.unlock();
+    ::ResetEvent(self.event);  // it may have been set after the sleep ended otherwise
+    its_slot.give_back(self.event);
     return self.woken || !until.has_passed() ? sleep_result::returned : sleep_result::timed_out;
 }
 
 }  // namespace
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_guard kept;
+template <>
+bool kernel_event_futex::is_available() noexcept {
+    return true;
+}
+
+template <>
+sleep_result kernel_event_futex::wait(const futex_word& word, std::uint32_t expected,
+                                      const deadline& until) noexcept {
+    const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
-void futex_wake_one(const void* word) noexcept {
-    slot& key_hash = slot_of(word);
-    key_hash.lock();
-    if (queued_sleeper* const found = key_hash.queue.take(word))
-        ::SetEvent(static_cast<sleeper*>(found)->event);
-    key_hash.unlock();
+template <>
+void kernel_event_futex::wake_one(const void* word) noexcept {
+    slot& its_slot = table.slot_of(word);
+    its_slot.lock();
+    if (sleeper* const found = its_slot.queue.take(word)) ::SetEvent(found->event);
+    its_slot.unlock();
 }
 
-void futex_after_fork() noexcept {}
+template <>
+void kernel_event_futex::after_fork() noexcept {}
 
-void*& futex_sleepers() noexcept { return in_use; }
+template <>
+void** kernel_event_futex::sleepers() noexcept {
+    return table.in_use();
+}
 
-}  // namespace kernel_event_futex
 }  // namespace tocsin::platform

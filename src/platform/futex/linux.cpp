@@ -1,10 +1,9 @@
 // Linux: futex(2), private to the process.
 //
-// Promised by the kernel (futex(2), Linux 2.6.28 and later): the comparison and the enqueueing are atomic
-// with respect to FUTEX_WAKE; FUTEX_WAIT_BITSET takes an absolute deadline on CLOCK_MONOTONIC, or on
-// CLOCK_REALTIME with a flag, and follows that clock when it is set; a wake on an unmapped address does
-// nothing. Not promised: that a return means a wake; on 32-bit systems, that the call of today is there
-// (timed_call_linux.hpp).
+// The kernel promises (futex(2), Linux 2.6.28 and later): the comparison and the enqueueing are atomic with respect to
+// FUTEX_WAKE. FUTEX_WAIT_BITSET takes an absolute deadline on CLOCK_MONOTONIC, or on CLOCK_REALTIME with a flag, and
+// follows that clock when it is set. A wake on an unmapped address does nothing. The kernel may return without a wake.
+// On 32-bit systems it may lack today's call (timed_call_linux.hpp).
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
 #include "platform/system/timed_call_linux.hpp"
@@ -44,27 +43,27 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 }  // namespace
 
-namespace linux_futex {
-
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_guard kept;
+template <>
+sleep_result linux_futex::wait(const futex_word& word, std::uint32_t expected,
+                               const deadline& until) noexcept {
+    const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
-void futex_wake_one(const void* word) noexcept {
-    const errno_guard kept;
+template <>
+void linux_futex::wake_one(const void* word) noexcept {
+    const errno_guard guard;
     (void)timed_call<older, younger>(0, [word](long call, const auto&) {
         return ::syscall(call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
     });
 }
 
-void futex_after_fork() noexcept {}  // the kernel keeps the list
+template <>
+void linux_futex::after_fork() noexcept {}
 
-void*& futex_sleepers() noexcept {
-    static constinit void* kernels = nullptr;
-    return kernels;
+template <>
+void** linux_futex::sleepers() noexcept {
+    return nullptr;  // the kernel keeps them
 }
-
-}  // namespace linux_futex
 
 }  // namespace tocsin::platform

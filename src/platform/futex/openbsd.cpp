@@ -1,11 +1,12 @@
 // OpenBSD: futex(2), private to the process.
 //
-// Promised by the kernel (futex(2), OpenBSD 6.2 and later): the comparison and the enqueueing are atomic with
-// respect to FUTEX_WAKE. Timeouts are lengths, which follow no clock that is set, so the deadline itself is
-// asked (relative_sleep.hpp). Not promised: that a return means a wake; where an error is said: older
-// kernels, as 6.2's, return its number and leave errno alone, younger ones return -1 and set errno.
+// The kernel promises (futex(2), OpenBSD 6.2 and later): the comparison and the enqueueing are atomic with respect to
+// FUTEX_WAKE. A timeout is a length and does not follow a clock that is set, so the deadline itself is asked
+// (relative_sleep.hpp). The kernel may return without a wake. It reports an error in one of two ways: older kernels, such
+// as 6.2's, return its number and leave errno alone; younger ones return -1 and set errno.
 //
-// Built, not run: no machine of that kind is at hand.
+// Built, but never run on OpenBSD: we have no such machine. Its suite runs over a stand-in made of Linux's futex
+// (tests/support/futexes).
 #include "platform/futex/futex.hpp"
 #include "platform/futex/relative_sleep.hpp"
 #include "platform/system/kernel_time.hpp"
@@ -19,17 +20,16 @@
 #include <sys/types.h>
 
 namespace tocsin::platform {
-namespace openbsd_futex {
 namespace {
 
 // The kernel's type for a word.
-volatile std::uint32_t* kernels(const void* word) noexcept {
+volatile std::uint32_t* kernel_word(const void* word) noexcept {
     return static_cast<volatile std::uint32_t*>(const_cast<void*>(word));
 }
 
 sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t nanoseconds) noexcept {
     const auto length = time_of<timespec>(nanoseconds);
-    const int result = ::futex(kernels(&word), FUTEX_WAIT_PRIVATE, static_cast<int>(expected),
+    const int result = ::futex(kernel_word(&word), FUTEX_WAIT_PRIVATE, static_cast<int>(expected),
                                nanoseconds == no_end ? nullptr : &length, nullptr);
     const int error = result == -1 ? errno : result;
     return error == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
@@ -37,26 +37,28 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t 
 
 }  // namespace
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_guard kept;
+template <>
+sleep_result openbsd_futex::wait(const futex_word& word, std::uint32_t expected,
+                                 const deadline& until) noexcept {
+    const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) {
         return sleep_in_slices(end,
                                [&](std::int64_t nanoseconds) { return sleep(word, expected, nanoseconds); });
     });
 }
 
-void futex_wake_one(const void* word) noexcept {
-    const errno_guard kept;
-    ::futex(kernels(word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr);
+template <>
+void openbsd_futex::wake_one(const void* word) noexcept {
+    const errno_guard guard;
+    ::futex(kernel_word(word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr);
 }
 
-void futex_after_fork() noexcept {}  // the kernel keeps the list
+template <>
+void openbsd_futex::after_fork() noexcept {}
 
-void*& futex_sleepers() noexcept {
-    static constinit void* kernels_list = nullptr;
-    return kernels_list;
+template <>
+void** openbsd_futex::sleepers() noexcept {
+    return nullptr;  // the kernel keeps them
 }
-
-}  // namespace openbsd_futex
 
 }  // namespace tocsin::platform

@@ -1,4 +1,4 @@
-// For systems whose sleeps are given a length instead of an end: sleeps until the deadline in slices.
+// For systems whose sleeps take a length instead of an end: sleeps until the deadline in slices.
 #pragma once
 
 #include "platform/futex/futex.hpp"
@@ -10,15 +10,14 @@ namespace tocsin::platform {
 
 inline constexpr std::int64_t no_end = -1;
 
-// How long one sleep may be, after which the deadline is looked at again. A second where it is on the system
-// clock, so that a clock which is set meanwhile is noticed; else an hour, for systems whose times have few
-// bits.
+// The longest single sleep; after it the deadline is asked again. A second if the deadline is on the system clock, so
+// that a change of that clock is noticed. Otherwise an hour, for systems whose times have few bits.
 inline constexpr std::int64_t longest_unaware_of_set_clock = 1'000'000'000;
 inline constexpr std::int64_t longest_sleep = 3'600'000'000'000;
 
-// Runs `sleep(nanoseconds)`, which sleeps at most so long (or `no_end`) and returns how it ended, until that
-// is `returned` or the deadline itself says that it has passed: so never early. `never` does not pass,
-// whatever the sleep says.
+// Runs `sleep(nanoseconds)` until it reports `returned`, or until the deadline itself says that it has passed: so never
+// early. The sleep is at most that long (`no_end`: without end), and reports how it ended. A deadline `never` does not
+// pass, whatever the sleep reports.
 template <class Sleep>
 sleep_result sleep_in_slices(const deadline& until, Sleep sleep) noexcept {
     if (until.is_never()) {

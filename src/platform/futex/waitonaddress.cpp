@@ -1,20 +1,19 @@
 // Windows 8 and later, Windows Server 2012 and later: WaitOnAddress, WakeByAddressSingle.
 //
 // The system promises (Microsoft's reference of WaitOnAddress): it compares and falls asleep as one step with respect
-// to wakes of that address in the same process; it may return for no reason; a wake goes by the address alone. It
-// doesn't promise: how exactly a timeout is kept (milliseconds, counted in ticks of up to 15.6 ms; it may be early, so
-// the deadline is asked again), any order of sleepers, anything between processes.
+// to wakes of that address in the same process. It may return for no reason. A wake uses only the address. The system
+// doesn't promise how exactly it keeps a timeout (milliseconds, counted in ticks of up to 15.6 ms; it may be early, so
+// the deadline is asked again), any order of sleepers, or anything between processes.
 //
-// The functions are looked up at run time: in the API set that defines them, and in the module that has them.
+// The functions are looked up at run time: in the API set that defines them, then in the module that has them.
 //
-// Checked by: tests/internal/futex_test.cpp; every suite, as the first choice of futex_windows.cpp.
+// Checked by: tests/internal/futex_test.cpp; every suite, as the first choice of windows.cpp.
 #include "platform/futex/futex.hpp"
 #include "platform/system/alarm_windows.hpp"
 #include "platform/system/system.hpp"
 #include "platform/system/windows.hpp"
 
 namespace tocsin::platform {
-namespace waitonaddress_futex {
 namespace {
 
 struct functions {
@@ -56,22 +55,29 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 }  // namespace
 
-bool is_there() noexcept { return system().are_there(); }
+template <>
+bool waitonaddress_futex::is_available() noexcept {
+    return system().are_there();
+}
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    const errno_guard kept;
+template <>
+sleep_result waitonaddress_futex::wait(const futex_word& word, std::uint32_t expected,
+                                       const deadline& until) noexcept {
+    const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
-void futex_wake_one(const void* word) noexcept { system().wake_one(address_of(word)); }
-
-void futex_after_fork() noexcept {}
-
-// The system keeps them.
-void*& futex_sleepers() noexcept {
-    static void* none = nullptr;
-    return none;
+template <>
+void waitonaddress_futex::wake_one(const void* word) noexcept {
+    system().wake_one(address_of(word));
 }
 
-}  // namespace waitonaddress_futex
+template <>
+void waitonaddress_futex::after_fork() noexcept {}
+
+template <>
+void** waitonaddress_futex::sleepers() noexcept {
+    return nullptr;  // the system keeps them
+}
+
 }  // namespace tocsin::platform

@@ -1,5 +1,5 @@
-// The pool of doorbells under every poller (poller.hpp), and what of one is the same on every system. The
-// argument: doorbells.cpp.
+// The pool of doorbells under every poller (poller.hpp), and the part of a doorbell that is the same on every system.
+// The argument: doorbells.cpp.
 #pragma once
 
 #include "platform/poller/poller.hpp"
@@ -11,12 +11,13 @@
 
 namespace tocsin::platform {
 
-// The word that says whose turn it is: who strikes the object, and how.
+// The word that says who strikes the object, and how.
 class doorbell_turn {
 public:
     // Whether the coming ring is an even one: the first, the third and so on. For the sleeper.
-    bool even() const noexcept { return is_even(turn_.load(std::memory_order_relaxed)); }  // no order: only
-                                                                                           // he changes it
+    bool even() const noexcept {
+        return is_even(turn_.load(std::memory_order_relaxed));  // no order: only the sleeper changes it
+    }
     // The sleeper has seen the object struck.
     void answer() noexcept {
         turn_.fetch_add(rung, std::memory_order_acq_rel);  // [doorbell-ring] the carry counts the answer
@@ -36,10 +37,10 @@ private:
     detail::atomic<std::uint32_t> turn_{0};  // the lowest bit: rung; above it: how many rings were answered
 };
 
-// A turn, and an object of the system's that can be polled.
+// A turn, and an object of the system that can be polled.
 class doorbell {
 public:
-    // What the sleeper polls, and for which kind of strike.
+    // What the sleeper polls; and whether it waits for an even strike.
     int wait_end() const noexcept { return descriptor(wait_end_); }
     bool even() const noexcept { return turn_.even(); }
 
@@ -70,27 +71,27 @@ class doorbell_pool {
 public:
     // More threads than a Linux system usually allows to a process.
     static constexpr doorbell_id most = 32'768;
-    // How many forks, each in the child of the one before, numbers tell apart.
+    // How many forks, each in the child of the one before, the numbers tell apart.
     static constexpr doorbell_id most_forks = no_doorbell / most;
 
-    // A number says which, and how many forks ago: one from before a fork is nobody's.
+    // A number says which doorbell, and after how many forks it was given: one from before a fork is nobody's.
     doorbell& operator[](doorbell_id bell) noexcept { return at_[bell % most]; }
     doorbell* find(doorbell_id bell) noexcept {
         const doorbell_id forks = forks_.load(std::memory_order_relaxed);  // no order: see forget()
         return bell / most == forks ? &at_[bell % most] : nullptr;
     }
 
-    // The thread's own, else `acquire`.
+    // The one that the thread kept, else `acquire`.
     template <class Make>
     taken_doorbell take(Make make) noexcept {
         const doorbell_id kept = take_kept();
         return kept != no_doorbell ? taken_doorbell{kept, 0} : acquire(make);
     }
-    // Becomes the thread's own if it has none, else `release`.
+    // The thread keeps it if it keeps none yet, else `release`.
     void give_back(doorbell_id bell) noexcept;
 
-    // One from the pool, else a new one: `make(ends)` gives an error or 0 and two descriptors, where to ring
-    // and where to wait (may be the same).
+    // One from the pool, else a new one: `make(ends)` returns an error, or 0 and gives two descriptors (may be the
+    // same), where to ring and where to wait.
     template <class Make>
     taken_doorbell acquire(Make make) noexcept {
         if (const doorbell_id free = pop(); free != no_doorbell) return {free, 0};
@@ -111,17 +112,18 @@ public:
 private:
     doorbell_id take_kept() noexcept;
     doorbell_id pop() noexcept;
-    doorbell_id number_of(doorbell_id place) const noexcept;
+    doorbell_id number_of(doorbell_id index) const noexcept;
     taken_doorbell add(const int (&ends)[2]) noexcept;
     static void close_ends(int ring_end, int wait_end) noexcept;
 
-    detail::atomic<std::uint64_t> free_{0};  // lower half: one more than the first free; upper: its changes
+    detail::atomic<std::uint64_t> free_{
+        0};  // lower half: 1 more than the first free one; upper half: changes
     detail::atomic<doorbell_id> made_{0};
     detail::atomic<doorbell_id> forks_{0};
     doorbell at_[most];
 };
 
-// A poll found our own descriptor closed: somebody closed what is not his, and wake-ups are lost.
+// A poll found a doorbell's descriptor closed: the program closed what the library opened, and wake-ups are lost.
 [[noreturn]] void die_of_closed_doorbell() noexcept;
 
 }  // namespace tocsin::platform

@@ -1,23 +1,25 @@
 // Linux: ppoll(2), epoll(7) and eventfd(2).
 //
-// State: a doorbell is an event counter, filled by even rings and emptied by odd ones (doorbells.cpp). A
-// standing poll is an epoll instance; its doorbell stands in it for both directions, edge-triggered.
+// State: a doorbell is an event counter, which even rings fill and odd ones empty (doorbells.cpp). A poll set is an
+// epoll instance; its doorbell is a member for both directions, edge-triggered.
 //
-// Promised by the kernel (eventfd(2), epoll(7); Linux 2.6.27 and later): a counter is readable when it is not
-// 0 and writable when 1 can be added, which at its maximum, 2^64 - 2, can't be; reading gives 0. A timer of
-// timerfd(2) that is set to a point of the system clock follows that clock. epoll_ctl and epoll_wait may run
-// in any threads at once, and epoll_wait takes what it reports under the lock that EPOLL_CTL_DEL takes.
-// epoll_pwait2 (5.11) has a timeout in nanoseconds; where it is missing or forbidden, milliseconds are
-// rounded up. On 32-bit systems ppoll may be missing or forbidden, too: timed_call_linux.hpp.
+// The kernel promises (eventfd(2), epoll(7); Linux 2.6.27 and later):
+//   - A counter is readable when it is not 0. It is writable when 1 can be added; at its maximum, 2^64 - 2, it can't
+//     be. Reading sets it to 0.
+//   - A timer of timerfd(2) that is set to a point of the system clock follows that clock.
+//   - epoll_ctl and epoll_wait may run in any threads at once. epoll_wait takes what it reports under the lock that
+//     EPOLL_CTL_DEL takes.
+//   - The timeout of epoll_pwait2 (5.11) is in nanoseconds. Where it is missing or forbidden, milliseconds are rounded
+//     up. On 32-bit systems ppoll may be missing or forbidden too: timed_call_linux.hpp.
 //
 // No lost wake-up: a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll looks at the
-// counter's level. epoll queues the doorbell at every strike; what it has queued stays until epoll_wait
-// returns it.
+// counter's level. epoll queues the doorbell at every strike, and keeps it queued until epoll_wait returns it.
 //
 // System calls are made directly: unlike their wrappers these are no points of pthread cancellation. (Under
 // ThreadSanitizer ppoll and epoll_wait are.)
 //
-// Checked by: tests/internal/poller_test.cpp.
+// Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp.
+#include "platform/poller/backend.hpp"
 #include "platform/poller/doorbells.hpp"
 #include "platform/poller/poll_list.hpp"
 #include "platform/system/system.hpp"
@@ -39,42 +41,42 @@
 #include <unistd.h>
 
 namespace tocsin::platform {
-namespace linux_poller {
 namespace {
 
 // Never destroyed: rings are allowed after main.
 constinit doorbell_pool own_doorbells;
-constinit void* in_use = &own_doorbells;  // of the process, also if it holds several copies of the library
-
-doorbell_pool& doorbells() noexcept { return *static_cast<doorbell_pool*>(in_use); }
+constinit void* in_use = &own_doorbells;  // by all copies of the library in the process
 
 constexpr std::int64_t nanoseconds_a_millisecond = 1'000'000;
 
-int make_doorbell(int (&ends)[2]) noexcept {
-    ends[0] = ends[1] = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    return ends[0] < 0 ? errno : 0;
-}
-
-void strike(int descriptor, bool even) noexcept {
-    constexpr std::uint64_t full = ~std::uint64_t{0} - 1;
-    std::uint64_t content = full;
-    if (even) {
-        ::syscall(SYS_write, descriptor, &content, sizeof content);
-    } else {
-        ::syscall(SYS_read, descriptor, &content, sizeof content);
+struct eventfd_doorbells {
+    static doorbell_pool& doorbells() noexcept { return *static_cast<doorbell_pool*>(in_use); }
+    static void*& shared_state() noexcept { return in_use; }
+    static int make_doorbell(int (&ends)[2]) noexcept {
+        ends[0] = ends[1] = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        return ends[0] < 0 ? errno : 0;
     }
-}
+    static int make_flag(int (&ends)[2]) noexcept { return make_doorbell(ends); }
+    static void strike(int descriptor, bool even) noexcept {
+        constexpr std::uint64_t full = ~std::uint64_t{0} - 1;
+        std::uint64_t content = full;
+        if (even) {
+            ::syscall(SYS_write, descriptor, &content, sizeof content);
+        } else {
+            ::syscall(SYS_read, descriptor, &content, sizeof content);
+        }
+    }
 
-// What a sleeper polls its doorbell for.
-short struck(const doorbell& bell) noexcept { return bell.even() ? POLLIN : POLLOUT; }
-
-// Answers the bell if the poll found it struck.
-bool was_rung(doorbell& bell, int found) noexcept {
-    if ((found & POLLNVAL) != 0) die_of_closed_doorbell();
-    if ((found & struck(bell)) == 0) return false;
-    bell.answer();
-    return true;
-}
+    // What a sleeper polls its doorbell for.
+    static short struck(const doorbell& bell) noexcept { return bell.even() ? POLLIN : POLLOUT; }
+    // Answers the bell if the poll found it struck.
+    static bool was_rung(doorbell& bell, int found) noexcept {
+        if (!is_struck(found, struck(bell))) return false;
+        bell.answer();
+        return true;
+    }
+};
+using bells = eventfd_doorbells;
 
 #if defined(SYS_ppoll)
 constexpr long older_ppoll = SYS_ppoll;
@@ -89,7 +91,8 @@ constexpr long younger_ppoll = SYS_ppoll;
 
 int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     const bool endless = nanoseconds == no_timeout;
-    // It holds signal handlers back in calls it does not know, also one that would set what is waited for.
+    // ThreadSanitizer delays signal handlers during calls that it does not know, even one that would set what is waited
+    // for.
     if constexpr (detail::thread_sanitizer) {
         const auto timeout = time_of<timespec>(nanoseconds);
         return ::ppoll(list.data(), list.size(), endless ? nullptr : &timeout, nullptr);
@@ -100,7 +103,7 @@ int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     }));
 }
 
-// Becomes readable when a deadline on the system clock comes, also if that clock is set meanwhile.
+// Becomes readable when a deadline on the system clock passes, even if somebody sets that clock before.
 class system_timer {
 public:
     system_timer() noexcept = default;
@@ -121,7 +124,7 @@ private:
     int descriptor_ = -1;
 };
 
-// As poll_until, on the system's clock. If there is no descriptor left for the timer, it still looks.
+// As poll_until, on the system clock. It looks once even if no descriptor is left for the timer.
 int poll_until_system(const deadline& until, poll_list& list) noexcept {
     system_timer timer;
     const int descriptor = timer.open();
@@ -139,31 +142,32 @@ int poll_until_system(const deadline& until, poll_list& list) noexcept {
     });
 }
 
-int sleep(poll_list& list, const deadline& until) noexcept {
+int sleep_until(poll_list& list, const deadline& until) noexcept {
     return until.which() == deadline::clock::system && !until.has_passed()
                ? poll_until_system(until, list)
                : poll_until(until, [&](std::int64_t left) { return ppoll(list, left); });
 }
 
-class epoll_set final : public poll_set {
+poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline& until) noexcept {
+    return poll_once<eventfd_doorbells>(what, bell, until, sleep_until);
+}
+
+class epoll_set final : public poll_set_with_bell<bells> {
 public:
     ~epoll_set() override {
         if (epoll_ >= 0) ::close(epoll_);
-        if (bell_ != no_doorbell) doorbells().release(bell_);
     }
 
     int open() noexcept {
         epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
         if (epoll_ < 0) return errno;
-        const auto [bell, error] = doorbells().acquire(make_doorbell);
-        if (error != 0) return error;
-        bell_ = bell;
+        if (const int error = take_bell(); error != 0) return error;
         epoll_event event{};
         event.events = EPOLLIN | EPOLLOUT | EPOLLET;
         event.data.u64 = no_tag;
-        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, doorbells()[bell].wait_end(), &event) != 0) return errno;
+        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, own_bell().wait_end(), &event) != 0) return errno;
         item none;
-        (void)wait({&none, 1}, std::chrono::nanoseconds(0));  // what it was before counts as its first edge
+        (void)wait({&none, 1}, std::chrono::nanoseconds(0));  // its state so far counts as a first edge
         return 0;
     }
 
@@ -179,14 +183,9 @@ public:
 
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
 
-    doorbell_id bell() const noexcept override { return bell_; }
-    int descriptor() const noexcept override { return epoll_; }
-
 private:
-    static constexpr std::size_t most_events = 128;
-
     int control(int operation, int descriptor, readiness asked, std::uint64_t tag) const noexcept {
-        const errno_guard kept;
+        const errno_guard guard;
         epoll_event event{};
         event.events = static_cast<std::uint16_t>(to_poll_events(asked));
         event.data.u64 = tag;
@@ -194,19 +193,18 @@ private:
     }
 
     int sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept;
-    int sleep_until(std::span<epoll_event> events, const deadline& until) const noexcept;
     poll_result report(std::span<const epoll_event> events, std::span<item> out) noexcept;
 
     int epoll_ = -1;
-    doorbell_id bell_ = no_doorbell;
 };
 
-// The bits that both have are the same (Linux's own headers define them one by the other).
+// The bits that both have are the same (Linux's headers define one by the other).
 static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLPRI == POLLPRI && EPOLLERR == POLLERR &&
               EPOLLHUP == POLLHUP && EPOLLRDHUP == POLLRDHUP);
 
 int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept {
-    // This kernel has epoll_pwait2, as far as we know. (ThreadSanitizer doesn't know it; as for ppoll above.)
+    // Whether this kernel has epoll_pwait2, as far as we know. (ThreadSanitizer does not know that call: see ppoll
+    // above.)
     static constinit std::atomic<bool> exact{!detail::thread_sanitizer};
     const int most = static_cast<int>(events.size());
     if (nanoseconds > 0 && exact.load(std::memory_order_relaxed)) {  // no order: a hint
@@ -225,36 +223,19 @@ int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) co
         ::syscall(SYS_epoll_pwait, epoll_, events.data(), most, timeout, nullptr, std::size_t{0}));
 }
 
-int epoll_set::sleep_until(std::span<epoll_event> events, const deadline& until) const noexcept {
-    if (until.which() == deadline::clock::system) {
-        // Only a timer follows that clock; it sleeps on the set as one descriptor, and then looks.
-        poll_entry set{epoll_, readiness::readable};
-        const auto found = linux_poller::poll({&set, 1}, no_doorbell, until);
-        if (found.error != 0) return -found.error;
-        if (found.timed_out) return 0;
-        return std::max(sleep(events, 0), 0);
-    }
-    return poll_until(until, [&](std::int64_t left) { return sleep(events, left); });
-}
-
 poll_result epoll_set::wait(std::span<item> out, const deadline& until) noexcept {
-    const errno_guard kept;
-    epoll_event events[most_events];
-    const auto room = std::span(events).first(std::min(out.size(), most_events));
-    for (;;) {
-        const int found = sleep_until(room, until);
-        if (found < 0) return {.error = -found};
-        const auto result = report(room.first(static_cast<std::size_t>(found)), out);
-        if (result.ready != 0 || result.rung) return result;
-        if (found == 0 && until.has_passed()) return {.timed_out = true};
-    }
+    return wait_in_kernel_set<epoll_event>(
+        epoll_, out, until,
+        [this](std::span<epoll_event> events, std::int64_t left) { return sleep(events, left); },
+        [](std::span<poll_entry> what, const deadline& end) { return poll_with(what, nullptr, end); },
+        [this](std::span<const epoll_event> events, std::span<item> into) { return report(events, into); });
 }
 
 poll_result epoll_set::report(std::span<const epoll_event> events, std::span<item> out) noexcept {
     poll_result result;
     for (const epoll_event& each : events) {
         if (each.data.u64 == no_tag) {
-            result.rung = was_rung(doorbells()[bell_], static_cast<int>(each.events));
+            result.rung = bells::was_rung(own_bell(), static_cast<int>(each.events));
         } else {
             out[result.ready++] = {each.data.u64, from_poll_events(static_cast<short>(each.events))};
         }
@@ -264,39 +245,13 @@ poll_result epoll_set::report(std::span<const epoll_event> events, std::span<ite
 
 }  // namespace
 
-taken_doorbell take_doorbell() noexcept {
-    const errno_guard kept;
-    return doorbells().take(make_doorbell);
-}
+struct linux_polling : eventfd_doorbells {
+    using set = epoll_set;
 
-void give_doorbell_back(doorbell_id bell) noexcept { doorbells().give_back(bell); }
-
-void ring_doorbell(doorbell_id bell) noexcept {
-    const errno_guard kept;
-    doorbells().ring(bell, strike);
-}
-
-poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
-    return poll_once(what, doorbells().find(bell), until, struck, sleep, was_rung);
-}
-
-std::unique_ptr<poll_set> open_poll_set(int& error) noexcept {
-    const errno_guard kept;
-    std::unique_ptr<epoll_set> made(new (std::nothrow) epoll_set);
-    error = made != nullptr ? made->open() : ENOMEM;
-    if (error != 0) made = nullptr;
-    return made;
-}
-
-int open_flag(int (&ends)[2]) noexcept {
-    const errno_guard kept;
-    return make_doorbell(ends);
-}
-
-void poller_after_fork() noexcept { doorbells().forget(); }
-
-void*& poller_doorbells() noexcept { return in_use; }
-
-}  // namespace linux_poller
+    static poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
+        return poll_with(what, doorbells().find(bell), until);
+    }
+};
+template struct poller_backend<linux_polling>;
 
 }  // namespace tocsin::platform

@@ -43,11 +43,13 @@ readiness from_poll_events(short found) noexcept {
 
 int why_not_in_a_set(int descriptor) noexcept {
     struct stat what{};
-    if (::fstat(descriptor, &what) != 0) {  // which Emscripten can't tell of pipes over Node's files (3.1.6)
+    if (::fstat(descriptor, &what) != 0) {  // fails for pipes in Emscripten over Node's files (3.1.6)
         return ::fcntl(descriptor, F_GETFD) < 0 ? errno : 0;
     }
     return S_ISREG(what.st_mode) || S_ISDIR(what.st_mode) ? EPERM : 0;
 }
+
+int why_no_member(int descriptor) noexcept { return ::fcntl(descriptor, F_GETFD) < 0 ? EBADF : ENOENT; }
 
 poll_list::poll_list(std::span<poll_entry> what) noexcept : what_(what) {
     if (what.size() > polled_without_allocation) at_ = new (std::nothrow) pollfd[what.size() + own];

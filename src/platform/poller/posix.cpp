@@ -1,30 +1,33 @@
-// Any POSIX system: poll(2) and pipes.
+// Any POSIX system: poll(2) and pipes (pipe_doorbells.hpp).
 //
 // State
-//   A doorbell is a pipe with one byte in it from its ring until its sleeper has seen it. A standing poll is
-//   a list, under a mutex, and the waiting thread's own copy of it, which it polls without the mutex.
+//   A poll set is a list of members, under a mutex, and the waiting thread's own copy of it, which that thread polls
+//   without the mutex.
 //
 // Invariants
-//   posix-1  Every entry has a serial number of its own, new with each change. What a poll of the copy found
-//       counts only if the list still holds the entry that was copied: so nothing is reported that was
-//       removed before that look.
-//   posix-2  A copy older than the list is not slept on: whoever changes the list while somebody waits rings.
+//   posix-1  Every member has a serial number of its own, new with each change. What a poll of the copy found counts
+//       only if the list still holds the member that was copied. So nothing is reported that was removed before that
+//       look.
+//   posix-2  No thread sleeps on a copy older than the list: whoever changes the list during a wait rings.
 //
-// No lost wake-up: a byte stays in the pipe until the sleeper reads it, and it answers after that
-// (doorbells.cpp). For posix-2: the change and the look whether somebody waits are under the mutex, as are the
-// copy and the note that somebody waits.
+// No lost wake-up: a byte stays in the pipe until the sleeper reads it; the sleeper answers after that (doorbells.cpp).
+// For posix-2: a change, and the look whether a thread waits, happen under the mutex. So do the copy, and the note that
+// a thread waits.
 //
-// Timeouts are in milliseconds, rounded up. Nothing in POSIX follows the system clock while poll(2) sleeps; a
-// thread does, for as long as such a wait lasts, on a condition variable (condition_wait.hpp), and rings. It costs
-// a thread, and fails with EAGAIN where none can be had.
+// Timeouts are in milliseconds, rounded up. While poll(2) sleeps, nothing in POSIX follows the system clock. A thread
+// does, for as long as such a wait lasts: it sleeps on a condition variable (condition_wait.hpp) and rings. So that
+// wait costs a thread, and fails with EAGAIN where there is none.
 //
-// The cost of a wait grows with the number of members. Not promised: that calls are no points of pthread
+// The cost of a wait grows with the number of members. Unlike Linux's, these calls may be points of pthread
 // cancellation.
 //
-// Checked by: tests/internal/poller_test.cpp and the suites above it in the portable build.
+// Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp; in the portable build by the suites
+// above them too.
 #include "platform/futex/condition_wait.hpp"
-#include "platform/poller/doorbells.hpp"
+#include "platform/poller/backend.hpp"
+#include "platform/poller/pipe_doorbells.hpp"
 #include "platform/poller/poll_list.hpp"
+#include "platform/poller/poll_set_members.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
@@ -36,62 +39,17 @@
 #include <mutex>
 #include <new>
 #include <thread>
-#include <utility>
-#include <vector>
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
 
 namespace tocsin::platform {
-namespace posix_poller {
 namespace {
 
-// Never destroyed: rings are allowed after main.
-constinit doorbell_pool own_doorbells;
-constinit void* in_use = &own_doorbells;  // of the process, also if it holds several copies of the library
-
-doorbell_pool& doorbells() noexcept { return *static_cast<doorbell_pool*>(in_use); }
-
-int make_doorbell(int (&ends)[2]) noexcept {
-    int made[2];
-#if defined(__APPLE__)  // has no pipe2: a fork and exec in between inherits them
-    if (::pipe(made) != 0) return errno;
-    for (const int each : made) {
-        ::fcntl(each, F_SETFD, FD_CLOEXEC);
-        ::fcntl(each, F_SETFL, O_NONBLOCK);
-    }
-#else
-    if (::pipe2(made, O_NONBLOCK | O_CLOEXEC) != 0) return errno;
-#endif
-    ends[0] = made[1];
-    ends[1] = made[0];
-    return 0;
-}
-
-void strike(int descriptor, bool) noexcept {
-    const char byte = 0;
-    while (::write(descriptor, &byte, 1) < 0 && errno == EINTR) {
-    }
-}
-
-// What a sleeper polls its doorbell for.
-short struck(const doorbell&) noexcept { return POLLIN; }
-
-// Answers the bell if the poll found it struck.
-bool was_rung(doorbell& bell, int found) noexcept {
-    if ((found & POLLNVAL) != 0) die_of_closed_doorbell();
-    if ((found & struck(bell)) == 0) return false;
-    char byte;
-    while (::read(bell.wait_end(), &byte, 1) < 0 && errno == EINTR) {
-    }
-    bell.answer();
-    return true;
-}
+using bells = pipe_doorbells;
 
 #if defined(__EMSCRIPTEN__)
-// poll(2) of Emscripten looks and never sleeps (3.1.6): naps in between.
+// Emscripten's poll(2) looks and never sleeps (3.1.6). This naps between looks.
 int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
     constexpr std::int64_t nap = 1'000'000;
     for (std::int64_t left = nanoseconds;;) {
@@ -111,18 +69,18 @@ int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
 }
 #endif
 
-// Rings a bell of its own when a deadline on the system clock has passed, as that clock then is.
+// Rings a doorbell of its own when a deadline on the system clock has passed, as that clock stands then.
 class clock_follower {
 public:
     explicit clock_follower(const deadline& until) noexcept : until_(until.nanoseconds()) {
-        const auto taken = doorbells().acquire(make_doorbell);
+        const auto taken = bells::doorbells().acquire(bells::make_doorbell);
         bell_ = taken.id;
         error_ = taken.error;
         if (error_ != 0) return;
         sigset_t all;
         sigset_t before;
         sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);  // handlers run in the program's own threads
+        ::pthread_sigmask(SIG_SETMASK, &all, &before);  // handlers run in the program's threads
         // Not a std::thread, which allocates and throws.
         error_ = ::pthread_create(&thread_, nullptr, follow, this);
         ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -130,19 +88,19 @@ public:
     ~clock_follower() {
         if (error_ == 0) {
             {
-                const std::lock_guard lock(mutex_);
+                const std::lock_guard guard(mutex_);
                 done_ = true;
             }
             changed_.notify_one();
             ::pthread_join(thread_, nullptr);
         }
-        if (bell_ != no_doorbell) doorbells().release(bell_);
+        if (bell_ != no_doorbell) bells::doorbells().release(bell_);
     }
     clock_follower(const clock_follower&) = delete;
     clock_follower& operator=(const clock_follower&) = delete;
 
     int error() const noexcept { return error_; }
-    doorbell& bell() const noexcept { return doorbells()[bell_]; }
+    doorbell& bell() const noexcept { return bells::doorbells()[bell_]; }
 
 private:
     static void* follow(void* what) noexcept {
@@ -150,7 +108,7 @@ private:
         std::unique_lock lock(self.mutex_);
         const auto done = [&self] { return self.done_; };
         if (!wait_until<std::chrono::system_clock>(self.changed_, lock, self.until_, done))
-            doorbells().ring(self.bell_, strike);
+            bells::doorbells().ring(self.bell_, bells::strike);
         return nullptr;
     }
 
@@ -163,8 +121,7 @@ private:
     pthread_t thread_{};  // if there is no error
 };
 
-// poll(2) until some are found or the deadline has passed, as poll_until. With room for one more behind
-// `size`.
+// poll(2) until some are ready or the deadline has passed, as poll_until. `what` has room for one more behind `size`.
 int sleep_until(pollfd* what, nfds_t size, const deadline& until) noexcept {
     const auto look = [&] {
         return poll_until(std::chrono::nanoseconds(0), [&](std::int64_t) { return sleep(what, size, 0); });
@@ -179,189 +136,120 @@ int sleep_until(pollfd* what, nfds_t size, const deadline& until) noexcept {
         what[size] = pollfd{follower.bell().wait_end(), POLLIN, 0};
         const int found =
             poll_until(deadline::never(), [&](std::int64_t left) { return sleep(what, size + 1, left); });
-        const bool followed = was_rung(follower.bell(), found > 0 ? what[size].revents : 0);
+        const bool followed = bells::was_rung(follower.bell(), found > 0 ? what[size].revents : 0);
         if (found < 0 || found > (followed ? 1 : 0)) return found - (followed ? 1 : 0);
     }
 }
 
-class posix_poll_set final : public poll_set {
+class posix_poll_set final : public poll_set_with_bell<bells> {
 public:
-    ~posix_poll_set() override {
-        if (bell_ != no_doorbell) doorbells().release(bell_);
-    }
-
-    int open() noexcept {
-        const auto [bell, error] = doorbells().acquire(make_doorbell);
-        bell_ = bell;
-        return error;
-    }
+    int open() noexcept { return take_bell(); }
 
     int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
     int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
     int remove(int descriptor) noexcept override;
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
 
-    doorbell_id bell() const noexcept override { return bell_; }
-    int descriptor() const noexcept override { return -1; }
-
 private:
-    struct entry {
+    struct member {
         int descriptor;
         short events;
         std::uint64_t tag;
         std::uint64_t serial;
     };
 
-    // All under the mutex:
-    std::vector<entry>::iterator place_of(int descriptor) noexcept {
-        return std::lower_bound(entries_.begin(), entries_.end(), descriptor,
-                                [](const entry& each, int wanted) { return each.descriptor < wanted; });
-    }
-    bool is_at(std::vector<entry>::iterator place, int descriptor) const noexcept {
-        return place != entries_.end() && place->descriptor == descriptor;
-    }
+    // Under the mutex.
     void changed() noexcept {
         ++changes_;
         if (waiting_) ring();
     }
-    void copy_list();
-    std::size_t report(std::span<item> out) noexcept;
+    void copy_members();
 
-    void ring() const noexcept { doorbells().ring(bell_, strike); }
-
-    doorbell_id bell_ = no_doorbell;
     std::mutex mutex_;
-    std::vector<entry> entries_;  // by descriptor
+    member_table<member> members_;
     std::uint64_t changes_ = 0;
     bool waiting_ = false;
 
-    // The waiting thread's:
-    std::vector<pollfd> polled_;                // the entries, then the bell, then room for one more
-    std::vector<std::uint64_t> serials_;        // of the entries
-    std::uint64_t copied_ = ~std::uint64_t{0};  // at which number of changes
-    std::size_t next_ = 0;                      // whose turn it is to be reported first
+    // The waiting thread's. Polled behind the members: the bell, then room for one more.
+    member_copy<pollfd> copy_;
 };
 
 int posix_poll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
-    const errno_guard kept;
+    const errno_guard guard;
     if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
     const std::lock_guard lock(mutex_);
-    const auto place = place_of(descriptor);
-    if (is_at(place, descriptor)) return EEXIST;
-    TOCSIN_TRY { entries_.insert(place, entry{descriptor, to_poll_events(asked), tag, changes_}); }
-    TOCSIN_CATCH(const std::bad_alloc&) { return ENOMEM; }
-    changed();
-    return 0;
+    const int error = members_.insert({descriptor, to_poll_events(asked), tag, changes_});
+    if (error == 0) changed();
+    return error;
 }
 
 int posix_poll_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
-    const errno_guard kept;
+    const errno_guard guard;
     if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
     const std::lock_guard lock(mutex_);
-    const auto place = place_of(descriptor);
-    if (!is_at(place, descriptor)) return ENOENT;
-    *place = entry{descriptor, to_poll_events(asked), tag, changes_};
+    member* const found = members_.find(descriptor);
+    if (found == nullptr) return ENOENT;
+    *found = {descriptor, to_poll_events(asked), tag, changes_};
     changed();
     return 0;
 }
 
 int posix_poll_set::remove(int descriptor) noexcept {
-    const errno_guard kept;
+    const errno_guard guard;
     const std::lock_guard lock(mutex_);
-    const auto place = place_of(descriptor);
-    if (!is_at(place, descriptor)) return ::fcntl(descriptor, F_GETFD) < 0 ? EBADF : ENOENT;
-    entries_.erase(place);
+    const member* const found = members_.find(descriptor);
+    if (found == nullptr) return why_no_member(descriptor);
+    members_.erase(*found);
     changed();
     return 0;
 }
 
-void posix_poll_set::copy_list() {
-    if (copied_ == changes_) return;
-    polled_.clear();
-    serials_.clear();
-    for (const entry& each : entries_) {
-        polled_.push_back({each.descriptor, each.events, 0});
-        serials_.push_back(each.serial);
-    }
-    polled_.push_back({doorbells()[bell_].wait_end(), POLLIN, 0});
-    polled_.push_back({});
-    copied_ = changes_;
-}
-
-std::size_t posix_poll_set::report(std::span<item> out) noexcept {
-    std::size_t ready = 0;
-    const std::size_t size = serials_.size();
-    for (std::size_t seen = 0; seen != size && ready != out.size(); ++seen) {
-        const std::size_t i = next_ = next_ + 1 < size ? next_ + 1 : 0;
-        if (polled_[i].revents == 0) continue;
-        const auto place = place_of(polled_[i].fd);
-        if (!is_at(place, polled_[i].fd) || place->serial != serials_[i]) continue;
-        out[ready++] = {place->tag, from_poll_events(polled_[i].revents)};
-    }
-    return ready;
+void posix_poll_set::copy_members() {
+    if (copy_.is_current(changes_)) return;
+    copy_.take(members_, changes_,
+               [](const member& each) { return pollfd{each.descriptor, each.events, 0}; });
+    copy_.polled().push_back({own_bell().wait_end(), POLLIN, 0});
+    copy_.polled().push_back({});
 }
 
 poll_result posix_poll_set::wait(std::span<item> out, const deadline& until) noexcept {
-    const errno_guard kept;
+    const errno_guard guard;
     std::unique_lock lock(mutex_);
     for (;;) {
-        TOCSIN_TRY { copy_list(); }
+        TOCSIN_TRY { copy_members(); }
         TOCSIN_CATCH(const std::bad_alloc&) {
-            copied_ = ~std::uint64_t{0};
+            copy_.forget();
             return {.error = ENOMEM};
         }
         waiting_ = true;
         lock.unlock();
-        const auto size = serials_.size() + 1;
-        const int found = sleep_until(polled_.data(), static_cast<nfds_t>(size), until);
+        auto& polled = copy_.polled();
+        const std::size_t size = copy_.size();
+        const int found = sleep_until(polled.data(), static_cast<nfds_t>(size + 1), until);
         lock.lock();
         waiting_ = false;
         if (found < 0) return {.error = -found};
         if (found == 0) return {.timed_out = true};
-        poll_result result{.ready = report(out)};
-        result.rung = was_rung(doorbells()[bell_], polled_[size - 1].revents);
+        poll_result result;
+        result.ready = copy_.report(
+            members_, out, [](const pollfd& each) noexcept { return from_poll_events(each.revents); });
+        result.rung = bells::was_rung(own_bell(), polled[size].revents);
         if (result.ready != 0 || result.rung) return result;
     }
 }
 
 }  // namespace
 
-taken_doorbell take_doorbell() noexcept {
-    const errno_guard kept;
-    return doorbells().take(make_doorbell);
-}
+struct posix_polling : pipe_doorbells {
+    using set = posix_poll_set;
 
-void give_doorbell_back(doorbell_id bell) noexcept { doorbells().give_back(bell); }
-
-void ring_doorbell(doorbell_id bell) noexcept {
-    const errno_guard kept;
-    doorbells().ring(bell, strike);
-}
-
-poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
-    const auto sleep_over = [](poll_list& list, const deadline& end) {
-        return sleep_until(list.data(), list.size(), end);
-    };
-    return poll_once(what, doorbells().find(bell), until, struck, sleep_over, was_rung);
-}
-
-std::unique_ptr<poll_set> open_poll_set(int& error) noexcept {
-    const errno_guard kept;
-    std::unique_ptr<posix_poll_set> made(new (std::nothrow) posix_poll_set);
-    error = made != nullptr ? made->open() : ENOMEM;
-    if (error != 0) made = nullptr;
-    return made;
-}
-
-int open_flag(int (&ends)[2]) noexcept {
-    const errno_guard kept;
-    return make_doorbell(ends);
-}
-
-void poller_after_fork() noexcept { doorbells().forget(); }
-
-void*& poller_doorbells() noexcept { return in_use; }
-
-}  // namespace posix_poller
+    static poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
+        const auto sleep = [](poll_list& list, const deadline& end) {
+            return sleep_until(list.data(), list.size(), end);
+        };
+        return poll_once<pipe_doorbells>(what, doorbells().find(bell), until, sleep);
+    }
+};
+template struct poller_backend<posix_polling>;
 
 }  // namespace tocsin::platform

@@ -1,5 +1,5 @@
-// A descriptor that is readable while it is up, for someone else's loop: an event counter or a pipe of its own
-// (unlike a doorbell's it is closed, and any loop may look at it).
+// A descriptor that is readable while the flag is raised, for a foreign event loop. It is an event counter or a pipe of
+// its own; unlike a doorbell's it is closed, and any loop may look at it.
 #pragma once
 
 namespace tocsin::platform {
@@ -11,11 +11,11 @@ public:
     readable_flag& operator=(const readable_flag&) = delete;
     ~readable_flag() { close(); }
 
-    // 0 or the system's error. Before anything else, once.
+    // Must come before anything else, once. Returns 0 or the system's error.
     int open() noexcept;
     int descriptor() const noexcept { return ends_[1]; }
-    // Any thread; never blocks, preserves errno. Raised twice, it is still lowered by one lower(); or at the latest by
-    // the next, if it was raised many times.
+    // Callable by any thread. Never blocks, and preserves errno. One lower() lowers a flag that was raised twice; after
+    // many raises, at the latest the next lower() does.
     void raise() noexcept;
     void lower() noexcept;
 

@@ -1,19 +1,12 @@
-// A kernel event that is reset by hand: set is up. Its handle is what someone else's loop waits for.
+// A kernel event that is reset by hand: set means raised. Its handle is what a foreign loop waits for.
+#include "platform/poller/kernel_event_doorbells.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/system/system.hpp"
-#include "platform/system/windows.hpp"
 
 namespace tocsin::platform {
-namespace {
 
-HANDLE handle_of(int descriptor) noexcept {
-    return reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(descriptor));
-}
-
-}  // namespace
-
-int readable_flag::open() noexcept { return open_flag(ends_); }
+int readable_flag::open() noexcept { return poller::open_flag(ends_); }
 
 void readable_flag::raise() noexcept { ::SetEvent(handle_of(ends_[0])); }
 

@@ -1,10 +1,10 @@
-// ELF: every copy carries a note in its program headers that says where its record is. The dynamic linker
-// lists all loaded objects with their headers (dl_iterate_phdr), whatever their symbols' visibility, also
-// those loaded with RTLD_LOCAL; so a copy finds the others without any symbol being unified.
+// ELF: every copy carries a note in its program headers that says where its record is. The dynamic linker lists all
+// loaded objects with their headers (dl_iterate_phdr), whatever their symbols' visibility and even if they were loaded
+// with RTLD_LOCAL. So a copy finds the others although no symbol is unified.
 //
-// The linker loads and initializes one object at a time, and a copy settles which table it uses before any
-// other code of its object runs (constructor priority in lot.cpp). So the record of any copy loaded earlier
-// already names the table of the first.
+// The linker loads and initializes one object at a time. A copy chooses its table before any other code of its object
+// runs (constructor priority in lot.cpp). So the record of every copy loaded earlier already names the first copy's
+// table.
 #include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/shared_table/shared_table.hpp"
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 
 #include <dlfcn.h>
 #include <link.h>
@@ -20,18 +21,18 @@
 namespace tocsin::platform {
 namespace {
 
-// Of everything two copies share: bucket, node, waiter, doorbell, their protocols.
-constexpr std::uint32_t layout = 3 + (TOCSIN_POLLER_POSIX ? 0x1'0000 : 0);
+// The version of everything that two copies share: bucket, node, waiter, sleeper, doorbell, and their protocols.
+constexpr std::uint32_t layout = 4 + (std::is_same_v<poller, posix_poller> ? 0x1'0000 : 0);
 
 struct copy_record {
     void* table;
-    void* sleepers;  // the futex's; null if the system keeps them
+    void* sleepers;  // null if the system keeps them
     void* doorbells;
     std::size_t size;
     std::uint32_t layout;
 };
 
-// Both sleep alike and queue alike.
+// Whether two copies sleep and queue in the same way.
 bool fit(const copy_record& one, const copy_record& other) noexcept {
     return one.layout == other.layout && one.size == other.size &&
            (one.sleepers == nullptr) == (other.sleepers == nullptr);
@@ -41,13 +42,13 @@ bool fit(const copy_record& one, const copy_record& other) noexcept {
 }  // namespace tocsin::platform
 
 extern "C" {
-// Named for the note below; hidden, so that every copy has its own.
+// Has a name for the note below. Hidden, so that every copy has its own.
 extern __attribute__((visibility("hidden"))) tocsin::platform::copy_record tocsin_copy_record;
 __attribute__((used)) constinit tocsin::platform::copy_record tocsin_copy_record{nullptr, nullptr, nullptr, 0,
                                                                                  tocsin::platform::layout};
 }
 
-// name size, descriptor size, type; name; descriptor: the distance from here to the record
+// Name size, descriptor size, type; name; descriptor: the distance from there to the record.
 __asm__(
     ".pushsection .note.tocsin, \"a\", %note\n"
     ".balign 4\n"
@@ -60,7 +61,7 @@ __asm__(
 namespace tocsin::platform {
 namespace {
 
-// The record that a note segment of ours points to, or null.
+// The record that tocsin's note in this segment points to; null if the segment has no such note.
 copy_record* record_in(const char* segment, std::size_t size) noexcept {
     struct header {
         std::uint32_t name_size, descriptor_size, type;
@@ -86,9 +87,9 @@ copy_record* record_in(const char* segment, std::size_t size) noexcept {
 }
 
 struct search {
-    copy_record* found = nullptr;  // of the first copy with our layout that has settled on a table
-    const char* file = nullptr;    // and where it is; empty for the program itself
-    bool stranger = false;         // a copy with another layout is there
+    copy_record* found = nullptr;  // of the first copy that fits and has chosen a table
+    const char* file = nullptr;    // the file of that copy; empty for the program itself
+    bool has_stranger = false;     // a copy that does not fit
     char stranger_file[256] = {};
 };
 
@@ -101,7 +102,7 @@ int look_at(dl_phdr_info* object, std::size_t, void* context) noexcept {
             record_in(reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr), segment.p_memsz);
         if (record == nullptr || record == &tocsin_copy_record || record->table == nullptr) continue;
         if (!fit(*record, tocsin_copy_record)) {
-            result.stranger = true;
+            result.has_stranger = true;
             std::snprintf(result.stranger_file, sizeof result.stranger_file, "%s", object->dlpi_name);
         } else if (result.found == nullptr) {
             result.found = record;
@@ -115,11 +116,12 @@ int look_at(dl_phdr_info* object, std::size_t, void* context) noexcept {
 
 void* adopt_first_copy(void* own, std::size_t size) noexcept {
     tocsin_copy_record.size = size;
-    tocsin_copy_record.sleepers = futex_sleepers();
-    tocsin_copy_record.doorbells = poller_doorbells();
+    void** const sleepers = futex::sleepers();
+    tocsin_copy_record.sleepers = sleepers != nullptr ? *sleepers : nullptr;
+    tocsin_copy_record.doorbells = poller::shared_state();
     search result;
     ::dl_iterate_phdr(look_at, &result);
-    if (result.stranger) {
+    if (result.has_stranger) {
         char message[512];
         std::snprintf(
             message, sizeof message,
@@ -130,12 +132,12 @@ void* adopt_first_copy(void* own, std::size_t size) noexcept {
         say(message);
     }
     if (result.found == nullptr) return tocsin_copy_record.table = own;
-    // The table lives in the object of the copy found or of one that it keeps loaded: never unload it.
+    // The table is in the object of the copy found, or in one that this copy keeps loaded: never unload it.
     if (result.file != nullptr && result.file[0] != '\0') {
         ::dlopen(result.file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }
-    tocsin_copy_record.sleepers = futex_sleepers() = result.found->sleepers;
-    tocsin_copy_record.doorbells = poller_doorbells() = result.found->doorbells;
+    if (sleepers != nullptr) tocsin_copy_record.sleepers = *sleepers = result.found->sleepers;
+    tocsin_copy_record.doorbells = poller::shared_state() = result.found->doorbells;
     return tocsin_copy_record.table = result.found->table;
 }
 

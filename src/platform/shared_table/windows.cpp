@@ -1,14 +1,15 @@
-// Windows: no two modules share a symbol that they don't import. So the copies of the library in a process meet in a
-// page of memory with a name that only this process makes: of its number and the time it started. Each copy enters
-// what it has, unless it finds a copy there that fits; that one's table it uses.
+// Windows: modules share only the symbols that they import. So the copies of the library in a process meet in a page of
+// memory whose name only this process uses: it consists of the process's number and the time it started. A copy that
+// finds one that fits there uses that copy's table. Otherwise it enters its own.
 //
-// A module is initialized under the loader's lock, the program itself before it has a second thread of its own; a named
-// mutex keeps apart what threads of injected modules may do meanwhile. Nobody who holds it asks for the loader's
-// lock: a thread that waits for the mutex may have that. Records don't change once they are in the page, and are
-// read without the mutex. Whose table is entered stays loaded for the life of the process (it sees to that before
-// its initializer returns, and can't be unloaded earlier), and so does the page: no handle to it is closed.
+// A module is initialized under the loader's lock, the program itself before it has a second thread of its own. A named
+// mutex excludes threads of injected modules that do the same meanwhile. No thread that holds the mutex asks for the
+// loader's lock, because a thread that waits for the mutex may hold that. Records don't change once they are in the
+// page, and are read without the mutex. A copy whose table is entered stays loaded for the life of the process: it makes
+// sure of that before its initializer returns, and can't be unloaded earlier. The page stays as well: no handle to it is
+// closed.
 //
-// If the system can't give the page, the copy uses its own table; that is right as long as it is the only one.
+// If the system can't provide the page, the copy uses its own table. That is correct while it is the only copy.
 //
 // Checked by: tests/copies.
 #include "platform/system/windows.hpp"
@@ -25,17 +26,17 @@
 namespace tocsin::platform {
 namespace {
 
-// Of everything two copies share: bucket, node, waiter, doorbell, who sleeps on sockets, their protocols; and of the
-// page.
-constexpr std::uint32_t layout = 2;
+// The version of everything that two copies share: bucket, node, waiter, sleeper, doorbell, the list of threads that
+// sleep on sockets, and their protocols; and of the page.
+constexpr std::uint32_t layout = 3;
 
 struct copy_record {
     std::uint32_t layout;
-    std::uint32_t futex;  // what the futex's table is one of; 0: the system keeps the sleepers
+    std::uint32_t futex;  // the kind of the futex's table (wait_table.hpp); 0: the system keeps the sleepers
     std::size_t size;
     void* table;
     void* sleepers;
-    void* doorbells;  // and the list of who sleeps on sockets
+    void* doorbells;  // and the list of threads that sleep on sockets
 
     bool fits(const copy_record& other) const noexcept {
         return layout == other.layout && futex == other.futex && size == other.size;
@@ -43,7 +44,7 @@ struct copy_record {
 };
 
 struct shared_page {
-    static constexpr std::uint32_t most = 8;  // kinds of copies that don't fit each other
+    static constexpr std::uint32_t most = 8;  // copies of which no two fit each other
 
     std::uint32_t count;
     copy_record records[most];
@@ -61,7 +62,7 @@ void name_for_this_process(wchar_t (&name)[96], const wchar_t* what) noexcept {
 shared_page* open_page() noexcept {
     wchar_t name[96];
     name_for_this_process(name, L"copies");
-    // Zero where it is new. The handle stays open.
+    // A new page is zero. The handle stays open.
     const HANDLE mapping =
         ::CreateFileMappingW(INVALID_HANDLE_VALUE, nullptr, PAGE_READWRITE, 0, sizeof(shared_page), name);
     if (mapping == nullptr) return nullptr;
@@ -88,13 +89,13 @@ private:
     HANDLE mutex_ = nullptr;
 };
 
-// The place of the first copy that fits this one, or of this one; none before it fits. `most`: there is no room.
+// The index of the first record that fits `mine`, after adding `mine` if none does; `most` if the page is full.
 std::uint32_t enter(shared_page& page, const copy_record& mine) noexcept {
     const page_lock lock;
-    std::uint32_t place = 0;
-    while (place != page.count && !page.records[place].fits(mine)) ++place;
-    if (place == page.count && place != shared_page::most) page.records[page.count++] = mine;
-    return place;
+    std::uint32_t index = 0;
+    while (index != page.count && !page.records[index].fits(mine)) ++index;
+    if (index == page.count && index != shared_page::most) page.records[page.count++] = mine;
+    return index;
 }
 
 void keep_loaded(const void* of_the_module) noexcept {
@@ -123,24 +124,26 @@ void warn_of(const copy_record& stranger) noexcept {
 }  // namespace
 
 void* adopt_first_copy(void* own, std::size_t size) noexcept {
-    void* const sleepers = futex_sleepers();
-    const copy_record mine{.layout = layout,
-                           .futex = sleepers != nullptr ? *static_cast<const std::uint32_t*>(sleepers) : 0,
-                           .size = size,
-                           .table = own,
-                           .sleepers = sleepers,
-                           .doorbells = poller_doorbells()};
+    void** const sleepers = futex::sleepers();
+    void* const own_sleepers = sleepers != nullptr ? *sleepers : nullptr;
+    const copy_record mine{
+        .layout = layout,
+        .futex = own_sleepers != nullptr ? *static_cast<const std::uint32_t*>(own_sleepers) : 0,
+        .size = size,
+        .table = own,
+        .sleepers = own_sleepers,
+        .doorbells = poller::shared_state()};
     shared_page* const page = open_page();
     if (page == nullptr) return own;
-    const std::uint32_t place = enter(*page, mine);
-    for (std::uint32_t i = 0; i != place; ++i) warn_of(page->records[i]);
-    if (place == shared_page::most) return own;  // warned of eight strangers
-    const copy_record& found = page->records[place];
+    const std::uint32_t index = enter(*page, mine);
+    for (std::uint32_t i = 0; i != index; ++i) warn_of(page->records[i]);
+    if (index == shared_page::most) return own;  // eight strangers, and the user is warned of each
+    const copy_record& found = page->records[index];
     if (found.table == own) {
         keep_loaded(own);
     } else {
-        futex_sleepers() = found.sleepers;
-        poller_doorbells() = found.doorbells;
+        if (sleepers != nullptr) *sleepers = found.sleepers;
+        poller::shared_state() = found.doorbells;
     }
     return found.table;
 }

@@ -1,4 +1,4 @@
-// POSIX, with the few things where Linux has a better way, and Emscripten another one.
+// POSIX, except for the few things for which Linux has a better way and Emscripten a different one.
 #include "platform/system/system.hpp"
 
 #include <cstdlib>
@@ -14,9 +14,10 @@
 #endif
 
 namespace tocsin::platform {
+
 unsigned processors() noexcept {
-    // Asked while the library is loaded (core/lot/lot.cpp): then the mask is what the process was started with.
-    // Later it may be that of a thread which happens to be pinned.
+    // Asked while the library is loaded (core/lot/lot.cpp): then the mask is the one that the process was started with.
+    // Later it may be the mask of a thread that happens to be pinned.
     static const unsigned count = [] {
 #if defined(__linux__)
         cpu_set_t mask;
@@ -29,7 +30,7 @@ unsigned processors() noexcept {
 }
 
 void yield_thread() noexcept {
-    const errno_guard kept;
+    const errno_guard guard;
     ::sched_yield();
 }
 
@@ -46,8 +47,8 @@ std::uint64_t thread_number() noexcept {
 }
 
 int start_thread(void (*run)() noexcept) noexcept {
-    const errno_guard kept;
-#if !defined(__EMSCRIPTEN__)  // there is one module, and dlopen() ends a program that was not linked for it
+    const errno_guard guard;
+#if !defined(__EMSCRIPTEN__)  // it has one module, and dlopen() ends a program that was not linked for it
     Dl_info where;
     if (::dladdr(reinterpret_cast<const void*>(run), &where) != 0) {
         ::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
@@ -72,13 +73,13 @@ bool other_threads_are_gone() noexcept { return false; }
 void on_fork_in_child(void (*child)() noexcept) noexcept { ::pthread_atfork(nullptr, nullptr, child); }
 
 void close_descriptor(int descriptor) noexcept {
-    const errno_guard kept;
+    const errno_guard guard;
     ::close(descriptor);
 }
 
 void say(const char* message) noexcept {
-    const errno_guard kept;
-    // One write, so that lines of several threads do not mix; if it fails there is nobody left to tell.
+    const errno_guard guard;
+    // One write, so that lines of several threads do not mix. If it fails, there is nowhere to report that.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, std::strlen(message));
 }
 

@@ -1,4 +1,4 @@
-// What else the algorithms ask of the system. One file per family of systems: system_<family>.cpp.
+// What else the algorithms ask of the system. One file per family of systems: posix.cpp, windows.cpp.
 #pragma once
 
 #include <cerrno>
@@ -7,19 +7,19 @@
 
 namespace tocsin::platform {
 
-// Keeps errno as it was at its construction.
+// Restores errno to what it was when the guard was made.
 class errno_guard {
 public:
-    errno_guard() noexcept : kept_(errno) {}
-    ~errno_guard() { errno = kept_; }
+    errno_guard() noexcept : before_(errno) {}
+    ~errno_guard() { errno = before_; }
     errno_guard(const errno_guard&) = delete;
     errno_guard& operator=(const errno_guard&) = delete;
 
 private:
-    const int kept_;
+    const int before_;
 };
 
-// What the errors are numbers of that these functions, the poller's and the flag's return.
+// The category of the errors that these functions, the poller's and readable_flag's return.
 inline const std::error_category& error_category() noexcept {
 #if defined(_WIN32)
     return std::generic_category();  // the system category has the numbers of GetLastError()
@@ -28,30 +28,30 @@ inline const std::error_category& error_category() noexcept {
 #endif
 }
 
-// How many processors the process may use, at least 1. Read once, at the first call.
+// How many processors the process may use, at least 1. Asked of the system once, at the first call.
 unsigned processors() noexcept;
 
-// Lets another thread that is ready to run go first on this processor, if there is one.
+// Lets another thread that is ready run on this processor first, if there is one.
 void yield_thread() noexcept;
 
-// A number by which the system knows the calling thread, for people to read (the kernel's id on Linux).
+// Identifies the calling thread among the running threads, also for people to read (on Linux by the kernel's id).
 std::uint64_t thread_number() noexcept;
 
-// Starts a thread that runs as long as the process, out of the way: no signal is handled there, and this copy of the
-// library stays loaded. 0 or the system's error.
+// Starts a thread that runs as long as the process. It handles no signals, and this copy of the library stays loaded.
+// Returns 0 or the system's error.
 int start_thread(void (*run)() noexcept) noexcept;
 
-// Whether the process is about to end and its other threads have been ended where they were: on Windows, in the
-// destructors of a DLL's static objects.
+// Whether the process is ending and the system has already ended its other threads wherever they were. That is so on
+// Windows, in the destructors of a DLL's static objects.
 bool other_threads_are_gone() noexcept;
 
 // Calls `child` in the child process of every later fork, before fork returns there.
 void on_fork_in_child(void (*child)() noexcept) noexcept;
 
-// A descriptor of the library's own; on Windows a kernel handle.
+// Closes a descriptor that the library opened; on Windows a kernel handle.
 void close_descriptor(int descriptor) noexcept;
 
-// Writes the message to the standard error stream; the second form also ends the process.
+// Write the message to the standard error stream; die() also ends the process.
 void say(const char* message) noexcept;
 [[noreturn]] void die(const char* message) noexcept;
 

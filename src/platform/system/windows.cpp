@@ -1,4 +1,4 @@
-// Windows. The calls are all in Windows XP and later.
+// Windows XP and later have all of these calls.
 #include "platform/system/windows.hpp"
 
 #include "platform/system/system.hpp"
@@ -11,8 +11,8 @@
 namespace tocsin::platform {
 
 unsigned processors() noexcept {
-    // Asked while the library is loaded (core/lot/lot.cpp), as on other systems. Of the process's first group of
-    // processors: a program with more than 64 counts too few, which costs it nothing but some speed.
+    // Asked while the library is loaded (core/lot/lot.cpp), as on other systems. Counts only the process's first group
+    // of processors: a program with more than 64 gets too small a number, which costs it only some speed.
     static const unsigned count = [] {
         DWORD_PTR ours = 0;
         DWORD_PTR all = 0;
@@ -60,7 +60,7 @@ void close_descriptor(int descriptor) noexcept {
 }
 
 void say(const char* message) noexcept {
-    // One write, so that lines of several threads do not mix; if it fails there is nobody left to tell.
+    // One write, so that lines of several threads do not mix. If it fails, there is nowhere to report that.
     DWORD written = 0;
     ::WriteFile(::GetStdHandle(STD_ERROR_HANDLE), message, static_cast<DWORD>(std::strlen(message)), &written,
                 nullptr);

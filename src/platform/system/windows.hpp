@@ -1,5 +1,5 @@
-// The Windows headers and what several of the Windows files share. The build says what the headers shall not define
-// (src/CMakeLists.txt).
+// The Windows headers, and what several of the Windows files share. src/CMakeLists.txt sets what keeps the headers small
+// (WIN32_LEAN_AND_MEAN, NOMINMAX).
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -11,8 +11,8 @@
 
 namespace tocsin::platform {
 
-// A function that not every Windows has, or null; of a module that is loaded already. Linked in the usual way it
-// would keep the program from starting on a system without it.
+// A function that not every Windows has, from a module that is already loaded; or null. Linked in the usual way, it would
+// keep the program from starting on a system without it.
 template <class Function>
 Function* exported(const wchar_t* module, const char* name) noexcept {
     const HMODULE found = ::GetModuleHandleW(module);
@@ -20,7 +20,7 @@ Function* exported(const wchar_t* module, const char* name) noexcept {
     return reinterpret_cast<Function*>(reinterpret_cast<void*>(::GetProcAddress(found, name)));
 }
 
-// The timeout of a Windows wait: rounded up; one that is too long for it is waited for in several.
+// The timeout of a Windows wait, rounded up. A timeout too long for one wait takes several.
 inline DWORD milliseconds_left(const deadline& until) noexcept {
     if (until.is_never()) return INFINITE;
     constexpr std::int64_t longest = 1 << 30;
@@ -28,7 +28,7 @@ inline DWORD milliseconds_left(const deadline& until) noexcept {
     return static_cast<DWORD>(std::min(left / 1'000'000 + (left % 1'000'000 != 0 ? 1 : 0), longest));
 }
 
-// What every Windows has, and needs no more than to be made once.
+// A critical section: every Windows has them, and they need only be initialized once.
 class mutex {
 public:
     mutex() noexcept { ::InitializeCriticalSection(&it_); }

@@ -23,7 +23,7 @@ namespace tocsin::model {
 
 namespace {
 
-// The threads of a failing run are abandoned where they stand, with what they own.
+// The threads of a failing run are abandoned at their last step, with everything they own.
 struct leaks_expected {
 #if defined(TOCSIN_MODEL_LSAN)
     leaks_expected() { __lsan_disable(); }
@@ -104,7 +104,7 @@ void engine::count_run() {
     report_.hit_stale_repeats |= memory_.worn_out;
 }
 
-// Tables are written in a second run only: the first ones must be fast.
+// Only this second run writes a table: the others must be fast.
 report engine::again_with_table(const std::function<void()>& body) {
     report first = report_;
     engine second(options_);
@@ -241,6 +241,7 @@ void engine::join(thread_mask threads, source where) {
 void engine::wait_until(const std::function<bool()>& fact, source where) {
     me().state = thread_state::expecting;
     me().expects = &fact;
+    me().came_true = false;
     const footprint f{.everything = true};
     announce(f, "wait_until");
     me().state = thread_state::ready;
@@ -286,16 +287,22 @@ int engine::next_thread() {
     return thread;
 }
 
-bool engine::can_step(const model_thread& t) {
+bool engine::fact_of(model_thread& t) {
+    detail::exploring = false;  // atomics are variables for a moment
+    const bool holds = (*t.expects)();
+    detail::exploring = true;
+    if (t.came_true && !holds && options_.reduces())
+        fail("what " + t.name +
+             " waits for came true and was taken back: a reduced search may overlook that");
+    t.came_true = holds;
+    return holds;
+}
+
+bool engine::can_step(model_thread& t) {
     switch (t.state) {
         case thread_state::ready: return true;
         case thread_state::joining: return settled(t.waits_for);
-        case thread_state::expecting: {
-            detail::exploring = false;  // atomics are variables for a moment
-            const bool holds = (*t.expects)();
-            detail::exploring = true;
-            return holds;
-        }
+        case thread_state::expecting: return fact_of(t);
         case thread_state::sleeping:
         case thread_state::finished: break;
     }
@@ -307,7 +314,7 @@ situation engine::look() {
     s.running = last_stepped_;
     thread_mask timed = 0, spent = 0;
     for (int i = 0; i < thread_count_; ++i) {
-        const model_thread& t = thread_at(i);
+        model_thread& t = thread_at(i);
         if (can_step(t)) s.ready |= mask_of(i);
         if (t.state != thread_state::sleeping) continue;
         if (t.may_time_out) timed |= mask_of(i);
@@ -318,19 +325,18 @@ situation engine::look() {
         s.ready = fair(s.ready);
         return s;
     }
-    // Nothing moves by itself: clocks go on. A return for no
-    // reason is nothing that a program may rely on.
+    // No thread is ready, so time passes. Without a deadline this is a deadlock: no program may rely on a
+    // spurious return.
     s.exits |= timed;
-    s.barrier = spent != 0;
+    s.forced = spent;
     if (timed == 0) s.exits = 0;
     return s;
 }
 
-// The fair scheduler of Musuvathi and Qadeer (2008). A thread that spins gives way,
-// at the end of every window of `relaxes` calls of cpu_relax, to those that could
-// have made a step all through the window and did not get one, or that it has
-// stopped itself. Without this a spinning thread has infinite executions in which
-// nobody else runs; with it, only runs that spin on in vain are left out.
+// The fair scheduler of Musuvathi and Qadeer (2008). A spinning thread gives way at the end of every
+// window of `relaxes` calls of cpu_relax. It gives way to each thread that could have made a step all
+// through the window and did not, or that its own steps have blocked. Without this, a spinning thread has infinite
+// executions in which no other thread runs. With it, only runs that keep spinning in vain are left out.
 thread_mask engine::fair(thread_mask ready) {
     const thread_mask lost = could_step_ & ~ready;
     could_step_ = ready;
@@ -343,6 +349,7 @@ thread_mask engine::fair(thread_mask ready) {
         t.after &= ~mask_of(last_stepped_);
         if ((ready & mask_of(i)) != 0 && (t.after & ready) == 0) allowed |= mask_of(i);
     }
+    report_.cut_spins |= allowed != ready;
     return allowed;
 }
 

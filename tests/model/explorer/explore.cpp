@@ -11,7 +11,7 @@ namespace {
 
 std::terminate_handler earlier_handler = nullptr;
 
-// An exception that leaves a noexcept function: name the run before dying.
+// An exception has left a noexcept function: name the run before the program ends.
 [[noreturn]] void name_the_run() {
     if (engine::active != nullptr)
         std::fprintf(stderr, "terminated in an exploration; replay string: %s\n",
@@ -66,7 +66,7 @@ void check(bool condition, std::string_view text, std::source_location where) {
     if (!condition && engine::active != nullptr)
         engine::active->fail("check failed: " + std::string(text) + " (" +
                              engine::active->thread_name(engine::active->running()) + ", " +
-                             tracer::place(where) + ")");
+                             tracer::file_and_line(where) + ")");
 }
 
 void wait_until(const std::function<bool()>& fact, std::source_location where) {
@@ -94,7 +94,7 @@ std::string report::summary() const {
     char line[256];
     std::snprintf(
         line, sizeof line,
-        "%llu executions (%llu redundant) in %.3f s, %.0f a second, at most %u steps, %s%s%s%s",
+        "%llu executions (%llu redundant) in %.3f s, %.0f a second, at most %u steps, %s%s%s%s%s",
         static_cast<unsigned long long>(executions), static_cast<unsigned long long>(redundant), seconds,
         seconds > 0 ? static_cast<double>(executions) / seconds : 0.0, longest,
         failed     ? "failed"
@@ -102,7 +102,7 @@ std::string report::summary() const {
                    : "not complete",
         preemption_bound >= 0 ? (", preemptions <= " + std::to_string(preemption_bound)).c_str() : "",
         hit_stale_distance ? ", distance of stale reads bounded" : "",
-        hit_stale_repeats ? ", repetition of stale reads bounded" : "");
+        hit_stale_repeats ? ", repetition of stale reads bounded" : "", cut_spins ? ", spins bounded" : "");
     return line;
 }
 

@@ -1,6 +1,5 @@
-// The platform of a model build: sleeping and waking are the explorer's, the rest is still.
+// The platform of a model build, without the futex (futex_model.cpp).
 #include "library_model.hpp"
-#include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/shared_table/shared_table.hpp"
@@ -13,24 +12,24 @@
 
 namespace tocsin::platform {
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    if (until.which() == deadline::clock::passed) return sleep_result::timed_out;
-    const auto result = model::futex_wait(&word, expected, !until.is_never());
-    return result == model::futex_result::timed_out ? sleep_result::timed_out : sleep_result::returned;
+template <>
+void model_poller::after_fork() noexcept {}
+template <>
+taken_doorbell model_poller::take_doorbell() noexcept {
+    return {.id = 0};
 }
-
-void futex_wake_one(const void* word) noexcept { model::futex_wake(word, 1); }
-
-void futex_after_fork() noexcept {}
-void poller_after_fork() noexcept {}
-
-taken_doorbell take_doorbell() noexcept { return {.id = 0}; }
-void give_doorbell_back(doorbell_id) noexcept {}
-void ring_doorbell(doorbell_id) noexcept { library_model::poller::the_one->ring(); }
-poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
+template <>
+void model_poller::give_doorbell_back(doorbell_id) noexcept {}
+template <>
+void model_poller::ring_doorbell(doorbell_id) noexcept {
+    library_model::poller::the_one->ring();
+}
+template <>
+poll_result model_poller::poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
     return library_model::poller::the_one->poll(what, bell != no_doorbell, until);
 }
-std::unique_ptr<poll_set> open_poll_set(int& error) noexcept {
+template <>
+std::unique_ptr<poll_set> model_poller::open_poll_set(int& error) noexcept {
     error = 1;
     return nullptr;
 }

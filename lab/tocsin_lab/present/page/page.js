@@ -8,18 +8,23 @@ let historic = true;
 
 // Looks
 
-const PEER_COLOURS = 10;
-const DASHES = [[1, 0], [7, 3], [3, 2], [9, 3, 2, 3]];
+// Seven colours that stay apart in both themes; a dash and a shape tell those apart that share one.
+const PEER_COLOURS = 7;
+const DASHES = [[1, 0], [8, 3], [2, 2], [10, 3, 2, 3], [5, 2]];
+const SHAPES = [["circle", "●"], ["square", "■"], ["triangle-up", "▲"], ["cross", "✚"], ["triangle-down", "▼"]];
 const looks = new Map();
 {
   const count = {};
   for (const {name, role} of contestants) {
-    const nth = (count[role] = (count[role] ?? -1) + 1);
+    const group = ["ours", "variant", "floor"].includes(role) ? role : "others";
+    const nth = (count[group] = (count[group] ?? -1) + 1);
+    const turn = Math.floor(nth / PEER_COLOURS) % DASHES.length;
     looks.set(name, {
-      ours: {colour: "var(--ours)", dash: DASHES[0], width: 3.5},
-      variant: {colour: "var(--ours)", dash: DASHES[1 + nth % 3], width: 1.5},
-      floor: {colour: "var(--floor)", dash: [2, 3], width: 2},
-    }[role] ?? {colour: `var(--c${nth % PEER_COLOURS})`, dash: DASHES[Math.floor(nth / PEER_COLOURS) % 4], width: 1.7});
+      ours: {colour: "var(--ours)", dash: DASHES[0], width: 3.5, shape: SHAPES[0]},
+      variant: {colour: "var(--ours)", dash: DASHES[1 + nth % 4], width: 1.5, shape: SHAPES[1 + nth % 4]},
+      floor: {colour: "var(--floor)", dash: [2, 3], width: 2, shape: SHAPES[0]},
+    }[group] ?? {colour: `var(--c${nth % PEER_COLOURS})`, dash: DASHES[turn], width: 1.7,
+                 shape: SHAPES[(nth + turn) % SHAPES.length]});
   }
 }
 const dotColour = (who) =>
@@ -62,9 +67,14 @@ function whoScale(who) {
   return {
     color: {field, type, legend, scale: {domain, range: who.map((name) => looks.get(name).colour)}},
     strokeDash: {field, type, legend, scale: {domain, range: who.map((name) => looks.get(name).dash)}},
+    shape: {field, type, legend, scale: {domain, range: who.map((name) => looks.get(name).shape[0])}},
     strokeWidth: {condition: {test: "datum.ours", value: 3.5}, value: 1.7},
   };
 }
+const lineLook = (who) => {
+  const {shape, ...look} = whoScale(who);
+  return look;
+};
 const shown = (rows) => rows.filter((row) => !hidden.has(row.who));
 const inOrder = (names) => contestants.map((one) => one.name).filter((name) => names.includes(name));
 
@@ -72,7 +82,7 @@ const inOrder = (names) => contestants.map((one) => one.name).filter((name) => n
 const NARROW = 420;
 const placed = (row, width) => `${row.label}\n${width < NARROW ? row.machine.split(",")[0] : row.machine}`;
 const published = (row) => `${row.label}, ${row.machine}: ${row.text}, as published`;
-const rowHeight = (chart, usual) => (historic && chart.history.length ? 31 : usual);
+const rowHeight = (chart, usual) => (historic && chart.history.length ? 28 : usual);
 const TWO_LINES = "indexof(datum.label, '\\n') > 0";
 const OURS = JSON.stringify(contestants.find((one) => one.role === "ours")?.label ?? null);
 const names = (width, share) => ({
@@ -99,7 +109,7 @@ function ranking(chart, width) {
   const x = axisOf(rows.flatMap((row) => [row.low, row.high]), chart.unit, null);
   const tooltip = {field: "tip"}, colour = {field: "colour", type: "nominal", scale: null};
   return {
-    height: rows.length * rowHeight(chart, chart.short ? 21 : 23),
+    height: rows.length * rowHeight(chart, chart.short ? 18 : 20),
     data: {values: rows},
     encoding: {y: names(width, 0.48)},
     layer: [
@@ -115,15 +125,17 @@ function ranking(chart, width) {
   };
 }
 
+const heightOf = (width) => Math.max(180, Math.min(230, width * 0.5));
+
 function lines(rows, who, width, x, y) {
   const name = {field: "label"};
   return {
     who,
-    height: Math.max(240, Math.min(340, width * 0.6)),
+    height: heightOf(width),
     data: {values: rows},
     encoding: {x, y, detail: name, order: {field: "order", type: "quantitative"}},
     layer: [
-      {mark: {type: "line", clip: true}, encoding: whoScale(who)},
+      {mark: {type: "line", clip: true}, encoding: lineLook(who)},
       {mark: {type: "line", clip: true, strokeWidth: 12, opacity: 0}, encoding: {tooltip: name}},  // easier to hit
     ],
   };
@@ -201,11 +213,11 @@ function growth(chart, width) {
              axis: {title: chart.parameter, values: at, format: ",", grid: false}};
   const all = [...rows.flatMap((row) => [row.low, row.high]), ...others.map((row) => row.value)];
   const y = {field: "value", type: "quantitative", ...axisOf(all, chart.unit, null)};
-  const look = whoScale(who);
+  const look = whoScale(who), line = lineLook(who);
   const tooltip = {field: "tip"};
   return {
     who,
-    height: Math.max(240, Math.min(340, width * 0.6)),
+    height: heightOf(width),
     layer: [
       {data: {values: others},
        mark: {type: "line", strokeDash: [1, 4], strokeWidth: 1.2, color: "var(--historic)"},
@@ -218,9 +230,9 @@ function growth(chart, width) {
        encoding: {x, y, tooltip}},
       {data: {values: rows}, mark: {type: "rule", opacity: 0.4, strokeWidth: 4},
        encoding: {x, y: {...y, field: "low"}, y2: {field: "high"}, color: look.color}},
-      {data: {values: rows}, mark: {type: "line"}, encoding: {x, y, ...look}},
-      {data: {values: rows}, mark: {type: "point", filled: true, size: 40, opacity: 1},
-       encoding: {x, y, color: look.color, tooltip}},
+      {data: {values: rows}, mark: {type: "line"}, encoding: {x, y, ...line}},
+      {data: {values: rows}, mark: {type: "point", filled: true, size: 55, opacity: 1},
+       encoding: {x, y, color: look.color, shape: look.shape, tooltip}},
     ],
   };
 }
@@ -254,16 +266,26 @@ const OPTIONS = {
   expressionFunctions,
 };
 
-function legendOf(who) {
-  const legend = document.createElement("p");
-  legend.className = "legend";
-  legend.append(...who.map((name) => {
+// One legend for all charts that are side by side.
+function showLegend(plots) {
+  const who = inOrder([...plots.querySelectorAll(".chart")].flatMap((one) => one.who ?? []));
+  let legend = plots.querySelector(":scope > .legend");
+  if (!legend) {
+    legend = document.createElement("p");
+    legend.className = "legend";
+    plots.append(legend);
+  }
+  legend.hidden = !who.length;
+  legend.replaceChildren(...who.map((name) => {
     const entry = document.createElement("span"), swatch = document.createElement("i");
+    const shape = document.createElement("b");
     paint(swatch, name);
-    entry.append(swatch, labelOf(name));
+    shape.textContent = looks.get(name).shape[1];
+    shape.style.color = looks.get(name).colour;
+    shape.setAttribute("aria-hidden", "true");
+    entry.append(swatch, shape, labelOf(name));
     return entry;
   }));
-  return legend;
 }
 function paint(swatch, name) {
   const {colour, dash, width} = looks.get(name);
@@ -289,11 +311,14 @@ async function draw(element) {
     const sized = {...drawn, width, autosize: {type: "fit-x", contains: "padding"}};
     const picture = document.createElement("div");
     element.replaceChildren(picture);
-    if (who) element.append(legendOf(who));
+    element.who = who;
     element.finalize = (await vegaEmbed(picture, sized, OPTIONS)).finalize;
   } else {
+    element.who = null;
     element.innerHTML = "<p class=nothing>None of the chosen contestants takes part.</p>";
   }
+  const plots = element.closest(".plots");
+  if (plots) showLegend(plots);
   --drawing;
   sayWhetherDrawn();
 }
@@ -371,19 +396,25 @@ addEventListener("click", ({target}) => {
   if (!panel.contains(target)) panel.open = false;
 });
 
-const everyCase = document.getElementById("open-all");
-everyCase.addEventListener("click", () => {
-  const open = everyCase.getAttribute("aria-pressed") !== "true";
-  everyCase.setAttribute("aria-pressed", open);
-  everyCase.textContent = open ? "Close every case" : "Open every case";
-  for (const one of document.querySelectorAll("details.case")) one.open = open;
+const everything = document.getElementById("open-all");
+everything.addEventListener("click", () => {
+  const open = everything.getAttribute("aria-pressed") !== "true";
+  everything.setAttribute("aria-pressed", open);
+  everything.textContent = open ? "Close everything" : "Open everything";
+  for (const one of document.querySelectorAll("#scenarios details")) one.open = open;
 });
 function openTarget() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
-  if (!target?.querySelector) return;
-  if (!target.querySelector("details.case[open]")) target.querySelector("details.case")?.setAttribute("open", "");
+  if (target?.id === "limits") document.getElementById("limits-list").open = true;
+  if (target?.matches?.(".scenario")) target.querySelector("details.cases")?.setAttribute("open", "");
 }
 addEventListener("hashchange", openTarget);
+
+// A table is a stop for the keyboard only while it can be scrolled.
+const scrolled = new ResizeObserver((entries) => {
+  for (const {target} of entries) target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1;
+});
+for (const one of document.querySelectorAll(".scroll")) scrolled.observe(one);
 
 // Colours: as the system sets them, or as chosen
 
