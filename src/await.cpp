@@ -161,7 +161,7 @@ multi_wait::progress awaiting::begin() {
     if (!polled_.none()) descriptors_.set(polled_.all());
 
     for (std::size_t i = 0; i != 2 && what_.all_; ++i) {
-        if (last[i] == nullptr) wait_.timers_have_come(timers_[i].count());
+        if (last[i] == nullptr) wait_.add_ready_timers(timers_[i].count());
     }
     const auto made = wait_.enlist();
     if (made != multi_wait::progress::waiting) return made;

@@ -1,30 +1,33 @@
-// An event together with a flag (platform/poller/readable_flag.hpp) that says so when the event is set.
+// An event with a flag (platform/poller/readable_flag.hpp) that says whether it is set.
 //
-// State: a subscriber's node, which stays in the event's queue (core/lot/lot.hpp). `armed`, under the bucket's lock:
-// whether the next set() must raise the flag.
+// State: a subscriber's node, which is always in the event's queue (core/lot/lot.hpp), and `armed`, under the bucket's
+// lock: whether the next set() is to raise the flag.
 //
 // Invariants
-//   pollable-1  Whenever the bucket's lock is free: if the event is set, the pollable is not armed.
-//   pollable-2  Whenever the pollable is not armed, the flag is raised, or a thread is about to raise it, or a thread
-//       is in try_wait() and will arm the pollable or raise the flag. The flag stays raised while try_wait() takes; the
-//       call that finds nothing lowers it.
-//   pollable-3  A pollable never takes an event on its own: it declines every offer, and raises the flag if it was
-//       armed. So it keeps nobody from waiting, and a set() that finds it unarmed does no more than look.
-//   pollable-4  Each raise that is owed holds the rundown, acquired under the lock. The thread that owes the first is
-//       given the node to do it by, and raises until none is owed. So a pollable may be armed, and offered the event
-//       again, during a raise. The destructor takes the node out and waits until no raise is owed; then it closes the
-//       flag. So nobody raises a stranger's descriptor.
+//   pollable-1  Whenever the bucket's lock is free: if the event is set, the view is not armed.
+//   pollable-2  Whenever the view is not armed: the flag is up, or somebody is about to raise it, or a thread is in
+//       try_wait() and will arm the view or raise the flag. The flag stays up while try_wait() takes, and is lowered by
+//       the try_wait() that finds nothing.
+//       legal: the flag is up although the event is not set. Cost: a needless try_wait(), which lowers it.
+//       illegal: the event is set and the flag is down, but nobody is about to raise it and no try_wait() is under way.
+//   pollable-3  A view never takes an event itself. Offered one, it declines, and raises the flag if it was armed. So
+//       it keeps nobody from waiting, and a set() that finds it unarmed only looks.
+//   pollable-4  Each raise that is owed acquires the view's rundown, under the lock. The thread that owes the first one
+//       is given the node to do it by, and continues until none is owed. So a view may be armed, and offered the event
+//       again, while a raise is under way. The destructor takes the node out and waits until none is owed. Then it
+//       closes the flag. So nobody raises another object's descriptor.
 //
-// No lost wake-up: by pollable-1 and pollable-2, the flag of a set event is raised, now or in a moment. try_wait()
-// lowers the flag before it looks under the lock. The look sees a set() that came before it, and the flag is raised
-// again; a set() after it finds the pollable armed. A late raise of another thread may leave the flag raised for no
+// No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, now or in a moment. try_wait()
+// lowers the flag before it looks under the lock. That look sees a set() that came before it, and try_wait() raises the
+// flag again. A set() after it finds the view armed. A late raise by another thread may leave the flag up for no
 // reason: the next try_wait() lowers it.
 //
-// Memory order: the lock's, and the event's.
+// Memory order: that of the lock, and that of the event.
 //
 // Checked by: tests/model/pollable_model_test.cpp (P12), tests/unit/pollable_test.cpp,
 // tests/stress/wait_set_stress_test.cpp, examples/loops.
 #include "core/lot/lot.hpp"
+#include "core/lot/resume_queue.hpp"
 #include "core/sync/rundown.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/system/system.hpp"
@@ -38,18 +41,19 @@
 
 namespace tocsin {
 
-class pollable::state final : core::subscriber {
+class pollable::state final : core::subscriber, core::resumable {
 public:
     explicit state(const source& event)
-        : subscriber(false),
+        : resumable(raise_owed),
           event_(event),
-          node_({event.object(), static_cast<core::wait_kind>(event.lot().wait_kind)}, *this),
-          raising_(node_.where, *this) {
+          node_({event.object(), static_cast<core::wait_kind>(event.lot().wait_kind)},
+                static_cast<core::subscriber&>(*this)),
+          raising_(static_cast<core::resumable&>(*this)) {
         if (const int error = flag_.open(); error != 0)
             detail::throw_or_die(std::system_error(error, platform::error_category(), "tocsin::pollable"));
         {
-            core::locked_queue queue(node_.where);
-            event_.lot().park(event_.object(), true);
+            core::locked_queue queue(node_.key);
+            event_.lot().mark_parked(event_.object(), true);
             queue.append(node_);
             armed_ = !event_.lot().looks_ready(event_.object());
             if (armed_) return;
@@ -61,9 +65,9 @@ public:
     ~state() {
         if (core::forks() != forks_) return;
         {
-            core::locked_queue queue(node_.where);
+            core::locked_queue queue(node_.key);
             queue.remove(node_);
-            if (queue.empty()) event_.lot().unpark(event_.object());
+            if (queue.empty()) event_.lot().clear_parked(event_.object());
         }
         raises_.wait_until_unused();
     }
@@ -74,10 +78,10 @@ public:
         const detail::lot_source& how = event_.lot();
         for (;;) {
             if (how.try_take(event_.object()))
-                return true;  // the flag stays raised until there is nothing to take
+                return true;  // the flag stays up until there is nothing to take
             flag_.lower();
             {
-                core::locked_queue queue(node_.where);
+                core::locked_queue queue(node_.key);
                 armed_ = !how.looks_ready(event_.object());
                 if (armed_) return false;
             }
@@ -86,24 +90,24 @@ public:
     }
 
 private:
-    reply on_wake(core::wait_node&, bool, core::release_list& freed) noexcept override {
-        if (!armed_) return reply::declined;
+    core::reply on_wake(core::wait_node&, bool, core::release_list& freed) noexcept override {
+        if (!armed_) return core::reply::declined;
         armed_ = false;
         if (raises_.acquire()) freed.append(raising_);
-        return reply::declined;
+        return core::reply::declined;
     }
-    bool commit(const core::wait_node*) noexcept override { return false; }  // never undecided
-    void ring() noexcept override {
+    static void raise_owed(resumable& view) noexcept {
+        auto& self = static_cast<state&>(view);
         do {
-            flag_.raise();
-        } while (!raises_.release());
+            self.flag_.raise();
+        } while (!self.raises_.release());
     }
 
     const source event_;
     core::wait_node node_;
-    core::wait_node raising_;  // never queued: whoever releases it raises the flag
+    core::wait_node raising_;  // never queued: for a release_list, which calls raise_owed()
     detail::plain<bool> armed_{false};
-    core::rundown raises_;  // those that are owed
+    core::rundown raises_;  // that are owed
     platform::readable_flag flag_;
     const std::uint32_t forks_ = core::forks();
 };

@@ -121,11 +121,11 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
         const auto made = wait.enlist();
         if (made == multi_wait::progress::waiting) {
             const auto poll = [&]() noexcept {
-                return platform::poll(polled.all(), polled.bell(), until_first.until);
+                return platform::poller::poll(polled.all(), polled.bell(), until_first.until);
             };
             const auto winner = [&]() noexcept { return polled.first().index; };
             how = polled.none()
-                      ? wait.self.sleep(until_first, &looking)
+                      ? looking.spin_then_sleep(wait.self)
                       : wait.self.stoppable(until_first, [&]() noexcept {
                             return core::sleep_polling(wait.self, polled.bell(), ended_by, poll, winner);
                         });
@@ -163,7 +163,7 @@ wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
     const std::uint32_t timers = core::count_timers(sources, core::timers::all);
     const deadline* last = core::last_timer(sources, core::timers::all);
     multi_wait wait(sources, multi_wait::mode::all, slots.slots(), slots.buckets());
-    if (last == nullptr) wait.timers_have_come(timers);
+    if (last == nullptr) wait.add_ready_timers(timers);
     if (wait.commit_own()) return wait_status::signaled;
     // A custom source says whether it is ready only when it is enlisted.
     if (std::ranges::count(sources, source::kind::custom, &source::what) == 0) {
@@ -174,11 +174,11 @@ wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
     if (wait.enlist() == multi_wait::progress::waiting) {
         claimed = wait.self.stoppable(options, [&]() noexcept {
             while (last != nullptr && last->remaining() < options.until.remaining() &&
-                   !wait.self.sleep_until_released(*last, nullptr)) {
+                   !wait.self.sleep_until_released(*last)) {
                 last =
                     core::last_timer(sources, core::timers::all, last);  // another, if a clock has been set
                 if (last != nullptr) continue;
-                wait.timers_have_come(timers);
+                wait.add_ready_timers(timers);
                 if (wait.commit_own()) return core::claim::signaled;
             }
             return wait.self.sleep(options.until);

@@ -99,7 +99,7 @@ public:
         }
         const auto found = events_.find(what.object());
         if (found == events_.end()) fail(ENOENT, "change", what);
-        set_.tag(*found->second, tag);
+        set_.set_tag(*found->second, tag);
     }
 
     bool remove(const source& what) noexcept {
@@ -157,7 +157,7 @@ private:
             detail::throw_or_die(
                 std::system_error(error, platform::error_category(), "tocsin::wait_set::add"));
         poll_.store(made.get(), std::memory_order_release);  // [set-poll]
-        set_.rouse();
+        set_.wake();
         return *made.release();
     }
 
@@ -176,7 +176,7 @@ private:
     std::size_t look(std::span<ready_item> out) {
         const bool descriptors_first = std::exchange(descriptors_first_, false);
         std::size_t found = descriptors_first ? look_at_descriptors(out) : 0;
-        const std::size_t events = set_.collect(out.subspan(found), nullptr);
+        const std::size_t events = set_.take_ready(out.subspan(found), nullptr);
         found += events;
         if (events == 0 || descriptors_first || poll_if_any() == nullptr) return found;
         descriptors_first_ = found == out.size();
@@ -207,7 +207,7 @@ private:
         const member* const by = self.by;
         if (by != nullptr) out[found++] = {self.tag, readiness::none};
         if (found == 0) return {wait_status::signaled};
-        return {wait_status::signaled, found + set_.collect(out.subspan(found), by)};
+        return {wait_status::signaled, found + set_.take_ready(out.subspan(found), by)};
     }
 
     ready_list set_;

@@ -1,5 +1,5 @@
-// Lists of those who wait for a source of the user's own. Everything here but wake() happens under the user's lock;
-// the argument is in core/wait/multi_wait.cpp.
+// The waits for a user's own source. Everything here except wake() runs under the user's lock. The argument is in
+// core/wait/multi_wait.cpp.
 #include "core/lot/resume_queue.hpp"
 #include "core/wait/multi_wait.hpp"
 
@@ -7,48 +7,41 @@
 
 namespace tocsin {
 
-void waiting_list::append(wait_entry& who) noexcept {
-    who.listed_ = true;
-    who.next_ = nullptr;
-    who.previous_ = last_;
-    (last_ != nullptr ? last_->next_ : first_) = &who;
-    last_ = &who;
+void waiting_list::append(wait_entry& entry) noexcept {
+    entry.listed_ = true;
+    entries_.append(entry);
 }
 
-void waiting_list::remove(wait_entry& who) noexcept {
-    if (!who.listed_) return;
-    who.listed_ = false;
-    (who.previous_ != nullptr ? who.previous_->next_ : first_) = who.next_;
-    (who.next_ != nullptr ? who.next_->previous_ : last_) = who.previous_;
+void waiting_list::remove(wait_entry& entry) noexcept {
+    if (!entry.listed_) return;
+    entry.listed_ = false;
+    entries_.remove(entry);
 }
 
-// A wait for any is claimed, and can't end before it is released; one for all is pinned.
+// The entries of the list that is returned exist: a wait for any has been claimed and cannot end before it is released;
+// a wait for all is kept by its rundown.
 wake_list waiting_list::notify_one() noexcept {
-    while (wait_entry* const oldest = first_) {
+    wake_list freed;
+    while (wait_entry* const oldest = entries_.first()) {
         remove(*oldest);
-        oldest->next_ = nullptr;
-        if (oldest->wait_->notify(oldest->index_)) return wake_list(oldest);
+        if (!oldest->wait_->notify(oldest->index_)) continue;
+        freed.entries_.append(*oldest);
+        break;
     }
-    return {};
+    return freed;
 }
 
 wake_list waiting_list::notify_all() noexcept {
     wake_list all;
-    wait_entry** end = &all.first_;
     for (wake_list one = notify_one(); !one.empty(); one = notify_one()) {
-        *end = std::exchange(one.first_, nullptr);
-        end = &(*end)->next_;
+        all.entries_.append(*one.entries_.take_first());
     }
     return all;
 }
 
 void wake_list::wake() noexcept {
     const core::defer_resumes after_all;
-    for (wait_entry* each = std::exchange(first_, nullptr); each != nullptr;) {
-        wait_entry* const next = each->next_;  // before the wake, after which `each` is gone
-        each->wait_->wake_notified();
-        each = next;
-    }
+    while (wait_entry* const next = entries_.take_first()) next->wait_->wake_notified();
 }
 
 }  // namespace tocsin

@@ -62,9 +62,6 @@ ROOMS = {
 }
 LAYERS_WITH_ROOMS = ("src/core/", "src/platform/")
 
-# Arrows that point up all the same. Each must exist: one that is gone is taken off this list.
-KNOWN_UP = {("src/core/lot/waiter.cpp", "src/core/wait/spinner.hpp")}
-
 # Headers of an operating system: only src/platform calls it.
 SYSTEM_HEADER = re.compile(
     r"(sys|linux|asm|mach|bits|windows|winsock2|synchapi|unistd|pthread|sched|semaphore|poll|fcntl"
@@ -126,7 +123,7 @@ def complaint_about_rooms(path, included):
     here, there = (Path(name).parent.as_posix() for name in (path, included))
     if here == there or here not in ROOMS or there not in ROOMS or here.split("/")[1] != there.split("/")[1]:
         return None
-    if there in ROOMS[here] or (path, included) in KNOWN_UP:
+    if there in ROOMS[here]:
         return None
     return f"an arrow from {here} to {there}, which points up or aside"
 
@@ -136,15 +133,6 @@ def check_rooms(files):
     for path in files:
         if path.startswith(LAYERS_WITH_ROOMS) and Path(path).parent.as_posix() not in ROOMS:
             yield f"{path}:1: is in no room; the rooms are {', '.join(ROOMS)}"
-
-
-def check_known_up(root, files):
-    """Every exception is still needed."""
-    for path, included in sorted(KNOWN_UP):
-        lines = files.get(path, [])
-        found = {resolve(root, path, match[1]) for match in map(INCLUDE.match, lines) if match}
-        if path in files and included not in found:
-            yield f"{path}:1: no longer includes {included}: take it off KNOWN_UP in tools/check_layers.py"
 
 
 def check_includes(root, path, lines):
@@ -202,7 +190,7 @@ def check(root):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".hpp", ".cpp", ".h"):
                 files[path.relative_to(root).as_posix()] = path.read_text().splitlines()
-    complaints = [*check_rooms(files), *check_known_up(root, files)]
+    complaints = [*check_rooms(files)]
     for path, lines in files.items():
         if area_of(path):
             complaints += check_includes(root, path, lines)

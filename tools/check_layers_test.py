@@ -66,10 +66,6 @@ class CheckLayers(unittest.TestCase):
         self.assert_one(self.complaints(src__core__lot_hpp=""), "in no room")
         self.assert_one(self.complaints(src__platform__somewhere__else_cpp=""), "in no room")
 
-    def test_an_exception_that_is_no_longer_needed_is_named(self):
-        for path, included in check_layers.KNOWN_UP:
-            self.assert_one(self.complaints(**{path.replace("/", "__").replace(".", "_"): ""}), "no longer includes")
-
     def test_a_feature_may_be_built_on_another_that_is_named(self):
         self.assertEqual([], self.complaints(
             include__tocsin__word_lock_hpp="#include <tocsin/bit_lock.hpp>\n",

@@ -23,6 +23,7 @@
 
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/intrusive_list.hpp>
 #include <tocsin/readiness.hpp>
 
 #include <concepts>
@@ -40,26 +41,26 @@ class multi_wait;
 
 namespace detail {
 
-// How to wait for a source whose waiters queue in the lot. `object` is the address they wait on, the byte of an event
-// (event_state.hpp). Operations marked "locked" are called under the lock of its bucket. The argument:
+// How to wait for a source whose waiters queue in the lot. `object` is the byte of an event (event_state.hpp), whose
+// address they wait on. Those marked "locked" are called under the lock of its bucket. The argument:
 // src/core/wait/multi_wait.cpp.
 struct lot_source {
-    std::uint8_t wait_kind;                                   // core::wait_kind
-    bool (*try_take)(void* object) noexcept;                  // takes it if it is ready
-    bool (*looks_ready)(const void* object) noexcept;         // a peek
-    bool (*hold)(void* object) noexcept;                      // locked: if it is ready, keeps it so until ...
-    void (*take_held)(void* object) noexcept;                 // locked: ... it is taken
-    void (*let_go)(void* object) noexcept;                    // locked: ... or left as it was
-    bool (*park)(void* object, bool also_if_ready) noexcept;  // locked: a waiter is about to be queued
-    void (*unpark)(void* object) noexcept;                    // locked: no waiter is queued any more
-    void (*give_back)(void* object) noexcept =
-        nullptr;  // makes it ready again; null if taking leaves it ready
+    std::uint8_t wait_kind;                            // core::wait_kind
+    bool (*try_take)(void* object) noexcept;           // takes it if it is ready
+    bool (*looks_ready)(const void* object) noexcept;  // a peek
+    bool (*hold)(void* object) noexcept;               // locked: if ready, nobody else changes it until ...
+    void (*take_held)(void* object) noexcept;          // locked: ... it is taken,
+    void (*unhold)(void* object) noexcept;             // locked: or left as it was
+    // Locked: a node is about to be queued. False, and nothing done, if it is ready and not `even_if_ready`.
+    bool (*mark_parked)(void* object, bool even_if_ready) noexcept;
+    void (*clear_parked)(void* object) noexcept;         // locked: no node is queued any more
+    void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again, if it is used up when taken
 };
 
 }  // namespace detail
 
 // One wait's entry in the waiting_list of one source. Valid from enlist() until delist() returns.
-class wait_entry {
+class wait_entry : public detail::list_links<wait_entry> {
 public:
     wait_entry(core::multi_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
     wait_entry(const wait_entry&) = delete;
@@ -71,30 +72,20 @@ private:
 
     core::multi_wait* wait_;
     std::uint32_t index_;
-    bool listed_ = false;
-    wait_entry* next_ = nullptr;
-    wait_entry* previous_ = nullptr;
+    detail::plain<bool> listed_{false};
 };
 
 // The waits that a notify function has ended. Their owner calls wake() once, under no lock: it wakes threads and may
 // resume coroutines.
 class [[nodiscard]] wake_list {
 public:
-    wake_list() noexcept = default;
-    wake_list(wake_list&& from) noexcept : first_(std::exchange(from.first_, nullptr)) {}
-    wake_list& operator=(wake_list&& from) noexcept {
-        std::swap(first_, from.first_);
-        return *this;
-    }
-
-    bool empty() const noexcept { return first_ == nullptr; }
+    bool empty() const noexcept { return entries_.empty(); }
     TOCSIN_API void wake() noexcept;
 
 private:
     friend class waiting_list;
-    explicit wake_list(wait_entry* first) noexcept : first_(first) {}
 
-    wait_entry* first_ = nullptr;
+    detail::intrusive_list<wait_entry> entries_;
 };
 
 // The waits for one source: a queue, first in, first out, that owns and allocates nothing. Guard it by a lock of your
@@ -105,9 +96,9 @@ public:
     waiting_list(const waiting_list&) = delete;
     waiting_list& operator=(const waiting_list&) = delete;
 
-    bool empty() const noexcept { return first_ == nullptr; }
-    TOCSIN_API void append(wait_entry& who) noexcept;
-    TOCSIN_API void remove(wait_entry& who) noexcept;  // does nothing if it has been removed already
+    bool empty() const noexcept { return entries_.empty(); }
+    TOCSIN_API void append(wait_entry& entry) noexcept;
+    TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it has been removed already
 
     // Hands the source to the wait that has queued longest among those that can take it; that wait ends with it.
     // Returns an empty list if none can: the source is then still there to take. (A wait for all never takes it here:
@@ -117,8 +108,7 @@ public:
     TOCSIN_API wake_list notify_all() noexcept;
 
 private:
-    wait_entry* first_ = nullptr;
-    wait_entry* last_ = nullptr;
+    detail::intrusive_list<wait_entry> entries_;
 };
 
 // The three operations. None of them may throw, block for long, or call back into the wait that called it. The library

@@ -4,7 +4,7 @@
 //     host <expectation> <plug-in> <plug-in>
 //         works          wake-ups arrive, and no copy complains
 //         works_or_loud  wake-ups arrive, or the second copy complained while it was loaded
-//         loud           the second copy complained while it was loaded; on Windows the host tells it to sleep in another way
+//         loud           the second copy complained while loaded; on Windows the host tells it to sleep in another way
 //         outlives       the second works alone after the first was unloaded
 //     "program" in place of a plug-in is the copy in this program (if it was built with one).
 #include "plugin.hpp"

@@ -27,14 +27,14 @@ struct left_behind {
 };
 
 template <class Event>
-class HeldAtAFork : public testing::Test {};
+class ForkDuringWaitAll : public testing::Test {};
 using both_events = testing::Types<manual_reset_event, auto_reset_event>;
-TYPED_TEST_SUITE(HeldAtAFork, both_events);
+TYPED_TEST_SUITE(ForkDuringWaitAll, both_events);
 
 template <class Event>
 constexpr bool stays_set = std::is_same_v<Event, manual_reset_event>;
 
-TYPED_TEST(HeldAtAFork, IsTriedAndWaitedFor) {
+TYPED_TEST(ForkDuringWaitAll, LeavesAnEventThatCanBeTriedAndWaitedFor) {
     left_behind<TypeParam> tried;
     EXPECT_TRUE(tried.event.is_set());
     EXPECT_TRUE(tried.event.try_wait());
@@ -43,7 +43,7 @@ TYPED_TEST(HeldAtAFork, IsTriedAndWaitedFor) {
     EXPECT_EQ(waited_for.event.wait_for(1ms), wait_status::signaled);
 }
 
-TYPED_TEST(HeldAtAFork, IsSetAndReset) {
+TYPED_TEST(ForkDuringWaitAll, LeavesAnEventThatCanBeSetAndReset) {
     left_behind<TypeParam> set;
     set.event.set();
     EXPECT_TRUE(set.event.try_wait());
@@ -53,7 +53,7 @@ TYPED_TEST(HeldAtAFork, IsSetAndReset) {
     EXPECT_EQ(reset.event.wait_for(1ms), wait_status::timed_out);
 }
 
-TYPED_TEST(HeldAtAFork, IsOneOfMany) {
+TYPED_TEST(ForkDuringWaitAll, LeavesAnEventThatCanBeOneOfMany) {
     left_behind<TypeParam> one;
     TypeParam other(true);
     EXPECT_EQ(tocsin::wait_all({.until = 1ms}, one.event, other), wait_status::signaled);

@@ -147,7 +147,7 @@ TEST_F(DeferredCalls, ThatRepeatTheLastOfTheirEventAreCountedWhenTheSlotsAreFull
             signal_deferral::defer(set, &b);
         }
     }
-    EXPECT_EQ(done, std::string(14, 'a') + "AAAA" + "bbbb");
+    EXPECT_EQ(done, "aaaaaaaaaaaaaaAAAAbbbb");
 }
 
 TEST_F(DeferredCalls, MadeWhileOthersRunUseTheirSlots) {

@@ -83,7 +83,7 @@ TEST(intrusive_list_model, NodesLeaveFromAnywhere) {
 }
 
 // Whoever takes the whole list in one step walks it outside the lock, while others begin a new one.
-TEST(intrusive_list_model, AWholeListIsTheTakers) {
+TEST(intrusive_list_model, AWholeListBelongsToItsTaker) {
     holds_always([](run& r) {
         shared_list shared;
         node nodes[3];
@@ -111,7 +111,7 @@ TEST(intrusive_list_model, AWholeListIsTheTakers) {
     });
 }
 
-// The models find what these lists must not be used for.
+// The models detect forbidden uses of these lists.
 TEST(intrusive_list_model, ANodeDestroyedInTheListIsNoticed) {
     model::expect_finds("after its destruction", {}, [](run& r) {
         shared_list shared;

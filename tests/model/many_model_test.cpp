@@ -1,6 +1,6 @@
-// Waits for any and for all of several events, in every interleaving of small programs: exactly one taken, or all
-// at one instant and nothing before. Proofs P10 and P11 in docs/proofs.md. Built twice: with one bucket, and with
-// two, where the two events of each program stand in different ones.
+// Waits for any and for all of several events, in every interleaving of small programs: exactly one taken, or all at
+// one instant and nothing before. Proofs P10 and P11 in docs/proofs.md. Built twice: with one bucket, and with two,
+// where the two events of each program are in different ones.
 #include "support/library_model.hpp"
 
 #include <array>
@@ -104,7 +104,7 @@ TEST(any_model, CompetesWithASingleWait) {
         auto& b = both.b;
         bool both_parked = false;
         r.spawn("any", [&] {
-            wait_any({.spin = sleep_at_once}, those(b, a));
+            (void)wait_any({.spin = sleep_at_once}, those(b, a));
             if (!both_parked) a.set();
         });
         r.spawn("single", [&] {
@@ -134,7 +134,7 @@ TEST(any_model, TheSameEventTwiceIsTakenOnce) {
     });
 }
 
-TEST(any_model, ATimerThatComesTakesNoToken) {
+TEST(any_model, ATimerThatEndsTheWaitTakesNoToken) {
     holds_always([](run& r) {
         auto_reset_event a;
         int taken = 0;
@@ -149,7 +149,7 @@ TEST(any_model, ATimerThatComesTakesNoToken) {
     });
 }
 
-TEST(all_model, TakesBothWhenBothHaveCome) {
+TEST(all_model, TakesBothWhenBothAreSet) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both;
         auto& a = both.a;
@@ -205,7 +205,7 @@ TEST(all_model, ATimeoutOrStopTakesNothing) {
     });
 }
 
-// They never stood together.
+// They were never set at the same time.
 TEST(all_model, SetResetAndSetOfTheOtherDoesNotSatisfyIt) {
     holds_within(2, [](run& r) {
         pair<manual_reset_event> both;
@@ -246,7 +246,7 @@ TEST(all_model, NobodySeesOneTakenAndTheOtherNot) {
     }
 }
 
-TEST(all_model, WhoFailsToTakeOneSeesTheOtherTaken) {
+TEST(all_model, AThreadThatFailsToTakeOneSeesTheOtherTaken) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
         auto& a = both.a;
@@ -261,7 +261,7 @@ TEST(all_model, WhoFailsToTakeOneSeesTheOtherTaken) {
     });
 }
 
-// The look at what is held waits for the lock, and finds a later set there.
+// The look at a held event waits for the lock, and finds a later set there.
 TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
@@ -281,7 +281,7 @@ TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
     });
 }
 
-// Who has seen one taken knows that the other is, too: a set of it is a new token.
+// A thread that has seen one taken knows that the other is, too: a set of it is a new token.
 TEST(all_model, ASetAfterOneWasSeenTakenIsNotAbsorbed) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
@@ -317,7 +317,7 @@ TEST(all_model, AResetComesBeforeOrAfterAllAreTaken) {
 }
 
 // The wait ends while a set still looks at it.
-TEST(all_model, AWaitThatTimesOutOutlivesWhoLooksAtIt) {
+TEST(all_model, AWaitThatTimesOutOutlivesThreadsThatLookAtIt) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(false, true);
         auto& a = both.a;
@@ -349,7 +349,7 @@ TEST(all_model, TheWaiterSeesAsUnsetWhatItTook) {
     });
 }
 
-// A token that a third thread takes, while a setter is about to give the other to the wait for both.
+// A third thread takes one token while a setter is about to give the other to the wait for both.
 TEST(all_model, AThiefTakesOneTokenAndNoneIsLost) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(false, true);
@@ -381,7 +381,7 @@ TEST(all_model, AThiefWhoPutsItBackReleasesIt) {
     });
 }
 
-// The same with one that was set while the wait was queued: it still says that somebody is.
+// The same with one that was set while the wait was queued: its byte still says that a wait is queued.
 TEST(all_model, AThiefWhoPutsBackWhatWasSetReleasesIt) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both;
@@ -433,7 +433,7 @@ TEST(all_model, ASingleWaiterBehindItIsServedWhileItLacksSomething) {
     });
 }
 
-// Whoever waits for any takes one of what the other wants both of; who had both gives one back.
+// The wait for any takes one of the two that the other wait wants; the wait that had both gives one back.
 TEST(all_model, AWaitForAnyOfTheSameIsServedBesideIt) {
     holds_within(1, [](run& r) {
         pair<auto_reset_event> both;
@@ -483,22 +483,22 @@ TEST(all_model, ATimerAndAnEvent) {
     });
 }
 
-// A source of the user's own, under a lock of the user's own.
+// A custom source, under a lock of its own.
 class latch {
 public:
     bool try_wait() noexcept {
         const std::lock_guard lock(mutex_);
         return open_;
     }
-    bool enlist(wait_entry& who) noexcept {
+    bool enlist(wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
         if (open_) return false;
-        waiting_.append(who);
+        waiting_.append(entry);
         return true;
     }
-    void delist(wait_entry& who) noexcept {
+    void delist(wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
-        waiting_.remove(who);
+        waiting_.remove(entry);
     }
     static constexpr bool stays_ready = true;
 
@@ -518,7 +518,7 @@ private:
     waiting_list waiting_;
 };
 
-TEST(custom_model, StandsInAWaitForAny) {
+TEST(custom_model, WorksInAWaitForAny) {
     holds_within(2, [](run& r) {
         latch custom;
         auto_reset_event event;
@@ -531,7 +531,7 @@ TEST(custom_model, StandsInAWaitForAny) {
     });
 }
 
-TEST(custom_model, StandsInAWaitForAll) {
+TEST(custom_model, WorksInAWaitForAll) {
     holds_within(2, [](run& r) {
         latch custom;
         auto_reset_event event;
@@ -543,7 +543,7 @@ TEST(custom_model, StandsInAWaitForAll) {
     });
 }
 
-TEST(custom_model, ReadyLastItPublishesToAWaitForAll) {
+TEST(custom_model, PublishesToAWaitForAllWhenReadyLast) {
     holds_within(2, [](run& r) {
         latch custom;
         pair<auto_reset_event> both(true, false);

@@ -1,5 +1,5 @@
-// Sets of events that are waited on often, in every interleaving of small programs: no token lost or doubled, no set
-// event overlooked, nothing touched that was removed. Proof P12 in docs/proofs.md.
+// Sets of events that are waited on often, in every interleaving of small programs: no token is lost or doubled, no set
+// event is overlooked, and nothing is touched that was removed. Proof P12 in docs/proofs.md.
 #include "core/wait/ready_list.hpp"
 #include "support/library_model.hpp"
 
@@ -71,7 +71,7 @@ TEST(set_model, TwoTokensOfTwoEventsComeOut) {
     });
 }
 
-// With room for one at a time, and for the same event twice.
+// With space for one at a time, and for the same event twice.
 TEST(set_model, NoTokenIsLostBetweenTwoWaits) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
@@ -104,7 +104,7 @@ TEST(set_model, ATimeoutNeverEatsTheToken) {
         r.spawn("waiter", [&] { seen.wait_some_time(set); });
         r.join_all();
         const int left = event.is_set() ? 1 : 0;
-        if (left != 0) seen.wait(set);  // and what is left is found
+        if (left != 0) seen.wait(set);  // and finds what is left
         r.check(seen.of[0] == 1 && !event.is_set(), "one in, one out");
     });
 }
@@ -128,7 +128,7 @@ TEST(set_model, CompetesWithASingleWait) {
             event.set();
         });
         r.join_all();
-        // Each passes it on, so that nobody is left waiting when the second set has found the first's token there.
+        // Each passes it on, so that no thread is left waiting when the second set found the first token still there.
         r.check(seen.of[0] == 1, "reported once");
     });
 }
@@ -153,8 +153,8 @@ TEST(set_model, AGateThatStaysSetIsSeenByTheNextWait) {
     });
 }
 
-// A thread that sleeps in the set when it is set is released, also if it is reset at once.
-TEST(set_model, SetThenResetReleasesWhoSleeps) {
+// A thread that sleeps in the set when the gate is set is released, even if the gate is reset at once.
+TEST(set_model, SetThenResetReleasesTheSleeper) {
     holds_within(2, [](run& r) {
         manual_reset_event gate;
         core::ready_list set;
@@ -240,7 +240,7 @@ TEST(set_model, TwoSetsShareAnEvent) {
     });
 }
 
-// The set stands first and is served first; then the other, though the set waits again.
+// The set is queued first and is served first; then the other, though the set waits again.
 TEST(set_model, TheSetAndAnotherWaiterTakeTurns) {
     holds_within(1, [](run& r) {
         auto_reset_event event;
@@ -276,7 +276,7 @@ TEST(set_model, TheSetAndAnotherWaiterTakeTurns) {
     });
 }
 
-TEST(set_model, StandsBesideAWaitForAll) {
+TEST(set_model, WorksBesideAWaitForAll) {
     holds_within(1, [](run& r) {
         auto_reset_event a;
         auto_reset_event b;

@@ -39,8 +39,8 @@ class AddressStorm : public testing::Test {};
 using widths = testing::Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(AddressStorm, widths);
 
-// Neighbouring words, each handed to and fro by a pair of threads. A wake may come late: its partner
-// saw the value already, and moved on.
+// Neighbouring words, each passed to and fro by a pair of threads. A wake may come late: the partner has seen the value
+// already, and has moved on.
 TYPED_TEST(AddressStorm, HandOffsBetweenNeighboursLoseNothing) {
     const stress_time time;
     constexpr std::size_t pairs = 4;
@@ -55,7 +55,7 @@ TYPED_TEST(AddressStorm, HandOffsBetweenNeighboursLoseNothing) {
         random_source random(static_cast<std::uint64_t>(number));
         for (;;) {
             TypeParam value = word.load(std::memory_order_acquire);
-            while (value % 2 != parity) {  // the other's turn
+            while (value % 2 != parity) {  // the partner's turn
                 if (value == TypeParam(0xFE) || value == TypeParam(0xFF)) return;
                 if (wait_on_address(&word, value) == address_status::woken &&
                     word.load(std::memory_order_relaxed) == value) {
@@ -78,7 +78,7 @@ TYPED_TEST(AddressStorm, HandOffsBetweenNeighboursLoseNothing) {
     std::printf("%zu bytes: %ld hand-offs, %ld late wakes\n", sizeof(TypeParam), steps.load(), late.load());
 }
 
-// Every wake that says it released somebody has released exactly one wait that says it was woken.
+// Each release that a wake reports is exactly one wait that reports that it was woken.
 TYPED_TEST(AddressStorm, WakesGivenAreWakesReceived) {
     const stress_time time;
     alignas(64) std::array<std::atomic<TypeParam>, 3> words{};

@@ -1,4 +1,4 @@
-// Tokens in = tokens out, while coroutines on a pool of threads wait, time out, are stopped and are destroyed.
+// Tokens in = tokens out while coroutines on a pool of threads wait, time out, are stopped and are destroyed.
 #include "executor.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
@@ -173,7 +173,7 @@ TEST(AwaitStress, TokensInAreTokensOut) {
                 on.destroyed.load());
 }
 
-// Inline: coroutines in whatever thread sets, beside threads that wait for the same.
+// Coroutines resume inside set(), in whatever thread calls it, beside threads that wait for the same event.
 TEST(AwaitStress, CoroutinesAndThreadsShareTheTokens) {
     const stress_time time;
     auto_reset_event there;

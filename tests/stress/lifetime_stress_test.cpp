@@ -1,5 +1,5 @@
-// Events, words and locks that go away at the earliest moment the contract permits; threads that end there;
-// signals all the while.
+// Events, words and locks that are destroyed at the earliest moment that the contract permits; threads that end at that
+// moment; threads that get signals all the time.
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
@@ -34,7 +34,7 @@ using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::wait_status;
 
-// Waits in one of the ways that end in success only.
+// Waits in one of the ways that can only succeed.
 template <class Event>
 void wait_until_set(Event& event, random_source& random, const std::stop_token& token) {
     switch (random.below(5)) {
@@ -56,8 +56,8 @@ void wait_until_set(Event& event, random_source& random, const std::stop_token& 
     }
 }
 
-// Heap objects, deleted at once by the thread that was let go: AddressSanitizer sees a late touch, and so
-// does the next object at the same address, which would find itself set.
+// Heap objects, deleted at once by the thread that was released. AddressSanitizer reports a late touch, and so does the
+// next object at the same address, which would find itself set.
 template <class Event>
 void delete_right_after_release(const char* name) {
     const stress_time time;
@@ -104,7 +104,7 @@ TEST(DestroyedAtOnce, AnAutoResetEventIsNotTouchedAgain) {
     delete_right_after_release<auto_reset_event>("auto");
 }
 
-// Several wait; the last one out deletes the gate.
+// Several threads wait; the last to return deletes the gate.
 TEST(DestroyedAtOnce, AGateIsDeletedByTheLastOfManyItReleased) {
     const stress_time time;
     long gates = 0;
@@ -149,8 +149,8 @@ TEST(DestroyedAtOnce, AOneShotOnTheWaitersStackServesManyClients) {
     });
     threads.start("server", [&] {
         while (!enough.load()) {
-            for (auto& place : desk) {
-                if (request* const each = place.exchange(nullptr)) {
+            for (auto& slot : desk) {
+                if (request* const each = slot.exchange(nullptr)) {
                     each->answer = each->question + 1;
                     each->done.set();
                 }
@@ -202,7 +202,7 @@ TEST(DestroyedAtOnce, AWordAndALockAreNotTouchedAgain) {
     std::printf("%ld deleted\n", deleted);
 }
 
-// Waiters and setters that live for one call, and end in it as far as the system can tell.
+// Waiters and setters whose threads make one call and end right after it.
 TEST(Threads, ThatEndAtOnceLeaveNothingBehind) {
     const stress_time time;
     std::array<auto_reset_event, 4> events;
@@ -227,9 +227,9 @@ TEST(Threads, ThatEndAtOnceLeaveNothingBehind) {
 }
 
 #if TOCSIN_ON_POSIX
-TEST(Signals, BombardingEveryThreadChangeNothing) {
+// What threads that get signals do: they pass tokens, lock, wait on an address, and pass a gate.
+struct signal_target {
     const stress_time time;
-    const support::signal_counter signals(SIGUSR1);
     auto_reset_event token;
     auto_reset_event back;
     manual_reset_event gate;
@@ -239,8 +239,8 @@ TEST(Signals, BombardingEveryThreadChangeNothing) {
     std::atomic<long> got{0};
     long counted = 0;
     long given = 0;
-    thread_group threads;
-    threads.start("takes tokens", [&] {
+
+    void take_tokens() {
         random_source random(250);
         while (!enough.load()) {
             if (token.wait_for(nanoseconds(random.below(200'000))) == wait_status::signaled) {
@@ -248,28 +248,28 @@ TEST(Signals, BombardingEveryThreadChangeNothing) {
                 back.set();
             }
         }
-    });
-    threads.start_many(2, "locks", [&](int) {
+    }
+    void count_under_the_lock() {
         while (!enough.load()) {
             lock.lock();
             ++counted;
             if (counted % 16 == 0) std::this_thread::yield();
             lock.unlock();
         }
-    });
-    threads.start("on the address", [&] {
+    }
+    void wait_on_the_address() {
         std::uint8_t seen = 0;
         while (!enough.load()) {
             seen = tocsin::wait_until_changed(&word, seen, 1ms).value;
         }
-    });
-    threads.start("at the gate", [&] {
+    }
+    void pass_the_gate() {
         while (!enough.load()) {
             gate.wait();
             gate.reset();
         }
-    });
-    threads.start("gives tokens", [&] {
+    }
+    void give_tokens() {
         while (!time.is_over()) {
             ++given;
             token.set();
@@ -280,22 +280,33 @@ TEST(Signals, BombardingEveryThreadChangeNothing) {
         }
         enough.store(true);
         gate.set();
-    });
+    }
+};
+
+TEST(Signals, BombardingEveryThreadChangeNothing) {
+    const support::signal_counter signals(SIGUSR1);
+    signal_target target;
+    thread_group threads;
+    threads.start("takes tokens", [&] { target.take_tokens(); });
+    threads.start_many(2, "locks", [&](int) { target.count_under_the_lock(); });
+    threads.start("on the address", [&] { target.wait_on_the_address(); });
+    threads.start("at the gate", [&] { target.pass_the_gate(); });
+    threads.start("gives tokens", [&] { target.give_tokens(); });
     for (std::size_t i = 0; i < threads.size(); ++i) (void)threads.id(i);
     random_source random(260);
-    while (!enough.load()) {
-        const auto target = static_cast<std::size_t>(random.below(threads.size()));
-        if (!threads.finished(target)) pthread_kill(threads.handle(target), SIGUSR1);
+    while (!target.enough.load()) {
+        const auto index = static_cast<std::size_t>(random.below(threads.size()));
+        if (!threads.finished(index)) pthread_kill(threads.handle(index), SIGUSR1);
         std::this_thread::sleep_for(20us);
     }
     support::until("the gate's waiter has seen the end", [&] {
-        gate.set();
+        target.gate.set();
         return threads.finished() == threads.size();
     });
     threads.join();
-    std::printf("%ld signals, %ld tokens in, %ld out, %ld locks\n", signals.count(), given, got.load(),
-                counted);
-    EXPECT_EQ(got.load(), given);
+    std::printf("%ld signals, %ld tokens in, %ld out, %ld locks\n", signals.count(), target.given,
+                target.got.load(), target.counted);
+    EXPECT_EQ(target.got.load(), target.given);
 }
 #endif
 

@@ -50,7 +50,7 @@ struct tally {
     }
 };
 
-// A wait of a random kind on the event.
+// Waits on the event in a randomly chosen way.
 wait_status wait_somehow(auto_reset_event& event, random_source& random) {
     const nanoseconds longest(random.below(80'000));
     const spin_policy spin = random.one_in(2) ? spin_policy::none() : spin_policy();
@@ -104,7 +104,7 @@ TEST(Tokens, GivenOneAtATimeAreTakenOnceEach) {
     EXPECT_FALSE(event.is_set());
 }
 
-// As many tokens in flight as events, each acknowledged on its own; waiters roam over all events.
+// As many tokens are in flight as there are events, each acknowledged separately; waiters roam over all events.
 TEST(Tokens, OnManyEventsAreTakenOnceEach) {
     const stress_time time;
     constexpr std::size_t count = 8;
@@ -150,8 +150,8 @@ TEST(Tokens, OnManyEventsAreTakenOnceEach) {
     for (auto& each : channels) EXPECT_FALSE(each.event.is_set());
 }
 
-// Only as many sets as there are waits that must succeed; sets are given without waiting for each other,
-// but never to an event that may still be set: a waiter announces its endless wait first.
+// There are only as many sets as waits that must succeed. Sets don't wait for each other, but no event that may still
+// be set is set again: a waiter announces its endless wait first.
 TEST(Tokens, HandedToQueuedWaitersReachEveryOne) {
     const stress_time time;
     auto_reset_event event;
@@ -172,7 +172,7 @@ TEST(Tokens, HandedToQueuedWaitersReachEveryOne) {
     long in = 0;
     long parked = 0;
     while (!time.is_over()) {
-        // Those parked now stay parked until they are handed a token: give exactly that many.
+        // The threads parked now stay parked until they are handed a token: give exactly that many.
         const auto now = static_cast<long>(tocsin::waiting_on(&event));
         for (long i = 0; i < now; ++i) event.set();
         in += now;
@@ -195,16 +195,16 @@ TEST(Tokens, HandedToQueuedWaitersReachEveryOne) {
     EXPECT_FALSE(event.is_set());
 }
 
-// A ring of more threads than processors hands tokens on; none may vanish or be doubled.
+// A ring of more threads than processors passes tokens on; none may vanish or be doubled.
 TEST(Tokens, GoRoundARingOfMoreThreadsThanProcessors) {
     const stress_time time;
-    constexpr std::size_t places = 12;
-    std::array<auto_reset_event, places> ring;
-    std::array<std::atomic<int>, places> holding{};
+    constexpr std::size_t members = 12;
+    std::array<auto_reset_event, members> ring;
+    std::array<std::atomic<int>, members> holding{};
     std::atomic<bool> enough{false};
     std::atomic<long> steps{0};
     thread_group threads;
-    threads.start_many(places, "place", [&](int number) {
+    threads.start_many(members, "member", [&](int number) {
         const auto own = static_cast<std::size_t>(number);
         random_source random(own + 300);
         for (;;) {
@@ -219,7 +219,7 @@ TEST(Tokens, GoRoundARingOfMoreThreadsThanProcessors) {
                 ring[own].set();  // keeps it, to be counted
                 return;
             }
-            ring[(own + 1) % places].set();
+            ring[(own + 1) % members].set();
         }
     });
     ring[0].set();
@@ -269,8 +269,8 @@ TEST(PingPong, BetweenManyPairsLosesNothing) {
     std::printf("ping-pong: %ld rounds\n", rounds.load());
 }
 
-// Each generation parks, is released by set() with reset() at once, and parks at the other gate: that all
-// are parked there again shows that all were released here.
+// Each generation parks, is released by set() with reset() at once, and parks at the other gate. When all are parked
+// there, all have been released here.
 TEST(Gate, SetAndResetReleaseAllWhoWaitedEveryTime) {
     const stress_time time;
     std::array<manual_reset_event, 2> gates;
@@ -298,16 +298,16 @@ TEST(Gate, SetAndResetReleaseAllWhoWaitedEveryTime) {
     std::printf("gate: %ld generations of %zu\n", generations, waiters);
 }
 
-// The same with others around who may leave at any moment.
-TEST(Gate, ReleasesWhoStaysWhileOthersLeave) {
+// The same beside other threads that may leave at any moment.
+TEST(Gate, ReleasesThreadsThatStayWhileOthersLeave) {
     const stress_time time;
     std::array<manual_reset_event, 2> gates;
     constexpr std::size_t stay = 3;
     tally leavers;
     std::array<std::atomic<long>, stay> passed{};
     std::atomic<std::size_t> now{0};  // the gate in use
-    std::atomic<bool> season{false};  // whether those who leave may come
-    std::atomic<int> inside{0};       // how many of them have come
+    std::atomic<bool> season{false};  // whether threads that leave may begin to wait
+    std::atomic<int> inside{0};       // how many of them may be waiting
     std::atomic<bool> enough{false};
     thread_group threads;
     threads.start_many(stay, "stays", [&](int number) {
@@ -340,7 +340,7 @@ TEST(Gate, ReleasesWhoStaysWhileOthersLeave) {
     for (std::size_t turn = 0; !time.is_over(); ++turn) {
         auto& gate = gates[turn % 2];
         season.store(false);
-        support::until("those who may leave have left", [&] { return inside.load() == 0; });
+        support::until("threads that may leave have left", [&] { return inside.load() == 0; });
         support::until_parked(&gate, stay);
         now.store(turn % 2);
         season.store(true);
@@ -349,13 +349,13 @@ TEST(Gate, ReleasesWhoStaysWhileOthersLeave) {
         gate.reset();
         ++generations;
         for (auto& each : passed) {
-            support::until("all who stay pass", [&] { return each.load() == generations; });
+            support::until("all threads that stay have passed", [&] { return each.load() == generations; });
         }
     }
     enough.store(true);
     for (auto& gate : gates) gate.set();
     threads.join();
-    leavers.print("gate, those who may leave", generations);
+    leavers.print("gate, threads that may leave", generations);
     for (auto& gate : gates) EXPECT_EQ(tocsin::waiting_on(&gate), 0u);
 }
 

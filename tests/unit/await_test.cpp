@@ -35,7 +35,7 @@ namespace {
 thread_local long allocations = 0;
 }  // namespace
 
-// Counts what the thread allocates. (Inlined one by one, the compiler takes them for a mismatch.)
+// Counts what the thread allocates. (Not inlined: with only one of a pair inlined, the compiler warns of a mismatch.)
 [[gnu::noinline]] void* operator new(std::size_t size) {
     ++allocations;
     if (void* const made = std::malloc(size)) return made;
@@ -61,9 +61,9 @@ using tocsin::wait_status;
 // Resumes when told to.
 class hand_cranked {
 public:
-    void operator()(std::coroutine_handle<> who) {
+    void operator()(std::coroutine_handle<> frame) {
         const std::lock_guard held(mutex_);
-        ready_.push_back(who);
+        ready_.push_back(frame);
     }
     std::size_t run() {
         std::deque<std::coroutine_handle<>> now;
@@ -135,7 +135,7 @@ TEST(Await, ASetResumesInItsThread) {
     EXPECT_FALSE(event.is_set());
 }
 
-TEST(Await, FiveThousandAreReleasedByOneBroadcastAlsoIfResetFollows) {
+TEST(Await, OneBroadcastReleasesFiveThousandEvenIfAResetFollows) {
     manual_reset_event gate;
     int ended = 0;
     std::vector<task> tasks;
@@ -146,7 +146,7 @@ TEST(Await, FiveThousandAreReleasedByOneBroadcastAlsoIfResetFollows) {
     EXPECT_EQ(ended, 5'000);
 }
 
-TEST(Await, CoroutinesAndThreadsStandInOneQueue) {
+TEST(Await, CoroutinesAndThreadsShareOneQueue) {
     auto_reset_event event;
     int ended = 0;
     const task first = wait_once(event, ended);
@@ -163,8 +163,8 @@ TEST(Await, CoroutinesAndThreadsStandInOneQueue) {
     EXPECT_TRUE(third.done());
 }
 
-// The coroutine joins threads that the same broadcast releases, in front of it and behind.
-TEST(Await, ABroadcastReleasesAllThreadsBeforeACoroutineGoesOn) {
+// The coroutine joins threads that the same broadcast releases: some before it, some after it.
+TEST(Await, ABroadcastReleasesAllThreadsBeforeItResumesACoroutine) {
     manual_reset_event gate;
     thread_group threads;
     threads.start_many(10, "before", [&](int) { gate.wait(); });
@@ -209,7 +209,7 @@ TEST(AwaitAny, TakesTheLowestThatIsReadyAndNothingElse) {
     EXPECT_TRUE(c.is_set());
 }
 
-TEST(AwaitAny, IsReleasedByTheFirstThatComes) {
+TEST(AwaitAny, IsReleasedByTheFirstThatBecomesReady) {
     auto_reset_event a;
     manual_reset_event b;
     any_result result{wait_status::stopped};
@@ -249,7 +249,7 @@ TEST(AwaitAll, TakesWhatIsReadyAtOnceAndRefusesTheSameTwice) {
     EXPECT_THROW(bad.rethrow(), std::invalid_argument);
 }
 
-TEST(AwaitAll, TakesSourcesOfTheUsersAndTimers) {
+TEST(AwaitAll, TakesCustomSourcesAndTimers) {
     support::countdown left(2);
     auto_reset_event event(true);
     manual_reset_event ended;
@@ -266,7 +266,7 @@ TEST(AwaitAll, TakesSourcesOfTheUsersAndTimers) {
     EXPECT_FALSE(event.is_set());
 }
 
-TEST(AwaitAll, WaitsForTheTimersOfEveryClockHoweverTheseGo) {
+TEST(AwaitAll, WaitsForTimersOfEveryClockHoweverItRuns) {
     support::hand_clock::set(0);
     const auto wait = [](auto until, auto time, auto& out, auto& done) -> task {
         const tocsin::source system = tocsin::at(std::chrono::system_clock::now() + 1ms);
@@ -309,7 +309,7 @@ TEST(AwaitDeadline, PassesAndIsNeverEarlyOnEveryClock) {
     wait_for(own);
 }
 
-// In which order 2,000 deadlines come that begin after `lead`; empty if that was too soon to have all of them waiting
+// The order in which 2,000 deadlines pass that begin after `lead`. Empty if `lead` was too short for all to be waiting
 // before the first.
 std::vector<int> order_of_many(std::chrono::milliseconds lead) {
     constexpr int count = 2'000;
@@ -320,14 +320,14 @@ std::vector<int> order_of_many(std::chrono::milliseconds lead) {
     std::vector<task> tasks;
     const auto begin = std::chrono::steady_clock::now() + lead;
     for (int i = 0; i != count; ++i) {
-        const int place = (i * 769) % count;  // all of them, mixed
+        const int index = (i * 769) % count;  // all of them, in mixed order
         tasks.push_back([](auto& on, auto when, int mine, auto& lock, auto& list, auto& done) -> task {
             const auto how = co_await async_wait({.until = when}, on);
             EXPECT_EQ(how, wait_status::timed_out);
             const std::lock_guard held(lock);
             list.push_back(mine);
             if (list.size() == count) done.set();
-        }(never, begin + place * 100us, place, mutex, order, ended));
+        }(never, begin + index * 100us, index, mutex, order, ended));
     }
     const bool in_time = std::chrono::steady_clock::now() < begin;
     ended.wait();
@@ -335,13 +335,13 @@ std::vector<int> order_of_many(std::chrono::milliseconds lead) {
     return in_time ? order : std::vector<int>();
 }
 
-TEST(AwaitDeadline, ManyComeInOrder) {
+TEST(AwaitDeadline, ManyPassInOrder) {
     std::vector<int> order;
     for (auto lead = 100ms; order.empty(); lead *= 2) order = order_of_many(lead);
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(AwaitDeadline, AnEarlierOneIsNotHeldUpByALaterAndBothAreTakenBack) {
+TEST(AwaitDeadline, AnEarlierOneIsNotDelayedByALaterOneAndBothAreWithdrawn) {
     auto_reset_event event;
     manual_reset_event ended;
     std::optional<wait_status> late;
@@ -422,16 +422,16 @@ TEST(AwaitExecutor, ResumesWhereItIsToldTo) {
     EXPECT_TRUE(ended);
 }
 
-TEST(AwaitExecutor, ATemporaryWillDoAndAThreadMayResumeAtOnce) {
+TEST(AwaitExecutor, MayBeATemporaryAndItsThreadMayResumeAtOnce) {
     thread_group threads;
     std::mutex mutex;
     auto_reset_event event;
     manual_reset_event ended;
     std::thread::id resumed_in;
     const task one = [](auto& on, auto& group, auto& lock, auto& in, auto& done) -> task {
-        co_await async_wait(on).on([&group, &lock](std::coroutine_handle<> who) {
+        co_await async_wait(on).on([&group, &lock](std::coroutine_handle<> frame) {
             const std::lock_guard held(lock);
-            group.start([who] { who.resume(); });
+            group.start([frame] { frame.resume(); });
         });
         in = std::this_thread::get_id();
         done.set();
@@ -448,7 +448,7 @@ TEST(AwaitExecutorDeathTest, MayNotResumeInsideTheCall) {
         {
             auto_reset_event event;
             const task one = [](auto& on) -> task {
-                co_await async_wait(on).on([](std::coroutine_handle<> who) { who.resume(); });
+                co_await async_wait(on).on([](std::coroutine_handle<> frame) { frame.resume(); });
             }(event);
             event.set();
         },
@@ -479,8 +479,8 @@ TEST(AwaitDestroyed, LeavesNothingBehind) {
     EXPECT_EQ(ended, 0);
 }
 
-// Both have been released by one set(); the first that goes on destroys the other.
-TEST(AwaitDestroyed, ByACoroutineThatGoesOnBeforeIt) {
+// One set() has released both; the first that resumes destroys the other.
+TEST(AwaitDestroyed, ByACoroutineThatResumesBeforeIt) {
     manual_reset_event gate;
     std::array<task, 2> tasks;
     int ended = 0;
@@ -495,7 +495,7 @@ TEST(AwaitDestroyed, ByACoroutineThatGoesOnBeforeIt) {
     EXPECT_EQ(ended, 1);
 }
 
-TEST(AwaitDestroyed, WhatItHadBeenGivenIsSetAgain) {
+TEST(AwaitDestroyed, SetsAgainWhatItHadBeenGiven) {
     hand_cranked loop;
     auto_reset_event a;
     auto_reset_event b;
@@ -515,7 +515,7 @@ TEST(AwaitDestroyed, WhatItHadBeenGivenIsSetAgain) {
 }
 
 #if TOCSIN_ON_POSIX
-// A pipe with something in it, or without.
+// A pipe with something in it, or an empty one.
 class pipe_ends {
 public:
     pipe_ends() { EXPECT_EQ(::pipe(ends_), 0); }
@@ -570,7 +570,7 @@ TEST(AwaitDescriptor, TheSameOneForManyAndManyDestroyed) {
     EXPECT_EQ(ended, 200);
 }
 
-// Lets the process have so few descriptors at a time that polling more of them is refused.
+// Limits the process to so few descriptors at a time that the system refuses to poll more of them.
 class few_descriptors {
 public:
     explicit few_descriptors(rlim_t most) {
@@ -617,7 +617,7 @@ TEST(AwaitDescriptor, AFailedPollLosesNoToken) {
     }(event, pipe.out(), executor, result);
     event.set();
     {
-        const few_descriptors limit(1);  // the doorbell is a second
+        const few_descriptors limit(1);  // the doorbell needs a second
         const task other = [](int end) -> task { co_await async_wait(tocsin::readable(end)); }(pipe.out());
         other.join();
         EXPECT_THROW(other.rethrow(), std::system_error);
@@ -627,7 +627,7 @@ TEST(AwaitDescriptor, AFailedPollLosesNoToken) {
     EXPECT_FALSE(event.is_set());
 }
 
-// Among them who polls for all coroutines.
+// Among them is the thread that polls for all coroutines.
 void until_others_sleep() {
     for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
         const pid_t thread = std::stoi(each.path().filename().string());
@@ -635,7 +635,7 @@ void until_others_sleep() {
     }
 }
 
-TEST(AwaitDescriptor, NobodyHasItAnyMoreWhenTheWaitHasEnded) {
+TEST(AwaitDescriptor, NothingHoldsItOnceTheWaitHasEnded) {
     for (const bool destroyed : {false, true}) {
         int ends[2];
         ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
@@ -644,7 +644,7 @@ TEST(AwaitDescriptor, NobodyHasItAnyMoreWhenTheWaitHasEnded) {
                                              event, ends[0]);
         until_others_sleep();
         destroyed ? one.destroy() : event.set();
-        ::close(ends[0]);  // the peer would not hear of it while somebody polls
+        ::close(ends[0]);  // while a thread polls it, the peer would not see this
         char nothing;
         EXPECT_EQ(::recv(ends[1], &nothing, 1, MSG_DONTWAIT), 0);
         ::close(ends[1]);
@@ -669,7 +669,7 @@ TEST(Await, AllocatesNothing) {
         (void)co_await async_wait_all({.until = 2h, .stop = token}, x, y, tocsin::after(0s));
         done.set();
     };
-    const task warm = waits(a, b, std::stop_token(), ended);  // starts the thread that watches the times
+    const task warm = waits(a, b, std::stop_token(), ended);  // starts the timer thread
     const task one = waits(a, b, stop.get_token(), ended);
     const long before = allocations;
     for (int i = 0; i != 4; ++i) {

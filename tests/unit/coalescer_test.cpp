@@ -1,4 +1,4 @@
-// At most one release an interval, nothing lost, and no system call for a signal to a consumer that pauses.
+// At most one release per interval, nothing lost, and no system call to signal a consumer that pauses.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "system_calls.hpp"
@@ -131,7 +131,7 @@ TEST(Coalescer, WithoutAnIntervalThereIsNoPause) {
     }
 }
 
-// Trap: an interval that overflows nanoseconds becomes negative, and there is no pause at all.
+// A mistake to avoid: an interval that overflows nanoseconds becomes negative, and there is no pause at all.
 TEST(Coalescer, TheLongestIntervalsDoNotEnd) {
     coalescer often(std::chrono::hours::max());
     often.start();

@@ -50,7 +50,7 @@ using tocsin::wait_any;
 using tocsin::wait_status;
 using tocsin::writable;
 
-// A descriptor that is closed at the end.
+// A descriptor that is closed at the end of its scope.
 class owned {
 public:
     explicit owned(int descriptor) : descriptor_(descriptor) { EXPECT_GE(descriptor, 0); }
@@ -93,7 +93,7 @@ std::size_t open_descriptors() {
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Runs the wait in a thread of its own, and the act once the event is parked and the thread asleep.
+// Runs the wait in a thread of its own, and the act once the event has a parked waiter and the thread is asleep.
 template <class Wait, class Act>
 any_result result_of(auto_reset_event& parked_on, Wait wait, Act act) {
     any_result result{};
@@ -257,13 +257,13 @@ TEST(Descriptor, AWaitWithoutOneOpensNone) {
 TEST(Descriptor, AThousandWaitsOfAThreadOpenOneDoorbell) {
     connected pair;
     (void)wait_any({.until = 5ms},
-                   readable(pair.one));  // sleeps: in 1 us the time may be over before a doorbell is taken
+                   readable(pair.one));  // sleeps: 1 us may be over before it takes a doorbell
     const std::size_t before = open_descriptors();
     for (int i = 0; i != 1000; ++i) (void)wait_any({.until = 1us}, readable(pair.one));
     EXPECT_EQ(open_descriptors(), before);
 }
 
-TEST(Descriptor, AWaitGoesOnAfterSignals) {
+TEST(Descriptor, AWaitContinuesAfterSignals) {
     support::signal_counter signals(SIGUSR1);
     connected pair;
     auto_reset_event event;
@@ -328,7 +328,7 @@ TEST(Descriptor, TheSameTwiceWithDifferentQuestions) {
     EXPECT_EQ(wait_any(readable(pair.one), writable(pair.one)).index, 0u);
 }
 
-// No descriptor left for a doorbell: an error, and the event that is set meanwhile is still there.
+// No descriptor is left for a doorbell: that is an error, and an event that is set during the wait stays set.
 TEST(Descriptor, ExhaustionIsAnErrorAndLosesNothing) {
     EXPECT_EQ(support::ending_of_child([] {
                   int ends[2];

@@ -36,7 +36,7 @@ using tocsin::group_commit_options;
 
 thread_local long allocations = 0;
 
-// A submission, with what the flush answers.
+// A submission, and the flush's answer.
 struct item {
     int number = 0;
     int answer = 0;
@@ -46,7 +46,7 @@ struct disk_error : std::runtime_error {
     using runtime_error::runtime_error;
 };
 
-// A group_commit whose flush notes the groups it got, and stops inside while it is held.
+// A group_commit whose flush records its groups, and waits inside while it is held.
 class journal {
 public:
     explicit journal(const group_commit_options& options = {})
@@ -56,12 +56,12 @@ public:
     const groups_type& groups() const { return groups_; }
 
     void hold() { held_.store(true); }
-    // Lets one flush go on, which then throws if it shall.
+    // Lets one flush continue; it throws if `failing`.
     void let_go(bool failing = false) {
         failing_.store(failing);
         go_.set();
     }
-    // Lets this flush and all later ones go on.
+    // Lets this flush and all later ones continue.
     void let_all_go() {
         held_.store(false);
         go_.set();
@@ -129,7 +129,7 @@ TEST(GroupCommit, GroupIsASizedForwardRangeOfTheSubmissions) {
     static_assert(std::is_same_v<std::ranges::range_reference_t<commit_group<const item>>, const item&>);
 }
 
-TEST(GroupCommit, WhoIsAloneFlushesAtOnceInItsOwnThread) {
+TEST(GroupCommit, ALoneSubmitterFlushesAtOnceInItsOwnThread) {
     const auto self = std::this_thread::get_id();
     std::thread::id flusher;
     group_commit<item> commit([&](commit_group<item> group) {
@@ -144,7 +144,7 @@ TEST(GroupCommit, WhoIsAloneFlushesAtOnceInItsOwnThread) {
     EXPECT_EQ(mine.answer, 8);
 }
 
-TEST(GroupCommit, FlushGetsTheSubmittersOwnObjects) {
+TEST(GroupCommit, FlushGetsTheObjectsThatWereSubmitted) {
     const item* seen = nullptr;
     group_commit<item> commit([&](commit_group<item> group) { seen = &group.front(); });
     item mine;
@@ -176,7 +176,7 @@ TEST(GroupCommit, RefusesALargestGroupOfNothing) {
     EXPECT_THROW(journal({.largest_group = 0}), std::invalid_argument);
 }
 
-TEST(GroupCommit, WhoComesDuringAFlushGathersAndIsFlushedTogetherInJoiningOrder) {
+TEST(GroupCommit, SubmittersThatComeDuringAFlushAreFlushedTogetherInJoiningOrder) {
     journal log;
     log.hold();
     {
@@ -211,7 +211,8 @@ TEST(GroupCommit, NobodyWaitsForAGroupItDoesNotBelongTo) {
     EXPECT_EQ(log.groups(), (groups{{1}, {2, 3, 4}, {5, 6, 7}}));
 }
 
-// The reset that is dropped (trap 24): a group commit on such an event acknowledges submissions that no flush has covered.
+// The reset that is dropped (trap 24): a group commit on an event that drops one acknowledges submissions that no flush
+// has covered.
 TEST(GroupCommit, NobodyIsToldBeforeTheFlushThatCoversItHasEnded) {
     journal log;
     log.hold();
@@ -306,7 +307,7 @@ TEST(GroupCommit, AFlushThatThrowsFailsExactlyItsGroup) {
     EXPECT_EQ(counts.failed, 1u);
 }
 
-TEST(GroupCommit, WhoIsAloneGetsItsOwnExceptionAndTheNextOneSucceeds) {
+TEST(GroupCommit, ALoneSubmitterGetsItsOwnExceptionAndTheNextOneSucceeds) {
     bool fails = true;
     group_commit<item> commit([&](commit_group<item>) {
         if (fails) throw 42;
@@ -335,7 +336,7 @@ TEST(GroupCommit, WithdrawsWhenTheDeadlinePassesBeforeAFlushTakesIt) {
     EXPECT_EQ(log.commit.statistics().submissions, 2u);
 }
 
-TEST(GroupCommit, WithdrawsFromAnyPlaceInTheQueue) {
+TEST(GroupCommit, WithdrawsFromAnyPositionInTheQueue) {
     for (std::size_t leaving = 0; leaving != 4; ++leaving) {
         journal log;
         log.hold();
@@ -543,7 +544,7 @@ TEST(GroupCommit, ALeaderThatWithdrawsLeavesTheLeadToTheNext) {
     EXPECT_EQ(log.groups(), (groups{{2, 3, 4}}));
 }
 
-TEST(GroupCommit, GatheringCountsFromTheFirstMembersComing) {
+TEST(GroupCommit, GatheringIsTimedFromTheArrivalOfTheFirstMember) {
     journal log({.longest_gathering = 30ms});
     log.hold();
     thread_group threads;
@@ -553,7 +554,7 @@ TEST(GroupCommit, GatheringCountsFromTheFirstMembersComing) {
     until("waiting for the time to gather to pass",
           [&] { return std::chrono::steady_clock::now() > joined + 40ms; });
     log.let_go();
-    log.until_in_flush(2);  // waits for no more, as it has waited already
+    log.until_in_flush(2);  // does not gather again, as it has waited already
     EXPECT_LT(log.commit.statistics().gathering, 10s);
     log.let_all_go();
 }
@@ -579,9 +580,9 @@ TEST(GroupCommit, CountsWhatHappened) {
     EXPECT_EQ(counts.waiting, 0u);
     EXPECT_GT(counts.flushing, 0ns);
     EXPECT_GT(counts.gathering, 0ns);
-    EXPECT_EQ(counts.sizes[0], 2u);  // two of one
+    EXPECT_EQ(counts.sizes[0], 2u);  // two groups of one
     EXPECT_EQ(counts.sizes[1], 0u);
-    EXPECT_EQ(counts.sizes[2], 1u);  // one of four to seven
+    EXPECT_EQ(counts.sizes[2], 1u);  // one group of four to seven
 }
 
 TEST(GroupCommit, PublishesInBothDirections) {
@@ -589,7 +590,7 @@ TEST(GroupCommit, PublishesInBothDirections) {
         int sent = 0;
         int* received = nullptr;
     };
-    int total = 0;  // only flushes touch it: each sees what the one before did
+    int total = 0;  // only flushes touch it: each sees what the previous one did
     group_commit<message> commit([&](commit_group<message> group) {
         for (message& each : group) *each.received = total += each.sent;
     });
@@ -623,7 +624,7 @@ TEST(GroupCommit, SubmittingAllocatesNothing) {
         const long before = allocations;
         ready.store(true);
         log.commit.submit(mine);
-        EXPECT_EQ(allocations, before + 2);  // the test's own: it notes a group of one number
+        EXPECT_EQ(allocations, before + 2);  // made by the test, which records a group of one number
     });
     log.until_waiting(1);
     EXPECT_TRUE(ready.load());
@@ -636,7 +637,7 @@ TEST(GroupCommit, SubmittingAllocatesNothing) {
     EXPECT_EQ(allocations, before);
 }
 
-TEST(GroupCommit, WhoIsAloneMakesNoSystemCall) {
+TEST(GroupCommit, ALoneSubmitterMakesNoSystemCall) {
     group_commit<item> commit([](commit_group<item>) {});
     const auto calls = support::system_calls_of([&] { commit.submit(item{}); },
                                                 [&] {
@@ -647,7 +648,7 @@ TEST(GroupCommit, WhoIsAloneMakesNoSystemCall) {
 }
 
 #if defined(__GLIBC__)
-// Cancelling a thread unwinds its stack with something that is no C++ exception. (musl ends the thread without that: no
+// Cancelling a thread unwinds its stack with something that is not a C++ exception. (musl does not unwind: no
 // destructor runs.)
 TEST(GroupCommit, AFlushThatIsCancelledCountsAsFailed) {
     if (support::thread_sanitizer || support::address_sanitizer)
@@ -673,7 +674,7 @@ TEST(GroupCommit, AFlushThatIsCancelledCountsAsFailed) {
     pthread_join(leader, &result);
     EXPECT_EQ(result, PTHREAD_CANCELED);
     EXPECT_EQ(commit.statistics().failed, 1u);
-    EXPECT_NO_THROW(commit.submit(item{}));  // and nobody leads for ever
+    EXPECT_NO_THROW(commit.submit(item{}));  // and the cancelled thread no longer leads
 }
 #endif
 
@@ -712,8 +713,8 @@ TEST(GroupCommitDeathTest, DestructionDuringAFlushIsNamed) {
 
 }  // namespace
 
-// Counts what a thread allocates; all forms of new end here. Not inlined: GCC 12 would then see free() of
-// what `new` gave, and warn.
+// Counts what a thread allocates; all forms of new end here. Not inlined: GCC 12 would see free() of memory from `new`,
+// and warn.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     ++allocations;
     if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;

@@ -37,7 +37,8 @@ bool worked_before_main = false;
 bool check_after_main = false;
 
 #if defined(__EMSCRIPTEN__)
-constexpr bool threads_before_main = false;  // one that is started begins when the first has come to its loop
+// A thread begins to run when the main thread has reached its event loop.
+constexpr bool threads_before_main = false;
 #else
 constexpr bool threads_before_main = true;
 #endif
@@ -111,7 +112,7 @@ TEST(Events, WorkInDestructorsOfThreadLocalObjects) {
 }
 #endif
 
-TEST(Events, WorkInDestructorsOfTheSystemsThreadData) {
+TEST(Events, WorkInDestructorsOfPthreadKeys) {
     static pthread_key_t key;
     static auto_reset_event token;
     static std::atomic<int> worked{0};
@@ -171,7 +172,7 @@ TEST(AProcess, MayEndInTheThreadThatWasReleased) {
             std::thread([&] {
                 event.wait();
                 if (round % 2 == 0) _exit(0);
-                std::exit(0);  // with all destructors, while set() may still be under way
+                std::exit(0);  // runs all destructors, while set() may still be under way
             }).detach();
             if (round % 3 != 0) until_parked(&event, 1);
             event.set();

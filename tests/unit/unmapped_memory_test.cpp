@@ -64,8 +64,8 @@ void poll(Fact holds) {
     }
 }
 
-// In turn: waits asleep or awake, polls is_set(), polls try_wait(); then unmaps the event at once.
-TYPED_TEST(EveryEventInUnmappedMemory, IsNotTouchedOnceTheWaiterGoesOn) {
+// In turn: waits with or without spinning, polls is_set(), polls try_wait(). Then it unmaps the event at once.
+TYPED_TEST(EveryEventInUnmappedMemory, IsNotTouchedOnceTheWaiterReturns) {
     const int count = rounds(10'000, 3'000);
     fresh_pages pages(static_cast<std::size_t>(count));
     std::atomic<TypeParam*> request{nullptr};

@@ -38,8 +38,8 @@ using tocsin::wait_set;
 using tocsin::wait_status;
 
 // The tags that are ready now, sorted.
-std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t room = 64) {
-    std::vector<ready_item> items(room);
+std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t most = 64) {
+    std::vector<ready_item> items(most);
     const auto found = set.wait({.until = 0ns}, items);
     std::vector<std::uint64_t> tags;
     for (std::size_t i = 0; i != found.count; ++i) tags.push_back(items[i].tag);
@@ -74,7 +74,7 @@ private:
     int ends_[2];
 };
 
-// Waits in a thread of its own until something is ready, and keeps the first.
+// Waits in a thread of its own until something is ready, and keeps the first item.
 struct waiting_thread {
     explicit waiting_thread(wait_set& set) {
         threads.start("waits in the set", [&] {
@@ -115,7 +115,7 @@ TEST(WaitSet, ReportsAManualEventAsLongAsItIsSet) {
     EXPECT_EQ(ready_in(set), tags{7});
 }
 
-TEST(WaitSet, WhatDoesNotFitComesWithTheNextWaitsAndAllGetTheirTurn) {
+TEST(WaitSet, NextWaitsReportWhatDidNotFitAndAllGetTheirTurn) {
     manual_reset_event gates[5];
     wait_set set;
     for (std::size_t i = 0; i != 5; ++i) {
@@ -172,8 +172,8 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     until_parked(&event, 1);
     event.set();
     in_set.threads.join();
-    EXPECT_FALSE(other.finished(0)) << "the set stood first";
-    // It waits again, but now stands behind.
+    EXPECT_FALSE(other.finished(0)) << "the set was queued first";
+    // The set waits again, but is now behind.
     waiting_thread again(set);
     event.set();
     other.join();
@@ -181,7 +181,7 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     event.set();
 }
 
-TEST(WaitSet, WithNobodyInTheSetTheEventGoesToWhoWaits) {
+TEST(WaitSet, WithNobodyInTheSetTheEventGoesToAnotherWaiter) {
     auto_reset_event event;
     wait_set set;
     set.add(event, 1);
@@ -193,7 +193,7 @@ TEST(WaitSet, WithNobodyInTheSetTheEventGoesToWhoWaits) {
     EXPECT_EQ(ready_in(set), tags{});
 }
 
-TEST(WaitSet, StandsBesideOtherWaitsForTheSameEvents) {
+TEST(WaitSet, WorksBesideOtherWaitsForTheSameEvents) {
     auto_reset_event a;
     auto_reset_event b;
     wait_set set;
@@ -242,7 +242,7 @@ TEST(WaitSet, ARemovedEventIsFree) {
     event->set();
     EXPECT_TRUE(set.remove(*event));
     EXPECT_FALSE(set.remove(*event));
-    EXPECT_TRUE(event->is_set()) << "nobody had taken it";
+    EXPECT_TRUE(event->is_set()) << "nobody has taken it";
     event->reset();
     event.reset();
     EXPECT_EQ(ready_in(set), tags{});
@@ -300,7 +300,7 @@ TEST(WaitSet, TimesOutAndIsStopped) {
     EXPECT_EQ(set.wait({.stop = stop.get_token()}, items).status, wait_status::stopped);
 }
 
-TEST(WaitSet, DescriptorsStandBesideEvents) {
+TEST(WaitSet, DescriptorsWorkBesideEvents) {
     channel pipes[2];
     auto_reset_event event;
     wait_set set;
@@ -346,8 +346,9 @@ TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
     EXPECT_TRUE(seen[1] && seen[2]);
 }
 
-// After events that left no room the descriptors go first; they are not looked at once more behind the events.
-TEST(WaitSet, ReportsADescriptorOnceInAWaitInWhichItGoesFirst) {
+// After events have filled the result, the next wait begins with the descriptors, and does not look at them again after
+// the events.
+TEST(WaitSet, ReportsADescriptorOnceInAWaitThatBeginsWithIt) {
     channel pipe;
     pipe.put();
     auto_reset_event event;
@@ -507,7 +508,7 @@ TEST(WaitSet, AForkedChildMayDestroyIt) {
               }),
               "");
     event->set();
-    EXPECT_EQ(ready_in(*set), tags{1}) << "and the parent's goes on";
+    EXPECT_EQ(ready_in(*set), tags{1}) << "and the parent's still works";
 }
 #endif
 
@@ -534,8 +535,8 @@ TEST(WaitSet, WithoutDescriptorsItMakesNoSystemCallButToSleepAndWake) {
 }
 #endif
 
-// The machine is noisy: the least of many is compared, with much room. Every idle member looked at would cost
-// hundreds of times as much.
+// The machine is noisy: this compares the least of many, with a wide margin. A wait that looked at every idle member
+// would cost hundreds of times as much.
 TEST(WaitSet, AWaitCostsTheSameHoweverManyAreIdle) {
     const auto least = [](std::size_t idle) {
         std::deque<auto_reset_event> events(idle);

@@ -171,7 +171,7 @@ TEST(WaitAny, SharesAnEventWithManyOtherWaitsFirstInFirstOut) {
     auto_reset_event shared;
     auto_reset_event own[4];
     std::atomic<int> order{0};
-    std::array<int, 4> place{};
+    std::array<int, 4> position{};
     thread_group threads;
     for (int i = 0; i != 4; ++i) {
         threads.start([&, i] {
@@ -180,7 +180,7 @@ TEST(WaitAny, SharesAnEventWithManyOtherWaitsFirstInFirstOut) {
             } else {
                 shared.wait();
             }
-            place[static_cast<std::size_t>(i)] = order.fetch_add(1);
+            position[static_cast<std::size_t>(i)] = order.fetch_add(1);
         });
         until_parked(&shared, static_cast<std::size_t>(i) + 1);
     }
@@ -188,7 +188,7 @@ TEST(WaitAny, SharesAnEventWithManyOtherWaitsFirstInFirstOut) {
         shared.set();
         threads.until_finished(static_cast<std::size_t>(i) + 1);
     }
-    EXPECT_EQ(place, (std::array{0, 1, 2, 3}));
+    EXPECT_EQ(position, (std::array{0, 1, 2, 3}));
 }
 
 // --- all ----------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ TEST(WaitAll, TakesAllThatAreReady) {
     EXPECT_TRUE(gate.is_set());
 }
 
-TEST(WaitAll, TakesNothingUntilTheLastComes) {
+TEST(WaitAll, TakesNothingUntilTheLastIsReady) {
     auto_reset_event a;
     auto_reset_event b;
     thread_group threads;
@@ -218,7 +218,7 @@ TEST(WaitAll, TakesNothingUntilTheLastComes) {
     EXPECT_FALSE(b.is_set());
 }
 
-TEST(WaitAll, LeavesWhatHasComeToOthersUntilTheLastComes) {
+TEST(WaitAll, LeavesWhatIsReadyToOthersUntilTheLastIsReady) {
     auto_reset_event a;
     auto_reset_event b;
     thread_group threads;
@@ -233,7 +233,7 @@ TEST(WaitAll, LeavesWhatHasComeToOthersUntilTheLastComes) {
     EXPECT_FALSE(b.is_set());
 }
 
-// Is set back when it has been read once.
+// A clock that is set back once it has been read.
 struct clock_set_back {
     using duration = std::chrono::milliseconds;
     using rep = duration::rep;
@@ -251,7 +251,7 @@ TEST(WaitAll, IsNotEarlyWhenAClockIsSetBack) {
               wait_status::timed_out);
 }
 
-TEST(WaitAll, IsNotSatisfiedByWhatNeverStoodTogether) {
+TEST(WaitAll, IsNotSatisfiedBySourcesThatWereNeverReadyTogether) {
     manual_reset_event a;
     manual_reset_event b;
     thread_group threads;
@@ -355,12 +355,12 @@ TEST(WaitAll, OverlappingWaitsAreServedInTheOrderInWhichTheyCanBe) {
     until_parked(&c, 1);
     const auto third = threads.start("a", [&] { a.wait(); });
     until_parked(&a, 3);
-    a.set();  // nobody but the last can take it
+    a.set();  // only the last can take it
     threads.until_finished(1);
     EXPECT_TRUE(threads.finished(third));
     b.set();
     c.set();
-    a.set();  // both can: the older does
+    a.set();  // both can take it: the older does
     threads.until_finished(2);
     EXPECT_TRUE(threads.finished(first));
     EXPECT_TRUE(c.is_set());
@@ -406,7 +406,7 @@ TEST(WaitAll, ItsEventsMayBeDestroyedAtOnce) {
     }
 }
 
-// Odd phases: all have been set, and only the wait may take them.
+// In odd phases all are set, and only the wait may take them.
 TEST(WaitAll, NobodySeesOneTakenAndAnotherNot) {
     auto_reset_event a;
     auto_reset_event b;
@@ -504,7 +504,8 @@ TEST(WaitMany, NeverTimesOutEarly) {
     }
 }
 
-// Trap: the index of a wait that timed out is 0, and a switch over it does what the first source is for.
+// A mistake to avoid: if the index of a wait that timed out were 0, a switch over it would act as if the first source
+// had ended the wait.
 TEST(WaitAny, TheIndexOfAWaitThatEndedOtherwiseNamesNoSource) {
     auto_reset_event a;
     auto_reset_event b;
@@ -581,7 +582,7 @@ TEST(Timer, BeforeTheDeadlineIsASignalAfterItATimeout) {
     EXPECT_TRUE(a.is_set());
 }
 
-TEST(Timer, FollowsTheSteadyTheSystemAndAUsersClock) {
+TEST(Timer, FollowsSteadySystemAndUserDefinedClocks) {
     auto_reset_event a;
     EXPECT_EQ(wait_any(a, at(steady_clock::now() + 2ms)), taken(1));
     EXPECT_EQ(wait_any(a, at(std::chrono::system_clock::now() + 2ms)), taken(1));
@@ -592,8 +593,8 @@ TEST(Timer, FollowsTheSteadyTheSystemAndAUsersClock) {
     EXPECT_EQ(wait_any(a, at(steady_clock::now() - 1s)), taken(1));
 }
 
-// Whether it looks at the clock when somebody has set it back: it goes by the clock.
-TEST(Timer, OfAClockThatIsSetBackComesWhenTheClockComesThere) {
+// A timer goes by its clock, and so looks at it again when the clock has been set back.
+TEST(Timer, OfAClockThatIsSetBackPassesWhenTheClockGetsThere) {
     using support::hand_clock;
     hand_clock::set(1000);
     auto_reset_event a;
@@ -611,7 +612,7 @@ TEST(Timer, OfAClockThatIsSetBackComesWhenTheClockComesThere) {
     EXPECT_EQ(result, taken(1));
 }
 
-TEST(Timer, InAWaitForAllCountsOnceItHasCome) {
+TEST(Timer, InAWaitForAllCountsOnceItHasPassed) {
     auto_reset_event a(true);
     const auto begin = steady_clock::now();
     EXPECT_EQ(wait_all(a, after(3ms), after(1ms)), wait_status::signaled);
@@ -619,7 +620,7 @@ TEST(Timer, InAWaitForAllCountsOnceItHasCome) {
     EXPECT_FALSE(a.is_set());
 }
 
-TEST(Timer, InAWaitForAllTakesNothingWhileItIsToCome) {
+TEST(Timer, InAWaitForAllTakesNothingBeforeItPasses) {
     auto_reset_event a;
     wait_status result{};
     std::stop_source stop;
@@ -634,7 +635,7 @@ TEST(Timer, InAWaitForAllTakesNothingWhileItIsToCome) {
     EXPECT_TRUE(a.is_set());
 }
 
-TEST(Timer, InAWaitForAllMayComeBeforeTheEvent) {
+TEST(Timer, InAWaitForAllMayPassBeforeTheEventIsSet) {
     auto_reset_event a;
     thread_group threads;
     const auto waiter = threads.start("waiter", [&] { wait_all(after(1ms), a); });
@@ -647,7 +648,7 @@ TEST(Timer, InAWaitForAllMayComeBeforeTheEvent) {
 
 // --- sources of one's own ----------------------------------------------------------------------------------------
 
-TEST(Custom, StandsInAWaitForAnyBesideEvents) {
+TEST(Custom, WorksInAWaitForAnyBesideEvents) {
     countdown left(2);
     auto_reset_event event;
     any_result result{};
@@ -663,7 +664,7 @@ TEST(Custom, StandsInAWaitForAnyBesideEvents) {
     EXPECT_EQ(wait_any(event, left), taken(1));
 }
 
-TEST(Custom, StandsInAWaitForAllIfItStaysReady) {
+TEST(Custom, WorksInAWaitForAllIfItStaysReady) {
     countdown left(1);
     auto_reset_event event(true);
     thread_group threads;
@@ -724,7 +725,7 @@ struct begins_with_an_event {
     static constexpr bool stays_ready = true;
 };
 
-// An event that is the first member of a custom source stands at the same address, and is another source.
+// An event that is the first member of a custom source has the same address, and is another source.
 TEST(Custom, MayBeginWithAnEvent) {
     begins_with_an_event object;
     EXPECT_EQ(wait_all(object, object.event), wait_status::signaled);

@@ -1,4 +1,4 @@
-// Sockets and kernel handles of Windows as sources: in waits, in sets; and an event as a handle for someone else's loop.
+// Sockets and kernel handles of Windows as sources of waits and sets, and an event as a handle for a foreign loop.
 #include "facts.hpp"
 #include "task.hpp"
 #include "threads.hpp"
@@ -40,7 +40,7 @@ using tocsin::writable;
 
 const auto* const started = testing::AddGlobalTestEnvironment(new support::winsock);
 
-// Runs `act` when a thread sleeps in `wait`; what the wait returned.
+// Runs `act` once a thread sleeps in `wait`, and returns the result of the wait.
 template <class Wait, class Act>
 any_result woken_by(const void* event, Wait wait, Act act) {
     any_result result{wait_status::stopped};
@@ -100,19 +100,19 @@ TEST(WindowsSources, AClosedPeerIsReadable) {
     EXPECT_TRUE(has(found.found, readiness::readable));
 }
 
-// So that a connection that is full stays full: the system would find more room for it by and by.
-void fix_room(const socket_pair& pair) {
+// Keeps a full connection full: otherwise the system would find more space for it after a while.
+void fix_buffer_sizes(const socket_pair& pair) {
     const int size = 50'000;
     const auto* const plain = reinterpret_cast<const char*>(&size);
     EXPECT_EQ(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, plain, sizeof size), 0);
     EXPECT_EQ(setsockopt(pair[1], SOL_SOCKET, SO_RCVBUF, plain, sizeof size), 0);
 }
 
-// The system promises a note that there is room only to who was told that there was none.
-TEST(WindowsSources, RoomIsFoundAfterASendThatWasAcceptedWhole) {
+// The system announces space only to a sender that was told that there was none.
+TEST(WindowsSources, SpaceIsFoundAfterASendThatWasAcceptedWhole) {
     const socket_pair pair;
     auto_reset_event event;
-    fix_room(pair);
+    fix_buffer_sizes(pair);
     const std::vector<char> bytes(1'000);
     const auto size = static_cast<int>(bytes.size());
     std::size_t sent = 0;
@@ -125,9 +125,9 @@ TEST(WindowsSources, RoomIsFoundAfterASendThatWasAcceptedWhole) {
     const auto found = woken_by(
         &event, [&] { return wait_any(event, writable(pair[0])); },
         [&] {
-            std::vector<char> room(sent);
+            std::vector<char> received(sent);
             while (sent != 0) {
-                const int read = recv(pair[1], room.data(), static_cast<int>(sent), 0);
+                const int read = recv(pair[1], received.data(), static_cast<int>(sent), 0);
                 if (read > 0) sent -= static_cast<std::size_t>(read);
             }
         });
@@ -165,7 +165,7 @@ TEST(WindowsSources, MoreThanSixtyFourHandlesAndSockets) {
     EXPECT_EQ(woken_by(&event, wait, [&] { handles[0].set(); }).index, 1u);
 }
 
-// The system's thread that waits for those beyond 64 does so once: then it must be asked again.
+// The system's thread that waits for handles beyond 64 does so once, and must then be asked again.
 TEST(WindowsSources, AHandleBeyondSixtyFourThatWasSignaledForNobodyStillWakes) {
     auto_reset_event event;
     const std::vector<kernel_event> handles(70);
@@ -278,13 +278,13 @@ TEST(WindowsSet, ReportsEventsSocketsAndHandles) {
     EXPECT_EQ(set.wait({.until = 5ms}, found).status, wait_status::timed_out);
 }
 
-// No fact to wait for: so that what follows comes anywhere in another thread's poll.
+// No fact to wait for: the next step is to meet another thread's poll at any point.
 void pass_time(int i) {
     const auto enough = std::chrono::steady_clock::now() + i % 20 * 50us;
     while (std::chrono::steady_clock::now() < enough) SwitchToThread();
 }
 
-// Few handles, which the poll waits for itself, and more than it has room for.
+// Few handles, for which the poll itself waits, or more than it can hold.
 TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsOut) {
     for (const std::size_t others : {0u, 70u}) {
         const std::vector<kernel_event> idle(others);
@@ -310,7 +310,7 @@ TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsOut) {
                 pass_time(i);
                 EXPECT_TRUE(set.remove(signaled(passing.get())));
             }
-            pass_time(i + 10);  // before its number is another's
+            pass_time(i + 10);  // before another handle gets its number
         }
         stop.set();
         threads.join();

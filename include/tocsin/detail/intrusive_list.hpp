@@ -54,7 +54,12 @@ public:
     T* last() const noexcept { return last_; }
     static T* next(const T& node) noexcept { return links(node).next_; }
 
-    void append(T& node) noexcept { insert_after(last_, node); }
+    void append(T& node) noexcept {
+        links(node).next_ = nullptr;
+        links(node).previous_ = last_;
+        next_of(last_) = &node;
+        last_ = &node;
+    }
 
     // Behind `before`; null: at the front.
     void insert_after(T* before, T& node) noexcept {

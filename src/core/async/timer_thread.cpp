@@ -10,8 +10,8 @@
 //       either has been claimed, and will run, or never will be.
 //   timer_thread-3  Timers run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
-//   timer_thread-4  A thread sleeps on what it saw under the lock: whoever makes another timer the earliest changes the
-//       thread's word, then wakes the thread.
+//   timer_thread-4  A thread sleeps on what it saw under the lock: whoever sets a timer that becomes the earliest changes
+//       the thread's word, then wakes the thread. (After a cancel() the thread may wake for nothing, and looks again.)
 //
 // No lost wake-up: the thread reads its word under the lock, together with the earliest timer. If the word changes
 // before the thread has fallen asleep, the futex does not let it sleep (timer_thread-4).
@@ -164,6 +164,7 @@ private:
             earliest->is_set_ = false;
             const bool has_passed = earliest->when_.has_passed();
             if (has_passed) due.claim(*earliest);
+            // It exists even if claim() has refused: cancel() takes the lock.
             if (!has_passed || std::exchange(earliest->is_postponed_, false)) insert(*earliest);
         }
     }
@@ -185,9 +186,7 @@ constinit never_destroyed<timer_threads> threads;
 
 const renewed_in_child<threads> at_load;
 
-timer_thread& thread_of(const deadline& when) noexcept {
-    return when.which() == deadline::clock::system ? threads.it.system : threads.it.steady;
-}
+timer_thread& thread_of(bool system) noexcept { return system ? threads.it.system : threads.it.steady; }
 
 }  // namespace
 
@@ -196,17 +195,19 @@ void timer::start(const deadline& when) {
     const auto run_steady = []() noexcept { threads.it.steady.run(true); };
     const auto run_system = []() noexcept { threads.it.system.run(false); };
     const bool system = when.which() == deadline::clock::system;
-    thread_of(when).start(system ? +run_system : +run_steady);
+    thread_of(system).start(system ? +run_system : +run_steady);
 }
 
 void timer::set(const deadline& when) noexcept {
     if (when.is_never()) return;
     when_ = when;
-    thread_of(when_).set(*this);
+    has_thread_ = true;
+    is_on_system_clock_ = when.which() == deadline::clock::system;
+    thread_of(is_on_system_clock_).set(*this);
 }
 
 void timer::cancel() noexcept {
-    if (!when_.is_never()) thread_of(when_).cancel(*this);
+    if (has_thread_) thread_of(is_on_system_clock_).cancel(*this);
 }
 
 }  // namespace tocsin::core

@@ -33,11 +33,16 @@ private:
     friend class timer_heap;
     friend class timer_thread;
 
+    // From set() on, under the lock of the thread that serves it:
     deadline when_ = deadline::never();
-    std::int64_t due_ = 0;  // nanoseconds on the clock of the thread that serves it
+    std::int64_t due_ = 0;  // nanoseconds on the clock of that thread
     bool is_set_ = false;
     bool is_postponed_ = false;
-    // In the heap: the first child; the next sibling; the node whose first child or next sibling this one is.
+    // Only set() writes these, so cancel() reads them without the lock.
+    bool has_thread_ = false;
+    bool is_on_system_clock_ = false;
+    // In the heap, under that lock: the first child; the next sibling; the node whose first child or next sibling this
+    // one is.
     timer* child_ = nullptr;
     timer* next_ = nullptr;
     timer* previous_ = nullptr;

@@ -1,4 +1,4 @@
-// The list of resumption.hpp; the argument is there.
+// The argument is in resume_queue.hpp.
 #include "core/lot/resume_queue.hpp"
 
 #include <utility>
@@ -7,7 +7,7 @@ namespace tocsin::core {
 
 #if defined(TOCSIN_MODEL)
 
-// The threads of a model share one thread's locals: coroutines go on at once.
+// The threads of a model share the locals of one thread, so coroutines continue at once.
 defer_resumes::defer_resumes() noexcept {}
 defer_resumes::~defer_resumes() {}
 void resumable::resume_here(void (*run)(resumable&) noexcept) noexcept { run(*this); }
@@ -22,12 +22,11 @@ namespace {
 
 struct thread_state {
     bool inside = false;
-    resumable* first = nullptr;
-    resumable* last = nullptr;
+    detail::intrusive_list<resumable> queue;
     const resumable* posted = nullptr;
 };
 
-// A set() in a signal handler looks at it: as in signal_deferral.cpp.
+// A set() in a signal handler looks at it, as in signal_deferral.cpp.
 #if defined(__ELF__)
 [[gnu::tls_model("initial-exec")]]
 #endif
@@ -39,9 +38,8 @@ defer_resumes::defer_resumes() noexcept : outermost_(!std::exchange(self.inside,
 
 defer_resumes::~defer_resumes() {
     if (!outermost_) return;
-    while (resumable* const next = self.first) {
-        const auto run = next->run_;
-        next->cancel();
+    while (resumable* const next = self.queue.take_first()) {
+        const auto run = std::exchange(next->run_, nullptr);
         run(*next);
     }
     self.inside = false;
@@ -50,17 +48,13 @@ defer_resumes::~defer_resumes() {
 void resumable::resume_here(void (*run)(resumable&) noexcept) noexcept {
     const defer_resumes scope;
     run_ = run;
-    next_ = nullptr;
-    previous_ = self.last;
-    (self.last != nullptr ? self.last->next_ : self.first) = this;
-    self.last = this;
+    self.queue.append(*this);
 }
 
 bool resumable::cancel() noexcept {
     if (run_ == nullptr) return false;
     run_ = nullptr;
-    (previous_ != nullptr ? previous_->next_ : self.first) = next_;
-    (next_ != nullptr ? next_->previous_ : self.last) = previous_;
+    self.queue.remove(*this);
     return true;
 }
 

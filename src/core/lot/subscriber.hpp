@@ -1,5 +1,5 @@
-// Who is asked, under a bucket's lock, when the turn of a node of theirs comes (lot.hpp). The arguments: multi_wait.cpp,
-// ready_list.cpp and pollable.cpp.
+// Owners of nodes that stay in their queue when their turn comes (lot.hpp). The lot calls them under the bucket's lock.
+// The arguments: pollable.cpp and ready_list.cpp for subscribers, multi_wait.cpp for all_waiters.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,36 @@ namespace tocsin::core {
 struct wait_node;
 class release_list;
 
-// Who keeps its place in a queue when its turn comes, and is asked instead of claimed: a wait for all of several
-// sources (multi_wait.hpp), a member of a set (ready_list.hpp), a view for someone else's loop.
+// What became of something that was offered to the waiters of a queue.
+enum class reply : std::uint8_t {
+    declined,   // it is for the next one
+    accepted,   // only if it was offered to one alone
+    undecided,  // all_waiter::commit() decides
+};
+
+// Is told that what it waits for has become ready: a member of a set (ready_list.hpp), or a view for another
+// library's loop (pollable.cpp).
 class subscriber {
 public:
-    enum class reply : std::uint8_t {
-        declined,   // it is for the next
-        accepted,   // only what is offered to one alone
-        undecided,  // commit() decides: to be called once, soon, under no lock; until then the chooser exists
-    };
-
-    // What `place` waits for has come: for one alone, who takes it away, or for everybody. Under the bucket's lock.
-    // Whoever is to be released on account of it is appended to `freed`.
-    virtual reply on_wake(wait_node& place, bool exclusive, release_list& freed) noexcept = 0;
-    // Whether it takes what it said `perhaps` to; `in_hand` if that was offered to it alone, else null.
-    virtual bool commit(const wait_node* offered) noexcept = 0;
-    // Releases a node of its own that has no owner.
-    virtual void ring() noexcept = 0;
-
-    // One that looks at several sources; it is asked once more when one of them is ready for all to see.
-    const bool waits_for_all;
+    // `exclusive`: one waiter gets it, and `accepted` takes it away from the others. Otherwise it is there for
+    // everybody. Appends to `freed` what is to be released on account of it. Declines or accepts.
+    virtual reply on_wake(wait_node& node, bool exclusive, release_list& freed) noexcept = 0;
 
 protected:
-    explicit subscriber(bool for_all) noexcept : waits_for_all(for_all) {}
     ~subscriber() = default;
+};
+
+// Waits until it can have all of several sources at one instant (multi_wait.hpp).
+class all_waiter {
+public:
+    // `offered`: the node of an exclusive offer, or null if the source is there for everybody. Declines, or answers
+    // `undecided`. Then the caller must call commit() once, soon, under no lock; until then the all_waiter exists.
+    virtual reply on_wake(const wait_node* offered) noexcept = 0;
+    // Decides an offer answered with `undecided`; true: accepted. `offered` as in on_wake().
+    virtual bool commit(const wait_node* offered) noexcept = 0;
+
+protected:
+    ~all_waiter() = default;
 };
 
 }  // namespace tocsin::core

@@ -19,8 +19,8 @@ class rundown {
 public:
     // Begins a use; true if it is the only one. The caller holds a lock that the owner takes before it waits.
     bool acquire() noexcept {
-        return word_.fetch_add(1, std::memory_order_acquire) ==
-               0;  // [rundown] sees what the last user has left
+        // [rundown] sees what the last user has left
+        return word_.fetch_add(1, std::memory_order_acquire) == 0;
     }
 
     // Ends a use; true if it was the last. Then the owner may be gone.

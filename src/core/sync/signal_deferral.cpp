@@ -47,7 +47,7 @@ constexpr unsigned slot_count = 16;
 struct deferred_call {
     std::atomic<void (*)(void*) noexcept> run{nullptr};
     std::atomic<void*> what{nullptr};
-    std::atomic<unsigned> times{0};  // still to run; from 0 it is no longer raised
+    std::atomic<unsigned> times{0};  // still to run; once it is 0, only a new call raises it
 };
 
 struct thread_state {
@@ -131,10 +131,9 @@ bool signal_deferral::defer(void (*run)(void*) noexcept, void* what) noexcept {
             if (increment_last(run, what)) return true;
             platform::die(
                 "tocsin: signal handlers interrupted one call into the library and made more than 16 "
-                "alternating "
-                "calls of set() or reset()\n");
+                "different or alternating calls of set() or reset()\n");
         }
-        // One step: the calls of a handler on top of this one come later.
+        // One step, even if a handler on top of this one defers calls: they come later.
     } while (!self.deferred.compare_exchange_weak(number, number + 1, relaxed));
     deferred_call& own = slot_of(number);
     own.what.store(what, relaxed);

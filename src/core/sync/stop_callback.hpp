@@ -82,9 +82,8 @@ private:
     };
 
     void run() noexcept {
-        if (step_.load(std::memory_order_relaxed) ==
-                making &&  // no order: this thread wrote it, or it is asked again
-            maker_ == platform::thread_number()) {
+        // no order: this thread wrote it, or it is asked again
+        if (step_.load(std::memory_order_relaxed) == making && maker_ == platform::thread_number()) {
             function_();  // stop_callback-2
             return;
         }

@@ -1,25 +1,26 @@
 // What a wait tries before it sleeps, learned per address.
 //
-// A history is one word per class of addresses (a hash; shared classes only make the guess worse, never the
-// result wrong). It holds two credits, one for spinning and one for yielding, and how many waits to go until
-// the next probe. A wait spins if there is credit for it, then queues, then yields if there is credit for that,
-// then sleeps. Success earns credit, failure costs more; without any credit a wait sleeps at once, but for a
-// probe every so often, rarer the longer probes have failed.
+// A history is one word per class of addresses. (A class is a hash; addresses that share one only make the guess worse,
+// never the result wrong.) It holds two credits, one for spinning and one for yielding, and how many waits are left
+// until the next probe. A wait spins if there is credit for it. Then it queues. Then it yields if there is credit for
+// that, and then it sleeps. Success earns credit; failure costs more. Without any credit a wait sleeps at once, except
+// for a probe every so often, which becomes rarer the longer probes have failed.
 //
-//   Spinning pays when the signal comes from another processor within microseconds. It never pays when the
-//   signaller needs this processor, or when signals are far apart.
-//   Yielding pays when the signaller is ready to run and waits for a processor: more threads than
-//   processors. A yield that comes back late has let a stranger run instead, which is worse than sleeping
-//   (a woken sleeper is put in front of a stranger); it ends all credit, whatever it found.
+//   Spinning pays when the signal comes from another processor within microseconds. It never pays when the signaller
+//   needs this processor, or when signals are far apart.
+//   Yielding pays when the signaller is ready to run and waits for a processor: more threads than processors. A yield
+//   that returns late has let a stranger run instead. That is worse than sleeping, because a woken sleeper is put in
+//   front of a stranger. So it ends all credit for yielding, whatever it found.
 //
 // Races on a history lose an update, nothing more: its accesses are relaxed.
 //
-// Bounds: a spin ends after the policy's time; yields after `most_yields`. Nobody waits here for another
-// thread's step, so priorities cannot hang it. On one processor nobody spins.
+// Bounds: a spin ends after the policy's time, and yields after `most_yields`. Nobody waits here for a step of another
+// thread, so priorities cannot make it hang. On one processor nobody spins.
 //
 // The numbers were measured: docs/decisions/0005-spin.md.
 #include "core/wait/spinner.hpp"
 
+#include "core/lot/lot.hpp"
 #include "core/sync/counters.hpp"
 #include "platform/system/system.hpp"
 
@@ -69,8 +70,8 @@ void punish(std::uint8_t& credit) noexcept {
     credit = credit > failure_costs ? static_cast<std::uint8_t>(credit - failure_costs) : std::uint8_t{0};
 }
 
-// One wait nearer to the next probe; whether this one is it.
-bool probe_is_due(history& known) noexcept {
+// Counts one wait towards the next probe; returns whether this wait is the probe.
+bool count_towards_probe(history& known) noexcept {
     if (known.waits_to_probe > 1) {
         --known.waits_to_probe;
         return false;
@@ -100,8 +101,8 @@ spin_policy process_policy() noexcept {
     return policy_of_process.load(std::memory_order_relaxed);  // no order: a setting
 }
 
-spinner::spinner(const wait_key& where, const detail::wait_options& options) noexcept
-    : options_(options), history_(histories[key_hash(where).index % std::size(histories)]) {
+spinner::spinner(const wait_key& key, const detail::wait_options& options) noexcept
+    : options_(options), history_(histories[key_hash(key).index % std::size(histories)]) {
     const bool own = options.spin.which() != spin_policy::mode::process;
     const spin_policy policy = own ? options.spin : process_policy();
     const bool may_spin = platform::processors() > 1 && policy.longest().count() > 0;
@@ -110,13 +111,18 @@ spinner::spinner(const wait_key& where, const detail::wait_options& options) noe
     if (policy.which() != spin_policy::mode::adaptive) return;
 
     history known = read(history_);
-    const bool probe = (known.spin == 0 || known.yield == 0) && probe_is_due(known);
+    const bool probe = (known.spin == 0 || known.yield == 0) && count_towards_probe(known);
     looks_ = may_spin && (known.spin != 0 || probe);
     yields_left_ = known.yield != 0 || probe ? most_yields : 0;
     write(history_, known);
 }
 
-bool spinner::may_go_on(std::int64_t longest) noexcept {
+claim spinner::spin_then_sleep(waiter& self) noexcept {
+    if (while_parked([&self]() noexcept { return self.is_released(); })) return self.finish();
+    return self.sleep(options_);
+}
+
+bool spinner::keep_looking(std::int64_t longest) noexcept {
     const std::int64_t time = now();
     if (spin_until_ == 0) spin_until_ = time + longest;
     if (time >= spin_until_ || options_.until.has_passed()) return false;
@@ -133,15 +139,15 @@ bool spinner::try_yield() noexcept {
     return true;
 }
 
-bool spinner::looked(bool success) noexcept {
+bool spinner::learn_spin(bool success) noexcept {
     history known = read(history_);
     success ? reward(known.spin) : punish(known.spin);
     if (success) known.probe = first_probe;
     write(history_, known);
-    return counted(success);
+    return count_spin(success);
 }
 
-bool spinner::yielded(bool success) noexcept {
+bool spinner::learn_yield(bool success) noexcept {
     if (!yielded_) return false;
     history known = read(history_);
     success ? reward(known.yield) : punish(known.yield);
@@ -152,7 +158,7 @@ bool spinner::yielded(bool success) noexcept {
     return success;
 }
 
-bool spinner::counted(bool success) noexcept {
+bool spinner::count_spin(bool success) noexcept {
     if (success) count(counter::spun);
     return success;
 }

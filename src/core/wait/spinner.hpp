@@ -1,7 +1,8 @@
-// Looking again before sleeping. What pays is learned for each address: spinner.cpp.
+// Looking again before sleeping. The spinner learns for each address what pays: spinner.cpp.
 #pragma once
 
-#include "core/lot/lot.hpp"
+#include "core/lot/wait_node.hpp"
+#include "core/lot/waiter.hpp"
 
 #include <tocsin/detail/wait_options.hpp>
 
@@ -9,14 +10,13 @@
 
 namespace tocsin::core {
 
-// One wait's attempt to get by without sleep, in two parts.
+// One wait's attempt to do without sleep, in two parts.
 class spinner {
 public:
-    spinner(const wait_key& where, const detail::wait_options& options) noexcept;
+    spinner(const wait_key& key, const detail::wait_options& options) noexcept;
 
-    // Before the thread is queued: looks at what it waits for, for some microseconds at most, where that has
-    // paid; true as soon as `ready()`. A thread that does this is not waiting yet: a set and reset in the
-    // meantime may pass it by.
+    // Before the thread is queued: looks at what it waits for, for a few microseconds at most, where that has paid.
+    // True as soon as `ready()`. Such a thread is not waiting yet: it may miss a set that is reset at once.
     template <class Ready>
     bool before_parking(Ready ready) noexcept {
         if (!looks_) return false;
@@ -24,14 +24,14 @@ public:
         do {
             for (unsigned look = 0; look != looks_a_check; ++look) {
                 detail::cpu_relax();
-                if (ready()) return looked(true);
+                if (ready()) return learn_spin(true);
             }
-        } while (may_go_on(shortest(longest_)));
-        return looked(false);
+        } while (keep_looking(shortest(longest_)));
+        return learn_spin(false);
     }
 
-    // When it is queued: looks at its own release, for as long as a fixed policy says, or while it lets others
-    // run, where that has paid; true as soon as `released()`.
+    // When it is queued: looks for its release, for as long as a fixed policy says, or while it yields to other
+    // threads, where that has paid. True as soon as `released()`.
     template <class Released>
     bool while_parked(Released released) noexcept {
         if (burns_) {
@@ -39,15 +39,18 @@ public:
             do {
                 for (unsigned look = 0; look != looks_a_check; ++look) {
                     detail::cpu_relax();
-                    if (released()) return counted(true);
+                    if (released()) return count_spin(true);
                 }
-            } while (may_go_on(longest_));
+            } while (keep_looking(longest_));
         }
         while (try_yield()) {
-            if (released()) return yielded(true);
+            if (released()) return learn_yield(true);
         }
-        return yielded(false);
+        return learn_yield(false);
     }
+
+    // For a waiter that is queued: looks for its release, then sleeps.
+    claim spin_then_sleep(waiter& self) noexcept;
 
 private:
     static constexpr unsigned looks_a_check = 8;  // a look at the clock costs about as much as one pause
@@ -56,12 +59,12 @@ private:
         return longest < most_before ? longest : most_before;
     }
 
-    bool may_go_on(std::int64_t longest) noexcept;
-    bool try_yield() noexcept;  // and does it
-    // Learn from it, count it, and pass it on.
-    bool looked(bool success) noexcept;
-    bool yielded(bool success) noexcept;
-    static bool counted(bool success) noexcept;
+    bool keep_looking(std::int64_t longest) noexcept;
+    bool try_yield() noexcept;
+    // Each learns from the outcome, counts it, and returns it.
+    bool learn_spin(bool success) noexcept;
+    bool learn_yield(bool success) noexcept;
+    static bool count_spin(bool success) noexcept;
 
     const detail::wait_options& options_;
     detail::atomic<std::uint64_t>& history_;

@@ -50,7 +50,7 @@ using openbsd_futex = futex_backend<class openbsd_mechanism>;
 using wasm_futex = futex_backend<class wasm_mechanism>;
 using portable_futex = futex_backend<class portable_mechanism>;
 using windows_futex =
-    futex_backend<class windows_mechanism>;  // one of the next three, which the running system has
+    futex_backend<class windows_mechanism>;  // the best of the next three that the system has
 using waitonaddress_futex = futex_backend<class waitonaddress_mechanism>;
 using srw_futex = futex_backend<class srw_mechanism>;
 using kernel_event_futex = futex_backend<class kernel_event_mechanism>;

@@ -118,7 +118,7 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
     its_slot.lock();
     if (!self.woken) its_slot.queue.remove(self);
     its_slot.unlock();
-    ::ResetEvent(self.event);  // it may have been set after the sleep ended otherwise
+    ::ResetEvent(self.event);  // it may be set: the sleep can end for another reason first
     its_slot.give_back(self.event);
     return self.woken || !until.has_passed() ? sleep_result::returned : sleep_result::timed_out;
 }

@@ -60,7 +60,7 @@ public:
         return static_cast<slots*>(in_use_)->at[(hash >> 32) % count];
     }
 
-    // Begins with the table's kind (shared_table/windows.cpp).
+    // The pointer to the slots in use, which begin with their kind (shared_table/windows.cpp).
     void** in_use() noexcept { return &in_use_; }
 
     // In the child of a fork: no thread sleeps.

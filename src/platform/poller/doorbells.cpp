@@ -151,9 +151,8 @@ void doorbell_pool::close_ends(int ring_end, int wait_end) noexcept {
 }
 
 void die_of_closed_doorbell() noexcept {
-    die("tocsin: the program closed a descriptor that tocsin opened and on which a thread waits; its "
-        "wake-ups are "
-        "lost.\n");
+    die("tocsin: the program closed a descriptor that tocsin opened and on which a thread waits; "
+        "the thread's wake-ups are lost.\n");
 }
 
 }  // namespace tocsin::platform

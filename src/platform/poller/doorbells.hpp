@@ -116,8 +116,8 @@ private:
     taken_doorbell add(const int (&ends)[2]) noexcept;
     static void close_ends(int ring_end, int wait_end) noexcept;
 
-    detail::atomic<std::uint64_t> free_{
-        0};  // lower half: 1 more than the first free one; upper half: changes
+    // Lower half: 1 more than the first free one; upper half: the number of changes.
+    detail::atomic<std::uint64_t> free_{0};
     detail::atomic<doorbell_id> made_{0};
     detail::atomic<doorbell_id> forks_{0};
     doorbell at_[most];

@@ -1,5 +1,5 @@
-// macOS, FreeBSD, OpenBSD: kqueue(2) for poll sets. Single polls are posix.cpp's, and so are the doorbells
-// (pipe_doorbells.hpp).
+// macOS, FreeBSD, OpenBSD: kqueue(2) for poll sets. Single polls are posix.cpp's; the doorbells are the pipes that
+// posix.cpp uses too (pipe_doorbells.hpp).
 //
 // State
 //   A poll set is a kqueue, and a list of its members under a mutex. The kqueue says which members may be ready.
@@ -8,8 +8,8 @@
 //
 // Invariants
 //   kqueue-1  A member is loud (its filters report for as long as they hold) or quiet (once for each change, EV_CLEAR).
-//       A member that poll(2) finds ready is loud, so the next wait reports it again. One that was reported for
-//       something it was not asked for is quiet, so that it does not keep the wait awake.
+//       A member that poll(2) finds ready is loud, so the next wait reports it again. One that the kqueue
+//       reports for something it was not asked for is quiet, so that it does not keep the wait awake.
 //   kqueue-2  What poll(2) says counts only for descriptors that are members at that moment, under the mutex. So
 //       nothing is reported that was removed before.
 //
@@ -18,13 +18,13 @@
 //
 // The systems promise (kqueue(2) of macOS 10.5, FreeBSD 8, OpenBSD 5.1 and later):
 //   - what is said above of filters;
-//   - several threads may call on one kqueue at once;
+//   - several threads may use one kqueue at once;
 //   - a kqueue can itself be polled as a descriptor;
 //   - closing a descriptor takes it out;
 //   - a child process does not inherit its parent's kqueues.
 // Where there is no EVFILT_EXCEPT (FreeBSD), urgent data may not be reported at all.
 //
-// Timeouts are in nanoseconds. A thread of posix.cpp's follows a deadline on the system clock.
+// Timeouts are in nanoseconds. For a deadline on the system clock, posix.cpp starts a thread that follows that clock.
 //
 // Checked by: tests/internal/poll_set_test.cpp.
 #include "platform/poller/backend.hpp"

@@ -61,8 +61,8 @@ private:
 
 inline constexpr std::int64_t no_timeout = -1;
 
-// Calls `call(nanoseconds)` until some are ready or the deadline has passed. It returns their number, or 0, or an error
-// as a negative number. `call` sleeps for that long (or `no_timeout`) and returns how many are ready, or -1 and errno.
+// Calls `call(nanoseconds)` until some are ready or the deadline has passed. Returns their number, or 0, or an error as
+// a negative number. `call` sleeps for that long (or `no_timeout`) and returns how many are ready, or -1 and errno.
 template <class Call>
 int poll_until(const deadline& until, Call call) noexcept {
     for (;;) {

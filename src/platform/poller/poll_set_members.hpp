@@ -15,7 +15,7 @@
 
 namespace tocsin::platform {
 
-// Sorted by descriptor. A `Member` has that, and a tag.
+// Sorted by descriptor. A `Member` has a descriptor and a tag.
 template <class Member>
 class member_table {
 public:
@@ -53,7 +53,7 @@ private:
 template <class Polled>
 class member_copy {
 public:
-    // Afterwards it is old, whatever has changed.
+    // Afterwards it is not current, whatever the number of changes.
     void forget() noexcept { changes_ = ~std::uint64_t{0}; }
     // Whether it shows the members as they are after so many changes.
     bool is_current(std::uint64_t changes) const noexcept { return changes_ == changes; }

@@ -1,9 +1,9 @@
 // What every system must provide to wait for descriptors: a thread sleeps until one of them is ready, its doorbell is
 // rung, or a deadline passes.
 //
-// A new system is one file, <mechanism>.cpp. It defines a mechanism, which is listed below; backend.hpp says what of,
-// and makes the functions of poller_backend out of it. The build chooses the backend that the library calls. The tests
-// tests/internal/{doorbell,poll,poll_set}_test.cpp run over every backend of the machine.
+// A new system is one file, <mechanism>.cpp. It defines a mechanism; all are listed below. backend.hpp says what a
+// mechanism has, and makes the functions of poller_backend out of it. The build chooses the backend that the library
+// calls. The tests tests/internal/{doorbell,poll,poll_set}_test.cpp run over every backend of the machine.
 //
 // No function throws. All preserve errno and continue after signals. A wait that uses none of them opens no descriptor.
 #pragma once
@@ -36,8 +36,8 @@ struct poll_result {
     bool timed_out = false;
     int error = 0;  // the system could not poll, and nothing else is set: ENOMEM, EINVAL (more descriptors
                     // than the process may have), EMFILE, EBUSY (Windows)
-    std::size_t culprit =
-        no_culprit;  // which descriptor caused the error, if one did: the others could be polled
+    // Which descriptor caused the error, if one did: the others could be polled.
+    std::size_t culprit = no_culprit;
 
     // By anything but the bell.
     bool ended() const noexcept { return ready != 0 || timed_out || error != 0; }
@@ -109,7 +109,7 @@ struct poller_backend {
     static void ring_doorbell(doorbell_id bell) noexcept;
 
     // Looks at all descriptors; sleeps until one is ready, or the bell has been rung since the last poll that said so
-    // (even if that was before this poll began), or `until` has passed. Is never early. Looks once even if the deadline
+    // (even if that was before this poll began), or `until` has passed, never earlier. Looks once even if the deadline
     // has passed already. Sets `found` of every descriptor. Allocates for more than `polled_without_allocation`
     // descriptors. `rung` may be set for no reason.
     //

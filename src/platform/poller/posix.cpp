@@ -16,7 +16,7 @@
 //
 // Timeouts are in milliseconds, rounded up. While poll(2) sleeps, nothing in POSIX follows the system clock. A thread
 // does, for as long as such a wait lasts: it sleeps on a condition variable (condition_wait.hpp) and rings. So that
-// wait costs a thread, and fails with EAGAIN where there is none.
+// wait costs a thread, and fails with EAGAIN if the system has none.
 //
 // The cost of a wait grows with the number of members. Unlike Linux's, these calls may be points of pthread
 // cancellation.

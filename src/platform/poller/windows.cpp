@@ -9,7 +9,8 @@
 //   windows-2  No thread sleeps on a copy older than the list: whoever changes the list during a wait rings. A thread
 //       that takes a descriptor off the list, or changes it, stays until that poll has ended and has untied it: then
 //       another thread may wait for it, or get its number.
-//   windows-3  An error is returned only of a poll whose copy is not older than the list (windows_poll-3).
+//   windows-3  An error is returned only of a poll whose copy is not older than the list, and that looked after the
+//       error and found nothing (windows_poll-3). If it finds a closed handle `invalid`, windows-1 decides.
 //
 // No lost wake-up, for windows-2: a change, and the look whether a thread waits, happen under the lock. So do the copy,
 // and the note that a thread waits. The end of a poll is counted under it too, and all threads that await that end are

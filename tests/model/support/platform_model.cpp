@@ -56,7 +56,7 @@ void yield_thread() noexcept {}
 
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
 
-// No times and no descriptors of coroutines in models.
+// Coroutines have no timers and no descriptors in models.
 int start_thread(void (*)() noexcept) noexcept { return ENOTSUP; }
 
 bool other_threads_are_gone() noexcept { return false; }
