@@ -8,6 +8,8 @@ from dev.tree import BUILD, say
 
 # What every program is linked with: the C library, and what a C++ compiler adds.
 ALWAYS = {"c", "m", "stdc++", "gcc_s"}
+# Symbols that every program has: from the compiler's crtbegin.o, and from the archive part of the C library.
+IN_EVERY_PROGRAM = {"__dso_handle", "atexit", "fstat", "lstat", "stat"}
 
 
 def symbols(*arguments):
@@ -34,7 +36,7 @@ def unresolved(archive, pkg_config_file, root):
             defined |= symbols("-D", "--defined-only", library)
     loader = next(folder.glob("ld-2.*.so"))
     defined |= symbols("-D", "--defined-only", loader) | symbols("--defined-only", archive)
-    return sorted(symbols("--undefined-only", archive) - defined)
+    return sorted(symbols("--undefined-only", archive) - defined - IN_EVERY_PROGRAM)
 
 
 def links(preset, root):
