@@ -185,7 +185,7 @@ struct timer_threads {
 
 constinit never_destroyed<timer_threads> threads;
 
-const renewed_in_child<threads> at_load;
+const renewed_in_child<threads> threads_renewed;
 
 timer_thread& thread_of(bool system) noexcept { return system ? threads.it.system : threads.it.steady; }
 
