@@ -58,8 +58,6 @@
 #include <utility>
 
 namespace tocsin::detail {
-namespace {
-
 using std::chrono::steady_clock;
 
 // A node for the queue here instead of one of the lot's; nobody looks at its key.
@@ -75,7 +73,7 @@ struct member : submission, core::wait_node {
     const steady_clock::time_point joined;
 };
 
-member* member_of(core::wait_node* node) noexcept { return static_cast<member*>(node); }
+inline member* member_of(core::wait_node* node) noexcept { return static_cast<member*>(node); }
 
 // Members that one flush is for, the leader first.
 struct group {
@@ -134,6 +132,8 @@ private:
     plain<std::size_t> size_{0};         // those that are about to withdraw included
     plain<std::size_t> cancelables_{0};  // those that may
 };
+
+namespace {
 
 // The flushes that a thread is in, one inside another. Checked builds use it to find one that submits to itself.
 #if TOCSIN_CHECKED && !defined(TOCSIN_MODEL)

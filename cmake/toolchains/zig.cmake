@@ -2,7 +2,7 @@
 # systems, a C library or a substitute to link with, and the sources of libc++, which it builds once for each target.
 set(TOCSIN_ZIG zig CACHE FILEPATH "zig's program")
 set(TOCSIN_ZIG_TARGET x86_64-linux-musl CACHE STRING "processor-system or processor-system-library, as zig names them")
-list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TOCSIN_ZIG TOCSIN_ZIG_TARGET)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TOCSIN_ZIG TOCSIN_ZIG_TARGET TOCSIN_RUN_IN_ROOT)
 
 string(REGEX MATCH "^([^-]+)-([^-]+)" matched "${TOCSIN_ZIG_TARGET}")
 set(CMAKE_SYSTEM_PROCESSOR ${CMAKE_MATCH_1})
@@ -35,6 +35,13 @@ if(TOCSIN_ZIG_TARGET MATCHES "-musl")
     # zig marks programs so that musl gives threads 8 MB of stack. Programs of other compilers have the default of musl,
     # 128 KB.
     string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -Wl,-z,stack-size=131072")
+endif()
+
+set(TOCSIN_RUN_IN_ROOT "" CACHE PATH "The root of a system whose C library programs shall use; empty: the host's")
+if(TOCSIN_RUN_IN_ROOT)
+    set(libraries "${TOCSIN_RUN_IN_ROOT}/lib/x86_64-linux-gnu")
+    file(GLOB loader "${libraries}/ld-2.*.so")
+    string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -Wl,--dynamic-linker=${loader} -Wl,-rpath,${libraries}")
 endif()
 
 # CMake requires these for Darwin; a build without installation does not use them.

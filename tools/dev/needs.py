@@ -72,6 +72,7 @@ FOR_TARGETS = [
     Need("GoogleTest's source", "googletest", Path("/usr/src/googletest/googletest/CMakeLists.txt").is_file),
 ]
 QEMU = Need("qemu's user emulation", "qemu-user-static", on_path("qemu-aarch64-static"))
+DEBOOTSTRAP = Need("debootstrap", "debootstrap", on_path("debootstrap"))
 
 
 def for_processor(about, triplet, emulated):
@@ -195,6 +196,24 @@ def provide_zig():
     """zig, a clang that brings the headers of many systems; the presets find it by this variable."""
     python_with(ROOT / "cmake" / "toolchains" / "requirements.txt")
     ENVIRONMENT["TOCSIN_ZIG"] = str(next((VENV / "lib").glob("python3*/site-packages/ziglang/zig")))
+
+
+def provide_debian_11():
+    """The C library of Debian 11 and its libraries, unpacked into build/debian-11; nothing of it is configured."""
+    root = BUILD / "debian-11"
+    stamp = root / "unpacked"
+    if stamp.exists():
+        return
+    if os.geteuid() != 0:
+        raise Refusal("debootstrap, which unpacks Debian 11, must be started as root")
+    shutil.rmtree(root, ignore_errors=True)
+    say("unpacking Debian 11 into build/debian-11")
+    unpack = ["debootstrap", "--foreign", "--variant=minbase", "bullseye", root]
+    result = subprocess.run(unpack, env=ENVIRONMENT, stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, check=False)
+    if result.returncode != 0:
+        raise Refusal(f"debootstrap failed; is there a network?\n{result.stdout[-2000:]}")
+    stamp.touch()
 
 
 def unpack_libcxx(wheel, folder):

@@ -4,7 +4,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from dev import checks, needs
+from dev import checks, needs, old_glibc
 from dev.run import Count, one, quietly, run_script, run_workflow
 from dev.tree import BUILD, JOBS, LAB, ROOT, TOOLS, say
 from dev.wine import Wine
@@ -64,6 +64,14 @@ def windows(only):
             count += run_script("lab", [sys.executable, LAB / "run.py", "--smoke", "--workers",
                                         BUILD / "windows" / "lab"], "windows-lab", wine.environment)
     return count
+
+
+def glibc(only):
+    needs.provide([*needs.FOR_TARGETS, needs.DEBOOTSTRAP])
+    needs.provide_zig()
+    needs.provide_debian_11()
+    count = run_workflow("glibc-2.31", only)
+    return count if only else count + old_glibc.links("glibc-2.31", BUILD / "debian-11")
 
 
 def prepare_wasm():
@@ -135,6 +143,7 @@ STAGES = {
                      workflows(BUILDS, needs.FOR_TARGETS, needs.provide_zig)),
     "musl": seldom("unit, internal and stress tests on Linux with musl",
                    workflow("musl", needs.FOR_TARGETS, prepare=needs.provide_zig)),
+    "glibc-2.31": seldom("unit, internal and stress tests with the C library of Debian 11; links with it", glibc),
     **{name: seldom(f"unit, internal and stress tests on {about} Linux{', under qemu' if emulated else ''}",
                     workflow(name, needs.for_processor(about, triplet, emulated)))
        for name, (about, triplet, emulated) in PROCESSORS.items()},

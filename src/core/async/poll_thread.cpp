@@ -239,7 +239,7 @@ namespace {
 
 constinit never_destroyed<poll_thread> thread;
 
-const renewed_in_child<thread> at_load;
+const renewed_in_child<thread> thread_renewed;
 
 }  // namespace
 

@@ -10,11 +10,12 @@
 // it interrupts.
 //
 // Invariants
-//   signal_deferral-1  `depth` is above zero from before the thread asks for a bucket's lock until after it has freed it.
+//   signal_deferral-1  `depth` is above zero from before the thread asks for a bucket's lock until after it has freed
+//       it.
 //   signal_deferral-2  A call is deferred only with depth above zero. It runs before the outermost signal_deferral has
 //       ended: that one clears `depth` and then looks for deferred calls once more.
-//   signal_deferral-3  Deferred calls run in the order in which they were deferred, each as often as it was deferred. No
-//       lock is held then, but depth is above zero: a further handler defers its call instead of overtaking others.
+//   signal_deferral-3  Deferred calls run in the order in which they were deferred, each as often as it was deferred.
+//       No lock is held then, but depth is above zero: a further handler defers its call instead of overtaking others.
 //   signal_deferral-4  There are 16 slots. A thread that waits for a bucket whose holder has lost its core may be
 //       interrupted more often. When the slots are full, a repeat of the last deferred call about the same event
 //       increments that slot's count. So what happens to one event stays in order, and nothing is lost. Between events,
@@ -50,7 +51,7 @@ struct deferred_call {
     std::atomic<unsigned> times{0};  // still to run; once it is 0, only a new call raises it
 };
 
-struct thread_state {
+struct handlers_log {
     std::atomic<unsigned> depth{0};
     std::atomic<unsigned> deferred{0};  // calls, since the thread began
     std::atomic<unsigned> finished{0};  // of them
@@ -61,7 +62,7 @@ struct thread_state {
 #if defined(__ELF__)
 [[gnu::tls_model("initial-exec")]]
 #endif
-constinit thread_local thread_state self;
+constinit thread_local handlers_log own_log;
 
 // Only one thread and the handlers on top of it make the accesses below; the compiler's order is all they need.
 constexpr auto relaxed = std::memory_order_relaxed;  // no order: one thread
@@ -69,31 +70,33 @@ void compiler_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_
 
 void set_depth(unsigned depth) noexcept {
     compiler_fence();
-    self.depth.store(depth, relaxed);
+    own_log.depth.store(depth, relaxed);
     compiler_fence();
 }
 
-deferred_call& slot_of(unsigned number) noexcept { return self.slots[number % slot_count]; }
+deferred_call& slot_of(unsigned number) noexcept { return own_log.slots[number % slot_count]; }
 
-bool has_deferred_calls() noexcept { return self.deferred.load(relaxed) != self.finished.load(relaxed); }
+bool has_deferred_calls() noexcept {
+    return own_log.deferred.load(relaxed) != own_log.finished.load(relaxed);
+}
 
 // Handlers may defer further calls in between, even in the slots of finished ones.
 void run_deferred_calls() noexcept {
     while (has_deferred_calls()) {
-        const unsigned number = self.finished.load(relaxed);
+        const unsigned number = own_log.finished.load(relaxed);
         deferred_call& oldest = slot_of(number);
         const auto run = oldest.run.load(relaxed);
         void* const what = oldest.what.load(relaxed);
         do run(what);
         while (oldest.times.fetch_sub(1, relaxed) != 1);
         compiler_fence();  // only now may a handler use its slot
-        self.finished.store(number + 1, relaxed);
+        own_log.finished.store(number + 1, relaxed);
     }
 }
 
 // signal_deferral-4: increments the last call about the same thing, if it is the same call and is not finished yet.
 bool increment_last(void (*run)(void*) noexcept, void* what) noexcept {
-    const unsigned end = self.deferred.load(relaxed);
+    const unsigned end = own_log.deferred.load(relaxed);
     for (unsigned number = end; number != end - slot_count;) {
         deferred_call& each = slot_of(--number);
         unsigned times = each.times.load(relaxed);
@@ -108,10 +111,10 @@ bool increment_last(void (*run)(void*) noexcept, void* what) noexcept {
 
 }  // namespace
 
-void signal_deferral::enter() noexcept { set_depth(self.depth.load(relaxed) + 1); }
+void signal_deferral::enter() noexcept { set_depth(own_log.depth.load(relaxed) + 1); }
 
 void signal_deferral::leave() noexcept {
-    const unsigned depth = self.depth.load(relaxed) - 1;
+    const unsigned depth = own_log.depth.load(relaxed) - 1;
     set_depth(depth);
     if (depth != 0) return;
     while (has_deferred_calls()) [[unlikely]] {
@@ -121,20 +124,20 @@ void signal_deferral::leave() noexcept {
     }
 }
 
-bool signal_deferral::is_inside() noexcept { return self.depth.load(relaxed) != 0; }
+bool signal_deferral::is_inside() noexcept { return own_log.depth.load(relaxed) != 0; }
 
 bool signal_deferral::defer(void (*run)(void*) noexcept, void* what) noexcept {
     if (!is_inside()) return false;
-    unsigned number = self.deferred.load(relaxed);
+    unsigned number = own_log.deferred.load(relaxed);
     do {
-        if (number - self.finished.load(relaxed) == slot_count) {
+        if (number - own_log.finished.load(relaxed) == slot_count) {
             if (increment_last(run, what)) return true;
             platform::die(
                 "tocsin: signal handlers interrupted one call into the library and made more than 16 "
                 "different or alternating calls of set() or reset()\n");
         }
         // One step, even if a handler on top of this one defers calls: they come later.
-    } while (!self.deferred.compare_exchange_weak(number, number + 1, relaxed));
+    } while (!own_log.deferred.compare_exchange_weak(number, number + 1, relaxed));
     deferred_call& own = slot_of(number);
     own.what.store(what, relaxed);
     own.run.store(run, relaxed);

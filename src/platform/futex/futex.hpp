@@ -58,6 +58,16 @@ using model_futex = futex_backend<class model_mechanism>;  // of tests/model
 
 using futex = TOCSIN_FUTEX_CHOSEN;
 
+// Defined in the file of the mechanism, and declared before any use.
+template <>
+sleep_result futex::wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
+template <>
+void futex::wake_one(const void* word) noexcept;
+template <>
+void futex::after_fork() noexcept;
+template <>
+void** futex::sleepers() noexcept;
+
 // Runs `sleep(until)` if the deadline is on the steady or the system clock, or never. For a deadline on another clock
 // it sleeps until the estimated end on the steady clock, and then asks the deadline again.
 template <class Sleep>

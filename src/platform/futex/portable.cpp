@@ -29,7 +29,7 @@ struct slot {
 
 constinit wait_table<slot> table{3};
 
-sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+sleep_result sleep_in_table(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
     slot& its_slot = table.slot_of(&word);
     std::unique_lock lock(its_slot.mutex);
     if (word.load(std::memory_order_relaxed) != expected)
@@ -55,7 +55,7 @@ template <>
 sleep_result portable_futex::wait(const futex_word& word, std::uint32_t expected,
                                   const deadline& until) noexcept {
     const errno_guard guard;
-    return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
+    return sleep_until(until, [&](const deadline& end) { return sleep_in_table(word, expected, end); });
 }
 
 template <>

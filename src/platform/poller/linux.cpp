@@ -49,6 +49,8 @@ constinit void* in_use = &own_doorbells;  // by all copies of the library in the
 
 constexpr std::int64_t nanoseconds_a_millisecond = 1'000'000;
 
+}  // namespace
+
 struct eventfd_doorbells {
     static doorbell_pool& doorbells() noexcept { return *static_cast<doorbell_pool*>(in_use); }
     static void*& shared_state() noexcept { return in_use; }
@@ -76,6 +78,9 @@ struct eventfd_doorbells {
         return true;
     }
 };
+
+namespace {
+
 using bells = eventfd_doorbells;
 
 #if defined(SYS_ppoll)

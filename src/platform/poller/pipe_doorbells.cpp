@@ -11,14 +11,14 @@ namespace tocsin::platform {
 namespace {
 
 // Never destroyed: rings are allowed after main.
-constinit doorbell_pool own_doorbells;
-constinit void* in_use = &own_doorbells;  // by all copies of the library in the process
+constinit doorbell_pool own_pipes;
+constinit void* pipes_in_use = &own_pipes;  // by all copies of the library in the process
 
 }  // namespace
 
-doorbell_pool& pipe_doorbells::doorbells() noexcept { return *static_cast<doorbell_pool*>(in_use); }
+doorbell_pool& pipe_doorbells::doorbells() noexcept { return *static_cast<doorbell_pool*>(pipes_in_use); }
 
-void*& pipe_doorbells::shared_state() noexcept { return in_use; }
+void*& pipe_doorbells::shared_state() noexcept { return pipes_in_use; }
 
 int pipe_doorbells::make_doorbell(int (&ends)[2]) noexcept {
     int made[2];

@@ -46,7 +46,7 @@
 namespace tocsin::platform {
 namespace {
 
-using bells = pipe_doorbells;
+using pipes = pipe_doorbells;
 
 #if defined(__EMSCRIPTEN__)
 // Emscripten's poll(2) looks and never sleeps (3.1.6). This naps between looks.
@@ -73,7 +73,7 @@ int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
 class clock_follower {
 public:
     explicit clock_follower(const deadline& until) noexcept : until_(until.nanoseconds()) {
-        const auto taken = bells::doorbells().acquire(bells::make_doorbell);
+        const auto taken = pipes::doorbells().acquire(pipes::make_doorbell);
         bell_ = taken.id;
         error_ = taken.error;
         if (error_ != 0) return;
@@ -94,13 +94,13 @@ public:
             changed_.notify_one();
             ::pthread_join(thread_, nullptr);
         }
-        if (bell_ != no_doorbell) bells::doorbells().release(bell_);
+        if (bell_ != no_doorbell) pipes::doorbells().release(bell_);
     }
     clock_follower(const clock_follower&) = delete;
     clock_follower& operator=(const clock_follower&) = delete;
 
     int error() const noexcept { return error_; }
-    doorbell& bell() const noexcept { return bells::doorbells()[bell_]; }
+    doorbell& bell() const noexcept { return pipes::doorbells()[bell_]; }
 
 private:
     static void* follow(void* what) noexcept {
@@ -108,7 +108,7 @@ private:
         std::unique_lock lock(self.mutex_);
         const auto done = [&self] { return self.done_; };
         if (!wait_until<std::chrono::system_clock>(self.changed_, lock, self.until_, done))
-            bells::doorbells().ring(self.bell_, bells::strike);
+            pipes::doorbells().ring(self.bell_, pipes::strike);
         return nullptr;
     }
 
@@ -136,12 +136,12 @@ int sleep_until(pollfd* what, nfds_t size, const deadline& until) noexcept {
         what[size] = pollfd{follower.bell().wait_end(), POLLIN, 0};
         const int found =
             poll_until(deadline::never(), [&](std::int64_t left) { return sleep(what, size + 1, left); });
-        const bool followed = bells::was_rung(follower.bell(), found > 0 ? what[size].revents : 0);
+        const bool followed = pipes::was_rung(follower.bell(), found > 0 ? what[size].revents : 0);
         if (found < 0 || found > (followed ? 1 : 0)) return found - (followed ? 1 : 0);
     }
 }
 
-class posix_poll_set final : public poll_set_with_bell<bells> {
+class posix_poll_set final : public poll_set_with_bell<pipes> {
 public:
     int open() noexcept { return take_bell(); }
 
@@ -233,7 +233,7 @@ poll_result posix_poll_set::wait(std::span<item> out, const deadline& until) noe
         poll_result result;
         result.ready = copy_.report(
             members_, out, [](const pollfd& each) noexcept { return from_poll_events(each.revents); });
-        result.rung = bells::was_rung(own_bell(), polled[size].revents);
+        result.rung = pipes::was_rung(own_bell(), polled[size].revents);
         if (result.ready != 0 || result.rung) return result;
     }
 }
