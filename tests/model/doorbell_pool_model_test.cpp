@@ -1,7 +1,6 @@
 // The pool of doorbells (src/platform/poller/doorbells.cpp): threads take and release at once, and none is had by two.
 // doorbells-5, [doorbell-free], [doorbell-made].
 #include "platform/poller/doorbells.cpp"  // it is no part of the modelled library
-
 #include "support/library_model.hpp"
 
 #include <array>
@@ -84,7 +83,8 @@ TEST(doorbell_pool_model, ARingReachesADoorbellOnlyWhenItIsMade) {
         ledger all;
         r.spawn("maker", [&] { (void)all.take(); });
         r.spawn("ringer", [] {
-            pool.ring(0, [](int end, bool even) { model::check(end > 0 && even, "the first ring of a made one"); });
+            pool.ring(
+                0, [](int end, bool even) { model::check(end > 0 && even, "the first ring of a made one"); });
         });
         r.join_all();
     });

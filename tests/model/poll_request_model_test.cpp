@@ -1,5 +1,5 @@
 // Descriptors of coroutines: the thread that polls them (src/core/async/poll_thread.cpp) beside threads that set and
-// cancel requests. All descriptors become ready at one moment, or none does.
+// cancel requests.
 #include "core/async/poll_thread.hpp"
 #include "support/library_model.hpp"
 
@@ -17,7 +17,8 @@ library_model::poller the_poller;
 
 class counted_request final : public core::poll_request {
 public:
-    explicit counted_request(int descriptor) : entry_{.descriptor = descriptor, .asked = readiness::readable} {}
+    explicit counted_request(int descriptor)
+        : entry_{.descriptor = descriptor, .asked = readiness::readable} {}
 
     void set() { core::poll_request::set(std::span(&entry_, 1)); }
 
@@ -59,17 +60,19 @@ TEST(poll_request_model, ARequestRunsWhenItsDescriptorIsReady) {
     });
 }
 
+// Its descriptor is ready already, and nothing else ends the poll.
 TEST(poll_request_model, ARequestSetDuringAPollIsPolled) {
     holds_within(2, [](run& r) {
         const background_threads have;
         counted_request first(3);
         first.set();
         r.spawn("second", [] {
+            the_poller.make_ready(4);
             counted_request own(4);
             own.set();
-            the_poller.make_ready();
             own.wait();
             own.cancel();
+            the_poller.make_ready(3);
         });
         first.wait();
         first.cancel();

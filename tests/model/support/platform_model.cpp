@@ -42,7 +42,8 @@ template <>
 void model_poller::give_doorbell_back(doorbell_id) noexcept {}
 template <>
 void model_poller::ring_doorbell(doorbell_id) noexcept {
-    library_model::poller::the_one->ring();
+    library_model::ring_poll_set != nullptr ? library_model::ring_poll_set()
+                                            : library_model::poller::the_one->ring();
 }
 template <>
 poll_result model_poller::poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
@@ -50,8 +51,8 @@ poll_result model_poller::poll(std::span<poll_entry> what, doorbell_id bell, con
 }
 template <>
 std::unique_ptr<poll_set> model_poller::open_poll_set(int& error) noexcept {
-    error = 1;
-    return nullptr;
+    error = library_model::make_poll_set == nullptr ? ENOSYS : 0;
+    return error != 0 ? nullptr : library_model::make_poll_set();
 }
 
 int readable_flag::open() noexcept {
