@@ -1,0 +1,213 @@
+// A signal handler that sets an event, after every single instruction of a call that it interrupts. The code is what
+// users run, and so are the moments: nothing is drawn.
+//
+// The processor's trap flag raises SIGTRAP after each instruction; a handler counts, and at the wanted one does what a
+// program's handler would do. What it set must release its waiter although the interrupted thread calls the library no
+// more: a deferred call is carried out before the interrupted one returns (signal_deferral-2).
+#include "core/sync/signal_deferral.hpp"
+#include "facts.hpp"
+#include "sanitizer.hpp"
+#include "threads.hpp"
+
+#include <tocsin/diagnose.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/spin.hpp>
+
+#include <gtest/gtest.h>
+
+#if defined(__linux__) && defined(__x86_64__)
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <type_traits>
+
+#include <signal.h>
+#include <ucontext.h>
+
+namespace {
+
+using support::thread_group;
+using tocsin::auto_reset_event;
+using tocsin::manual_reset_event;
+
+constexpr greg_t trap_flag = 0x100;
+
+// One run: after which instruction a handler comes, and whether another has come at the first one at which calls are
+// deferred.
+struct stepping {
+    long steps = 0;
+    long wanted = 0;
+    bool first_inside = false;  // is still to come
+};
+stepping current;
+auto_reset_event* set_inside = nullptr;
+auto_reset_event* set_at_wanted = nullptr;
+
+void after_an_instruction(int, siginfo_t*, void* context) {
+    ++current.steps;
+    if (current.first_inside && tocsin::core::signal_deferral::is_inside()) {
+        current.first_inside = false;
+        set_inside->set();
+    }
+    if (current.steps != current.wanted) return;
+    set_at_wanted->set();
+    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+}
+
+// Beyond the red zone, which the compiler may use.
+[[gnu::noinline]] void start_stepping() {
+    asm volatile("lea -128(%%rsp), %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
+                     : "memory", "cc");
+}
+[[gnu::noinline]] void stop_stepping() {
+    asm volatile("lea -128(%%rsp), %%rsp\n pushfq\n andq $~0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
+                     : "memory", "cc");
+}
+
+// A thread that waits again and again, and counts without the library's help.
+template <class Event>
+class waiter {
+public:
+    waiter() {
+        thread_.start("waiter", [this] {
+            for (;;) {
+                event.wait(tocsin::spin_policy::none());
+                if constexpr (std::is_same_v<Event, manual_reset_event>) event.reset();
+                if (over_.load()) return;
+                released_.fetch_add(1);
+            }
+        });
+    }
+    ~waiter() {
+        over_.store(true);
+        event.set();
+        thread_.join();
+    }
+
+    long released() const { return released_.load(); }
+    void until_parked() const {
+        support::until("its thread to be parked", [this] { return tocsin::waiting_on(&event) == 1; });
+    }
+    // Does not enter the library.
+    void until_released(long before, long instruction) const {
+        const std::string what =
+            "the set after instruction " + std::to_string(instruction) + " to be carried out";
+        support::until(what.c_str(), [&] { return released() != before; });
+    }
+
+    Event event;
+
+private:
+    thread_group thread_;
+    std::atomic<long> released_{0};
+    std::atomic<bool> over_{false};
+};
+
+class SignalAtEachInstruction : public testing::Test {
+protected:
+    void SetUp() override {
+        if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer delays signals";
+        struct sigaction action = {};
+        action.sa_sigaction = after_an_instruction;
+        action.sa_flags = SA_SIGINFO;
+        sigaction(SIGTRAP, &action, &before_);
+        set_inside = &inside_.event;
+        set_at_wanted = &also_.event;
+    }
+    void TearDown() override {
+        if (!support::thread_sanitizer) sigaction(SIGTRAP, &before_, nullptr);
+    }
+
+    // Calls `body` once for each of its instructions: the handler comes after the first, the second and so on. A debug
+    // build has so many that only some are tried.
+    template <class Prepare, class Body, class Check>
+    void at_each(bool twice, Prepare prepare, Body body, Check check) {
+        const long length = run(0, twice, prepare, body, check);
+        if (length == 0) GTEST_SKIP() << "no traps here";
+        const long stride = 1 + length * length / 1'000'000;  // bounds the instructions that are traced
+        for (long wanted = 1; wanted <= length; wanted += stride)
+            (void)run(wanted, twice, prepare, body, check);
+    }
+
+    waiter<auto_reset_event> also_;
+
+private:
+    waiter<auto_reset_event> inside_;
+
+    template <class Prepare, class Body, class Check>
+    long run(long wanted, bool twice, Prepare prepare, Body body, Check check) {
+        also_.until_parked();
+        inside_.until_parked();
+        prepare();
+        const long before = also_.released();
+        const long before_inside = inside_.released();
+        current = {.wanted = wanted, .first_inside = twice};
+        start_stepping();
+        body();
+        stop_stepping();
+        if (twice && !current.first_inside) inside_.until_released(before_inside, wanted);
+        if (wanted != 0 && current.steps >= wanted) also_.until_released(before, wanted);
+        check();
+        return current.steps;
+    }
+
+    struct sigaction before_ = {};
+};
+
+TEST_F(SignalAtEachInstruction, OfASetThatReleases) {
+    waiter<auto_reset_event> one;
+    long before = 0;
+    for (const bool twice : {false, true}) {
+        at_each(
+            twice,
+            [&] {
+                one.until_parked();
+                before = one.released();
+            },
+            [&] { one.event.set(); }, [&] { one.until_released(before, current.wanted); });
+    }
+}
+
+TEST_F(SignalAtEachInstruction, OfAGateThatOpens) {
+    waiter<manual_reset_event> one;
+    long before = 0;
+    for (const bool twice : {false, true}) {
+        at_each(
+            twice,
+            [&] {
+                one.until_parked();
+                before = one.released();
+            },
+            [&] { one.event.set(); }, [&] { one.until_released(before, current.wanted); });
+    }
+}
+
+// Of the same event as the handler's: two sets, of which the waiter takes one or both.
+TEST_F(SignalAtEachInstruction, OfASetOfTheSameEvent) {
+    for (const bool twice : {false, true}) {
+        at_each(twice, [] {}, [&] { also_.event.set(); }, [] {});
+    }
+}
+
+// A reset of an event with waiters takes the lock as well.
+TEST_F(SignalAtEachInstruction, OfAReset) {
+    waiter<manual_reset_event> other;
+    for (const bool twice : {false, true}) {
+        at_each(twice, [&] { other.until_parked(); }, [&] { other.event.reset(); }, [] {});
+    }
+}
+
+// The wait queues its node, finds that its time is over, and leaves.
+TEST_F(SignalAtEachInstruction, OfAWaitThatTimesOut) {
+    auto_reset_event never;
+    for (const bool twice : {false, true}) {
+        at_each(
+            twice, [] {},
+            [&] { (void)never.wait_for(std::chrono::nanoseconds(1), tocsin::spin_policy::none()); }, [] {});
+    }
+}
+
+}  // namespace
+
+#endif
