@@ -22,8 +22,8 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "tests" / "model"
-FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_FUTEX_CHOSEN=model_futex", "-DTOCSIN_CHECKED=1",
-         "-DTOCSIN_RELAY_ABOVE=1", "-DTOCSIN_RELAY_WAKES=1"]
+FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_FUTEX_CHOSEN=model_futex",
+         "-DTOCSIN_POLLER_CHOSEN=model_poller", "-DTOCSIN_CHECKED=1", "-DTOCSIN_RELAY_ABOVE=1", "-DTOCSIN_RELAY_WAKES=1"]
 SECONDS = 300
 
 
