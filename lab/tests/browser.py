@@ -144,7 +144,7 @@ class BrowserTest(unittest.TestCase):
     def test_axe_finds_no_violation(self) -> None:
         for width in (PHONE, DESKTOP):
             for scheme in ("light", "dark"):
-                for whole in (False, True):
+                for whole in (False,) if REAL else (False, True):  # a real one has too many rows for that
                     with self.subTest(width=width, scheme=scheme, whole=whole):
                         page = self.open(width, scheme)
                         if whole:
@@ -200,6 +200,7 @@ class BrowserTest(unittest.TestCase):
 
     def test_the_filter_takes_contestants_out_of_charts_and_tables(self) -> None:
         page = self.open()
+        self.open_everything(page)
         rows = page.locator("tr[data-who=tocsin]:visible")
         self.assertGreater(rows.count(), 0)
         page.click("#filter > summary")

@@ -313,6 +313,9 @@ async function draw(element) {
     element.replaceChildren(picture);
     element.who = who;
     element.finalize = (await vegaEmbed(picture, sized, OPTIONS)).finalize;
+    // The chart is one image with a name; Vega's own roles would be parts without one.
+    for (const part of [picture, ...picture.querySelectorAll("*")])
+      for (const name of ["role", "aria-label", "aria-roledescription"]) part.removeAttribute(name);
   } else {
     element.who = null;
     element.innerHTML = "<p class=nothing>None of the chosen contestants takes part.</p>";
