@@ -1,6 +1,6 @@
-# GoogleTest as GTest::gtest and GTest::gtest_main: the installed one; built from its source (Debian: googletest)
-# where an installed one would be of another processor, system or standard library.
-set(TOCSIN_GTEST_SOURCE "" CACHE PATH "Where GoogleTest's source is; empty: use the installed one")
+# GoogleTest as GTest::gtest and GTest::gtest_main: the installed one, or one built from its source (Debian: googletest)
+# where the installed one is for another processor, system or standard library.
+set(TOCSIN_GTEST_SOURCE "" CACHE PATH "The folder of GoogleTest's source; empty: use the installed one")
 
 function(tocsin_build_googletest)
     set(CMAKE_CXX_FLAGS "${CMAKE_CXX_FLAGS} -w")  # our warnings are not for other people's sources

@@ -1,13 +1,10 @@
-# What `cmake --install` lays down: library, headers, CMake package, pkg-config file. A project that
-# takes tocsin in by add_subdirectory does not install it along with itself.
-if(NOT PROJECT_IS_TOP_LEVEL)
-    return()
-endif()
-
+# What `cmake --install` installs: library, headers, CMake package, pkg-config file. A project that includes tocsin by
+# add_subdirectory or FetchContent installs it along with itself, because its own exported targets may link tocsin's;
+# TOCSIN_INSTALL=OFF prevents that.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS tocsin EXPORT tocsin)
+install(TARGETS tocsin EXPORT tocsin INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tocsin" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tocsin")
@@ -29,8 +26,8 @@ install(FILES
     "${PROJECT_BINARY_DIR}/tocsin-config-version.cmake"
     DESTINATION "${package_dir}")
 
-# pkg-config has no generator expressions: the definitions users must share are written out here. The
-# prefix is found from where the file lies, so that an installed tree can be moved.
+# pkg-config has no generator expressions, so the definitions that users must share are written out here. The prefix is
+# relative to the file, so that an installed tree can be moved.
 set(pc_definitions "")
 foreach(define IN ITEMS CHECKED COUNTERS)
     if(TOCSIN_${define})
@@ -44,8 +41,24 @@ set(pc_libraries "")
 if(TOCSIN_HAS_LIBATOMIC)
     set(pc_libraries " -latomic")
 endif()
-file(RELATIVE_PATH pc_to_prefix
-    "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+if(NOT BUILD_SHARED_LIBS)
+    list(TRANSFORM CMAKE_DL_LIBS PREPEND " -l" OUTPUT_VARIABLE pc_libraries_of_static)
+    list(JOIN pc_libraries_of_static "" pc_libraries_of_static)
+    string(APPEND pc_libraries "${pc_libraries_of_static}")
+endif()
+# Directories may be absolute; otherwise they are relative to the prefix.
+foreach(directory IN ITEMS LIBDIR INCLUDEDIR)
+    set(pc_${directory} "${CMAKE_INSTALL_${directory}}")
+    if(NOT IS_ABSOLUTE "${pc_${directory}}")
+        string(PREPEND pc_${directory} "\${prefix}/")
+    endif()
+endforeach()
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+    file(RELATIVE_PATH pc_prefix "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+    string(PREPEND pc_prefix "\${pcfiledir}/")
+endif()
 configure_file(
     "${PROJECT_SOURCE_DIR}/cmake/tocsin.pc.in" "${PROJECT_BINARY_DIR}/tocsin.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tocsin.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,5 +1,6 @@
 # Cross-building for 64-bit Windows with MinGW-w64. TOCSIN_MINGW_THREADS is the thread model of its C++ library: posix
-# (with std::thread) or win32 (without). Programs are linked so that they run without the compiler's own libraries.
+# (with std::thread) or win32 (without). Programs are linked statically, so that they run without the compiler's
+# libraries.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(TOCSIN_MINGW_THREADS "posix" CACHE STRING "posix or win32")
@@ -15,3 +16,15 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
+
+# Elsewhere than on Windows, programs run under Wine. Each process of Wine needs the page at 0x7ffe0000. A kernel that
+# puts the heap at random within the first GB after the program takes that page once in some 8,000 starts. So addresses
+# are not random, where the system permits that.
+if(NOT CMAKE_HOST_WIN32)
+    execute_process(COMMAND setarch -R true RESULT_VARIABLE refused OUTPUT_QUIET ERROR_QUIET)
+    if(refused EQUAL 0)
+        set(CMAKE_CROSSCOMPILING_EMULATOR setarch -R wine)
+    else()
+        set(CMAKE_CROSSCOMPILING_EMULATOR wine)
+    endif()
+endif()

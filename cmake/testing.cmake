@@ -1,12 +1,15 @@
 include(GoogleTest)
 
-# Off, because with it a test that forgets an include builds all the same.
-option(TOCSIN_PRECOMPILE_TESTS "Compile once what most tests include" OFF)
+# Off by default, because with it a test that lacks an include compiles all the same.
+option(TOCSIN_PRECOMPILE_TESTS "Compile the headers that most tests include once" OFF)
+
+set(TOCSIN_TESTS_LEFT_OUT "" CACHE STRING "A file of tests/ that lists tests which cannot work here; empty: none")
 
 # tocsin_add_test(NAME SOURCE... LABEL label [INTERNAL] [TIMEOUT seconds])
 #
-# One executable; each of its GoogleTest cases becomes a case of ctest, named NAME.Suite.Case. Sees
-# <tocsin/...> and tests/support; with INTERNAL also src/.
+# One executable; each of its GoogleTest cases becomes a case of ctest, named NAME.Suite.Case. For Windows the whole
+# executable is one case, because it takes long to start under Wine. Sees <tocsin/...> and tests/support; with INTERNAL
+# also src/.
 function(tocsin_add_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL" "LABEL;TIMEOUT" "")
     add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
@@ -14,6 +17,7 @@ function(tocsin_add_test name)
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
     if(arg_INTERNAL)
         target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+        target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:tocsin,TOCSIN_CHOSEN>)
     endif()
 
     if(TARGET tocsin_test_headers)
@@ -26,15 +30,44 @@ function(tocsin_add_test name)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()
+    if(WIN32)
+        set(arg_TIMEOUT 600)  # for all cases together
+    endif()
     set(properties LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
     if(arg_LABEL STREQUAL "stress")
-        list(APPEND properties PROCESSORS 2)  # it brings more threads than cores of its own
+        list(APPEND properties PROCESSORS 2)  # it keeps all processors busy
     endif()
-    # The executable is asked for its cases when ctest starts: a test that can't start then fails as a
-    # test and doesn't break the build.
+    if(WIN32)
+        tocsin_add_whole_suite(${name} ${name} ${properties})
+        return()
+    endif()
+    # ctest asks the executable for its cases, not the build: so a program that can't start fails as a test.
     gtest_discover_tests(${name}
         TEST_PREFIX "${name}."
         DISCOVERY_MODE PRE_TEST
         DISCOVERY_TIMEOUT 60
         PROPERTIES ${properties})
+endfunction()
+
+# tocsin_add_whole_suite(TEST EXECUTABLE [property value]...): a case of ctest that runs all cases of an executable.
+function(tocsin_add_whole_suite test executable)
+    add_test(NAME ${test} COMMAND ${CMAKE_COMMAND}
+        "-DCOMMAND=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:${executable}>"
+        -P "${PROJECT_SOURCE_DIR}/cmake/run_suite.cmake")
+    set_tests_properties(${test} PROPERTIES ${ARGN})
+endfunction()
+
+# Disables the tests that the file TOCSIN_TESTS_LEFT_OUT lists, once ctest has asked these executables for their cases.
+function(tocsin_leave_tests_out)
+    if(NOT TOCSIN_TESTS_LEFT_OUT)
+        return()
+    endif()
+    list(TRANSFORM ARGN APPEND _TESTS OUTPUT_VARIABLE lists)
+    set(script "${CMAKE_CURRENT_BINARY_DIR}/left_out.cmake")
+    file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [[
+set(lists "@lists@")
+set(file "@CMAKE_CURRENT_SOURCE_DIR@/@TOCSIN_TESTS_LEFT_OUT@")
+include("@PROJECT_SOURCE_DIR@/cmake/leave_tests_out.cmake")
+]])
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()

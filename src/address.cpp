@@ -3,24 +3,24 @@
 // State: none but the user's word and the lot.
 //
 // Invariants
-//   A1  A node is queued only if the value was the expected one after announce(), under the lock.
-//   A2  A wake never reads the word, and reaches exactly the nodes of its address and use: a waiter on a
-//       neighbour, on another use of the address, or in the same bucket is not touched.
+//   address-1  A node is queued only if the value was the expected one after prepare_wait(), under the lock.
+//   address-2  A wake never reads the word. It reaches exactly the nodes of its address and kind: it does not touch a
+//       waiter on a neighbouring address, on another kind of the same address, or in the same bucket.
 //
-// No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter; the waiter sets
-// the filter, makes a full fence (announce), and looks at the value. One of them sees the other: the waiter
-// returns `differed`, or the waker goes for the lock and finds the node (lot.cpp).
+// No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter sets the
+// filter, makes a full fence (prepare_wait), and looks at the value. One of them sees the other: the waiter returns
+// `differed`, or the waker takes the lock and finds the node (lot.cpp).
 //
 // Memory order
-//   [user]        the look at the value acquires, for who returns because it differs and goes on to read what
-//                 the user's own store released.
-//   [wake-check]  the two fences. What the waker did before is visible to who it releases by [release]
-//                 (waiter.cpp), and to who sees the changed value by the order of the user's own store.
+//   [user]        the look at the value acquires, for a caller that returns because it differs and then reads what the
+//                 user's own store released.
+//   [wake-check]  the two fences. What the waker did before is visible to the waiter it releases by [release]
+//                 (waiter.cpp), and to a thread that sees the changed value by the order of the user's own store.
 //
 // Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp, tests/stress/.
-#include "core/lot.hpp"
-#include "core/spinner.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/address.hpp>
 #include <tocsin/detail/refuse.hpp>
@@ -31,23 +31,23 @@
 namespace tocsin {
 namespace {
 
-core::key key_of(const volatile void* address) noexcept {
-    return {const_cast<const void*>(address), core::use::address};
+core::wait_key key_of(const volatile void* address) noexcept {
+    return {const_cast<const void*>(address), core::wait_kind::address};
 }
 
-// Out of the way of the wake that finds nobody.
+// Out of line, so that it is not in the way of the wake that finds nobody.
 #if defined(_MSC_VER)
 __declspec(noinline)
 #else
 [[gnu::noinline]]
 #endif
 std::size_t wake(const volatile void* address, std::size_t count) noexcept {
-    const core::key where = key_of(address);
+    const core::wait_key key = key_of(address);
     std::size_t taken = 0;
     core::release_list freed;
     {
-        core::parking lot(where);
-        freed = lot.take(count, taken);
+        core::locked_queue queue(key);
+        freed = queue.take(count, taken);
     }
     freed.wake();
     return taken;
@@ -67,26 +67,25 @@ void throw_misaligned(const volatile void* address, unsigned size) {
 
 address_status address_wait_slow(const volatile void* address, unsigned size, std::uint64_t expected,
                                  const wait_options& options) noexcept {
-    if (options.stop != nullptr && options.stop->stop_requested()) return address_status::stopped;
-    if (options.until.has_passed()) return address_status::timed_out;
-    const core::key where = key_of(address);
-    // [user] acquires; what it finds under the lock is ordered by the fence of announce(). [wake-check]
+    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
+        return core::status_from(ended, address_status::woken);
+    const core::wait_key key = key_of(address);
+    // [user] acquires; what it finds under the lock is ordered by the fence of prepare_wait(). [wake-check]
     const auto differs = [&]() noexcept { return load_erased(address, size) != expected; };
-    core::spinner looking(where, options);
+    core::spinner looking(key, options);
     if (looking.before_parking(differs)) return address_status::differed;
 
     core::waiter self;
-    core::node place(where, self, core::may_leave(options));
+    core::wait_node node(key, self, core::can_cancel(options));
     {
-        core::parking lot(where);
-        lot.announce();
+        core::locked_queue queue(key);
+        queue.prepare_wait();
         if (differs()) return address_status::differed;
-        lot.append(place);
+        queue.append(node);
     }
-    const core::claim how = self.sleep(options, &looking);
-    if (how == core::claim::signaled) return address_status::woken;
-    core::parking(where).remove(place);
-    return how == core::claim::stopped ? address_status::stopped : address_status::timed_out;
+    const core::claim how = looking.spin_then_sleep(self);
+    if (how != core::claim::signaled) core::locked_queue(key).remove(node);
+    return core::status_from(how, address_status::woken);
 }
 
 }  // namespace detail

@@ -1,26 +1,28 @@
 // The half of bit_lock.hpp (and so of word_lock.hpp) that waits and wakes.
 //
-// State: one bit of the user's word, on while the lock is held, and a queue in the lot under the key of
-// that address and that bit.
+// State: one bit of the user's word, which is on while the lock is held, and a queue in the lot under the key of that
+// address and that bit.
 //
 // Invariants
-//   K1  Each bit has a key of its own: a wake for one bit is never spent on a waiter for another, nor on an
-//       address wait of the user's on the same word.
-//   K2  unlock() uses only the address after its read-modify-write: the next holder may destroy the word.
-//   K3  A thread released tries again; if somebody else was faster, that one's unlock() wakes the next.
+//   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on
+//       an address wait of the user on the same word.
+//   bit_lock-2  unlock() uses only the address after its read-modify-write: the next holder may destroy the word.
+//   bit_lock-3  A released thread tries again. If another thread was faster, the unlock() of that thread wakes the
+//       next.
 //
-// No lost wake-up: as address waits (address.cpp), with the lock's bit as the value and the read-modify-write
-// of unlock() as the change. A timed wait that is released but does not get the lock has found it held, so
-// an unlock() is still to come, which looks for waiters again (K3).
+// No lost wake-up: as for address waits (address.cpp), with the lock's bit as the value and the read-modify-write of
+// unlock() as the change. A timed wait that is released but does not get the lock has found it held. So an unlock() is
+// still to come, which looks for waiters again (bit_lock-3).
 //
 // Memory order
-//   [lock-release]  unlock()'s read-modify-write releases, the one that takes the lock acquires.
-//   [wake-check]    unlock()'s read-modify-write and fence against announce()'s; on x86 the former is both.
+//   [lock-release]  the read-modify-write of unlock() releases, the one that takes the lock acquires.
+//   [wake-check]    the read-modify-write and fence of unlock(), and the fence of prepare_wait(). On x86 the
+//                   read-modify-write is both.
 //
 // Checked by: tests/model/lock_model_test.cpp, tests/unit/{word,bit}_lock_test.cpp, tests/stress/.
-#include "core/lot.hpp"
-#include "core/spinner.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/bit_lock.hpp>
 
@@ -29,23 +31,23 @@
 namespace tocsin::detail {
 namespace {
 
-core::key key_of(const void* word, unsigned bit) noexcept {
-    return {word, static_cast<core::use>(static_cast<unsigned>(core::use::lock_bit_0) + bit)};
+core::wait_key key_of(const void* word, unsigned bit) noexcept {
+    return {word, static_cast<core::wait_kind>(static_cast<unsigned>(core::wait_kind::lock_bit_0) + bit)};
 }
 
 // Sleeps until released; false if the deadline passed first. Returns at once if the lock is free.
 bool sleep_while_taken(const lock_word& lock, const wait_options& options) noexcept {
-    const core::key where = key_of(lock.word, lock.bit);
+    const core::wait_key key = key_of(lock.word, lock.bit);
     core::waiter self;
-    core::node place(where, self, core::may_leave(options));
+    core::wait_node node(key, self, core::can_cancel(options));
     {
-        core::parking lot(where);
-        lot.announce();
+        core::locked_queue queue(key);
+        queue.prepare_wait();
         if (!lock.is_taken(lock.word, lock.bit)) return true;
-        lot.append(place);
+        queue.append(node);
     }
     if (self.sleep(options) == core::claim::signaled) return true;
-    core::parking(where).remove(place);
+    core::locked_queue(key).remove(node);
     return false;
 }
 
@@ -65,15 +67,15 @@ bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) n
 }
 
 void unlock_wake(const void* word, unsigned bit) noexcept {
-    const core::key where = key_of(word, bit);
+    const core::wait_key key = key_of(word, bit);
     const auto fence = [] {
         if (!rmw_is_full_fence()) full_fence();  // [wake-check]
     };
-    if (!core::may_be_waited_on(where, fence)) return;
+    if (!core::may_be_waited_on(key, fence)) return;
     core::release_list freed;
     {
-        core::parking lot(where);
-        freed = lot.take_one();
+        core::locked_queue queue(key);
+        freed = queue.take_one();
     }
     freed.wake();
 }

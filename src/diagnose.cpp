@@ -1,9 +1,9 @@
 // Reading the lot, and the names given to addresses.
 //
-// Names stand in a map of their own under a mutex; nothing of the user's and no allocation happens under a
-// bucket's lock: a bucket is counted first, then copied into memory that is there already.
-#include "core/bucket_lock.hpp"
-#include "core/lot.hpp"
+// The names are in a map of their own, under a lock of its own. Under a bucket's lock, no code of the user runs and
+// nothing is allocated: the nodes are counted first, then copied into memory that is there already.
+#include "core/lot/lot.hpp"
+#include "core/sync/futex_lock.hpp"
 
 #include <tocsin/diagnose.hpp>
 
@@ -15,44 +15,41 @@ namespace tocsin {
 namespace {
 
 struct names {
-    core::bucket_lock lock;
+    core::futex_lock lock;
     std::map<const void*, std::string> of;
 };
 
-// Never destroyed: threads may wait, and be asked about, after main.
+// Never destroyed, since threads may wait after main, and others may ask about them.
 names& all_names() {
     static names* const all = new names;
     return *all;
 }
 
-// A node that stands there, of a set or a view, is nobody's wait.
-bool is_wait(const core::node& node) noexcept { return node.owner != nullptr; }
-
-parked_wait as_parked(const core::node& node) {
+parked_wait as_parked(const core::wait_node& node) {
     parked_wait result{};
-    const auto use = static_cast<unsigned>(node.where.what);
-    constexpr auto first_bit = static_cast<unsigned>(core::use::lock_bit_0);
-    if (use >= first_bit) {
+    const auto kind = static_cast<unsigned>(node.key.what);
+    constexpr auto first_bit = static_cast<unsigned>(core::wait_kind::lock_bit_0);
+    if (kind >= first_bit) {
         result.what = parked_wait::kind::lock;
-        result.bit = use - first_bit;
+        result.bit = kind - first_bit;
     } else {
         result.what =
-            node.where.what == core::use::event ? parked_wait::kind::event : parked_wait::kind::address;
+            node.key.what == core::wait_kind::event ? parked_wait::kind::event : parked_wait::kind::address;
     }
-    result.address = node.where.address;
+    result.address = node.key.address;
     result.thread = node.thread;
     result.since = std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(node.since));
     return result;
 }
 
-// Copies what is parked into the memory that `waits` has, and goes on counting beyond it.
+// Copies what is parked into the memory that `waits` has, and counts what does not fit.
 struct copy {
     std::vector<parked_wait>& waits;
     std::size_t seen = 0;
 
-    static void look(const core::node& node, void* context) {
+    static void look(const core::wait_node& node, void* context) {
         auto& self = *static_cast<copy*>(context);
-        if (!is_wait(node)) return;
+        if (!node.is_wait()) return;
         if (self.seen++ < self.waits.capacity()) self.waits.push_back(as_parked(node));
     }
 };
@@ -62,10 +59,11 @@ struct copy {
 std::size_t waiting_on(const volatile void* address) noexcept {
     std::size_t count = 0;
     const auto* const plain = const_cast<const void*>(address);
-    for (unsigned use = 0; use != core::uses; ++use) {
-        core::parking({plain, static_cast<core::use>(use)}).for_each([&](const core::node& node) {
-            if (is_wait(node)) ++count;
-        });
+    for (unsigned kind = 0; kind != core::wait_kinds; ++kind) {
+        core::locked_queue({plain, static_cast<core::wait_kind>(kind)})
+            .for_each([&](const core::wait_node& node) {
+                if (node.is_wait()) ++count;
+            });
     }
     return count;
 }

@@ -1,50 +1,55 @@
-// The protocol of both events: one byte here, a queue in the lot (core/lot.hpp).
+// The protocol of both events: one byte here, a queue in the lot (core/lot/lot.hpp).
 //
 // State: the byte holds three bits, `set`, `parked` and `held`.
 //
 // Invariants
-//   E1  `parked` changes only under the lock of the event's bucket.
-//   E2  Whenever that lock is free, `parked` is on exactly if the event's queue is not empty. (Except in the
-//       child of a fork, which has no queues: there it may be on; the next set or wait puts it right.)
-//   E3  Whenever that lock is free, `set` and `parked` are both on only if all who are queued are choosers
-//       (core/lot.hpp): wait for all of several sources, or stand there. Who sets while another is parked hands over
-//       instead (auto) or releases all those in the same step (manual). All choosers have been asked then.
-//   E4  A set of an event with waiters becomes visible under the lock, in one step with taking them off the
-//       queue. So a set still under way can never release somebody who queued after a reset() that came
-//       after it, nor a waiter of a later event at the same address.
-//   E5  After the step that makes it visible (the exchange; or, when it hands over, the release of the
-//       waiter) a set touches the event no more. It may look into the queue of its address after it, for choosers,
-//       and goes by their nodes: while one is queued, its event exists.
-//   E6  `held` is on only while `set` is, and only while the lock is; nobody but the thread that turned it on
-//       changes the byte meanwhile. Whoever would change it, or tell what it says, comes back under the lock.
-//       (Except in the child of a fork, where it may have stayed on: who changes the byte under the lock turns it off.)
+//   event-1  `parked` changes only under the lock of the event's bucket.
+//   event-2  Whenever that lock is free:
+//       legal: `parked` is on, and the event's queue is not empty; it is off, and the queue is empty; in the child of a
+//       fork, which has no queues, it is on although the queue is empty: the next set or wait puts it right.
+//       illegal: `parked` is off although the queue is not empty; it is on although the queue is empty, and no fork has
+//       emptied it.
+//   event-3  Whenever that lock is free, `set` and `parked` are both on only if all queued nodes are those of
+//       subscribers and all_waiters (core/lot/subscriber.hpp). If any other waiter is parked, a set hands the event
+//       over instead (auto) or releases all such waiters in the same step (manual). By then it has asked all
+//       subscribers and all_waiters.
+//   event-4  A set of an event with waiters becomes visible under the lock, in one step with taking them off the queue.
+//       So a set that is still under way can never release a waiter that queued after a reset() that came after it, nor
+//       a waiter of a later event at the same address.
+//   event-5  A set does not touch the event after the step that makes it visible (the exchange; or, when it hands over,
+//       the release of the waiter). Afterwards it may still search the queue of that address for all_waiters; a queued
+//       node implies that its event still exists.
+//   event-6  `held` is on only while `set` is on and the lock is taken. Meanwhile only the thread that turned it on
+//       changes the byte. Any other thread that wants to change the byte, or to tell what it says, first takes the
+//       lock. (In the child of a fork the bit may have stayed on. Whoever changes the byte under the lock turns it
+//       off.)
 //
-// No lost wake-up: a wait moves the byte from unset to parked by a compare-and-exchange under the lock, a set
-// moves it from unset to set by a compare-and-exchange without it; all changes of one byte have one order. If
-// the set comes first, the wait sees it and takes it. If the wait comes first, the set fails, goes for the
-// lock, and finds the node, which was queued before the lock was freed. A wait that times out or is stopped
-// gives up its claim word first (waiter.cpp): a set that finds it claimed goes on to the next waiter, or
-// leaves the event set.
+// No lost wake-up: a wait moves the byte from unset to parked by a compare-and-exchange under the lock. A set moves it
+// from unset to set by a compare-and-exchange without the lock. All changes of one byte have one order. If the set
+// comes first, the wait sees it and takes it. If the wait comes first, the set fails, takes the lock, and finds the
+// node, which was queued before the lock was freed. A wait that times out or is stopped first claims its own waiter
+// (waiter.cpp). A set that finds it claimed goes on to the next waiter, or leaves the event set.
 //
 // Memory order
-//   [event-publish]  every set() releases, by its read-modify-write of the byte or (handing over) through
-//                    [release] in waiter.cpp; taking, passing and resetting acquire. All writes of the byte
-//                    are read-modify-writes, so a later one never hides what an earlier set published.
-//                    A set on a set event: in general the read-modify-write set -> set. On x86 a full fence
-//                    and a load: if that load still sees the set, the read-modify-write that takes it comes
-//                    later, and is a full fence itself; what the producer wrote before its fence is visible
-//                    to what the consumer reads after its own. Without the fence the load may pass the
-//                    producer's earlier stores, and the consumer sleeps on a full queue.
-//   [all-taken]      a wait for all holds everything, then takes one after the other, which releases; is_set()
-//                    and try_wait() acquire when they see it.
-//   parked           is ordered by the lock; its own accesses are relaxed.
+//   [event-publish]  every set() releases, by its read-modify-write of the byte or (when it hands over) through
+//                    [release] in waiter.cpp. Taking, passing and resetting acquire. All writes of the byte are
+//                              read-modify-writes, so
+//                    a later one never hides what an earlier set published. A set on a set event is, in general, the
+//                    read-modify-write set -> set. On x86 it is a full fence and a load. If that load still sees the
+//                    event set, the read-modify-write that takes it comes later, and is a full fence itself. So what
+//                    the producer wrote before its fence is visible to what the consumer reads after its own. Without
+//                    the fence the load may pass the producer's earlier stores, and the consumer sleeps on a full
+//                    queue.
+//   [all-taken]      a wait for all holds every source, then takes one after the other, which releases. is_set() and
+//                    try_wait() acquire when they see it.
+//   parked           is ordered by the lock. Its own accesses are relaxed.
 //
 // Checked by: tests/model/event_model_test.cpp, tests/unit/event_test.cpp, tests/stress/.
-#include "core/lot.hpp"
-#include "core/many_wait.hpp"
-#include "core/resumption.hpp"
-#include "core/spinner.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/lot/resume_queue.hpp"
+#include "core/wait/multi_wait.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/event.hpp>
 
@@ -60,10 +65,10 @@ bool try_wait(event_byte& state, reset_mode mode) noexcept {
                                             : event_try_wait<reset_mode::auto_reset>(state);
 }
 
-core::key key_of(const event_byte& state) noexcept { return {&state, core::use::event}; }
+core::wait_key key_of(const event_byte& state) noexcept { return {&state, core::wait_kind::event}; }
 
-// Marks that somebody is parked; false, and nothing done, if it is set instead.
-bool park(event_byte& state) noexcept {
+// Sets the parked bit. False, and nothing done, if the event is set instead.
+bool mark_parked(event_byte& state) noexcept {
     std::uint8_t seen = unset;
     return state.compare_exchange_strong(seen, parked_bit, std::memory_order_relaxed) ||
            seen == parked_bit;  // no order: the bucket's lock gives it
@@ -74,86 +79,84 @@ void clear(event_byte& state, std::uint8_t bits) noexcept {
     state.fetch_and(static_cast<std::uint8_t>(~bits), std::memory_order_relaxed);
 }
 
-// Under the lock nobody holds it: the bit is from before a fork (E6).
+// Call it under the lock. Then nobody holds the event, and a held bit is from before a fork (event-6).
 void forget_hold(event_byte& state) noexcept {
-    if ((state.load(std::memory_order_relaxed) & held_bit) != 0) clear(state, held_bit);  // no order: E6
+    if ((state.load(std::memory_order_relaxed) & held_bit) != 0) clear(state, held_bit);  // no order: event-6
 }
 
 // Queues the node, or takes the event if it turns out to be set.
-bool take_or_park(event_byte& state, reset_mode mode, core::node& place) noexcept {
-    core::parking lot(place.where);
+bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node) noexcept {
+    core::locked_queue queue(node.key);
     forget_hold(state);
     for (;;) {
         if (try_wait(state, mode)) return true;
-        if (park(state)) {
-            lot.append(place);
+        if (mark_parked(state)) {
+            queue.append(node);
             return false;
         }
     }
 }
 
-// Takes back what take_or_park did, for a wait that ended otherwise.
-void unpark(event_byte& state, core::node& place) noexcept {
-    core::parking lot(place.where);
-    lot.remove(place);
-    if (lot.empty()) clear(state, parked_bit);
+// Undoes take_or_park(), for a wait that ended for another reason.
+void withdraw(event_byte& state, core::wait_node& node) noexcept {
+    core::locked_queue queue(node.key);
+    queue.remove(node);
+    if (queue.empty()) clear(state, parked_bit);
 }
 
-// Makes it visible as set; true if there are waits for all of several sources that have to be looked at. The last
-// touch (E5).
-bool show(event_byte& state, const core::queue& lot) noexcept {
-    const std::uint8_t stay = lot.has_choosers() ? parked_bit : unset;
+// Makes the event visible as set, and returns whether all_waiters have to be looked at. The last touch (event-5).
+bool show(event_byte& state, const core::wait_queue& queue) noexcept {
+    const std::uint8_t stay = queue.has_subscribers() ? parked_bit : unset;
     state.exchange(static_cast<std::uint8_t>(set_bit | stay), std::memory_order_release);  // [event-publish]
-    return lot.has_all_waits();
+    return queue.has_all_waiters();
 }
 
-// Hands an auto-reset event to the longest waiting that can take it, or leaves it set.
+// Hands an auto-reset event to the first waiter that can take it, in the order of arrival, or leaves it set.
 void hand_over(event_byte& state) noexcept {
-    const core::resuming_later after_all;
-    const core::key where = key_of(state);
+    const core::defer_resumes after_all;
+    const core::wait_key key = key_of(state);
     for (;;) {
-        core::node* undecided = nullptr;  // of a wait for all, to which this may be the last that it lacked
+        core::wait_node* undecided = nullptr;  // of an all_waiter, which may have lacked only this event
         core::release_list freed;
-        bool all_waits = false;
+        bool all_waiters = false;
         {
-            core::parking lot(where);
-            const auto said = lot.offer_to_one(freed, undecided);
-            if (said == core::chooser::reply::passes) {
-                all_waits = show(state, lot);
-            } else if (lot.empty()) {
+            core::locked_queue queue(key);
+            if (queue.give_to_one(freed, undecided) == core::reply::declined) {
+                all_waiters = show(state, queue);
+            } else if (queue.empty()) {
                 clear(state, parked_bit);
             }
         }
-        const bool declined = undecided != nullptr && !undecided->chooses->commit(undecided);
+        const bool declined = undecided != nullptr && !undecided->all->commit(undecided);
         freed.wake();
-        if (all_waits) core::satisfy_all_waits(where);
+        if (all_waiters) core::satisfy_all_waiters(key);
         if (!declined) return;
     }
 }
 
 void open_gate(event_byte& state) noexcept {
-    const core::resuming_later after_all;
-    const core::key where = key_of(state);
+    const core::defer_resumes after_all;
+    const core::wait_key key = key_of(state);
     core::release_list taken;
-    bool all_waits = false;
+    bool all_waiters = false;
     {
-        core::parking lot(where);
-        all_waits = show(state, lot);
-        taken = lot.take_all();
+        core::locked_queue queue(key);
+        all_waiters = show(state, queue);
+        taken = queue.take_all();
     }
     taken.wake();
-    if (all_waits) core::satisfy_all_waits(where);
+    if (all_waiters) core::satisfy_all_waiters(key);
 }
 
 event_byte& byte_of(void* event) noexcept { return *static_cast<event_byte*>(event); }
 
 template <reset_mode Mode>
 constexpr lot_source source_of{
-    .use = static_cast<std::uint8_t>(core::use::event),
+    .wait_kind = static_cast<std::uint8_t>(core::wait_kind::event),
     .try_take = [](void* event) noexcept { return event_try_wait<Mode>(byte_of(event)); },
     .looks_ready =
         [](const void* event) noexcept {
-            // no order: a guess; the fences of [all-check] see to it that it is not too old
+            // no order: a guess; the fences of [all-check] make sure that it is not too old
             return (static_cast<const event_byte*>(event)->load(std::memory_order_relaxed) & set_bit) != 0;
         },
     .hold =
@@ -172,30 +175,22 @@ constexpr lot_source source_of{
         },
     .take_held =
         [](void* event) noexcept {
-            // [all-taken] releases: who sees this one taken finds the others held, and asks under the lock.
+            // [all-taken] releases: whoever sees this one taken finds the others held, and looks under the lock.
             constexpr std::uint8_t gone = Mode == reset_mode::manual_reset ? held_bit : set_bit | held_bit;
             byte_of(event).fetch_and(static_cast<std::uint8_t>(~gone), std::memory_order_release);
         },
-    .let_go = [](void* event) noexcept { clear(byte_of(event), held_bit); },
-    .park =
-        [](void* event, bool also_if_set) noexcept {
-            if (!also_if_set) return park(byte_of(event));
-            byte_of(event).fetch_or(parked_bit, std::memory_order_relaxed);  // no order: E1
+    .unhold = [](void* event) noexcept { clear(byte_of(event), held_bit); },
+    .mark_parked =
+        [](void* event, bool even_if_set) noexcept {
+            if (!even_if_set) return mark_parked(byte_of(event));
+            byte_of(event).fetch_or(parked_bit, std::memory_order_relaxed);  // no order: event-1
             return true;
         },
-    .unpark = [](void* event) noexcept { clear(byte_of(event), parked_bit); },
+    .clear_parked = [](void* event) noexcept { clear(byte_of(event), parked_bit); },
     .give_back = Mode == reset_mode::manual_reset
                      ? nullptr
                      : +[](void* event) noexcept { event_set_slow(byte_of(event), Mode); },
 };
-
-wait_status status_of(core::claim how) noexcept {
-    switch (how) {
-        case core::claim::timed_out: return wait_status::timed_out;
-        case core::claim::stopped: return wait_status::stopped;
-        default: return wait_status::signaled;
-    }
-}
 
 }  // namespace
 
@@ -206,52 +201,52 @@ void event_set_slow(event_byte& state, reset_mode mode) noexcept {
     const auto open = [](void* event) noexcept { open_gate(byte_of(event)); };
     const auto give = [](void* event) noexcept { hand_over(byte_of(event)); };
     void (*const set)(void*) noexcept = mode == reset_mode::manual_reset ? +open : +give;
-    if (!core::critical_section::defer(set, &state)) set(&state);
+    if (!core::signal_deferral::defer(set, &state)) set(&state);
 }
 
 void event_reset_slow(event_byte& state) noexcept {
     const auto reset = [](void* event) noexcept {
-        core::parking lot(key_of(byte_of(event)));
+        core::locked_queue queue(key_of(byte_of(event)));
         byte_of(event).fetch_and(static_cast<std::uint8_t>(~(set_bit | held_bit)),
                                  std::memory_order_acquire);  // [event-publish]
     };
-    if (!core::critical_section::defer(reset, &state)) reset(&state);
+    if (!core::signal_deferral::defer(reset, &state)) reset(&state);
 }
 
-// A signal handler cannot wait for the thread that it has interrupted: there it is still set, and not to be had,
-// also if another that is taken with it is already gone.
+// A signal handler cannot wait for the thread that it has interrupted. To a handler, a held event is still set and
+// cannot be taken, even if another event that is taken with it is gone already.
 
 bool event_is_set_slow(const event_byte& state) noexcept {
-    if (core::critical_section::is_inside()) return true;
-    core::parking lot(key_of(state));
+    if (core::signal_deferral::is_inside()) return true;
+    core::locked_queue queue(key_of(state));
     return (state.load(std::memory_order_acquire) & set_bit) != 0;  // [event-publish]
 }
 
 bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept {
-    if (core::critical_section::is_inside()) return false;
-    core::parking lot(key_of(state));
+    if (core::signal_deferral::is_inside()) return false;
+    core::locked_queue queue(key_of(state));
     forget_hold(state);
     return try_wait(state, mode);
 }
 
 wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_options& options) noexcept {
-    if (options.stop != nullptr && options.stop->stop_requested()) return wait_status::stopped;
-    if (options.until.has_passed()) return wait_status::timed_out;
+    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
+        return core::status_from(ended, wait_status::signaled);
     const auto take = [&]() noexcept { return try_wait(state, mode); };
     core::spinner looking(key_of(state), options);
     if (looking.before_parking(take)) return wait_status::signaled;
 
     core::waiter self;
-    core::node place(key_of(state), self, core::may_leave(options));
-    if (take_or_park(state, mode, place)) return wait_status::signaled;
-    const core::claim how = self.sleep(options, &looking);
-    if (how != core::claim::signaled) unpark(state, place);
-    return status_of(how);
+    core::wait_node node(key_of(state), self, core::can_cancel(options));
+    if (take_or_park(state, mode, node)) return wait_status::signaled;
+    const core::claim how = looking.spin_then_sleep(self);
+    if (how != core::claim::signaled) withdraw(state, node);
+    return core::status_from(how, wait_status::signaled);
 }
 
 void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept {
     if ((state.load(std::memory_order_relaxed) & parked_bit) == 0) return;  // no order: misuse, seen or not
-    if (core::parking(key_of(state)).empty()) return;                       // E2: in the child of a fork
+    if (core::locked_queue(key_of(state)).empty()) return;                  // event-2: in the child of a fork
     char message[160];
     std::snprintf(message, sizeof message, "tocsin: %s at %p destroyed while threads wait on it\n",
                   mode == reset_mode::manual_reset ? "manual_reset_event" : "auto_reset_event",

@@ -1,51 +1,50 @@
-// Group commit: a queue of submitters, of whom one at a time leads.
+// Group commit: a queue of submitters, one of which leads at a time.
 //
 // State
-//   led       somebody leads: it gathers, flushes, or has been told to and is about to wake up.
-//   queue     those who have joined and whom no flush has taken, oldest first: a doubly linked list of
-//             members. A member stands on its submitter's stack and has a waiter that the thread sleeps on.
-//   gatherer  the waiter on which a leader sleeps that lets its group gather; else null.
-//   A group under way has no state here: it is a chain of members, its leader's first, which only the
-//   leader uses.
+//   led       somebody leads: it gathers, flushes, or has been told to lead and is about to wake up.
+//   queue     the members that have joined and that no flush has taken, oldest first. A member lives on its submitter's
+//             stack and has a waiter that the thread sleeps on.
+//   gatherer  the waiter on which a leader sleeps while its group gathers; else null.
+//   A group under way has no state here. It is a list of members, the leader first, which only the leader uses.
 //
 // Invariants
-//   G1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few
+//   group_commit-1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few
 //       steps, never over a flush, a sleep, a release or a system call to wake.
-//   G2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without one
-//       who will take it, and nobody flushes beside another.
-//   G3  A member leaves the queue exactly once: taken by a leader into its group, taken by an outgoing
-//       leader to be the next, or withdrawn by its own thread. A member that may withdraw (deadline, stop)
-//       is claimed when it is taken: from then on its sleep has one end, the release. One whose claim fails
-//       is about to leave and is dropped. So no submission is withdrawn and flushed, or neither.
-//   G4  A member that was taken is released exactly once, after the flush of its group has ended or in
-//       order to lead, and its thread does not go on before. So nobody is told of a flush that does not
-//       cover it, and the members of a group under way exist.
-//   G5  A leader touches a member of its group no more once it, or a chain it is in, was released, and no
-//       follower ever touches anything of its leader's.
-//   G6  `error` of a follower is written before its release, and only by the leader of its group.
+//   group_commit-2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without a
+//       leader that will take it, and nobody flushes beside another.
+//   group_commit-3  A member leaves the queue exactly once: a leader takes it into its group, an outgoing leader takes
+//       it to be the next leader, or its own thread withdraws it. A member that may withdraw (deadline, stop) is
+//       claimed when it is taken. From then on its sleep can end in one way only, the release. A member whose claim
+//       fails is about to leave and is dropped. So no submission is both withdrawn and flushed, or neither.
+//   group_commit-4  A member that was taken is released exactly once, after the flush of its group has ended or in
+//       order to lead. Its thread does not continue before that. So nobody is told of a flush that does not cover it,
+//       and the members of a group under way exist.
+//   group_commit-5  A leader does not touch a member of its group after the release of that member, or of a chain that
+//       it is in. No follower ever touches anything that belongs to its leader.
+//   group_commit-6  `error` of a follower is written before its release, and only by the leader of its group.
 //
-// No lost wake-up: joining and leading meet in the lock. Who joins has seen `led` on, so the leader has not
-// yet looked at the queue for its last time; when it does, under the same lock, it finds the member and
-// takes it or makes it lead (G2). A release that comes before the sleep ends it at once (waiter.cpp). A full
-// group is noticed by who makes it full, under the lock: it claims the gatherer there, or there is none, and
-// then its leader looks at the size under the lock before it sleeps, or does not gather at all.
+// No lost wake-up: joining and leading meet in the lock. A thread that joins has seen `led` on, so the leader has not
+// yet looked at the queue for the last time. When it does, under the same lock, it finds the member and takes it or
+// makes it lead (group_commit-2). A release that comes before the sleep ends it at once (waiter.cpp). The thread that
+// makes a group full notices it, under the lock, and claims the gatherer there. If there is no gatherer, the leader
+// looks at the size under the lock before it sleeps, or does not gather at all.
 //
 // Memory order
-//   [bucket]   the lock: from what a submitter did before to the flush that takes it, and from one flush
-//              to the next leader's.
-//   [release]  from the end of the flush to the followers, also down the chain (waiter.cpp).
+//   [bucket]   the lock: from what a submitter did before to the flush that takes it, and from one flush to the next
+//              leader's.
+//   [release]  from the end of the flush to the followers, also along the chain (waiter.cpp).
 //
-// How long the leader is held: two releases on a machine of few processors, however many it flushed for;
-// the followers release each other (core/lot.cpp), and the next leader where it stands behind them. Under the
-// lock, taking a group is one step when nobody in the queue may withdraw and all of it is taken; else a step for
-// each member, which claims it. Only a flush that failed makes the leader visit each of its followers.
+// How long the leader is held: two releases on a machine of few processors, however many it flushed for. The followers
+// release each other (core/lot/relay.cpp), and the next leader if it is behind them. Under the lock, taking a group is
+// one step when nobody in the queue may withdraw and all of it is taken. Otherwise it is a step for each member, which
+// claims it. Only a flush that failed makes the leader visit each of its followers.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
-#include "core/bucket_lock.hpp"
-#include "core/lot.hpp"
-#include "core/waiter.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/lot/waiter.hpp"
+#include "core/sync/futex_lock.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/detail/sanitizer.hpp>
@@ -59,15 +58,13 @@
 #include <utility>
 
 namespace tocsin::detail {
-namespace {
-
 using std::chrono::steady_clock;
 
-// A node that stands in the queue here instead of in one of the lot's; nobody looks at its key.
-struct member : submission, core::node {
+// A node for the queue here instead of one of the lot's; nobody looks at its key.
+struct member : submission, core::wait_node {
     member(const volatile void* object, const wait_options& options) noexcept
         : submission(object),
-          node({nullptr, core::use::event}, sleeper, core::may_leave(options)),
+          wait_node({nullptr, core::wait_kind::event}, sleeper, core::can_cancel(options)),
           joined(steady_clock::now()) {}
 
     core::waiter sleeper;
@@ -76,7 +73,13 @@ struct member : submission, core::node {
     const steady_clock::time_point joined;
 };
 
-member* member_of(core::node* place) noexcept { return static_cast<member*>(place); }
+inline member* member_of(core::wait_node* node) noexcept { return static_cast<member*>(node); }
+
+// Members that one flush is for, the leader first.
+struct group {
+    core::wait_list members;
+    std::size_t size = 0;
+};
 
 // All under the lock of its owner.
 class member_queue {
@@ -85,63 +88,54 @@ public:
 
     void append(member& last) noexcept {
         last.queued = true;
-        last.previous = last_;
-        (last_ != nullptr ? last_->next : first_) = &last;
-        last_ = &last;
-        size_ = size_ + 1;
-        if (last.leaves) leavers_ = leavers_ + 1;
+        nodes_.append(last);
+        ++size_;
+        if (last.cancelable) ++cancelables_;
     }
 
-    void unlink(core::node& gone) noexcept {
-        core::node* const before = gone.previous;
-        core::node* const after = gone.next;
-        (before != nullptr ? before->next : first_) = after;
-        (after != nullptr ? after->previous : last_) = before;
-        gone.next = nullptr;
+    void remove(core::wait_node& gone) noexcept {
+        nodes_.remove(gone);
         gone.queued = false;
-        size_ = size_ - 1;
-        if (gone.leaves) leavers_ = leavers_ - 1;
+        --size_;
+        if (gone.cancelable) --cancelables_;
     }
 
-    // Takes out the oldest that has not withdrawn (G3).
-    member* pop() noexcept {
-        while (core::node* const oldest = first_) {
-            unlink(*oldest);
-            if (!oldest->leaves || oldest->owner->try_claim(core::claim::signaled)) return member_of(oldest);
+    // Takes out the oldest member that has not withdrawn (group_commit-3).
+    member* take_first() noexcept {
+        while (core::wait_node* const oldest = nodes_.first()) {
+            remove(*oldest);
+            if (!oldest->cancelable || oldest->owner->try_claim(core::claim::signaled))
+                return member_of(oldest);
         }
         return nullptr;
     }
 
-    // Chains up to `most` of the oldest to `leader`; how many. The end of the chain is `leader.last`.
-    std::size_t take_behind(member& leader, std::size_t most) noexcept {
-        if (leavers_ == 0 && size_ <= most) {  // `queued` stays on: nobody asks for it (core::node)
-            const std::size_t taken = size_;
-            leader.next = first_;
-            leader.last = taken != 0 ? last_ : &leader;
-            first_ = last_ = nullptr;
+    // Takes out up to `most` of the oldest members.
+    group take(std::size_t most) noexcept {
+        group taken;
+        if (cancelables_ == 0 &&
+            size_ <= most) {  // `queued` stays on: nobody asks for it (lot-2 in core/lot/lot.cpp)
+            taken = {std::move(nodes_), size_};
             size_ = 0;
             return taken;
         }
-        std::size_t taken = 0;
-        leader.last = &leader;
-        for (core::node* tail = &leader; taken != most; ++taken) {
-            member* const each = pop();
+        for (; taken.size != most; ++taken.size) {
+            member* const each = take_first();
             if (each == nullptr) break;
-            tail->next = each;
-            tail = each;
-            leader.last = tail;
+            taken.members.append(*each);
         }
         return taken;
     }
 
 private:
-    plain<core::node*> first_{nullptr};
-    plain<core::node*> last_{nullptr};
-    plain<std::size_t> size_{0};     // also those that are about to withdraw
-    plain<std::size_t> leavers_{0};  // those that may
+    core::wait_list nodes_;
+    plain<std::size_t> size_{0};         // those that are about to withdraw included
+    plain<std::size_t> cancelables_{0};  // those that may
 };
 
-// The flushes that a thread is in, one inside the other: checked builds find one that submits to itself.
+namespace {
+
+// The flushes that a thread is in, one inside another. Checked builds use it to find one that submits to itself.
 #if TOCSIN_CHECKED && !defined(TOCSIN_MODEL)
 class own_flush {
 public:
@@ -168,16 +162,13 @@ struct own_flush {
 };
 #endif
 
-commit_status status_of(core::claim how) noexcept {
-    return how == core::claim::stopped ? commit_status::stopped : commit_status::timed_out;
-}
-
 deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanoseconds longest) noexcept {
     return longest >= steady_clock::time_point::max() - from ? deadline::never() : deadline(from + longest);
 }
 
-// The thread sanitizer does not see the count of references of an exception, which is in the standard library:
-// to it, who gives back the last one races with all who read the exception. So there the memory is never freed.
+// The thread sanitizer does not see the reference count of an exception, which is in the standard library. To it, the
+// thread that drops the last reference races with all threads that read the exception. So there the memory is never
+// freed.
 void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
     if constexpr (detail::thread_sanitizer) new std::exception_ptr(error);
 }
@@ -185,7 +176,7 @@ void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
 }  // namespace
 
 submission* next_submission(const submission* before) noexcept {
-    return member_of(static_cast<const member*>(before)->next);
+    return member_of(core::wait_list::next(*static_cast<const member*>(before)));
 }
 
 flusher::~flusher() = default;
@@ -198,17 +189,17 @@ struct commit_engine::state {
     void withdraw(member& self) noexcept;
     commit_status lead(member& self, const wait_options& how_long);
     core::claim gather(member& self, const wait_options& how_long) noexcept;
-    std::size_t take_group(member& self) noexcept;
-    void run(member& self, std::size_t count);
+    group take_group(member& self) noexcept;
+    void run(member& self, group all);
     void fail(member& self, const std::exception_ptr& error) noexcept;
-    void settle(member& self, std::size_t count, bool failed, steady_clock::time_point begin) noexcept;
+    void settle(member& self, group& all, bool failed, steady_clock::time_point begin) noexcept;
     void pass_on() noexcept;
     member* next_leader() noexcept;
 
     const std::unique_ptr<flusher> flush;
     const group_commit_options options;
 
-    mutable core::bucket_lock lock;
+    mutable core::futex_lock lock;
     plain<bool> led{false};
     member_queue queue;
     plain<core::waiter*> gatherer{nullptr};
@@ -230,19 +221,20 @@ commit_engine::~commit_engine() {
 #endif
 }
 
-commit_status commit_engine::submit(const volatile void* object, const wait_options& options) {
+commit_status commit_engine::submit(const volatile void* object, const limits& how) {
+    const wait_options options = options_of(how);
     if (own_flush::is_of(state_.get())) {
         platform::die(
             "tocsin: group_commit: a flush submits to its own group_commit, and would wait for itself\n");
     }
-    if (options.stop != nullptr && options.stop->stop_requested()) return commit_status::stopped;
-    if (options.until.has_passed()) return commit_status::timed_out;
+    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
+        return core::status_from(ended, commit_status::committed);
     member self(object, options);
     if (!state_->join_or_lead(self)) {
-        const core::claim how = self.sleeper.sleep(options);
-        if (how != core::claim::signaled) {
+        const core::claim ended = self.sleeper.sleep(options);
+        if (ended != core::claim::signaled) {
             state_->withdraw(self);
-            return status_of(how);
+            return core::status_from(ended, commit_status::committed);
         }
         if (!self.leads) {
             if (self.error != nullptr) std::rethrow_exception(self.error);
@@ -280,25 +272,25 @@ bool commit_engine::state::join_or_lead(member& self) noexcept {
 
 void commit_engine::state::withdraw(member& self) noexcept {
     const std::lock_guard held(lock);
-    if (self.queued) queue.unlink(self);
+    if (self.queued) queue.remove(self);
     ++counts.withdrawn;
 }
 
 commit_status commit_engine::state::lead(member& self, const wait_options& how_long) {
     if (const core::claim how = gather(self, how_long); how != core::claim::signaled) {
         pass_on();
-        return status_of(how);
+        return core::status_from(how, commit_status::committed);
     }
     run(self, take_group(self));
     return commit_status::committed;
 }
 
-// Lets the group gather for as long as the options say. Not `signaled`: the leader withdraws.
+// Lets the group gather for as long as the options say. Any result but `signaled` makes the leader withdraw.
 core::claim commit_engine::state::gather(member& self, const wait_options& how_long) noexcept {
     if (options.longest_gathering <= std::chrono::nanoseconds(0)) return core::claim::signaled;
     const deadline end = end_of_gathering(self.joined, options.longest_gathering);
     if (end.has_passed()) return core::claim::signaled;
-    // Which comes first is decided once: who sets the system's clock meanwhile moves a deadline on it, too.
+    // Decided once, because setting the system clock meanwhile moves a deadline on that clock.
     const bool own_first = how_long.until.remaining() < end.remaining();
     core::waiter pause;
     {
@@ -315,44 +307,53 @@ core::claim commit_engine::state::gather(member& self, const wait_options& how_l
     return how == core::claim::timed_out && !own_first ? core::claim::signaled : how;
 }
 
-std::size_t commit_engine::state::take_group(member& self) noexcept {
-    const std::lock_guard held(lock);
-    return 1 + queue.take_behind(self, options.largest_group - 1);
+group commit_engine::state::take_group(member& self) noexcept {
+    group taken;
+    {
+        const std::lock_guard held(lock);
+        taken = queue.take(options.largest_group - 1);
+    }
+    taken.members.insert_after(nullptr, self);
+    ++taken.size;
+    return taken;
 }
 
-// Flushes for the chain that begins with `self`, and tells everybody.
-void commit_engine::state::run(member& self, std::size_t count) {
+// Flushes for the group that `self` leads, and tells its members.
+void commit_engine::state::run(member& self, group all) {
     const auto begin = steady_clock::now();
     std::exception_ptr error;
     TOCSIN_TRY {
         const own_flush mark(this);
-        flush->flush(&self, count);
+        flush->flush(&self, all.size);
     }
     TOCSIN_CATCH(...) {
         error = std::current_exception();
         if (error == nullptr) {
-            // The thread was cancelled. It unwinds with something that is no C++ exception and must go on
-            // doing so; to the others it is a failure like any.
+            // The thread was cancelled. It unwinds with something that is no C++ exception, and must continue to. To
+            // the other members this is a failure like any.
             fail(self, std::make_exception_ptr(std::runtime_error("tocsin::group_commit: flush cancelled")));
-            settle(self, count, true, begin);
+            settle(self, all, true, begin);
             TOCSIN_RETHROW;
         }
     }
     if (error != nullptr) fail(self, error);
-    settle(self, count, error != nullptr, begin);
+    settle(self, all, error != nullptr, begin);
     if (error != nullptr) std::rethrow_exception(error);
 }
 
-// Gives the followers their group's exception (G6).
+// Gives the followers their group's exception (group_commit-6).
 void commit_engine::state::fail(member& self, const std::exception_ptr& error) noexcept {
     keep_for_the_thread_sanitizer(error);
-    for (core::node* each = self.next; each != nullptr; each = each->next) member_of(each)->error = error;
+    for (core::wait_node* each = core::wait_list::next(self); each != nullptr;
+         each = core::wait_list::next(*each))
+        member_of(each)->error = error;
 }
 
-// After the flush: the next leader first, so that it flushes while this group is still waking up. But if few have
-// come meanwhile it is released last, behind this group in the same chain: those who are released now and submit
-// again at once then join its group. Going first it would flush for few, and they wait for that, again and again.
-void commit_engine::state::settle(member& self, std::size_t count, bool failed,
+// After the flush: releases the next leader first, so that it flushes while this group is still waking up. But if few
+// have joined meanwhile, it is released last, behind this group in the same chain. Then those that are released now and
+// submit again at once join its group. If it went first, it would flush for few, and the others would wait for that,
+// again and again.
+void commit_engine::state::settle(member& self, group& all, bool failed,
                                   steady_clock::time_point begin) noexcept {
     const auto end = steady_clock::now();
     member* next;
@@ -360,16 +361,18 @@ void commit_engine::state::settle(member& self, std::size_t count, bool failed,
         const std::lock_guard held(lock);
         ++counts.groups;
         counts.failed += failed ? 1 : 0;
-        counts.submissions += count;
-        counts.largest_group = std::max(counts.largest_group, count);
+        counts.submissions += all.size;
+        counts.largest_group = std::max(counts.largest_group, all.size);
         counts.gathering += begin - self.joined;
         counts.flushing += end - begin;
-        ++counts.sizes[std::min<std::size_t>(std::bit_width(count) - 1, counts.sizes.size() - 1)];
+        ++counts.sizes[std::min<std::size_t>(std::bit_width(all.size) - 1, counts.sizes.size() - 1)];
         next = next_leader();
-        if (next != nullptr && 2 * (queue.size() + 1) < count) self.last->next = std::exchange(next, nullptr);
+        if (next != nullptr && 2 * (queue.size() + 1) < all.size)
+            all.members.append(*std::exchange(next, nullptr));
     }
     if (next != nullptr) next->sleeper.release(nullptr);
-    core::release_list(self.next).wake();
+    all.members.remove(self);
+    core::release_list(std::move(all.members)).wake();
 }
 
 // For a leader that withdraws before it has taken a group.
@@ -383,9 +386,9 @@ void commit_engine::state::pass_on() noexcept {
     if (next != nullptr) next->sleeper.release(nullptr);
 }
 
-// Under the lock: whom to release so that it leads, or null and nobody leads (G2).
+// Under the lock: returns the member to release so that it leads. Null: nobody leads from now on (group_commit-2).
 member* commit_engine::state::next_leader() noexcept {
-    member* const next = queue.pop();
+    member* const next = queue.take_first();
     if (next != nullptr) {
         next->leads = true;
     } else {

@@ -1,31 +1,32 @@
-// A queue under a lock, an event for the handler, an event for those who wait for room.
+// A queue under a lock, an event for the handler, an event for the threads that wait for room.
 //
 // State
 //   queue, closed, blocked   under the lock.
-//   batch, position          the handler's own: what it has taken and is running.
-//   ready                    set when the queue stops being empty, and at the close.
-//   room                     set when there may be room, or nothing to wait for, for one of the blocked.
+//   batch, position          only the handler touches them: what it has taken and is running.
+//   ready                    set when the queue stops being empty, and by close().
+//   room                     set when one of the blocked threads may find room, or nothing to wait for.
 //
 // Invariants
-//   H1  A job is in one place: its poster's hands, the queue, the batch, the hands of who cancelled.
-//   H2  Whenever the lock is free and the handler sleeps, the queue is empty, or whoever made it not empty is
-//       about to set `ready`, or has set it.
-//   H3  Whenever the lock is free, somebody is blocked, and the queue has room or is closed: `room` is set or
-//       about to be, or somebody whom it woke is on the way to the lock, and will pass it on.
-//   H4  After `closed` the queue takes nothing; the handler ends when it finds it empty and closed.
-//   H5  Only the handler touches batch and position, until it has set `finished`; then whoever has the lock.
-//   H6  No job runs, is moved by its own code or destroyed under the lock: a job is moved as bytes.
+//   handler_thread-1  A job is in exactly one of: its poster, the queue, the batch, the thread that cancelled.
+//   handler_thread-2  Whenever the lock is free and the handler sleeps, the queue is empty, or whoever made it not
+//       empty is about to set `ready`, or has set it.
+//   handler_thread-3  Whenever the lock is free, a thread is blocked, and the queue has room or is closed: `room` is
+//       set or about to be, or a thread that it woke is on its way to the lock and will pass it on.
+//   handler_thread-4  Once closed, the queue accepts nothing; the handler ends when it finds it empty and closed.
+//   handler_thread-5  Only the handler touches batch and position until it has set `finished`; then whoever holds the
+//       lock.
+//   handler_thread-6  Under the lock no job runs, is moved by its own code, or is destroyed: a job is moved as bytes.
 //
-// No lost wake-up: `ready` and `room` remember a set that comes before the wait. For H3, whoever the event
-// wakes looks under the lock; if it then leaves while others are blocked and there is still room, it sets
-// the event again. One who gives up on a deadline or a stop has not taken a set (event.hpp), and so owes
-// nobody one.
+// No lost wake-up: `ready` and `room` remember a set that comes before the wait. For handler_thread-3, the thread
+// that the event wakes looks under the lock. If it leaves while others are blocked and there is still room, it sets
+// the event again. A thread that gives up at a deadline or a stop has not taken a set (event.hpp), and so owes none
+// to another.
 //
-// A send waits on an event on its own stack, which is set once: by the job when it has run, or by the job's
+// A send waits on an event on its own stack. That event is set once: by the job when it has run, or by the job's
 // destructor when it was dropped. The job forgets its sender before it runs.
 //
-// Memory order: everything goes through the lock and the events; `cancelled` is a hint which the handler
-// may see a job late, as the contract allows.
+// Memory order: everything goes through the lock and the events. `cancelled` is a hint that the handler may see one
+// job late, as the contract allows.
 //
 // Why a lock and two vectors that change places, and not a lock-free list: docs/decisions/0011-handler-queue.md.
 //
@@ -39,10 +40,10 @@
 namespace tocsin {
 
 namespace {
-// A queue that has grown beyond this gives its memory back when it has been run.
+// A queue that has grown beyond this gives its memory back after its jobs have run.
 constexpr std::size_t kept_capacity = 4096;
 
-// Whose job the thread is in: for is_this_thread(), which may be asked before `thread_` is known.
+// The handler whose job this thread runs, for is_this_thread(), which may be called before `thread_` is known.
 thread_local const handler_thread* handler_of_this_thread = nullptr;
 }  // namespace
 
@@ -82,12 +83,11 @@ void handler_thread::accept_or_throw(job&& work) {
 
 post_status handler_thread::try_post(job&& work) { return accept(work, deadline::never(), nullptr, false); }
 
-post_status handler_thread::post_until(job&& work, const deadline& until, const detail::stop_token& stop) {
+post_status handler_thread::post_until(job&& work, const deadline& until, const stop_token& stop) {
     return accept(work, until, &stop, true);
 }
 
-post_status handler_thread::accept(job& work, const deadline& until, const detail::stop_token* stop,
-                                   bool wait) {
+post_status handler_thread::accept(job& work, const deadline& until, const stop_token* stop, bool wait) {
     const bool has_room_always = wait && is_this_thread();
     wait_status how = wait_status::signaled;
     for (bool was_blocked = false;; was_blocked = true) {
@@ -100,7 +100,8 @@ post_status handler_thread::accept(job& work, const deadline& until, const detai
                 const bool first = queue_.empty();
                 if (!closed_) {
                     TOCSIN_TRY { queue_.push_back(std::move(work)); }
-                    TOCSIN_CATCH(...) {  // no memory: the room is still there for who comes next (H3)
+                    TOCSIN_CATCH(
+                        ...) {  // no memory: the room is still there for who comes next (handler_thread-3)
                         held.unlock();
                         pass_on_room(was_blocked);
                         TOCSIN_RETHROW;
@@ -151,13 +152,13 @@ std::vector<job> handler_thread::cancel() {
     const auto next = batch_.begin() + static_cast<std::ptrdiff_t>(position_);
     left.insert(left.end(), std::make_move_iterator(next), std::make_move_iterator(batch_.end()));
     left.insert(left.end(), std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
-    batch_.clear();  // of jobs that were moved out: destroys nothing of the user's (H6)
+    batch_.clear();  // of jobs that were moved out: destroys nothing of the user's (handler_thread-6)
     queue_.clear();
     position_ = 0;
     return left;
 }
 
-// False when there is nothing left and there will be nothing more.
+// False if nothing is left and nothing more will come.
 bool handler_thread::take_batch() {
     for (;;) {
         bool more;

@@ -1,32 +1,36 @@
-// An event with a flag (platform/flag.hpp) that says so.
+// An event with a flag (platform/poller/readable_flag.hpp) that says whether it is set.
 //
-// State: a chooser's node that stands in the event's queue (core/lot.hpp), and `armed`, under the bucket's lock: whether
-// the next set() is to raise the flag.
+// State: a subscriber's node, which is always in the event's queue (core/lot/lot.hpp), and `armed`, under the bucket's
+// lock: whether the next set() is to raise the flag.
 //
 // Invariants
-//   V1  Whenever the bucket's lock is free: if the event is set, the view is not armed.
-//   V2  Whenever the view is not armed, the flag is up, or somebody is about to raise it, or is in try_wait() and will
-//       arm the view or raise it. It stays up while try_wait() takes, and is lowered by the one that finds nothing.
-//   V3  A view never takes an event by itself: offered one, it passes, and raises the flag if it was armed. So it keeps
-//       nobody from waiting, and a set() that finds it unarmed does no more than look.
-//   V4  Each raise that is owed pins the view, under the lock; who owes the first is given the node to do it by, and
-//       goes on until none is owed. So a view may be armed, and offered the event again, while a raise is under way.
-//       The destructor takes the node out and waits until none is owed; then it closes the flag: nobody raises a
-//       stranger's descriptor.
+//   pollable-1  Whenever the bucket's lock is free: if the event is set, the view is not armed.
+//   pollable-2  Whenever the view is not armed: the flag is up, or somebody is about to raise it, or a thread is in
+//       try_wait() and will arm the view or raise the flag. The flag stays up while try_wait() takes, and is lowered by
+//       the try_wait() that finds nothing.
+//       legal: the flag is up although the event is not set. Cost: a needless try_wait(), which lowers it.
+//       illegal: the event is set and the flag is down, but nobody is about to raise it and no try_wait() is under way.
+//   pollable-3  A view never takes an event itself. Offered one, it declines, and raises the flag if it was armed. So
+//       it keeps nobody from waiting, and a set() that finds it unarmed only looks.
+//   pollable-4  Each raise that is owed acquires the view's rundown, under the lock. The thread that owes the first one
+//       is given the node to do it by, and continues until none is owed. So a view may be armed, and offered the event
+//       again, while a raise is under way. The destructor takes the node out and waits until none is owed. Then it
+//       closes the flag. So nobody raises another object's descriptor.
 //
-// No lost wake-up: V1 and V2 together: a set event has its flag up, now or in a moment. try_wait() lowers the flag before
-// it looks, under the lock: a set() before that look is seen by it, and raises the flag again; one after it
-// finds the view armed. What a late raise of somebody else's leaves is a flag that is up for no reason: the next
-// try_wait() lowers it.
+// No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, now or in a moment. try_wait()
+// lowers the flag before it looks under the lock. That look sees a set() that came before it, and try_wait() raises the
+// flag again. A set() after it finds the view armed. A late raise by another thread may leave the flag up for no
+// reason: the next try_wait() lowers it.
 //
-// Memory order: the lock's, and the event's own.
+// Memory order: that of the lock, and that of the event.
 //
 // Checked by: tests/model/pollable_model_test.cpp (P12), tests/unit/pollable_test.cpp,
 // tests/stress/wait_set_stress_test.cpp, examples/loops.
-#include "core/lot.hpp"
-#include "core/pins.hpp"
-#include "platform/flag.hpp"
-#include "platform/system.hpp"
+#include "core/lot/lot.hpp"
+#include "core/lot/resume_queue.hpp"
+#include "core/sync/rundown.hpp"
+#include "platform/poller/readable_flag.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/pollable.hpp>
@@ -37,19 +41,20 @@
 
 namespace tocsin {
 
-class pollable::state final : core::chooser {
+class pollable::state final : core::subscriber, core::resumable {
 public:
     explicit state(const source& event)
-        : chooser(false),
+        : resumable(raise_owed),
           event_(event),
-          place_({event.object(), static_cast<core::use>(event.lot().use)}, *this),
-          raising_(place_.where, *this) {
+          node_({event.object(), static_cast<core::wait_kind>(event.lot().wait_kind)},
+                static_cast<core::subscriber&>(*this)),
+          raising_(static_cast<core::resumable&>(*this)) {
         if (const int error = flag_.open(); error != 0)
             detail::throw_or_die(std::system_error(error, platform::error_category(), "tocsin::pollable"));
         {
-            core::parking lot(place_.where);
-            event_.lot().park(event_.object(), true);
-            lot.append(place_);
+            core::locked_queue queue(node_.key);
+            event_.lot().mark_parked(event_.object(), true);
+            queue.append(node_);
             armed_ = !event_.lot().looks_ready(event_.object());
             if (armed_) return;
         }
@@ -60,11 +65,11 @@ public:
     ~state() {
         if (core::forks() != forks_) return;
         {
-            core::parking lot(place_.where);
-            lot.remove(place_);
-            if (lot.empty()) event_.lot().unpark(event_.object());
+            core::locked_queue queue(node_.key);
+            queue.remove(node_);
+            if (queue.empty()) event_.lot().clear_parked(event_.object());
         }
-        raises_.wait_until_unpinned();
+        raises_.wait_until_unused();
     }
 
     int descriptor() const noexcept { return flag_.descriptor(); }
@@ -72,10 +77,11 @@ public:
     bool try_wait() noexcept {
         const detail::lot_source& how = event_.lot();
         for (;;) {
-            if (how.try_take(event_.object())) return true;  // it stays up until there is nothing to take
+            if (how.try_take(event_.object()))
+                return true;  // the flag stays up until there is nothing to take
             flag_.lower();
             {
-                core::parking lot(place_.where);
+                core::locked_queue queue(node_.key);
                 armed_ = !how.looks_ready(event_.object());
                 if (armed_) return false;
             }
@@ -84,25 +90,25 @@ public:
     }
 
 private:
-    reply offer(core::node&, bool, core::release_list& freed) noexcept override {
-        if (!armed_) return reply::passes;
+    core::reply on_wake(core::wait_node&, bool, core::release_list& freed) noexcept override {
+        if (!armed_) return core::reply::declined;
         armed_ = false;
-        if (raises_.pin()) freed.append(raising_);
-        return reply::passes;
+        if (raises_.acquire()) freed.append(raising_);
+        return core::reply::declined;
     }
-    bool commit(const core::node*) noexcept override { return false; }  // never says perhaps
-    void ring() noexcept override {
+    static void raise_owed(resumable& view) noexcept {
+        auto& self = static_cast<state&>(view);
         do {
-            flag_.raise();
-        } while (!raises_.unpin());
+            self.flag_.raise();
+        } while (!self.raises_.release());
     }
 
     const source event_;
-    core::node place_;
-    core::node raising_;  // never queued: only to be released by
+    core::wait_node node_;
+    core::wait_node raising_;  // never queued: for a release_list, which calls raise_owed()
     detail::plain<bool> armed_{false};
-    core::pins raises_;  // that are owed
-    platform::flag flag_;
+    core::rundown raises_;  // that are owed
+    platform::readable_flag flag_;
     const std::uint32_t forks_ = core::forks();
 };
 

@@ -1,6 +1,6 @@
 // The policy of the process, and the counters.
-#include "core/counters.hpp"
-#include "core/spinner.hpp"
+#include "core/sync/counters.hpp"
+#include "core/wait/spinner.hpp"
 
 #include <tocsin/spin.hpp>
 

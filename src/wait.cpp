@@ -1,15 +1,16 @@
-// Threads that wait for several sources: what they look at before they queue, when they wake, what they say. The
-// algorithm, and the argument for it, is in core/many_wait.cpp.
+// Threads that wait for several sources: what they look at before they queue, when they wake up, what they return. The
+// algorithm and its argument are in core/wait/multi_wait.cpp.
 //
-// Timers are no sources in the lot but deadlines of the wait. A wait for any sleeps until the first of them (or its
-// own deadline) and then sees whose it was; a wait for all sleeps until the last of them, as the clocks stand then,
-// counts them as ready, looks at the others and sleeps on.
+// A timer has no queue in the lot: it is a deadline of the wait. A wait for any sleeps until the first of them (or its
+// own deadline), then finds out whose it was. A wait for all sleeps until the last of them, as the clocks are then,
+// counts them as ready, looks at the other sources and sleeps on.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/model/many_model_test.cpp, tests/stress/many_stress_test.cpp.
-#include "core/many_wait.hpp"
-#include "core/sources.hpp"
-#include "core/spinner.hpp"
-#include "platform/poller.hpp"
+#include "core/wait/multi_wait.hpp"
+#include "core/wait/sleep_polling.hpp"
+#include "core/wait/source_list.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/poller/poller.hpp"
 
 #include <tocsin/wait.hpp>
 
@@ -20,136 +21,124 @@
 namespace tocsin {
 namespace {
 
-using core::many_wait;
+using core::multi_wait;
 using detail::wait_options;
 
-// Room for what a wait keeps of each source: on the stack for a few, one block of memory for more.
-class room {
+// What a wait keeps of each source: on the stack for a few sources, in one block of memory for more.
+class slot_storage {
 public:
-    explicit room(std::size_t sources) : count_(sources) {
-        constexpr std::size_t each = sizeof(core::seat) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
+    explicit slot_storage(std::size_t sources) : count_(sources) {
+        constexpr std::size_t each = sizeof(core::wait_slot) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
         std::byte* begin = near_;
         if (sources > near) {
             far_ = std::make_unique<std::byte[]>(sources * each);
             begin = far_.get();
         }
-        seats_ = new (begin) core::seat[sources];
-        begin += sources * sizeof(core::seat);
+        slots_ = new (begin) core::wait_slot[sources];
+        begin += sources * sizeof(core::wait_slot);
         order_ = new (begin) std::uint32_t[sources];
         begin += sources * sizeof(std::uint32_t);
         buckets_ = new (begin) std::uint16_t[sources];
     }
-    room(const room&) = delete;
-    room& operator=(const room&) = delete;
-    ~room() { std::destroy_n(seats_, count_); }
+    slot_storage(const slot_storage&) = delete;
+    slot_storage& operator=(const slot_storage&) = delete;
+    ~slot_storage() { std::destroy_n(slots_, count_); }
 
-    core::seat* seats() noexcept { return seats_; }
+    core::wait_slot* slots() noexcept { return slots_; }
     std::span<std::uint32_t> order() noexcept { return {order_, count_}; }
     std::uint16_t* buckets() noexcept { return buckets_; }
 
 private:
-    static constexpr std::size_t near = 16;  // some 2 KB of stack
-    static_assert(alignof(core::seat) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+    static constexpr std::size_t near = 16;  // about 2 KB of stack
+    static_assert(alignof(core::wait_slot) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
     const std::size_t count_;
     std::unique_ptr<std::byte[]> far_;
-    core::seat* seats_;
+    core::wait_slot* slots_;
     std::uint32_t* order_;
     std::uint16_t* buckets_;
-    alignas(core::seat)
-        std::byte near_[near * (sizeof(core::seat) + sizeof(std::uint32_t) + sizeof(std::uint16_t))];
+    alignas(core::wait_slot)
+        std::byte near_[near * (sizeof(core::wait_slot) + sizeof(std::uint32_t) + sizeof(std::uint16_t))];
 };
 
-// Room for the descriptors of a wait, in the same way.
-class polling_room {
+// The descriptors of a wait, stored in the same way.
+class descriptor_storage {
 public:
-    explicit polling_room(std::size_t count) {
-        if (count > near) far_ = std::make_unique<platform::pollable[]>(count);
+    explicit descriptor_storage(std::size_t count) {
+        if (count > near) far_ = std::make_unique<platform::poll_entry[]>(count);
     }
 
-    platform::pollable* get() noexcept { return far_ ? far_.get() : near_; }
+    platform::poll_entry* get() noexcept { return far_ ? far_.get() : near_; }
 
 private:
     static constexpr std::size_t near = 16;
 
-    platform::pollable near_[near];
-    std::unique_ptr<platform::pollable[]> far_;
+    platform::poll_entry near_[near];
+    std::unique_ptr<platform::poll_entry[]> far_;
 };
 
 any_result signaled(const core::found_source& by) noexcept {
     return {wait_status::signaled, by.index, by.found};
 }
 
-// `first` has come: the wait's own deadline, or that of a timer (and perhaps of others).
-any_result late(std::span<const source> sources, const deadline& first) noexcept {
-    const std::uint32_t index = core::timer_that_came(sources, first);
-    return index == many_wait::none ? any_result{wait_status::timed_out} : signaled({index});
+// The first deadline has passed: that of the wait, or of a timer (and perhaps of others).
+any_result timed_out(std::span<const source> sources, const deadline& first) noexcept {
+    const std::uint32_t index = core::timer_that_passed(sources, first);
+    return index == multi_wait::none ? any_result{wait_status::timed_out} : signaled({index});
 }
 
-// For what a wait looks at before it queues: the adaptive policy learns by the first source.
-core::key where_learned(std::span<const source> sources) noexcept {
-    return {sources.front().object(), core::use::event};
+// The adaptive policy learns by the first source.
+core::wait_key learned_by(std::span<const source> sources) noexcept {
+    return {sources.front().object(), core::wait_kind::event};
 }
 
-// Sleeps until released, or until a descriptor is ready and nobody has claimed the wait for something else.
-core::claim sleep_polling(core::waiter& self, core::descriptors& polled, const deadline& until,
-                          platform::poll_result& ended_by) noexcept {
-    platform::poll_result found;
-    const auto look = [&]() noexcept {
-        found = platform::poll(polled.all(), polled.bell(), until);
-        return found.ended();
-    };
-    if (self.rest_polling(polled.bell(), look)) return self.leave();
-    const bool ready = found.ready != 0;
-    const core::claim reason = ready ? core::claim::signaled : core::claim::timed_out;
-    if (self.try_claim(reason, ready ? polled.first().index : 0)) {
-        ended_by = found;
-        return reason;
-    }
-    self.rest(deadline::never(), nullptr);
-    return self.leave();
-}
+any_result ended(core::claim how) noexcept { return {core::status_from(how, wait_status::signaled)}; }
 
-// Nothing is ready up to the first descriptor, if there is one.
-any_result wait_any_rest(std::span<const source> sources, const wait_options& options) {
-    polling_room polling(core::descriptors::count(sources));
-    core::descriptors polled(sources, polling.get());
+// Nothing was ready before the first descriptor, or at all.
+any_result queue_for_any(std::span<const source> sources, const wait_options& options) {
+    descriptor_storage storage(core::descriptors::count(sources));
+    core::descriptors polled(sources, storage.get());
     if (!polled.none()) {
-        if (const core::found_source first = core::take_first_ready(sources, polled)) return signaled(first);
+        if (const core::found_source first = core::take_first_ready(sources, &polled)) return signaled(first);
     }
-    if (options.stop != nullptr && options.stop->stop_requested()) return {wait_status::stopped};
-    if (options.until.has_passed()) return {wait_status::timed_out};
+    if (const core::claim how = core::ended_before_wait(options); how != core::claim::open) return ended(how);
 
-    const wait_options limits{core::first_deadline(sources, options.until), options.stop, options.spin};
-    std::uint32_t index = many_wait::none;
+    const wait_options until_first{core::first_deadline(sources, options.until), options.stop, options.spin};
+    core::found_source found;
     const auto take = [&]() noexcept {
-        return (index = many_wait::take_first_ready(sources)) != many_wait::none;
+        found = core::take_first_ready(sources);
+        return static_cast<bool>(found);
     };
-    core::spinner looking(where_learned(sources), limits);
-    if (looking.before_parking(take)) return {wait_status::signaled, index};
+    core::spinner looking(learned_by(sources), until_first);
+    if (looking.before_parking(take)) return signaled(found);
     if (!polled.none()) polled.take_bell();
 
-    room places(sources.size());
+    slot_storage slots(sources.size());
     for (;;) {
-        many_wait wait(sources, many_wait::wants::any, places.seats(), places.buckets());
+        multi_wait wait(sources, multi_wait::mode::any, slots.slots(), slots.buckets());
         core::claim how = core::claim::signaled;
         platform::poll_result ended_by;
         const auto made = wait.enlist();
-        if (made == many_wait::progress::waiting) {
-            how = polled.none() ? wait.self.sleep(limits, &looking)
-                                : wait.self.stoppable(limits, [&]() noexcept {
-                                      return sleep_polling(wait.self, polled, limits.until, ended_by);
-                                  });
+        if (made == multi_wait::progress::waiting) {
+            const auto poll = [&]() noexcept {
+                return platform::poller::poll(polled.all(), polled.bell(), until_first.until);
+            };
+            const auto winner = [&]() noexcept { return polled.first().index; };
+            how = polled.none()
+                      ? looking.spin_then_sleep(wait.self)
+                      : wait.self.stoppable(until_first, [&]() noexcept {
+                            return core::sleep_polling(wait.self, polled.bell(), ended_by, poll, winner);
+                        });
         }
         wait.delist();
-        if (made == many_wait::progress::retry) {
-            if (take()) return {wait_status::signaled, index};
+        if (made == multi_wait::progress::retry) {
+            if (take()) return signaled(found);
             continue;
         }
-        if (how == core::claim::stopped) return {wait_status::stopped};
+        if (how == core::claim::stopped) return ended(how);
         if (ended_by.error != 0) polled.check(ended_by.error, ended_by.culprit);
-        if (how == core::claim::timed_out) return late(sources, limits.until);
-        index = wait.self.winner();
+        if (how == core::claim::timed_out) return timed_out(sources, until_first.until);
+        const std::uint32_t index = wait.self.winner();
         if (sources[index].what() != source::kind::descriptor) return {wait_status::signaled, index};
         polled.check(0, platform::no_culprit);
         return signaled(polled.first());
@@ -160,48 +149,43 @@ any_result wait_any_rest(std::span<const source> sources, const wait_options& op
 
 namespace detail {
 
-any_result wait_any_slow(std::span<const source> sources, const wait_options& options) {
+any_result wait_any_slow(std::span<const source> sources, const limits& how) {
     core::check(sources, "wait_any");
-    for (std::size_t i = 0; i != sources.size() && sources[i].what() != source::kind::descriptor; ++i) {
-        if (many_wait::take_if_ready(sources[i])) return {wait_status::signaled, i};
-    }
-    return wait_any_rest(sources, options);
+    if (const auto first = core::take_first_ready(core::before_descriptors(sources))) return signaled(first);
+    return queue_for_any(sources, options_of(how));
 }
 
-wait_status wait_all_slow(std::span<const source> sources, const wait_options& options) {
+wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
+    const wait_options options = options_of(how);
     core::check_all(sources, "wait_all");
-    room places(sources.size());
-    core::check_distinct(sources, places.order(), "wait_all");
+    slot_storage slots(sources.size());
+    core::check_distinct(sources, slots.order(), "wait_all");
     const std::uint32_t timers = core::count_timers(sources, core::timers::all);
     const deadline* last = core::last_timer(sources, core::timers::all);
-    many_wait wait(sources, many_wait::wants::all, places.seats(), places.buckets());
-    if (last == nullptr) wait.timers_have_come(timers);
+    multi_wait wait(sources, multi_wait::mode::all, slots.slots(), slots.buckets());
+    if (last == nullptr) wait.add_ready_timers(timers);
     if (wait.commit_own()) return wait_status::signaled;
-    // A source of the user's says only when it is enlisted whether it is ready.
+    // A custom source says whether it is ready only when it is enlisted.
     if (std::ranges::count(sources, source::kind::custom, &source::what) == 0) {
-        if (options.stop != nullptr && options.stop->stop_requested()) return wait_status::stopped;
-        if (options.until.has_passed()) return wait_status::timed_out;
+        if (const auto over = core::ended_before_wait(options); over != core::claim::open)
+            return core::status_from(over, wait_status::signaled);
     }
-    core::claim how = core::claim::signaled;
-    if (wait.enlist() == many_wait::progress::waiting) {
-        how = wait.self.stoppable(options, [&]() noexcept {
+    core::claim claimed = core::claim::signaled;
+    if (wait.enlist() == multi_wait::progress::waiting) {
+        claimed = wait.self.stoppable(options, [&]() noexcept {
             while (last != nullptr && last->remaining() < options.until.remaining() &&
-                   !wait.self.rest(*last, nullptr)) {
+                   !wait.self.sleep_until_released(*last)) {
                 last =
                     core::last_timer(sources, core::timers::all, last);  // another, if a clock has been set
                 if (last != nullptr) continue;
-                wait.timers_have_come(timers);
+                wait.add_ready_timers(timers);
                 if (wait.commit_own()) return core::claim::signaled;
             }
             return wait.self.sleep(options.until);
         });
     }
     wait.delist();
-    switch (how) {
-        case core::claim::stopped: return wait_status::stopped;
-        case core::claim::timed_out: return wait_status::timed_out;
-        default: return wait_status::signaled;
-    }
+    return core::status_from(claimed, wait_status::signaled);
 }
 
 }  // namespace detail

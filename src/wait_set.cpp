@@ -1,18 +1,20 @@
-// A set of events (core/member_set.cpp, where the argument is) with a standing poll beside it (platform/poller.hpp),
-// made for the first descriptor.
+// A set of events (core/wait/ready_list.cpp, where the argument is) with a poll_set beside it
+// (platform/poller/poller.hpp), which the first descriptor makes.
 //
-// A thread sleeps on its waiter's word, or, if there is a poll, in that; whoever claims the waiter for an event wakes
-// the one or rings the other, and needs no descriptor of the set's for it (waiter.cpp). No thread sleeps on its word
-// while there is a poll: it looks for one after it has become the set's sleeper; who makes one does that first, and
-// then has the set's sleeper look again. Both pass the set's lock in between, so one finds the other.
+// A thread sleeps on its waiter's word or, if there is a poll_set, in that. Whoever claims the waiter for an event
+// wakes the one or rings the doorbell of the other, and needs no descriptor of the wait_set for it (waiter.cpp). No
+// thread sleeps on its word while there is a poll_set: it looks for one after it has become the list's sleeper. A
+// thread that makes one does that first, and then has the sleeper look again. Both pass through the list's lock in
+// between, so one finds the other.
 //
-// What a poll has found while an event claimed the waiter is dropped: descriptors are found again by the next.
-// Errors are thrown only while nothing is taken: a token would be lost with them.
+// What a poll finds while an event claims the waiter is dropped: the next poll finds those descriptors again. Errors
+// are thrown only while nothing is taken: a token would be lost with them.
 //
-// Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the member_set by models (P12).
-#include "core/member_set.hpp"
-#include "platform/poller.hpp"
-#include "platform/system.hpp"
+// Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list by models (P12).
+#include "core/wait/ready_list.hpp"
+#include "core/wait/sleep_polling.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/wait_set.hpp>
@@ -29,8 +31,8 @@ namespace tocsin {
 namespace {
 
 using core::member;
-using core::member_set;
-using platform::standing_poll;
+using core::ready_list;
+using platform::poll_set;
 
 [[noreturn]] void fail(int error, const char* call, const source& what) {
     char message[80];
@@ -54,7 +56,7 @@ void check(const source& what, std::uint64_t tag) {
     if (what.what() == source::kind::custom)
         detail::throw_or_die(
             std::invalid_argument("tocsin::wait_set: only events and descriptors can be members"));
-    if (tag == standing_poll::no_tag)
+    if (tag == poll_set::no_tag)
         detail::throw_or_die(std::invalid_argument("tocsin::wait_set: the greatest number can't be a tag"));
 }
 
@@ -68,7 +70,7 @@ public:
     ~state() {
         const bool lot_is_ours = core::forks() == forks_;
         for (const auto& [object, each] : events_) lot_is_ours ? set_.remove(each) : delete each;
-        delete poll_.load(std::memory_order_relaxed);  // no order: nobody else uses it any more
+        delete poll_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
     }
 
     void add(const source& what, std::uint64_t tag) {
@@ -90,20 +92,20 @@ public:
     void change(const source& what, std::uint64_t tag) {
         const std::lock_guard here(admission_);
         if (what.what() == source::kind::descriptor) {
-            standing_poll* const poll = poll_if_any();
+            poll_set* const poll = poll_if_any();
             check(poll == nullptr ? ENOENT : poll->change(what.descriptor(), what.asked(), tag), "change",
                   what);
             return;
         }
         const auto found = events_.find(what.object());
         if (found == events_.end()) fail(ENOENT, "change", what);
-        set_.tag(*found->second, tag);
+        set_.set_tag(*found->second, tag);
     }
 
     bool remove(const source& what) noexcept {
         const std::lock_guard here(admission_);
         if (what.what() == source::kind::descriptor) {
-            standing_poll* const poll = poll_if_any();
+            poll_set* const poll = poll_if_any();
             return poll != nullptr && poll->remove(what.descriptor()) == 0;
         }
         const auto found = events_.find(what.object());
@@ -117,10 +119,10 @@ public:
         const turn mine(is_waited_in_);
         for (;;) {
             if (const std::size_t found = look(out); found != 0) return {wait_status::signaled, found};
-            if (options.stop != nullptr && options.stop->stop_requested()) return {wait_status::stopped};
-            if (options.until.has_passed()) {
+            if (const core::claim how = core::ended_before_wait(options); how != core::claim::open) {
                 const std::size_t found = look_at_descriptors(out);
-                return {found != 0 ? wait_status::signaled : wait_status::timed_out, found};
+                if (found != 0) return {wait_status::signaled, found};
+                return {core::status_from(how, wait_status::signaled)};
             }
             const set_result slept = sleep(out, options);
             if (slept.status != wait_status::signaled || slept.count != 0) return slept;
@@ -143,24 +145,24 @@ private:
         detail::atomic<bool>& taken_;
     };
 
-    standing_poll* poll_if_any() const noexcept {
+    poll_set* poll_if_any() const noexcept {
         return poll_.load(std::memory_order_acquire);  // [set-poll]
     }
 
-    standing_poll& poll() {
-        if (standing_poll* const made = poll_if_any()) return *made;
+    poll_set& poll() {
+        if (poll_set* const made = poll_if_any()) return *made;
         int error = 0;
-        auto made = platform::open_standing_poll(error);
+        auto made = platform::poller::open_poll_set(error);
         if (made == nullptr)
             detail::throw_or_die(
                 std::system_error(error, platform::error_category(), "tocsin::wait_set::add"));
         poll_.store(made.get(), std::memory_order_release);  // [set-poll]
-        set_.rouse();
+        set_.wake();
         return *made.release();
     }
 
     std::size_t look_at_descriptors(std::span<ready_item> out) {
-        standing_poll* const poll = poll_if_any();
+        poll_set* const poll = poll_if_any();
         if (poll == nullptr || out.empty()) return 0;
         const auto found = poll->wait(out, std::chrono::nanoseconds(0));
         if (found.error != 0)
@@ -169,12 +171,12 @@ private:
         return found.ready;
     }
 
-    // What is ready: events, and if there are any also descriptors; those alone are for the sleep to find. Events
-    // that fill all the room let descriptors go first the next time.
+    // What is ready: events and, if there are any, also descriptors. If only descriptors are ready, the sleep finds
+    // them. When events fill all of `out`, descriptors go first the next time.
     std::size_t look(std::span<ready_item> out) {
         const bool descriptors_first = std::exchange(descriptors_first_, false);
         std::size_t found = descriptors_first ? look_at_descriptors(out) : 0;
-        const std::size_t events = set_.collect(out.subspan(found), nullptr);
+        const std::size_t events = set_.take_ready(out.subspan(found), nullptr);
         found += events;
         if (events == 0 || descriptors_first || poll_if_any() == nullptr) return found;
         descriptors_first_ = found == out.size();
@@ -184,50 +186,36 @@ private:
         }
     }
 
-    // `signaled` without any: to look again.
+    // `signaled` with a count of 0: look again.
     set_result sleep(std::span<ready_item> out, const detail::wait_options& options) {
-        member_set::sleeper self(set_);
+        ready_list::sleeper self(set_);
         if (!set_.begin_sleep(self)) return {wait_status::signaled};
         platform::poll_result polled;
         const core::claim how = self.waiting.stoppable(options, [&]() noexcept {
-            standing_poll* const poll = poll_if_any();
-            return poll == nullptr ? self.waiting.sleep(options.until)
-                                   : sleep_polling(self.waiting, *poll, out, options.until, polled);
+            poll_set* const poll = poll_if_any();
+            if (poll == nullptr) return self.waiting.sleep(options.until);
+            return core::sleep_polling(
+                self.waiting, poll->bell(), polled, [&]() noexcept { return poll->wait(out, options.until); },
+                []() noexcept { return std::uint32_t{0}; });
         });
         set_.end_sleep(self);
         if (polled.error != 0)
             detail::throw_or_die(
                 std::system_error(polled.error, platform::error_category(), "tocsin::wait_set::wait"));
-        if (how == core::claim::stopped) return {wait_status::stopped};
-        if (how == core::claim::timed_out) return {wait_status::timed_out};
+        if (how != core::claim::signaled) return {core::status_from(how, wait_status::signaled)};
         std::size_t found = polled.ready;
         const member* const by = self.by;
         if (by != nullptr) out[found++] = {self.tag, readiness::none};
         if (found == 0) return {wait_status::signaled};
-        return {wait_status::signaled, found + set_.collect(out.subspan(found), by)};
+        return {wait_status::signaled, found + set_.take_ready(out.subspan(found), by)};
     }
 
-    static core::claim sleep_polling(core::waiter& self, standing_poll& poll, std::span<ready_item> out,
-                                     const deadline& until, platform::poll_result& polled) noexcept {
-        const auto look = [&]() noexcept {
-            polled = poll.wait(out, until);
-            return polled.ended();
-        };
-        if (!self.rest_polling(poll.bell(), look)) {
-            const auto reason = polled.ready != 0 ? core::claim::signaled : core::claim::timed_out;
-            if (self.try_claim(reason)) return reason;
-            self.rest(deadline::never(), nullptr);  // somebody else has it: released now or in a moment
-        }
-        polled = {};
-        return self.leave();
-    }
-
-    member_set set_;
-    core::bucket_lock admission_;  // for the map and the poll's making; before all others
+    ready_list set_;
+    core::futex_lock admission_;  // for the map and for making the poll_set; locked before all others
     std::unordered_map<void*, member*> events_;
-    detail::atomic<standing_poll*> poll_{nullptr};
+    detail::atomic<poll_set*> poll_{nullptr};
     detail::atomic<bool> is_waited_in_{false};
-    bool descriptors_first_ = false;  // the waiting thread's
+    bool descriptors_first_ = false;  // only the waiting thread touches it
     const std::uint32_t forks_ = core::forks();
 };
 
@@ -247,10 +235,12 @@ void wait_set::change(const source& what, std::uint64_t tag) {
 
 bool wait_set::remove(const source& what) noexcept { return state_->remove(what); }
 
-set_result wait_set::wait_slow(std::span<ready_item> out, const detail::wait_options& options) {
+set_result wait_set::wait(const limits& how, std::span<ready_item> out) {
     if (out.empty())
         detail::throw_or_die(std::invalid_argument("tocsin::wait_set: no room for what is ready"));
-    return state_->wait(out, options);
+    return state_->wait(out, detail::options_of(how));
 }
+
+set_result wait_set::wait(std::span<ready_item> out) { return wait({}, out); }
 
 }  // namespace tocsin

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Who may include whom, and whether every memory order names its partner.
+"""Which file may include which, and whether every memory order names its partner.
 
-Arrows never point up: features -> core -> platform. Features are siblings and do not include each
-other. The reasons are in docs/design.md; this file is the rule itself.
+Arrows never point up: features -> core -> platform. Features are siblings and do not include each other. The folders of
+src/core and src/platform are rooms, and the arrows between rooms point down, too. docs/design.md has the reasons; this
+file is the rule.
 """
 
 import re
@@ -12,18 +13,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The words that every part speaks: how long, how, what came of it. Any header may include them.
-VOCABULARY = {"deadline", "readiness", "source", "spin", "status"}
+# The vocabulary of every part: how long to wait, how, and with which result. Any header may include it.
+VOCABULARY = {"deadline", "limits", "readiness", "source", "spin", "status", "stop_token"}
 
-# Features that stand on another feature. Everything else that features share belongs into core.
+# Features that are built on another feature. Everything else that features share belongs in core.
 BUILT_ON = {
     "await": {"wait"},  # the same sources and results, for coroutines
-    "coalescer": {"wait"},  # a pause, then a wait
     "word_lock": {"bit_lock"},  # a bit lock on a word of its own
     "handler_thread": {"event", "word_lock"},  # a queue under a lock, and an event to sleep on
 }
 
-# A folder's files belong to an area; the first folder that fits counts.
+# The area of a folder's files; the first folder that matches counts.
 AREAS = (
     ("include/tocsin/detail/sanitizer.hpp", "vocabulary"),
     ("include/tocsin/detail/", "detail"),
@@ -49,24 +49,37 @@ MAY_INCLUDE = {
     "outside": {"vocabulary", "public", "outside"},
 }
 
-# Headers of an operating system: src/platform alone calls it.
+# The rooms of core and platform, and for each the other rooms of its layer that it may include.
+ROOMS = {
+    "src/core/sync": set(),
+    "src/core/lot": {"src/core/sync"},
+    "src/core/wait": {"src/core/lot", "src/core/sync"},
+    "src/core/async": {"src/core/lot", "src/core/sync"},
+    "src/platform/system": set(),
+    "src/platform/futex": {"src/platform/system"},
+    "src/platform/poller": {"src/platform/futex", "src/platform/system"},
+    "src/platform/shared_table": {"src/platform/poller", "src/platform/futex", "src/platform/system"},
+}
+LAYERS_WITH_ROOMS = ("src/core/", "src/platform/")
+
+# Headers of an operating system: only src/platform calls it.
 SYSTEM_HEADER = re.compile(
     r"(sys|linux|asm|mach|bits|windows|winsock2|synchapi|unistd|pthread|sched|semaphore|poll|fcntl"
     r"|signal|dlfcn|link)(/|\.h$)")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
-# What orders memory: the two helpers hide an order in their name. The seam that defines them is left
-# out, because the partner is known where they are called.
+# What orders memory. Two helpers have an order in their names. The seam, which defines them, is exempt: the partner is
+# known where they are called.
 ORDERED = re.compile(r"\bmemory_order(_|::)\w+|\bfull_fence\(\)|\bload_erased\(")
 SEAM = "include/tocsin/detail/atomic.hpp"
 TAG = re.compile(r"(?<!\[)\[([a-z][a-z0-9]*(?:-[a-z0-9]+)*)\](?!\])")
 NO_PARTNER = re.compile(r"only for speed|no order", re.IGNORECASE)
-REACH = 3  # a comment speaks for the statement it stands in and for this many lines after it
+REACH = 3  # a comment is about the statement that contains it, and about this many lines after it
 
 
 def area_of(path):
-    """The area of a path relative to the root, or None for files that are no concern of the layers."""
+    """The area of a path relative to the root, or None for a file that is in no layer."""
     for folder, area in AREAS:
         if path.startswith(folder):
             if area == "public" and Path(path).stem in VOCABULARY:
@@ -88,8 +101,10 @@ def complaint_about(path, included):
     """What is wrong with `path` including `included`, or None."""
     area, target = area_of(path), area_of(included)
     stem, target_stem = Path(path).stem, Path(included).stem
-    if target is None or target in MAY_INCLUDE[area]:
+    if target is None:
         return None
+    if target in MAY_INCLUDE[area]:
+        return complaint_about_rooms(path, included)
     if area == "public" and target == "public":
         if stem == "tocsin" or target_stem in BUILT_ON.get(stem, ()):
             return None
@@ -101,6 +116,23 @@ def complaint_about(path, included):
     if area == "outside":
         return f"{path.split('/')[0]}/ sees only <tocsin/...>"
     return f"an arrow from {area} up to {target}"
+
+
+def complaint_about_rooms(path, included):
+    """What is wrong with an arrow between two rooms of the same layer, or None."""
+    here, there = (Path(name).parent.as_posix() for name in (path, included))
+    if here == there or here not in ROOMS or there not in ROOMS or here.split("/")[1] != there.split("/")[1]:
+        return None
+    if there in ROOMS[here]:
+        return None
+    return f"an arrow from {here} to {there}, which points up or aside"
+
+
+def check_rooms(files):
+    """Every file of core and platform is in a room."""
+    for path in files:
+        if path.startswith(LAYERS_WITH_ROOMS) and Path(path).parent.as_posix() not in ROOMS:
+            yield f"{path}:1: is in no room; the rooms are {', '.join(ROOMS)}"
 
 
 def check_includes(root, path, lines):
@@ -128,15 +160,15 @@ def end_of_statement(lines, start):
 
 
 def check_orders(files):
-    """Every order has a comment with its partner's tag, and every such tag stands in two places."""
-    places, used = defaultdict(set), {}
+    """Every order has a comment with its partner's tag, and every such tag is in two places."""
+    lines_with, used = defaultdict(set), {}
     for path, lines in files.items():
         comments = [line.partition("//")[2] for line in lines]
         top = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("//")), 0)
         for i, comment in enumerate(comments):
-            if i >= top:  # the argument at the top of a file explains tags; it is not one of the ends
+            if i >= top:  # the argument at the top of a file explains tags, and is not one of their ends
                 for tag in TAG.findall(comment):
-                    places[tag].add((path, i))
+                    lines_with[tag].add((path, i))
         for i, line in enumerate(lines):
             if path == SEAM or not ORDERED.search(line.partition("//")[0]):
                 continue
@@ -147,9 +179,9 @@ def check_orders(files):
             if not tags and not NO_PARTNER.search(near):
                 yield (f"{path}:{i + 1}: a memory order without its partner: say `// [tag]`, "
                        "`only for speed` or `no order: why`")
-    for tag, place in sorted(used.items()):
-        if len(places[tag]) < 2:
-            yield f"{place}: [{tag}] has no partner: it stands in one place only"
+    for tag, line in sorted(used.items()):
+        if len(lines_with[tag]) < 2:
+            yield f"{line}: [{tag}] has no partner: it is in one place only"
 
 
 def check(root):
@@ -158,7 +190,7 @@ def check(root):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".hpp", ".cpp", ".h"):
                 files[path.relative_to(root).as_posix()] = path.read_text().splitlines()
-    complaints = []
+    complaints = [*check_rooms(files)]
     for path, lines in files.items():
         if area_of(path):
             complaints += check_includes(root, path, lines)

@@ -24,24 +24,49 @@ class CheckLayers(unittest.TestCase):
 
     def test_a_feature_may_use_core_and_platform(self):
         self.assertEqual([], self.complaints(
-            src__event_cpp='#include <tocsin/event.hpp>\n#include "core/lot.hpp"\n'
-                           '#include "platform/futex.hpp"\n',
+            src__event_cpp='#include <tocsin/event.hpp>\n#include "core/lot/lot.hpp"\n'
+                           '#include "platform/futex/futex.hpp"\n',
             include__tocsin__event_hpp="#include <tocsin/deadline.hpp>\n",
-            include__tocsin__deadline_hpp="", src__core__lot_hpp="", src__platform__futex_hpp=""))
+            include__tocsin__deadline_hpp="", src__core__lot__lot_hpp="", src__platform__futex__futex_hpp=""))
 
     def test_core_may_not_use_a_feature(self):
-        self.assert_one(self.complaints(src__core__lot_cpp="#include <tocsin/event.hpp>\n",
+        self.assert_one(self.complaints(src__core__lot__lot_cpp="#include <tocsin/event.hpp>\n",
                                         include__tocsin__event_hpp=""), "up to public")
 
     def test_platform_may_not_use_core(self):
-        self.assert_one(self.complaints(src__platform__futex_linux_cpp='#include "../core/lot.hpp"\n',
-                                        src__core__lot_hpp=""), "up to core")
+        self.assert_one(self.complaints(src__platform__futex__linux_cpp='#include "../../core/lot/lot.hpp"\n',
+                                        src__core__lot__lot_hpp=""), "up to core")
 
     def test_features_do_not_include_each_other(self):
         self.assert_one(self.complaints(include__tocsin__event_hpp="#include <tocsin/address.hpp>\n",
                                         include__tocsin__address_hpp=""), "siblings")
 
-    def test_a_feature_may_stand_on_another_that_is_named(self):
+    def test_the_rooms_of_core_include_what_is_below_them(self):
+        self.assertEqual([], self.complaints(
+            src__core__wait__multi_wait_cpp='#include "core/lot/lot.hpp"\n#include "core/sync/futex_lock.hpp"\n',
+            src__core__async__timer_thread_cpp='#include "core/lot/lot.hpp"\n',
+            src__core__lot__lot_hpp='#include "core/sync/futex_lock.hpp"\n',
+            src__core__sync__futex_lock_hpp='#include "platform/futex/futex.hpp"\n',
+            src__platform__futex__futex_hpp=""))
+
+    def test_no_room_includes_one_above_or_beside_it(self):
+        for path, included in (("src__core__sync__futex_lock_cpp", "core/lot/lot"),
+                               ("src__core__lot__lot_cpp", "core/wait/multi_wait"),
+                               ("src__core__lot__lot_cpp", "core/async/timer_thread"),
+                               ("src__core__wait__multi_wait_cpp", "core/async/timer_thread"),
+                               ("src__core__async__timer_thread_cpp", "core/wait/multi_wait"),
+                               ("src__platform__system__posix_cpp", "platform/futex/futex"),
+                               ("src__platform__futex__linux_cpp", "platform/poller/poller"),
+                               ("src__platform__poller__linux_cpp", "platform/shared_table/shared_table")):
+            name = "src__" + included.replace("/", "__") + "_hpp"
+            with self.subTest(path):
+                self.assert_one(self.complaints(**{path: f'#include "{included}.hpp"\n', name: ""}), "up or aside")
+
+    def test_every_file_of_core_and_platform_is_in_a_room(self):
+        self.assert_one(self.complaints(src__core__lot_hpp=""), "in no room")
+        self.assert_one(self.complaints(src__platform__somewhere__else_cpp=""), "in no room")
+
+    def test_a_feature_may_be_built_on_another_that_is_named(self):
         self.assertEqual([], self.complaints(
             include__tocsin__word_lock_hpp="#include <tocsin/bit_lock.hpp>\n",
             include__tocsin__bit_lock_hpp=""))
@@ -51,17 +76,17 @@ class CheckLayers(unittest.TestCase):
                                              include__tocsin__event_hpp=""))
 
     def test_unit_tests_do_not_look_into_src(self):
-        self.assert_one(self.complaints(tests__unit__event_test_cpp='#include "core/lot.hpp"\n',
-                                        src__core__lot_hpp=""), "sees only <tocsin/...>")
+        self.assert_one(self.complaints(tests__unit__event_test_cpp='#include "core/lot/lot.hpp"\n',
+                                        src__core__lot__lot_hpp=""), "sees only <tocsin/...>")
 
     def test_internal_tests_do(self):
-        self.assertEqual([], self.complaints(tests__internal__lot_test_cpp='#include "core/lot.hpp"\n',
-                                             src__core__lot_hpp=""))
+        self.assertEqual([], self.complaints(tests__internal__lot_test_cpp='#include "core/lot/lot.hpp"\n',
+                                             src__core__lot__lot_hpp=""))
 
     def test_only_platform_includes_the_system(self):
-        self.assert_one(self.complaints(src__core__lot_cpp="#include <sys/syscall.h>\n"), "only src/platf")
+        self.assert_one(self.complaints(src__core__lot__lot_cpp="#include <sys/syscall.h>\n"), "only src/platf")
         self.assert_one(self.complaints(src__event_cpp="#include <unistd.h>\n"), "only src/platform")
-        self.assertEqual([], self.complaints(src__platform__futex_linux_cpp="#include <unistd.h>\n"))
+        self.assertEqual([], self.complaints(src__platform__futex__linux_cpp="#include <unistd.h>\n"))
 
     def test_an_order_needs_a_partner(self):
         self.assert_one(self.complaints(src__a_cpp="x.load(std::memory_order_acquire);\n"), "src/a.cpp:1")

@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
-"""Rules about the text of the tree that no formatter knows. Prints file:line: what is wrong."""
+"""Rules about the text of the tree that no formatter knows. Prints file:line: what is wrong.
+
+The rules about prose are in prose.py, and so is the list of folders that keep them."""
 
 import re
 import sys
+from collections import Counter
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import prose  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 NOT_OURS = {".git", ".venv", "build", "__pycache__"}
-TEXT = {".cpp", ".hpp", ".h", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".toml", ""}
+TEXT = {".cpp", ".hpp", ".h", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".toml", ".pml", ".js", ""}
 
 PROMISE = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(home|root|Users|work)/\w")
 MACRO = re.compile(r"#\s*define\s+(\w+)")
 SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\(")
 NO_FACT = "no fact to wait for"
-LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)[^)]*\)")
 
 
 def check_every_file(path, text):
@@ -31,8 +36,7 @@ def check_every_file(path, text):
             yield number, "a path of one machine"
 
 
-def check_cpp(path, text):
-    name = path.relative_to(ROOT).as_posix()
+def check_cpp(name, path, text):
     if not re.fullmatch(r"[a-z0-9_]+\.[ch]pp", path.name):
         yield 1, "file names are snake_case"
     if path.suffix == ".hpp" and not re.search(r"^#pragma once$", text, re.MULTILINE):
@@ -50,33 +54,56 @@ def check_cpp(path, text):
             yield 1, "never built: tests are named *_test.cpp"
 
 
-def check_markdown(path, text):
-    for number, line in enumerate(text.splitlines(), 1):
-        for target in LINK.findall(line):
-            if not (path.parent / target).exists():
-                yield number, f"a link to {target}, which is not there"
+def tree(root):
+    """Every file of ours that is text, by its path: (path relative to the root, path, text)."""
+    for path in sorted(root.rglob("*")):
+        relative = path.relative_to(root)
+        if not NOT_OURS.intersection(relative.parts) and path.suffix in TEXT and path.is_file():
+            yield relative.as_posix(), path, path.read_bytes().decode()
 
 
-def check(path):
-    text = path.read_bytes().decode()
-    yield from check_every_file(path, text)
-    if path.suffix in (".cpp", ".hpp"):
-        yield from check_cpp(path, text)
-    if path.suffix == ".md":
-        yield from check_markdown(path, text)
+def check_prose(name, path, text, root, known, names):
+    """The rules that a file's folder must have been declared to keep: prose.KEPT_IN."""
+    yield from prose.check_words(path, text)
+    if name.startswith(("src/", "include/", "tests/")):
+        yield from prose.check_old_names(path, text)
+    yield from prose.check_citations(path, text, known, names)
+    yield from prose.check_paths(path, text, root)
 
 
-def main():
-    found = 0
-    for path in sorted(ROOT.rglob("*")):
-        parts = path.relative_to(ROOT).parts
-        if NOT_OURS.intersection(parts) or path.suffix not in TEXT or not path.is_file():
-            continue
-        for number, complaint in check(path):
-            print(f"{path.relative_to(ROOT)}:{number}: {complaint}")
-            found += 1
+def check(root, kept_in):
+    """All complaints about a tree: (name, line, what is wrong)."""
+    files = list(tree(root))
+    sources = [(name, text) for name, _, text in files if name.startswith(("src/", "include/"))]
+    defined = [(label, name) for name, text in sources for label, _ in prose.invariants_in(name, text)]
+    known = {label for label, _ in defined}
+    names = {each for name, _ in sources for each in prose.labels_of(name)}
+    for label in sorted(known):
+        if len({name for each, name in defined if each == label}) > 1:
+            yield next(name for each, name in defined if each == label), 1, f"{label} is stated in two files"
+    for name, path, text in files:
+        complaints = list(check_every_file(path, text))
+        if path.suffix in (".cpp", ".hpp"):
+            complaints += check_cpp(name, path, text)
+        if path.suffix == ".md":
+            complaints += prose.check_links(path, text)
+        if name.startswith(kept_in):
+            complaints += check_prose(name, path, text, root, known, names)
+        for number, complaint in complaints:
+            yield name, number, complaint
+
+
+def main(arguments):
+    """With `--everywhere` the rules of prose hold in the whole tree; the hits in each folder are counted."""
+    everywhere = arguments == ["--everywhere"]
+    found = list(check(ROOT, ("",) if everywhere else prose.KEPT_IN))
+    for name, number, complaint in found:
+        print(f"{name}:{number}: {complaint}")
+    if everywhere:
+        folders = Counter("/".join(Path(name).parts[:2]) for name, _, _ in found)
+        print(*(f"{count:6}  {folder}" for folder, count in folders.most_common()), sep="\n")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

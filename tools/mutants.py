@@ -3,9 +3,9 @@
 
     tools/mutants.py --build build/release [--only TEXT] [--jobs N] [--table docs/mutants.md]
 
-A mutant is the library's sources with one text replaced, compiled over the explorer and linked with the model
-test it names. It is killed when that test fails. A mutant that survives is a missing test or a strength that
-nobody needs; either way the run fails. The build folder lends the explorer, built by CMake.
+A mutant is the library with one piece of its code replaced, compiled over the explorer and linked with the model test
+that it names. It is killed when that test fails. A mutant that survives shows a missing test or a strength that nobody
+needs; either way the run fails. The explorer is taken from the build folder.
 """
 
 import argparse
@@ -22,19 +22,25 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "tests" / "model"
-FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_CHECKED=1", "-DTOCSIN_RELAY_ABOVE=1",
-         "-DTOCSIN_RELAY_WAKES=1"]
+FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_FUTEX_CHOSEN=model_futex",
+         "-DTOCSIN_POLLER_CHOSEN=model_poller", "-DTOCSIN_CHECKED=1",
+         "-DTOCSIN_RELAY_ABOVE=1", "-DTOCSIN_RELAY_WAKES=1"]
 SECONDS = 300
+
+
+def code(text):
+    """A pattern for this code, however its lines are broken and commented."""
+    words = re.sub(r"//[^\n]*", "", text).split()
+    return re.compile(r"(?:\s|//[^\n]*\n)+".join(map(re.escape, words)))
 
 
 def load():
     with open(MODEL / "mutants.toml", "rb") as file:
         mutants = tomllib.load(file)["mutant"]
     for mutant in mutants:
-        text = (ROOT / mutant["file"]).read_text()
-        found = text.count(mutant["old"])
+        found = len(code(mutant["old"]).findall((ROOT / mutant["file"]).read_text()))
         if found != 1:
-            sys.exit(f"mutants: '{mutant['name']}': its text stands {found} times in {mutant['file']}, not once")
+            sys.exit(f"mutants: '{mutant['name']}': its code occurs {found} times in {mutant['file']}, not once")
     return mutants
 
 
@@ -53,12 +59,13 @@ def compile_one(tree, source, out, buckets=1):
 
 
 def library_sources():
-    found = [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").glob("*.cpp"))]
-    return [path.relative_to(ROOT) for path in found] + [pathlib.Path("tests/model/support/platform_model.cpp")]
+    found = [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").rglob("*.cpp"))]
+    support = [pathlib.Path("tests/model/support") / name for name in ("futex_model.cpp", "platform_model.cpp")]
+    return [path.relative_to(ROOT) for path in found] + support
 
 
 def objects_for(mutant, tree, out, unchanged):
-    """A mutant needs new objects of what includes its file; one with more buckets needs all."""
+    """A mutant needs new objects of the sources that include its file; one with more buckets needs all."""
     test = pathlib.Path("tests/model") / (mutant["run"].split(":")[0] + ".cpp")
     buckets = mutant.get("buckets", 1)
 
@@ -77,7 +84,7 @@ def run_one(mutant, explorer, unchanged):
         for part in ("include", "src", "tests/model", "tests/support"):
             shutil.copytree(ROOT / part, tree / part)
         place = tree / mutant["file"]
-        place.write_text(place.read_text().replace(mutant["old"], mutant["new"]))
+        place.write_text(code(mutant["old"]).sub(lambda _: mutant["new"], place.read_text()))
         program = tree / "program"
         try:
             objects = objects_for(mutant, tree, tree, unchanged)
@@ -96,8 +103,8 @@ def run_one(mutant, explorer, unchanged):
 def what_happened(result):
     if result.returncode == 0:
         return "nothing found it"
-    failed = re.search(r"\[  FAILED  \] \w+\.(\w+)", result.stdout)
-    last = re.findall(r"\[ RUN      \] \w+\.(\w+)", result.stdout)
+    failed = re.search(r"\[  FAILED  \] [\w/]+\.(\w+)", result.stdout)
+    last = re.findall(r"\[ RUN      \] [\w/]+\.(\w+)", result.stdout)
     return failed.group(1) if failed else f"{last[-1]} (the program ended)" if last else "the program ended"
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Checks by every means there is that no interleaving loses, doubles or tears a wake-up.
+"""Checks by all available means that no interleaving loses, doubles or tears a wake-up.
 
     ./dev prove                      everything; a few hours on two cores
     ./dev prove --only mutants       one stage
-    ./dev prove --bounded            what `./dev test` has time for
+    ./dev prove --bounded            the part for which `./dev test` has time
 
 Stages:
-    models    the library's own sources over the explorer, every case to the end of its search
-    mutants   one thing taken away at a time: a model must find each; writes docs/mutants.md
-    promela   the protocols once more, written independently, checked exhaustively by Spin
+    models    the sources of the library over the explorer, every case to the end of its search
+    mutants   one defect planted at a time: a model must find each; writes docs/mutants.md
+    promela   the protocols again, written independently, checked exhaustively by Spin
     fuzz      random calls of several threads against a reference, under libFuzzer, ASan, UBSan
 
 Prints a table and, last, how many checks passed and failed. Logs are in build/logs/.
@@ -34,8 +34,7 @@ HOURS = 3600
 MUTANTS = ROOT / "tools" / "mutants.py"
 SPIN = ROOT / "tools" / "spin_check.py"
 
-# The mutants that a bounded run plants are those whose names contain this: some of events, waiters,
-# address waits and locks.
+# A bounded run plants the mutants whose names contain this: some of events, waiters, address waits and locks.
 SAMPLE = "look"
 
 FUZZ_FLAGS = ("-g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined "
@@ -77,7 +76,7 @@ def run(name, command, environment=None):
 
 
 def counted(succeeded, output):
-    """What a script's last line `N passed, N failed` says; else one check."""
+    """The counts in a script's last line `N passed, N failed`; without such a line, one check."""
     found = re.findall(r"^(\d+) passed, (\d+) failed", output, re.MULTILINE)
     if not found:
         return Outcome(int(succeeded), int(not succeeded))
@@ -86,7 +85,7 @@ def counted(succeeded, output):
 
 
 def install(*packages):
-    """Debian packages, where that is possible. Returns whether they are there."""
+    """Installs Debian packages where that is possible. Returns whether it has."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return False
     say(f"  installing Debian packages: {' '.join(packages)}")
@@ -97,7 +96,7 @@ def install(*packages):
 
 
 def build(given, *targets):
-    """The release preset, or the folder given by --build: the explorer and the models are in it."""
+    """Builds the release preset, or the folder given by --build: it contains the explorer and the models."""
     if given.build is None:
         given.build = BUILD / "release"
         if not run("configure", ["cmake", "--preset", "release"])[0]:
@@ -132,7 +131,9 @@ def prove_promela(given):
         return Outcome(note="skipped: there is no tools/spin_check.py")
     if not shutil.which("spin") and not install("spin"):
         return Outcome(note="skipped: Spin is not installed (in Debian: spin)")
-    return counted(*run("promela", [sys.executable, SPIN, *(["--bounded"] if given.bounded else [])]))
+    # A large case may need all the memory there is; the others run side by side.
+    options = ["--bounded", "--jobs", str(JOBS)] if given.bounded else []
+    return counted(*run("promela", [sys.executable, SPIN, *options]))
 
 
 def prove_fuzz(given):
@@ -142,7 +143,7 @@ def prove_fuzz(given):
     corpus = folder / "corpus"
     configure = ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=None",
                  "-D", "CMAKE_CXX_COMPILER=clang++-19", "-D", f"CMAKE_CXX_FLAGS={FUZZ_FLAGS}",
-                 "-D", "TOCSIN_CHECKED=ON", "-D", "TOCSIN_FUZZ=ON", "-D", "TOCSIN_BUILD_EXAMPLES=OFF"]
+                 "-D", "TOCSIN_CHECKED=ON", "-D", "TOCSIN_FUZZ=ON", "-D", "TOCSIN_BUILD_TESTS=ON"]
     make = ["cmake", "--build", folder, "--target", "tocsin_fuzz", "--", f"-j{JOBS}"]
     if not (run("fuzz-configure", configure)[0] and run("fuzz-build", make)[0]):
         return Outcome(failed=1, note="does not build")
@@ -158,7 +159,7 @@ def prove_fuzz(given):
 
 STAGES = {"models": prove_models, "mutants": prove_mutants, "promela": prove_promela,
           "fuzz": prove_fuzz}
-# `./dev test` has run the models, and the fuzzer's random sister, with its other tests.
+# `./dev test` runs the models, and the fuzzer with random programs, among its other tests.
 BOUNDED = ("mutants", "promela")
 
 

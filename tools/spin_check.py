@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ MODELS = Path(__file__).resolve().parent.parent / "proofs" / "promela"
 MEMORY_LIMIT = 4096  # megabytes
 TIME_LIMIT = 900     # seconds, for one case
 DEPTH = 200_000
-STUCK = "C8"  # an invalid end state: somebody is blocked where nobody may be
+STUCK = "C8"  # an invalid end state: a process is blocked where none may be
 
 PLAIN, TIMED, STOPPABLE, BOTH, POLLING = 1, 2, 4, 8, 16
 EVERY_KIND = PLAIN + TIMED + STOPPABLE + BOTH + POLLING
@@ -86,7 +87,7 @@ def event_mutants():
             ("LOCK_RETAKEN_AS_HELD", "C8", {"KINDS": PLAIN, "FUTEX_LOCK": None}),
     ):
         yield Case("event_lot", f"MUTANT_{name}", {f"MUTANT_{name}": None, "CONTRACT_ONLY": None, **bounds}, violates)
-    # The contract survives this one: the next set takes the lock for nothing. The invariant notices.
+    # The contract survives this mutant, because the next set only takes the lock in vain. The invariant fails.
     yield Case("event_lot", "MUTANT_PARKED_LEFT_ON", {"MUTANT_PARKED_LEFT_ON": None, "KINDS": PLAIN}, "C7")
 
 
@@ -125,9 +126,9 @@ def all_mutants():
             ("CLAIMS_BEFORE_ALL_ARE_HELD", "C1", {**one, "THIEF": 1}),
             ("TAKES_WITHOUT_CLAIM", "C3", timed),
             ("LOCKS_IN_ANY_ORDER", "C8", {}),
-            ("NOT_PINNED", "C6", timed),
-            ("RETURNS_PINNED", "C6", timed),
-            ("HAND_DROPPED", "C2", {**one, "THIEF": 1}),
+            ("USED_WITHOUT_ACQUIRE", "C6", timed),
+            ("RETURNS_WHILE_USED", "C6", timed),
+            ("OFFER_DROPPED", "C2", {**one, "THIEF": 1}),
             ("PARKED_TURNED_OFF", "C1", {**one, "THIEF": 2}),
             ("NO_LOOK_AFTER_SHOW", "C1", one),
             ("NO_LOOK_AFTER_QUEUEING", "C1", ready),
@@ -215,7 +216,7 @@ class Outcome:
 
 
 class Broken(Exception):
-    """The check itself did not work: nothing is known about the case."""
+    """The check itself did not work, so nothing is known about the case."""
 
 
 def run(command, directory, limit=TIME_LIMIT):
@@ -234,7 +235,7 @@ def number(pattern, text):
 
 
 def violated_property(text):
-    """Assertions carry the number of their property as their first term; 9 stands for a witness."""
+    """The first term of an assertion is the number of its property; 9 is a witness."""
     if "pan:1: invalid end state" in text:
         return STUCK
     found = re.search(r"pan:1: assertion violated \(*(\d)&&", text)
@@ -249,7 +250,7 @@ def check(case, compiler):
         made = run(["spin", *case.definitions(), "-a", model], directory)
         if made.returncode != 0:
             raise Broken(made.stdout)
-        optimize = "-O2" if case.violates is None else "-O0"  # a mutant fails before that pays
+        optimize = "-O2" if case.violates is None else "-O0"  # a mutant fails too early for -O2 to pay
         made = run([compiler, optimize, "-w", "-DSAFETY", "-DCOLLAPSE", f"-DMEMLIM={MEMORY_LIMIT}",
                     "-o", "pan", "pan.c"], directory)
         if made.returncode != 0:
@@ -276,6 +277,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("only", nargs="?", default="", help="run the cases whose model or name contains this")
     parser.add_argument("--bounded", action="store_true", help="without the large cases")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N",
+                        help=f"cases at once, each with up to {MEMORY_LIMIT} MB of memory; %(default)s")
     given = parser.parse_args()
     cases = [case for case in CASES
              if given.only in f"{case.model} {case.name}" and not (given.bounded and case.large)]
@@ -290,19 +293,24 @@ def main():
         print("spin_check: no such case", file=sys.stderr)
         return 2
 
+    def attempt(case):
+        try:
+            return check(case, compiler)
+        except Broken as error:
+            return error
+
     wrong = 0
     begin = time.monotonic()
     print(f"{'model':<12} {'case':<42} {'outcome':<10} {'states':>11} {'MB':>6} {'s':>6}")
-    for case in cases:
-        try:
-            outcome = check(case, compiler)
-        except Broken as error:
-            wrong += 1
-            print(f"{case.model:<12} {case.name:<42} NOT CHECKED: {error}", flush=True)
-            continue
-        wrong += outcome.violated != case.violates
-        print(f"{case.model:<12} {case.name:<42} {verdict(case, outcome):<10} {outcome.states:>11,} "
-              f"{outcome.megabytes:>6.0f} {outcome.seconds:>6.1f}", flush=True)
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for case, outcome in zip(cases, pool.map(attempt, cases)):
+            if isinstance(outcome, Broken):
+                wrong += 1
+                print(f"{case.model:<12} {case.name:<42} NOT CHECKED: {outcome}", flush=True)
+                continue
+            wrong += outcome.violated != case.violates
+            print(f"{case.model:<12} {case.name:<42} {verdict(case, outcome):<10} {outcome.states:>11,} "
+                  f"{outcome.megabytes:>6.0f} {outcome.seconds:>6.1f}", flush=True)
     print(f"{len(cases) - wrong} passed, {wrong} failed, in {time.monotonic() - begin:.0f} s")
     return 1 if wrong else 0
 

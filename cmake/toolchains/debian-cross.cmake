@@ -1,5 +1,5 @@
-# Linux on another processor, by Debian's cross compilers; what it builds runs under qemu's user emulation.
-# Included by the file of the processor, which has set `triplet` and CMAKE_SYSTEM_PROCESSOR.
+# Linux on another processor, with Debian's cross compilers; programs run under qemu's user emulation. The file of each
+# processor sets `triplet` and CMAKE_SYSTEM_PROCESSOR and includes this one.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_C_COMPILER ${triplet}-gcc)
 set(CMAKE_CXX_COMPILER ${triplet}-g++)

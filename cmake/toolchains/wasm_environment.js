@@ -1,4 +1,4 @@
-// The program sees the environment variables of the process, which Emscripten leaves out.
+// Passes the environment variables of the process to the program; Emscripten does not.
 Module['preRun'] = (Module['preRun'] || []).concat(() => {
   if (!ENVIRONMENT_IS_PTHREAD) Object.assign(ENV, process.env);
 });

@@ -55,7 +55,7 @@ reader::reader(file& from) : file_(from), size_(from.size()) {
         salt_ = get<std::uint32_t>(begin, magic.size());
         return;
     }
-    // What is left of a log that had not yet begun: some of its first bytes, and zeros in place of others.
+    // The remains of a log that had not begun yet: some of its first bytes, and zeros instead of others.
     bool is_rest = size_ <= begin_size;
     for (std::size_t i = 0; i != text.size(); ++i) {
         is_rest = is_rest && (text[i] == magic[i] || text[i] == '\0');
@@ -132,7 +132,7 @@ void log::recover() {
     salt_ = from.salt();
     if (from.rest() != 0) file_->truncate(end_);
     if (!from.has_begun()) begin();
-    // Also what was whole: it may never have been synced, and readers are about to see it.
+    // Whole records need this, too: they may never have been synced, and readers are about to see them.
     file_->sync();
 }
 
@@ -153,11 +153,11 @@ std::uint64_t log::append(std::string_view payload) { return *append(payload, to
 std::optional<std::uint64_t> log::append(std::string_view payload, const tocsin::deadline& until) {
     if (payload.size() > longest_payload) throw std::length_error("a record of more than 16 MiB");
     submission mine{payload};
-    if (commit_.submit_until(mine, until) != tocsin::commit_status::committed) return std::nullopt;
+    if (commit_.submit({.until = until}, mine) != tocsin::commit_status::committed) return std::nullopt;
     return mine.sequence;
 }
 
-// For the whole group: either everything is durable, or this throws and nobody is told otherwise.
+// For the whole group: either everything is durable, or this throws and nobody is told that it is.
 void log::flush(group records) {
     if (!closed_.empty()) throw closed_error(closed_);
     try {
@@ -185,8 +185,8 @@ void log::write(group records) {
     file_->write(end_, pieces_);
 }
 
-// What was written of the group must not come back: it was never acknowledged, and a later, shorter group
-// would leave a tail of it that looks whole.
+// What was written of the group must not come back: it was never acknowledged, and a shorter group written over it
+// would leave a tail that looks whole.
 void log::undo_write(const std::system_error& why) {
     try {
         file_->truncate(end_);

@@ -1,17 +1,17 @@
-// An append-only log: any number of threads append records; one write and one sync make those of a
-// whole group durable (tocsin::group_commit).
+// An append-only log. Any number of threads append records; one write and one sync make the records of a whole
+// group durable (tocsin::group_commit).
 //
-// The file: eight bytes "TOCSLOG1", eight random ones, then records, each
+// The file: eight bytes "TOCSLOG1", eight random bytes, then records, each
 //
-//     bytes 0-3    CRC-32C, begun with the random bytes, of all that follows: so the records of another log
-//                  (in a payload, say) are none of this one
+//     bytes 0-3    CRC-32C of all that follows, seeded with the random bytes: so a record of another log
+//                  (inside a payload, say) is never taken for one of this log
 //           4-7    length of the payload
 //           8-15   sequence number: 1, 2, 3, ...
 //           16-23  the last sequence number that was durable when this record was written
 //           24-    payload
 //
-// all little endian. A record that is cut off, doesn't match its checksum or has the wrong number ends the
-// log: it is what a crash left of a group that was never acknowledged.
+// all little endian. The log ends at the first record that is cut off, doesn't match its checksum or has the wrong
+// number: a crash left it behind, from a group that was never acknowledged.
 #pragma once
 
 #include "file.hpp"
@@ -39,13 +39,13 @@ public:
     using system_error::system_error;
 };
 
-// The log takes nothing more. `what()` says what happened and to whom it applies.
+// The log accepts nothing more. `what()` says what happened and to whom it applies.
 class closed_error : public std::runtime_error {
 public:
     using runtime_error::runtime_error;
 };
 
-// The file is not a log, or a record is damaged that had been acknowledged.
+// The file is not a log, or a record that had been acknowledged is damaged.
 class damage_error : public std::runtime_error {
 public:
     using runtime_error::runtime_error;
@@ -59,8 +59,8 @@ struct record {
 // Reads a log from the beginning, up to the first record that is not whole.
 class reader {
 public:
-    // Throws damage_error if the file is not a log. An empty file, and one in which only a part of the
-    // first sixteen bytes got to the disk, is an empty log.
+    // Throws damage_error if the file is not a log. An empty file is an empty log; so is one whose first sixteen
+    // bytes reached the disk only in part.
     explicit reader(file& from);
 
     std::optional<record> next();
@@ -71,8 +71,8 @@ public:
     std::uint64_t end() const noexcept { return end_; }           // of the last whole record
     std::uint64_t rest() const noexcept { return size_ - end_; }  // bytes after it
 
-    // Once next() found nothing more: whether a record behind the end shows that what is missing had been
-    // durable. Then it is damage and not the remains of a crash.
+    // Call when next() finds nothing more: whether a record behind the end shows that what is missing had been
+    // durable. If so, the log is damaged; these are not the remains of a crash.
     bool rest_shows_damage();
 
 private:
@@ -89,8 +89,8 @@ private:
 
 class log {
 public:
-    // Recovers: reads the whole log, cuts off what is not whole at its end, and makes that durable. Throws
-    // damage_error, or std::system_error if the file can't be read or cut.
+    // Recovers: reads the whole log, cuts off an incomplete end, and makes that durable. Throws damage_error, or
+    // std::system_error if the file can't be read or cut.
     explicit log(std::unique_ptr<file> where, const tocsin::group_commit_options& options = {});
 
     struct recovery {
@@ -99,14 +99,14 @@ public:
     };
     const recovery& recovered() const noexcept { return recovered_; }
 
-    // Returns the record's sequence number when it is durable. Any thread. Throws
-    //   write_error    it is not in the log (no space, say); neither is the rest of its group
-    //   closed_error   it is unknown whether it will be there at the next start, because the disk failed to
-    //                  sync it or to cut off what was written of it; or, the log was closed before, and it
-    //                  won't be there. The log stays closed: what the system's cache holds can't be trusted.
+    // Returns the record's sequence number once the record is durable. Any thread. Throws
+    //   write_error    neither the record nor any other of its group is in the log (no space, say)
+    //   closed_error   the disk failed to sync the record, or to cut off what was written of it: nobody knows
+    //                  whether it will be there at the next start. Or the log was closed before; then it won't
+    //                  be there. The log stays closed: what the system's cache holds can't be trusted.
     //   std::length_error   longer than longest_payload
     std::uint64_t append(std::string_view payload);
-    // The same, but nothing if the deadline passed before its group was begun.
+    // The same, but appends nothing and returns nothing if the deadline passes before its group begins.
     std::optional<std::uint64_t> append(std::string_view payload, const tocsin::deadline& until);
 
     tocsin::group_commit_statistics statistics() const noexcept { return commit_.statistics(); }
@@ -127,7 +127,7 @@ private:
     recovery recovered_;
     std::uint32_t salt_ = 0;
 
-    // Only the leader's of a group, one at a time.
+    // Used only by a group's leader; there is one at a time.
     std::uint64_t end_ = 0;
     std::uint64_t last_sequence_ = 0;  // durable
     std::string closed_;               // why, or empty

@@ -1,6 +1,6 @@
 // The log on real files: processes killed at random moments, disks that are really full, and the program.
 //
-// The test starts itself again as the process that is to be killed or runs out of space: see main().
+// The test starts itself again as the process that is killed or runs out of space: see main().
 #include "append_log.hpp"
 #include "test_files.hpp"
 
@@ -55,7 +55,7 @@ std::vector<append_log::record> records_of(const fs::path& path) {
     return records;
 }
 
-// What a writer appends, and what it says when it is durable. Small enough to be written to a pipe at once.
+// What a writer appends, and what it prints when that is durable. Small enough to be written to a pipe at once.
 struct name {
     std::uint32_t life;
     std::uint32_t thread;
@@ -67,7 +67,7 @@ struct acknowledgement {
     std::uint64_t sequence;
 };
 
-// Mostly short; some so long that a writer can be killed in the middle of writing it.
+// Mostly short; some are so long that a writer can be killed while writing them.
 std::string payload_of(const name& who) {
     std::string text =
         std::to_string(who.life) + ' ' + std::to_string(who.thread) + ' ' + std::to_string(who.number) + ' ';
@@ -85,7 +85,7 @@ name name_in(const std::string& payload) {
     return who;
 }
 
-// Runs until it is killed; acknowledgements go to the standard output.
+// Runs until it is killed; writes acknowledgements to the standard output.
 int write_for_ever(const char* path, std::uint32_t life) {
     log mine(open_file(path, access::write));
     std::vector<std::jthread> running;
@@ -135,7 +135,7 @@ public:
     void read_first() {
         if (printed_.empty()) (void)read_some();
     }
-    // Until then, or until it ends.
+    // Reads until then, or until the process ends.
     void read_until(std::chrono::steady_clock::time_point when) {
         for (;;) {
             const auto left =
@@ -180,8 +180,8 @@ std::vector<acknowledgement> acknowledgements_in(const std::string& printed) {
     return all;
 }
 
-// Every acknowledged record stands where it was said to; every record is one that its writer could just
-// have been appending, in the order in which that writer did.
+// Every acknowledged record is where its writer said. Every record is one that its writer had appended or could just
+// have been appending, in that writer's order.
 void check_log(const fs::path& path, const std::vector<acknowledgement>& acknowledged, int& torn) {
     const auto file = open_file(path, access::read);
     append_log::reader from(*file);
@@ -201,7 +201,7 @@ void check_log(const fs::path& path, const std::vector<acknowledgement>& acknowl
         ASSERT_EQ(each.payload, payload_of(who)) << "invented or torn";
         ASSERT_EQ(who.number, (seen_of[{who.life, who.thread}]++)) << "twice, or out of order";
     }
-    // At most the one that a thread was appending when it was killed.
+    // At most the one record that each thread was appending when it was killed.
     for (const auto& [writer, count] : seen_of) ASSERT_LE(count, acknowledged_by[writer] + 1) << "invented";
 }
 
@@ -209,13 +209,13 @@ TEST(AppendLogProcess, KilledAtRandomMomentsItLosesNothingAcknowledged) {
     std::mt19937_64 random(std::random_device{}());
     constexpr int kills = 400;
     constexpr int kills_of_a_file = 10;
-    // Every fourth file on the disk, the others in memory, where more happens between two kills.
+    // Every fourth file is on the disk. The others are in memory, where more happens between two kills.
     const fs::path memory = fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path();
     const auto begin = std::chrono::steady_clock::now();
     std::size_t all = 0;
     int done = 0;
     int torn = 0;
-    // Bounded in time, too: on a slow disk it is done less often.
+    // Bounded in time, too: a slow disk gets fewer rounds.
     const auto may_go_on = [&] {
         return done < kills && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20);
     };
@@ -225,7 +225,7 @@ TEST(AppendLogProcess, KilledAtRandomMomentsItLosesNothingAcknowledged) {
         std::vector<acknowledgement> acknowledged;
         for (std::uint32_t life = 0; life != kills_of_a_file && may_go_on(); ++life, ++done) {
             process writer({"--write-for-ever", path.string(), std::to_string(life)});
-            // Mostly when it is writing, sometimes when it starts and recovers.
+            // Mostly while it writes, sometimes while it starts and recovers.
             if (random() % 5 != 0) writer.read_first();
             const auto moment = std::chrono::microseconds(random() % 6'000);
             writer.read_until(std::chrono::steady_clock::now() + moment);
@@ -244,7 +244,7 @@ TEST(AppendLogProcess, KilledAtRandomMomentsItLosesNothingAcknowledged) {
     EXPECT_GT(all, 0u);
 }
 
-// Appends from several threads until the disk is full, makes room, goes on; then checks what is there.
+// Appends from several threads until the disk is full, makes room, and continues; then checks what is there.
 int fill_up(const fs::path& path, int expected, const std::function<void()>& make_room) {
     std::mutex mutex;
     std::set<std::string> acknowledged;
@@ -302,7 +302,7 @@ int fill_up_to_the_limit(const char* path) {
     });
 }
 
-// On a file system of its own that only this process sees.
+// On a separate file system that only this process sees.
 int fill_up_a_small_disk(const char* where) {
     if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("none", where, "tmpfs", 0, "size=256k") != 0) {

@@ -1,4 +1,4 @@
-// What append_log.hpp promises: also when the disk is full, fails, or the power goes.
+// What append_log.hpp promises, even when the disk is full or fails, or the power goes.
 #include "append_log.hpp"
 
 #include "crc32c.hpp"
@@ -248,13 +248,13 @@ TEST(AppendLogRecovery, RefusesAFileThatIsNoLog) {
 
 // Errors of the disk
 
-// Three groups of known members: the first and the last of one record, the second of three.
+// Three groups with known members: the first and the last have one record, the second has three.
 struct three_groups {
     std::shared_ptr<disk> on = std::make_shared<disk>();
     std::shared_ptr<faults> plan = std::make_shared<faults>();
-    std::map<std::string, std::string> outcome;  // of each payload: "acknowledged" or what was thrown
+    std::map<std::string, std::string> outcome;  // for each payload: "acknowledged" or what was thrown
 
-    // The second group's write fails with this error, or doesn't.
+    // The second group's write fails with this error, or succeeds.
     void run(int error_of_second_write = 0) {
         tocsin::auto_reset_event go;
         tocsin::manual_reset_event begun;
@@ -420,8 +420,8 @@ TEST(AppendLogFile, ThatCannotBeOpenedIsNamed) {
     }
 }
 
-// Many threads, a disk that fails at random, and the power goes at a random step of the disk: every record
-// acknowledged before is there at the next start, none that was refused, none that nobody appended.
+// Many threads, a disk that fails at random, and the power goes at a random step of the disk. At the next start every
+// record acknowledged before is there, and none that was refused, and none that nobody appended.
 class fate_of_records {
 public:
     explicit fate_of_records(std::uint64_t number) : random_(seed() + number) {}
@@ -432,7 +432,7 @@ public:
         std::mt19937_64 dice(random_());
         auto steps_left = static_cast<int>(random_() % 40);
         bytes left;
-        const auto step = [&](int error) {  // only ever called by one leader at a time
+        const auto step = [&](int error) {  // called by one leader at a time
             if (steps_left-- == 0) left = lose_power();
             return error;
         };
@@ -480,7 +480,7 @@ private:
         where.insert(payload);
     }
 
-    // What is on the disk now, and what had been promised a moment before.
+    // What is on the disk now, and what had been acknowledged a moment before.
     bytes lose_power() {
         const std::lock_guard held(mutex_);
         must_be_there_ = acknowledged_;
@@ -490,7 +490,7 @@ private:
 
     void check(const bytes& left) {
         const auto on = std::make_shared<disk>(left);
-        log again(file_on(on));  // whatever is left, recovery accepts it
+        log again(file_on(on));  // recovery accepts whatever is left
         std::set<std::string> kept;
         for (const std::string& each : payloads_of(on->content())) {
             EXPECT_TRUE(kept.insert(each).second) << "twice: " << each;

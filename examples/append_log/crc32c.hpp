@@ -18,7 +18,7 @@ inline constexpr auto crc32c_table = [] {
     return table;
 }();
 
-// The checksum of `bytes`; of several pieces one after the other when given the result so far.
+// The checksum of `bytes`. For several pieces in a row, pass the result so far.
 constexpr std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t so_far = 0) noexcept {
     std::uint32_t value = ~so_far;
     for (const std::byte each : bytes) {

@@ -1,4 +1,4 @@
-// What the log asks of a file. The tests put files that fail, and files that lose power, in its place.
+// What the log asks of a file. The tests substitute files that fail and files that lose power.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@ class file {
 public:
     virtual ~file() = default;
 
-    // Each throws std::system_error with what the system said. An interrupted call goes on.
+    // Each throws std::system_error with what the system said. A call that a signal interrupts is continued.
     virtual std::uint64_t size() = 0;
     // Fewer bytes than asked for only at the end of the file.
     virtual std::size_t read(std::uint64_t from, std::span<std::byte> into) = 0;
-    // Writes all of the pieces one behind the other. If it throws, some of the bytes may have been written.
+    // Writes all the pieces, one after the other. If it throws, some of the bytes may have been written.
     virtual void write(std::uint64_t to, std::span<const piece> pieces) = 0;
-    // Returns when everything written is on the disk, with the size that it needs.
+    // Returns when everything written, and the file size it needs, is on the disk.
     virtual void sync() = 0;
     virtual void truncate(std::uint64_t size) = 0;
 };
 
 enum class access { read, write };
 
-// For writing: creates the file if there is none, so that it survives a loss of power, and locks it
-// against a second writer.
+// For writing: creates the file if there is none, in a way that survives a loss of power, and locks it against a
+// second writer.
 std::unique_ptr<file> open_file(const std::filesystem::path& path, access how);
 
 }  // namespace append_log

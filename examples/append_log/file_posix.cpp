@@ -1,4 +1,4 @@
-// A file of a POSIX system.
+// A file on a POSIX system.
 #include "file.hpp"
 
 #include <algorithm>
@@ -99,8 +99,8 @@ public:
     }
 
     void sync() override {
-        // Not repeated when it fails, also not after an interruption: a second call may succeed although
-        // the first one lost data.
+        // Never repeated when it fails, not even after an interruption: a second call may succeed although the
+        // first one lost data.
         if (::fdatasync(descriptor_) != 0) fail("fdatasync", path_);
     }
 
@@ -111,7 +111,7 @@ public:
     }
 
 private:
-    // The name of a new file is in its folder.
+    // Syncs the folder, which holds the name of a new file.
     void sync_folder() const {
         const auto folder = std::filesystem::absolute(path_).parent_path().string();
         const descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open", folder);

@@ -1,4 +1,4 @@
-// A file of Windows. A folder can't be synced there; the names in it are in the journal of the file system.
+// A file on Windows. A folder can't be synced there; the file system's journal keeps the names in it.
 #include "file.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 class windows_file final : public file {
 public:
-    // Who writes shares the file with readers only: that is the lock.
+    // A writer shares the file with readers only: that is the lock.
     windows_file(const std::filesystem::path& path, access how)
         : path_(path.string()),
           handle_(how == access::read ? CreateFileW(path.c_str(), GENERIC_READ,
@@ -51,7 +51,7 @@ public:
     }
 
     void write(std::uint64_t to, std::span<const piece> pieces) override {
-        // Gathered here: WriteFileGather writes whole pages.
+        // Gathers the pieces here, because WriteFileGather writes whole pages.
         bytes_.clear();
         for (const piece& each : pieces) bytes_.insert(bytes_.end(), each.begin(), each.end());
         for (piece left(bytes_); !left.empty();) {
@@ -92,7 +92,7 @@ private:
 
     const std::string path_;
     const HANDLE handle_;
-    std::vector<std::byte> bytes_;  // of one write
+    std::vector<std::byte> bytes_;  // for one write
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Files for the tests: one in memory that can lose power, one that fails when told to; and a folder for real ones.
+// Files for the tests: one in memory that can lose power, one that fails on demand, and a folder for real files.
 #pragma once
 
 #include "file.hpp"
@@ -25,8 +25,8 @@ namespace append_log {
 
 using bytes = std::vector<std::byte>;
 
-// A disk with a cache in front of it. What was not synced when the power goes is on it in part: any of its
-// sectors or none, in any order; the file's size is any it had since the last sync.
+// A disk with a cache in front of it. When the power goes, any of the sectors written since the last sync, or none,
+// have reached the disk, in any order; the file has any of the sizes it had since that sync.
 class disk {
 public:
     explicit disk(bytes content = {}) : durable_(content), cached_(std::move(content)) {}
@@ -110,7 +110,7 @@ private:
     std::vector<change> pending_;
 };
 
-// Goes with all that is in it.
+// A new folder; its destructor removes it with everything in it.
 class folder {
 public:
     explicit folder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
@@ -149,7 +149,7 @@ private:
     const std::shared_ptr<disk> disk_;
 };
 
-// What goes wrong: each is asked before the call and returns the error it shall fail with, or 0. A failing
+// What goes wrong. Each is called before the operation and returns the error it is to fail with, or 0. A failing
 // write first writes `partly` of its bytes; a failing sync has synced nothing.
 struct faults {
     std::function<int()> on_write = [] { return 0; };

@@ -1,5 +1,5 @@
-// Coroutines that wait for events of other threads and go on where Asio runs them: in the loop of one thread, which
-// serves timers meanwhile, or on a strand of a pool. Prints what it did; fails if anything was lost.
+// Coroutines that wait for events of other threads and resume where Asio runs them: in the loop of one thread, which
+// also serves timers, or on a strand of a pool. Prints what it did; fails if anything was lost.
 #include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Starts at once, ends by itself.
+// Starts at once and destroys itself at its end.
 struct fire_and_forget {
     struct promise_type {
         fire_and_forget get_return_object() noexcept { return {}; }
@@ -26,7 +26,7 @@ struct fire_and_forget {
     };
 };
 
-// Has a coroutine resumed by an executor of Asio's. Posts, never dispatches: resuming inside the call isn't allowed.
+// Has an Asio executor resume a coroutine. Posts, never dispatches: an executor must not resume it inside the call.
 template <class Executor>
 class posted_to {
 public:
@@ -40,7 +40,7 @@ private:
 constexpr int jobs = 1'000;
 
 struct numbers {
-    int taken = 0;  // of one thread, or of one strand: no lock
+    int taken = 0;  // used by one thread, or on one strand: no lock
     int elsewhere = 0;
 };
 

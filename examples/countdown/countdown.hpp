@@ -1,4 +1,4 @@
-// A type of one's own that can be waited for: ready when it has been counted down to zero, and from then on.
+// A custom type that can be waited for: it becomes ready when it is counted down to zero, and stays ready.
 #pragma once
 
 #include <tocsin/source.hpp>
@@ -9,14 +9,14 @@ class countdown {
 public:
     explicit countdown(int left) : left_(left) {}
 
-    // One less. At zero everybody who waits is released.
+    // One less. At zero it releases everybody who waits.
     void count_down() {
         tocsin::wake_list freed;
         {
             const std::lock_guard lock(mutex_);
             if (--left_ == 0) freed = waiting_.notify_all();
         }
-        freed.wake();  // not under the lock, for which those who wake would queue
+        freed.wake();  // not under the lock: the woken threads would queue for it
     }
 
     // What wait_any() and wait_all() need (tocsin/source.hpp).
@@ -26,14 +26,14 @@ public:
         return left_ <= 0;
     }
 
-    bool enlist(tocsin::waiting& who) noexcept {
+    bool enlist(tocsin::wait_entry& who) noexcept {
         const std::lock_guard lock(mutex_);
         if (left_ <= 0) return false;
         waiting_.append(who);
         return true;
     }
 
-    void delist(tocsin::waiting& who) noexcept {
+    void delist(tocsin::wait_entry& who) noexcept {
         const std::lock_guard lock(mutex_);
         waiting_.remove(who);
     }

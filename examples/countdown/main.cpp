@@ -1,4 +1,4 @@
-// Three workers count down; the main thread waits for all of them and for a permission, or for half a second.
+// Three workers count down. The main thread waits for all of them and for a permission, or for half a second.
 #include "countdown.hpp"
 
 #include <tocsin/event.hpp>
@@ -22,7 +22,7 @@ int main() {
     std::printf("first: %s\n", first.index == 1 ? "the work is done" : "it is permitted");
 
     workers.emplace_back([&] { permitted.set(); });
-    const auto both = tocsin::wait_all_for(60s, permitted, working);
+    const auto both = tocsin::wait_all({.until = 60s}, permitted, working);
     std::printf("both: %s\n", both == tocsin::wait_status::signaled ? "yes" : "no");
     return both == tocsin::wait_status::signaled && first.index == 1 ? 0 : 1;
 }

@@ -1,10 +1,10 @@
-// An echo server on the loopback interface, whose every reason to wake stands in one wait: new connections, data of
-// a thousand of them, work that workers have finished, and the shutdown.
+// An echo server on the loopback interface with every reason to wake in one wait: new connections, data from a
+// thousand of them, work that workers have finished, and the shutdown.
 //
 //     echo_server [PORT]
 //
-// Prints the port and serves until SIGTERM or SIGINT; then it stops accepting, lets the workers finish, sends what
-// they made, closes everything and says how much it was. Each chunk read is answered by a worker thread.
+// Prints the port and serves until SIGTERM or SIGINT. Then it stops accepting, lets the workers finish, sends their
+// replies, closes everything and prints how much it was. A worker thread answers each chunk that is read.
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
 #include <tocsin/handler_thread.hpp>
@@ -76,7 +76,7 @@ descriptor listen_on(std::uint16_t port) {
     return listener;
 }
 
-// A thread that makes replies, and says by an event of its own when there are some.
+// A thread that makes replies, with an event that is set when there are some.
 class worker {
 public:
     struct reply {
@@ -104,7 +104,7 @@ private:
     std::mutex mutex_;
     std::vector<reply> replies_;
     tocsin::auto_reset_event done_;
-    tocsin::handler_thread thread_;  // the last, because it uses the others
+    tocsin::handler_thread thread_;  // last, because it uses the others
 };
 
 class server {
@@ -179,14 +179,14 @@ private:
     void send_finished(worker& from) {
         for (const worker::reply& each : from.finished()) {
             const auto found = connections_.find(each.connection);
-            if (found == connections_.end()) continue;  // it has closed meanwhile
+            if (found == connections_.end()) continue;  // closed in the meantime
             send_all(found->second.number(), each.text);
             echoed_ += each.text.size();
         }
     }
 
-    // An echo is as small as what was read, and fits into the socket's buffer unless the client doesn't read; then we
-    // wait for this client, and for the shutdown.
+    // An echo is as small as what was read, so it fits into the socket's buffer unless the client doesn't read. Then
+    // we wait for this client, or for the shutdown.
     static void send_all(int to, std::string_view text) {
         while (!text.empty()) {
             const ssize_t sent = send(to, text.data(), text.size(), MSG_NOSIGNAL);
@@ -195,7 +195,7 @@ private:
             } else if (errno == EAGAIN) {
                 if (tocsin::wait_any(shutdown_asked, tocsin::writable(to)).index == 0) return;
             } else if (errno != EINTR) {
-                return;  // it has closed: its socket says so in the next wait
+                return;  // closed: the next wait reports its socket
             }
         }
     }

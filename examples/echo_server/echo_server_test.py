@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""echo_server under a thousand connections that talk at once, some of which go away in between; then SIGTERM."""
+"""echo_server with a thousand connections that talk at once, some of which go away in between; then SIGTERM."""
 
 import re
 import resource
@@ -22,7 +22,7 @@ def allow_many_descriptors():
 
 
 def talk(clients, round_number):
-    """Everybody says something of their own; everybody must hear just that."""
+    """Each client sends its own text and must receive exactly that."""
     wanted = {client: f"{round_number}: {number} ".encode() * (1 + number % 7) for number, client in clients.items()}
     heard = {client: b"" for client in wanted}
     for client, text in wanted.items():

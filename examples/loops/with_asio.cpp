@@ -1,5 +1,5 @@
-// An event in Asio's io_context. async_wait() completes at once if the descriptor is readable already, so one try_wait()
-// for each is enough.
+// An event in Asio's io_context. async_wait() completes at once if the descriptor is already readable, so one
+// try_wait() per completion is enough.
 #include "work.hpp"
 
 #include <tocsin/pollable.hpp>
@@ -12,7 +12,7 @@ namespace {
 class watched {
 public:
     explicit watched(asio::io_context& context) : descriptor_(context, view_.descriptor()) { wait(); }
-    ~watched() { descriptor_.release(); }  // it is the view's to close
+    ~watched() { descriptor_.release(); }  // the view closes it
 
     const work& job() const { return job_; }
 
@@ -36,6 +36,6 @@ private:
 int main() {
     asio::io_context context;
     watched what(context);
-    context.run();  // until nothing is waited for any more
+    context.run();  // until nobody waits for anything any more
     return what.job().verdict("Asio");
 }

@@ -1,4 +1,4 @@
-// An event in an epoll loop by hand: level-triggered, or edge-triggered if there is an argument.
+// An event in a hand-written epoll loop: level-triggered, or edge-triggered if there is an argument.
 #include "work.hpp"
 
 #include <tocsin/pollable.hpp>
@@ -19,7 +19,7 @@ int main(int arguments, char**) {
     for (bool all = false; !all;) {
         epoll_event found;
         if (epoll_wait(loop, &found, 1, -1) != 1) continue;
-        // One that is told of changes only goes on until there is nothing; the other may, too.
+        // An edge-triggered loop must repeat this until there is nothing to take; a level-triggered one may.
         while (view.try_wait()) {
             all = job.collect();
             if (!edges) break;

@@ -1,4 +1,4 @@
-// A thread that works while a loop of somebody else's runs elsewhere: it puts results into a queue and sets an event.
+// A thread that works while somebody else's loop runs elsewhere: it puts results into a queue and sets an event.
 #pragma once
 
 #include <tocsin/event.hpp>
@@ -15,7 +15,7 @@ public:
 
     tocsin::auto_reset_event ready;
 
-    // What has been done since the last call. True once it was all.
+    // Takes what was done since the last call. True when all of it has been done.
     bool collect() {
         std::vector<int> some;
         {
@@ -28,7 +28,7 @@ public:
         return count_ == results;
     }
 
-    // What the program ends with.
+    // Prints the result; returns the program's exit code.
     int verdict(const char* loop) const {
         const bool right = sum_ == long{results} * (results + 1) / 2;
         std::printf("%s: %d results in %d rounds, %s\n", loop, count_, rounds_,

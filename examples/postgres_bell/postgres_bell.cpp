@@ -1,10 +1,11 @@
-// One wait over a database and over this process: a PostgreSQL server rings (LISTEN and NOTIFY) beside local events.
+// One wait for a database and for this process: notifications of a PostgreSQL server (LISTEN and NOTIFY) beside local
+// events.
 //
 //     postgres_bell CONNECTION CHANNEL
 //
-// Prints `database: PAYLOAD` for each notification on the channel, `local: LINE` for each line of standard input,
-// which another thread reads, and ends on SIGTERM or SIGINT. Whoever outgrows one machine has the engine that is
-// there already ring the bell, and waits as before.
+// Prints `database: PAYLOAD` for each notification on the channel and `local: LINE` for each line of standard input,
+// which another thread reads. Ends on SIGTERM or SIGINT. A program that outgrows one machine can let the database it
+// already has do the signalling, and waits as before.
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
 #include <tocsin/wait.hpp>
@@ -28,7 +29,7 @@ tocsin::manual_reset_event shutdown_asked;
 // set() is safe in a signal handler.
 extern "C" void on_signal(int) { shutdown_asked.set(); }
 
-// What another thread has for us: a queue, and an event that says there is something in it.
+// What another thread has for us: a queue, and an event that is set when there is something in it.
 class inbox {
 public:
     void put(std::string line) {
@@ -65,7 +66,7 @@ public:
     // Readable when the server has sent something.
     tocsin::source talks() const { return tocsin::readable(PQsocket(connection_.get())); }
 
-    // Reads what has come; calls `heard` for each notification.
+    // Reads what has arrived; calls `heard` for each notification.
     template <class Heard>
     void listen(Heard heard) {
         if (PQconsumeInput(connection_.get()) == 0) fail();
@@ -106,7 +107,7 @@ int main(int argc, char** argv) try {
     std::signal(SIGINT, on_signal);
     database server(argv[1], argv[2]);
     static inbox local;
-    // Reading standard input can't be interrupted; the thread ends with the process.
+    // Nothing can interrupt reading standard input; the thread ends with the process.
     std::thread([] {
         for (std::string line; std::getline(std::cin, line);) local.put(line);
     }).detach();

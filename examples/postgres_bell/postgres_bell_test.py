@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""postgres_bell against a real server: one of its own, in a folder of its own, on a socket in that folder.
+"""postgres_bell against a real server, started for this test in a temporary folder, on a socket in that folder.
 
-Exit code 77, with a word, where PostgreSQL is not installed.
+Exit code 77, with a message, where PostgreSQL is not installed.
 """
 
 import os
@@ -28,7 +28,7 @@ def find_server():
 
 
 def unprivileged():
-    """How to run a command as somebody whom the server accepts: it refuses root."""
+    """The prefix that runs a command as a user whom the server accepts (it refuses root), or None."""
     if os.geteuid() != 0:
         return []
     for name in ("postgres", "nobody"):
@@ -46,7 +46,7 @@ def run(*command):
 
 
 class Server:
-    """A server that lives in one temporary folder and goes with it."""
+    """A server that lives in one temporary folder and is removed with it."""
 
     def __init__(self, programs, run_as):
         self.folder = tempfile.TemporaryDirectory(prefix="bell-")

@@ -4,17 +4,20 @@
 //     tocsin::wait_on_address(&phase, 0);                          // sleeps while phase is 0
 //     phase.store(1); tocsin::wake_by_address_all(&phase);         // in another thread
 //
-// The object is a std::atomic<T>, or a plain T that every thread accesses atomically (std::atomic_ref).
-// Values are compared bit by bit; T must be trivially copyable, of 1, 2, 4 or 8 bytes and without
-// padding. Change the value first, then wake.
+// The object is a std::atomic<T>, or a plain T that every thread accesses atomically (std::atomic_ref). Values are
+// compared bit by bit. T must be trivially copyable, of 1, 2, 4 or 8 bytes, and without padding. Change the value
+// first, then wake.
+//
+// The arguments after the value are the usual ones of a wait: a deadline, a stop token, a spin policy, each optional,
+// in this order.
 #pragma once
 
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/address_value.hpp>
-#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>
+#include <tocsin/stop_token.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,17 +25,23 @@
 
 namespace tocsin {
 
-// Sleeps while the object at `address` holds `expected`, until a wake on that address, the deadline or a
-// stop request. Returns `differed` at once when the value is another one. Callers look at the value again
-// and decide; a wake meant for an earlier object at the same address can end a wait.
-// Exact: n wakes release n waiters, however narrow the object and whatever waits beside it. First in,
-// first out. A value that differs is read with acquire order; a wake is acquired by who it releases.
+// Sleeps if the object at `address` holds `expected`, until a wake on that address, the deadline or a stop request.
+// Returns `differed` at once if it holds another value. The caller then looks at the value again and decides: a wake
+// that was meant for an earlier object at the same address may end the wait. Exact: n wakes release n waiters,
+// however narrow the object is and whatever is waited on beside it. First in, first out. If the value differs, it is
+// read with acquire order. If a wake releases the thread, what the waker did before is visible.
 // Throws std::invalid_argument for an address that is not aligned to the object's size.
-// Cost: a load if the value differs; else a short lock and one system call to sleep. Never allocates.
+// Cost: a load if the value differs, else a short lock and one system call to sleep. Never allocates.
 template <class T>
 address_status wait_on_address(const T* address, detail::value_of_t<T> expected, spin_policy spin = {}) {
     if (detail::differs(address, expected)) return address_status::differed;
     return detail::address_wait(address, expected, {deadline::never(), nullptr, spin});
+}
+template <class T>
+address_status wait_on_address(const T* address, detail::value_of_t<T> expected, const stop_token& stop,
+                               spin_policy spin = {}) {
+    if (detail::differs(address, expected)) return address_status::differed;
+    return detail::address_wait(address, expected, {deadline::never(), &stop, spin});
 }
 template <class T>
 address_status wait_on_address(const T* address, detail::value_of_t<T> expected, const deadline& until,
@@ -42,12 +51,12 @@ address_status wait_on_address(const T* address, detail::value_of_t<T> expected,
 }
 template <class T>
 address_status wait_on_address(const T* address, detail::value_of_t<T> expected, const deadline& until,
-                               const detail::stop_token& stop, spin_policy spin = {}) {
+                               const stop_token& stop, spin_policy spin = {}) {
     if (detail::differs(address, expected)) return address_status::differed;
     return detail::address_wait(address, expected, {until, &stop, spin});
 }
 
-// What the two forms below return: how it ended, and the value last seen.
+// What the next two return: how the wait ended, and the value seen last.
 template <class T>
 struct value_result {
     wait_status status;
@@ -55,7 +64,7 @@ struct value_result {
 };
 
 namespace detail {
-// A predicate wait that gives up looks once more, so that it never reports a value it would accept.
+// A wait for a predicate looks once more before it gives up, so that it never reports a value that it would accept.
 template <class T, class Predicate>
 value_result<value_of_t<T>> last_look(const T* address, Predicate& accept, wait_status otherwise) {
     const auto value = load_value(address);
@@ -63,12 +72,12 @@ value_result<value_of_t<T>> last_look(const T* address, Predicate& accept, wait_
 }
 }  // namespace detail
 
-// Sleeps until `accept(value)` holds for the value of the object; `accept` runs in the caller, under no
-// lock, once for each value looked at. Hides wakes that change nothing.
+// Sleeps until `accept(value)` is true of the object's value, and hides wakes that change nothing. `accept` runs in
+// the calling thread, under no lock, once for each value looked at.
 template <class T, class Predicate>
 [[nodiscard]] value_result<detail::value_of_t<T>> wait_until_accepted(
     const T* address, Predicate accept, const deadline& until = deadline::never(),
-    const detail::stop_token& stop = {}, spin_policy spin = {}) {
+    const stop_token& stop = {}, spin_policy spin = {}) {
     detail::check_aligned(address, sizeof(detail::value_of_t<T>));
     for (;;) {
         const auto value = detail::load_value(address);
@@ -81,20 +90,21 @@ template <class T, class Predicate>
     }
 }
 
-// Sleeps until the object holds anything but `old`, and returns what it holds then.
+// Sleeps until the object holds a value other than `old`, and returns that value.
 template <class T>
 [[nodiscard]] value_result<detail::value_of_t<T>> wait_until_changed(
     const T* address, detail::value_of_t<T> old, const deadline& until = deadline::never(),
-    const detail::stop_token& stop = {}, spin_policy spin = {}) {
+    const stop_token& stop = {}, spin_policy spin = {}) {
     return wait_until_accepted(
         address, [old](const auto& value) { return detail::bits_of(value) != detail::bits_of(old); }, until,
         stop, spin);
 }
 
-// Wakes the longest waiting one, `count` or all of those who wait on the address, of any width, and
-// returns how many it released. The address alone counts: the memory is never read and may be gone.
-// Cost: a fence and a load when nobody waits there; else a short lock and at most a few system calls:
-// when many are released, they wake each other.
+// Wakes one, `count` or all of the threads that wait on the address, the longest waiting first, whatever the width of
+// their objects. Returns how many it released. Only the address counts: the memory is never read and may no longer
+// exist.
+// Cost: a fence and a load if no thread waits there; else a short lock and at most a few system calls: when many are
+// released, they wake each other.
 TOCSIN_API std::size_t wake_by_address_one(const volatile void* address) noexcept;
 TOCSIN_API std::size_t wake_by_address_n(const volatile void* address, std::size_t count) noexcept;
 TOCSIN_API std::size_t wake_by_address_all(const volatile void* address) noexcept;

@@ -1,54 +1,55 @@
-// Coroutines that wait: co_await of whatever threads wait for (wait.hpp), with the same guarantees.
+// Coroutines that wait: co_await for whatever threads wait for (wait.hpp), with the same guarantees.
 //
 //     task serve(int connection, tocsin::manual_reset_event& shutdown, pool& workers) {
 //         co_await tocsin::async_wait(ready);
 //         const auto [status, index, found] =
-//             co_await tocsin::async_wait_any(shutdown, tocsin::readable(connection)).until(5s).on(workers);
-//         co_await tocsin::async_wait_all(left_fork, right_fork).stop(token);
+//             co_await tocsin::async_wait_any({.until = 5s}, shutdown, tocsin::readable(connection)).on(workers);
+//         co_await tocsin::async_wait_all({.stop = token}, left_fork, right_fork);
 //     }
 //
-// Bring your own coroutine type. The wait stands in the coroutine's frame (some 900 bytes, and 200 for each source)
-// and allocates nothing. A coroutine queues among threads, first in, first out; the lists of who waits (diagnose.hpp)
-// name the thread that it suspended in.
+// Bring your own coroutine type. The wait is stored in the coroutine's frame (about 900 bytes, and 200 for each
+// source) and allocates nothing. Coroutines queue among threads, first in, first out. The lists of parked waits
+// (diagnose.hpp) name the thread in which the coroutine suspended.
 //
-// Where it goes on
-//   If it need not wait, where it is. Else, by default, in the thread that ends its wait: inside the set(),
-//   request_stop() or wake() that does so, after everybody else whom that call releases has been released, under no
-//   lock; if that thread runs such a coroutine already, when that one suspends or ends: so a chain of coroutines
-//   that wake each other doesn't grow the stack, and a coroutine that blocks its thread holds up those behind it.
-//   Deadlines, timers and descriptors end a wait in a thread of the library's: go on elsewhere, or be brief.
-//   With `.on(executor)` that thread calls executor(std::coroutine_handle<>) instead, which has the coroutine resumed
-//   later, or in another thread, but not inside the call (the program ends then, with a message), and must not
-//   throw. The executor is referred to; a temporary will do.
+// Where it resumes
+//   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait
+//   resumes it: inside the set(), request_stop() or wake() that ends it, under no lock, after that call has released
+//   everybody else. If that thread already runs such a coroutine, it resumes the next one when the first suspends or
+//   ends. So a chain of coroutines that wake each other does not grow the stack, and a coroutine that blocks its
+//   thread delays those behind it. Deadlines, timers and descriptors end a wait in a background thread of the
+//   library: resume elsewhere, or be brief. With `.on(executor)`, that thread calls executor(std::coroutine_handle<>)
+//   instead. The executor resumes the coroutine later, or in another thread, but not inside the call (which ends the
+//   program with a message). It must not throw. It is referred to, not copied; a temporary will do.
 //
-// Threads of the library's own
-//   None for events, stop tokens and sources of yours. The first co_await that meets a deadline or timer on the steady
-//   clock (or one of yours) starts a thread that serves all of them; so does the first on the system clock; and the
-//   first with a descriptor, which takes a doorbell as well. They sleep while nothing comes, handle no signals, and
-//   stay until the process ends, also through exit. What is looked at costs a step for each descriptor waited for. A
-//   wait that something else than a descriptor ends interrupts such a look before it goes on, which costs a switch to
-//   that thread and back: nothing of the library's refers to its descriptors any more.
-//   A co_await throws std::system_error if it can't have them. now() of a clock of yours is called there, under a
-//   lock: it must not wait, nor call this library.
+// Background threads
+//   Events, stop tokens and your own sources need none. The first co_await with a deadline or timer on the steady
+//   clock (or on a clock of your own) starts a thread that serves all of these. So does the first on the system
+//   clock, and the first with a descriptor, which also takes a doorbell. These threads sleep while there is nothing
+//   to do, handle no signals, and stay until the process ends, even during exit. Each poll costs a step for each
+//   descriptor that is waited for. If something other than a descriptor ends a wait with descriptors, it first
+//   interrupts that poll, which costs a switch to the polling thread and back. Afterwards the library does not refer
+//   to the descriptors of that wait any more. A co_await throws std::system_error if it can't start them. They call
+//   now() of your own clocks under a lock: it must not block or call this library.
 //
 // Destroying a coroutine that waits
-//   Ends its wait; it takes nothing, and will not be resumed. Any thread may, unless another might resume it at the
-//   same time. Hence:
-//   - inline, where no other thread can set, stop or time out what it waits for: for instance when all that happens in
-//     this thread. Also in a coroutine that goes on before it, from the same set().
-//   - with an executor, always, where the executor can't be resuming it: in the executor's only thread, say. When the
-//     destruction returns, nobody is handing it to the executor any more; but it may have been handed over before:
-//     take the handle out of the executor's queue then (or stop the wait by a token, and let it end).
-//   An auto-reset event that had been given to the wait already is set again. Not so a source of yours.
+//   This ends its wait: the wait takes nothing, and nobody resumes the coroutine. Any thread may do it, unless another
+//   thread might be resuming the coroutine at the same time. Hence:
+//   - Inline: where no other thread can set, stop or time out what it waits for, for instance because all of that
+//     happens in this thread. Also in a coroutine that the same set() has resumed before it.
+//   - With an executor: wherever the executor can't be resuming it, for instance in the executor's only thread. When
+//     the destruction returns, no thread is handing it to the executor. But it may have been handed over before: then
+//     take the handle out of the executor's queue (or stop the wait by a token, and let the coroutine end).
+//   An auto-reset event that the wait had already been given is set again. A source of your own is not given back.
 //
-// Not in signal handlers: set() there may resume the coroutine in the handler. In the child of a fork a coroutine of the
-// parent's that waits may only be destroyed.
-// Between notifying and waking (waiting_list) a thread must not set or wake another source of the same async_wait_all.
+// Don't set such events in signal handlers: set() may resume the coroutine in the handler. In the child of a fork, a
+// coroutine of the parent that waits may only be destroyed. Between notify and wake (waiting_list), a thread must not
+// set or wake another source of the same async_wait_all.
 #pragma once
 
 #include <tocsin/deadline.hpp>
-#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/source_arguments.hpp>
+#include <tocsin/limits.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/status.hpp>
 #include <tocsin/wait.hpp>
@@ -67,12 +68,12 @@ namespace detail {
 
 class awaiting;  // src/await.cpp
 
-// Memory for what a wait needs in the library, in bytes at most.
+// Storage for what a wait needs inside the library, in bytes. src/await.cpp checks that it is enough.
 inline constexpr std::size_t async_seat_size = 128;
 inline constexpr std::size_t async_wait_size = 768;
 
-struct async_room {
-    void* seats;
+struct async_storage {
+    void* slots;
     std::uint16_t* buckets;
     void* descriptors;
 };
@@ -82,11 +83,14 @@ struct async_executor {
     void (*post)(void* object, std::coroutine_handle<> who) noexcept = nullptr;
 };
 
-// What is the same for any number of sources.
+// The part of a wait that does not depend on the number of sources.
 class async_wait_base {
 protected:
-    async_wait_base(std::span<const source> sources, bool all, const async_room& room) noexcept
-        : sources_(sources), room_(room), all_(all) {}
+    async_wait_base(std::span<const source> sources, bool all, const limits& how,
+                    const async_storage& storage) noexcept
+        : until_(how.until), sources_(sources), storage_(storage), all_(all) {
+        if (how.stop.get() != nullptr) stop_ = *how.stop.get();
+    }
     async_wait_base(const async_wait_base&) = delete;
     async_wait_base& operator=(const async_wait_base&) = delete;
     ~async_wait_base() {
@@ -97,7 +101,7 @@ protected:
     TOCSIN_API bool suspend(std::coroutine_handle<> who);
     TOCSIN_API any_result result();
 
-    deadline until_ = deadline::never();
+    const deadline until_;
     stop_token stop_;
     async_executor executor_;
 
@@ -107,7 +111,7 @@ private:
     TOCSIN_API void destroy() noexcept;
 
     const std::span<const source> sources_;
-    const async_room room_;
+    const async_storage storage_;
     const bool all_;
     any_result result_{wait_status::signaled};
     awaiting* waiting_ = nullptr;  // in `memory_`, once it could not be had at once
@@ -116,32 +120,22 @@ private:
 
 }  // namespace detail
 
-// What can be resumed on: called with the handle, resumes it later.
+// An executor: called with the handle, has the coroutine resumed later.
 template <class T>
 concept resumes_coroutines = std::invocable<T&, std::coroutine_handle<>>;
 
-// A wait that a coroutine may await, at once and once: what the functions below return.
+// What the functions below return. Await it at once, and once.
 template <class Result, std::size_t N>
-class [[nodiscard]] async_waiting : detail::async_wait_base {
+class [[nodiscard]] async_wait_op : detail::async_wait_base {
 public:
     template <class... Sources>
-    explicit async_waiting(bool all, Sources&... from) noexcept
-        : async_wait_base(sources_, all, {seats_, buckets_, descriptors_}), sources_{source(from)...} {}
+    async_wait_op(const limits& how, bool all, Sources&... from) noexcept
+        : async_wait_base(sources_, all, how, {seats_, buckets_, descriptors_}), sources_{source(from)...} {}
 
-    // Ends with `timed_out` when the deadline has passed: a duration from now, or a time point of any clock.
-    async_waiting& until(const deadline& until) noexcept {
-        until_ = until;
-        return *this;
-    }
-    // Ends with `stopped` when a stop is requested. What is there is taken first.
-    async_waiting& stop(detail::stop_token stop) noexcept {
-        stop_ = std::move(stop);
-        return *this;
-    }
-    // Goes on where the executor has it go on.
+    // The executor resumes the coroutine.
     template <class Executor>
         requires resumes_coroutines<Executor>
-    async_waiting& on(Executor&& executor) noexcept {
+    async_wait_op& on(Executor&& executor) noexcept {
         using plain = std::remove_reference_t<Executor>;
         executor_.object = const_cast<std::remove_cv_t<plain>*>(std::addressof(executor));
         executor_.post = [](void* object, std::coroutine_handle<> who) noexcept {
@@ -152,7 +146,7 @@ public:
 
     auto operator co_await() noexcept {
         struct awaiter {
-            async_waiting& self;
+            async_wait_op& self;
 
             bool await_ready() { return self.ready(); }
             bool await_suspend(std::coroutine_handle<> who) { return self.suspend(who); }
@@ -174,21 +168,50 @@ private:
     alignas(std::max_align_t) std::byte descriptors_[N * 16];
 };
 
-// As wait(), wait_any() and wait_all(), with what they throw.
+namespace detail {
+
+template <class Result, class... Sources>
+async_wait_op<Result, sizeof...(Sources)> make_op(const limits& how, bool all, Sources&... from) noexcept {
+    if constexpr (are_sources<Sources...>()) {
+        return async_wait_op<Result, sizeof...(Sources)>(how, all, from...);
+    } else {
+        return refused<async_wait_op<Result, sizeof...(Sources)>>();
+    }
+}
+
+}  // namespace detail
+
+// Wait like wait(), wait_any() and wait_all(), and throw what those throw. They copy the stop token of the limits, and
+// ignore the spin policy: a coroutine never spins.
 template <class Source>
-    requires detail::sources<Source>
-async_waiting<wait_status, 1> async_wait(Source&& from) noexcept {
-    return async_waiting<wait_status, 1>(false, from);
+    requires detail::one_by_one<Source>
+async_wait_op<wait_status, 1> async_wait(const limits& how, Source&& from) noexcept {
+    return detail::make_op<wait_status, Source>(how, false, from);
+}
+template <class Source>
+    requires detail::no_limits_first<Source>
+async_wait_op<wait_status, 1> async_wait(Source&& from) noexcept {
+    return detail::make_op<wait_status, Source>(limits(), false, from);
 }
 template <class... Sources>
-    requires detail::sources<Sources...>
-async_waiting<any_result, sizeof...(Sources)> async_wait_any(Sources&&... from) noexcept {
-    return async_waiting<any_result, sizeof...(Sources)>(false, from...);
+    requires detail::one_by_one<Sources...>
+async_wait_op<any_result, sizeof...(Sources)> async_wait_any(const limits& how, Sources&&... from) noexcept {
+    return detail::make_op<any_result, Sources...>(how, false, from...);
 }
 template <class... Sources>
-    requires detail::sources<Sources...>
-async_waiting<wait_status, sizeof...(Sources)> async_wait_all(Sources&&... from) noexcept {
-    return async_waiting<wait_status, sizeof...(Sources)>(true, from...);
+    requires detail::no_limits_first<Sources...>
+async_wait_op<any_result, sizeof...(Sources)> async_wait_any(Sources&&... from) noexcept {
+    return detail::make_op<any_result, Sources...>(limits(), false, from...);
+}
+template <class... Sources>
+    requires detail::one_by_one<Sources...>
+async_wait_op<wait_status, sizeof...(Sources)> async_wait_all(const limits& how, Sources&&... from) noexcept {
+    return detail::make_op<wait_status, Sources...>(how, true, from...);
+}
+template <class... Sources>
+    requires detail::no_limits_first<Sources...>
+async_wait_op<wait_status, sizeof...(Sources)> async_wait_all(Sources&&... from) noexcept {
+    return detail::make_op<wait_status, Sources...>(limits(), true, from...);
 }
 
 }  // namespace tocsin

@@ -1,4 +1,4 @@
-// A lock in one bit of a word that the user owns. The other bits stay the user's.
+// A lock in one bit of a word of yours. The other bits remain yours.
 //
 //     std::atomic<std::uint32_t> flags{0};
 //     tocsin::bit_lock guard(flags, 31);
@@ -19,7 +19,7 @@
 namespace tocsin {
 namespace detail {
 
-// The lock's word without its type. `take` tries to take the bits in `mask` and says whether it did.
+// The lock's word without its type. `take` tries to take the bit and returns whether it did.
 struct lock_word {
     void* word;
     unsigned bit;
@@ -33,11 +33,11 @@ TOCSIN_API void unlock_wake(const void* word, unsigned bit) noexcept;
 
 }  // namespace detail
 
-// A handle on a lock: as many as one likes may refer to the same bit. Lockable and TimedLockable. Not
-// recursive, not fair (who comes while it is free may take it before a thread just woken), and each
-// bit of a word is a lock of its own: waiters for one are never woken for another.
-// `Word` is an unsigned integer of 1, 2, 4 or 8 bytes. The word must outlive whoever holds, takes or
-// waits for the lock, but not the end of unlock(): the next holder may destroy it.
+// A handle to a lock; any number of handles may refer to the same bit. Lockable and TimedLockable. Not recursive. Not
+// fair: a thread that arrives while the lock is free may take it before one that was just woken. Each bit of a word
+// is a lock of its own: an unlock never wakes the waiters of another. `Word` is an unsigned integer of 1, 2, 4 or 8
+// bytes. The word must exist while a thread holds, takes or waits for the lock, but not until the end of unlock():
+// the next holder may destroy it.
 template <class Word>
 class bit_lock {
     static_assert(std::is_unsigned_v<Word> && sizeof(Word) <= 8,
@@ -53,14 +53,14 @@ public:
         }
     }
 
-    // Blocks until it is taken. One load and one read-modify-write if it is free.
+    // Blocks until the lock is taken. Cost: one load and one read-modify-write if it is free.
     void lock(spin_policy spin = {}) noexcept {
         if (!try_lock()) (void)detail::lock_slow(erased(), deadline::never(), spin);
     }
 
     [[nodiscard]] bool try_lock() noexcept { return take(word_, bit_); }
 
-    // False if the deadline passed first (deadline.hpp says what a deadline is).
+    // Return false if the deadline passed first (deadline.hpp says what a deadline is).
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> longest,
                                     spin_policy spin = {}) noexcept {
@@ -70,7 +70,8 @@ public:
         return try_lock() || detail::lock_slow(erased(), until, spin);
     }
 
-    // One read-modify-write and one load, and a wake if somebody waits for this bit.
+    // If a thread takes the lock next, what the caller did before is visible to it. Cost: one read-modify-write and
+    // one load, and a wake if a thread waits for this bit.
     void unlock() noexcept {
 #if TOCSIN_CHECKED
         if (!is_taken(word_, bit_)) detail::unlocked_twice(word_, bit_);

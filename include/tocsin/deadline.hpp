@@ -1,6 +1,8 @@
 // The one notion of "how long" in tocsin: an absolute point on a clock, or never.
 #pragma once
 
+#include <tocsin/detail/config.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -9,14 +11,35 @@
 #include <utility>
 
 namespace tocsin {
+namespace detail {
 
-// A deadline converts implicitly from a duration (from now, on the steady clock) and from a time
-// point of any clock. Durations round up to the clock's nanosecond and saturate: a maximal duration
-// or time point is `never`, one of zero or less has passed already and costs no look at the clock.
-// Steady and system clocks are each followed as themselves, also while asleep (the system clock may be
-// set). For any other clock only `now()` is needed; it is read again whenever its estimated end comes,
-// and must not throw. A deadline made from a time point of such a clock refers to that time point,
-// which must outlive it; as the argument of a wait it does.
+// A duration in nanoseconds, rounded up. If it is out of range, it saturates; not-a-number becomes the least value.
+template <class Rep, class Period>
+constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
+    constexpr std::int64_t forever = (std::numeric_limits<std::int64_t>::max)();
+    constexpr std::int64_t least = (std::numeric_limits<std::int64_t>::min)();
+    using factor = std::ratio_divide<Period, std::nano>;
+    if constexpr (std::is_integral_v<Rep> && !std::is_same_v<Rep, bool> && factor::den == 1) {
+        if (std::cmp_greater(duration.count(), forever / factor::num)) return forever;
+        if (std::cmp_less(duration.count(), least / factor::num)) return least;
+        return static_cast<std::int64_t>(duration.count()) * factor::num;
+    } else {
+        const long double exact = std::chrono::duration<long double, std::nano>(duration).count();
+        if (!(exact > static_cast<long double>(least))) return least;
+        if (exact >= static_cast<long double>(forever)) return forever;
+        const auto whole = static_cast<std::int64_t>(exact);
+        return whole + (static_cast<long double>(whole) < exact ? 1 : 0);
+    }
+}
+
+}  // namespace detail
+
+// Converts implicitly from a duration, which counts from now on the steady clock, and from a time point of any clock.
+// Durations round up to the clock's nanosecond and saturate: a maximal duration or time point is `never`. A duration
+// of zero or less has passed already and costs no look at the clock. A wait follows the steady clock or the system
+// clock itself, even while it sleeps (the system clock may be set). Any other clock needs only now(), which must not
+// throw; it is read again whenever the estimated end comes. A deadline made from a time point of such a clock refers
+// to that time point, which must outlive it; as the argument of a wait it does.
 class deadline {
 public:
     enum class clock : std::uint8_t { never, passed, steady, system, other };
@@ -25,14 +48,14 @@ public:
 
     template <class Rep, class Period>
     deadline(std::chrono::duration<Rep, Period> from_now) noexcept  // implicit on purpose
-        : deadline(after(nanoseconds_up(from_now))) {}
+        : deadline(after(detail::nanoseconds_up(from_now))) {}
 
     template <class Clock, class Duration>
     deadline(const std::chrono::time_point<Clock, Duration>& at) noexcept {  // implicit on purpose
         if constexpr (std::is_same_v<Clock, std::chrono::steady_clock> ||
                       std::is_same_v<Clock, std::chrono::system_clock>) {
             constexpr bool steady = std::is_same_v<Clock, std::chrono::steady_clock>;
-            nanoseconds_ = nanoseconds_up(at.time_since_epoch());
+            nanoseconds_ = detail::nanoseconds_up(at.time_since_epoch());
             clock_ = nanoseconds_ == forever ? clock::never : steady ? clock::steady : clock::system;
         } else {
             clock_ = at == (at.max)() ? clock::never : clock::other;
@@ -40,18 +63,18 @@ public:
             remaining_ = [](const void* time_point) noexcept {
                 const auto& point = *static_cast<const std::chrono::time_point<Clock, Duration>*>(time_point);
                 const auto now = Clock::now();
-                return now >= point ? 0 : nanoseconds_up(point - now);
+                return now >= point ? 0 : detail::nanoseconds_up(point - now);
             };
         }
     }
 
     constexpr bool is_never() const noexcept { return clock_ == clock::never; }
 
-    // True once it has passed. Reads the clock (no system call on Linux), but for `never` and for what
+    // Whether it has passed. Reads the clock (no system call on Linux), except for `never` and for a deadline that
     // had passed when it was made.
     bool has_passed() const noexcept { return clock_ == clock::passed || (!is_never() && remaining() == 0); }
 
-    // Nanoseconds left, never less than zero; the maximum for `never`.
+    // The nanoseconds left, at least zero; the maximum for `never`.
     std::int64_t remaining() const noexcept {
         switch (clock_) {
             case clock::never: return forever;
@@ -63,8 +86,8 @@ public:
         return remaining_(time_point_);
     }
 
-    // For those who sleep until it: which clock, and for steady and system how many nanoseconds after
-    // that clock's epoch.
+    // For code that sleeps until the deadline: its clock and, for steady and system, the nanoseconds since that
+    // clock's epoch.
     constexpr clock which() const noexcept { return clock_; }
     constexpr std::int64_t nanoseconds() const noexcept { return nanoseconds_; }
 
@@ -79,24 +102,6 @@ private:
         const std::int64_t now = count(std::chrono::steady_clock::now().time_since_epoch());
         if (nanoseconds >= forever - now) return never();
         return deadline(clock::steady, now + nanoseconds);
-    }
-
-    // Rounded up; out of range saturates, not-a-number has passed.
-    template <class Rep, class Period>
-    static constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
-        constexpr std::int64_t least = (std::numeric_limits<std::int64_t>::min)();
-        using factor = std::ratio_divide<Period, std::nano>;
-        if constexpr (std::is_integral_v<Rep> && !std::is_same_v<Rep, bool> && factor::den == 1) {
-            if (std::cmp_greater(duration.count(), forever / factor::num)) return forever;
-            if (std::cmp_less(duration.count(), least / factor::num)) return least;
-            return static_cast<std::int64_t>(duration.count()) * factor::num;
-        } else {
-            const long double exact = std::chrono::duration<long double, std::nano>(duration).count();
-            if (!(exact > static_cast<long double>(least))) return least;
-            if (exact >= static_cast<long double>(forever)) return forever;
-            const auto whole = static_cast<std::int64_t>(exact);
-            return whole + (static_cast<long double>(whole) < exact ? 1 : 0);
-        }
     }
 
     template <class Duration>

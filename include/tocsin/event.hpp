@@ -4,8 +4,8 @@
 //     std::jthread consumer([&] { ready.wait(); });
 //     ready.set();
 //
-// Any thread may call any member at any time, before main, after it, and from the destructors of
-// thread-local objects. An event owns nothing: no heap, no kernel object, no registration.
+// Any thread may call any member at any time: before main, after it, and in destructors of thread-local objects. An
+// event owns nothing: no heap memory, no kernel object, no registration.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -16,6 +16,7 @@
 #include <tocsin/source.hpp>
 #include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>
+#include <tocsin/stop_token.hpp>
 
 #include <type_traits>
 
@@ -33,7 +34,7 @@ public:
     basic_event& operator=(const basic_event&) = delete;
 
 #if TOCSIN_CHECKED
-    // Checked builds stop the program when somebody still waits.
+    // Checked builds stop the program if a thread still waits.
     constexpr ~basic_event() {
         if (!std::is_constant_evaluated()) event_check_destroyed(state_, Mode);
     }
@@ -41,18 +42,17 @@ public:
     ~basic_event() = default;
 #endif
 
-    // Manual: releases every thread that waits at this moment, also when reset() follows at once, and
-    // lets later waiters pass until reset(). Auto: hands itself to exactly one waiter, the longest
-    // waiting that can take it; with none, stays set until one consumes it.
-    // On a set event it changes nothing, but still publishes: what the caller did before is visible to
-    // whoever is released by, passes or consumes the set it found.
-    // The thread released may destroy the event at once, also one that only polled: set() does not touch
-    // the event after the step that makes it visible.
-    // Cost: one read-modify-write without waiters; a fence and a load on a set event (x86; elsewhere a
-    // read-modify-write); with waiters a short lock and at most a few system calls to wake, however many
-    // wait. Never blocks on a waiter. Safe in a signal handler (Linux futex; the portable backend: only while
-    // nobody waits): in one that interrupted a critical section of this library in its own thread, a set or
-    // reset of an event with waiters takes effect just after the handler returns.
+    // Manual: releases every thread that waits at this moment, even if reset() follows at once, and lets later ones
+    // pass until reset(). Auto: hands itself to exactly one waiter, the one that has queued longest among those that
+    // can take it; without one, stays set until a wait consumes it. If a thread is released by, passes or consumes a
+    // set, what the caller did before set() is visible to it. This holds even for a set() that finds the event set
+    // and changes nothing. The released thread may destroy the event at once, and so may one that only polled it:
+    // set() does not touch the event after the step that makes it visible.
+    // Cost: one read-modify-write without waiters; on a set event a fence and a load (x86; elsewhere a
+    // read-modify-write); with waiters a short lock and at most a few system calls to wake, however many wait. Never
+    // blocks on a waiter. Safe in a signal handler (Linux futex; with the portable backend only while nobody waits).
+    // If the handler interrupted a critical section of this library in its own thread, its set or reset of an event
+    // with waiters takes effect just after it returns.
     void set() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: a hint
         if (seen == event_state::unset) [[likely]] {
@@ -68,44 +68,44 @@ public:
         event_set_slow(state_, Mode);
     }
 
-    // Unset. Waiters released already stay released. One read-modify-write.
+    // Makes it unset. Waiters that have been released stay released. Cost: one read-modify-write.
     void reset() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: the exchange decides
         do {
-            // Somebody is parked, so it was unset; but a set of it may be put off, in a signal handler.
+            // A waiter is parked, so it was unset. But a signal handler may have deferred a set of it.
             if (seen == event_state::parked_bit || (seen & event_state::held_bit) != 0) [[unlikely]]
                 return event_reset_slow(state_);
-            // [event-publish] acquires: who resets and then finds nothing to do must have seen what the sets
-            // it wiped out published.
+            // [event-publish] acquires: a thread that resets and then finds nothing to do must have seen what the
+            // sets that it wiped out published.
         } while (!state_.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen & ~event_state::set_bit),
                                                std::memory_order_acquire, std::memory_order_relaxed));
     }
 
-    // Peeks: whether it is set right now. One plain load; consumes nothing. (While a wait_all() takes it together
-    // with others, for some instructions, a short lock.)
+    // Whether it is set right now. Consumes nothing. Cost: one plain load. (A short lock during the few instructions
+    // in which a wait_all() takes it together with others.)
     [[nodiscard]] bool is_set() const noexcept { return event_is_set(state_); }
 
-    // Takes what is there without blocking: consumes an auto-reset event, passes a set manual one.
-    // A load, and for an auto-reset event that is set one read-modify-write.
+    // Takes the event if it is set, without blocking: consumes an auto-reset event, passes a manual one. Cost: a
+    // load; for an auto-reset event that is set, also one read-modify-write.
     [[nodiscard]] bool try_wait() noexcept { return event_try_wait<Mode>(state_); }
 
-    // Blocks until released by set(). Never returns for any other reason. Queued waiters are served first
-    // in, first out; a thread that arrives while the event is set may take it at once. A thread waits from when
-    // it is queued: at once, or where a short look has paid before, after up to 4 us of looking (spin.hpp).
-    // Cost: as try_wait() if it is set; else a short lock and one system call to sleep.
+    // Blocks until set() releases it, and returns for no other reason. Queued waiters are served first in, first out;
+    // a thread that arrives while the event is set may take it at once. A thread waits from the moment it is queued:
+    // at once or, where a short look has paid before, after up to 4 us of looking (spin.hpp).
+    // Cost: as try_wait() if it is set, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) noexcept {
         if (!try_wait()) (void)wait_with(deadline::never(), nullptr, spin);
     }
 
-    // The same, and gives up when a stop is requested (`stopped`). What is there is taken first: a set
-    // event is taken even when the stop was requested before.
+    // The same, but returns `stopped` when a stop is requested. An event that is set is taken first, even if the stop
+    // was requested before.
     [[nodiscard]] wait_status wait(const stop_token& stop, spin_policy spin = {}) noexcept {
         return try_wait() ? wait_status::signaled : wait_with(deadline::never(), &stop, spin);
     }
 
-    // Waits until a deadline: a duration from now or a time point of any clock (deadline.hpp). Zero or
-    // past: tries, with no system call. A timeout never eats a signal: if the event was handed to this
-    // wait it says `signaled`, even past its deadline; and it never says `timed_out` early.
+    // The same until a deadline: a duration from now or a time point of any clock (deadline.hpp). A duration of zero
+    // or less, or a time in the past, only tries, with no system call. A timeout never eats a signal: if the event
+    // was handed to this wait, it returns `signaled`, even after the deadline. It never returns `timed_out` early.
     template <class Rep, class Period>
     [[nodiscard]] wait_status wait_for(std::chrono::duration<Rep, Period> longest,
                                        spin_policy spin = {}) noexcept {
@@ -126,7 +126,7 @@ public:
     }
 
     // For wait_any() and wait_all() (wait.hpp).
-    operator source() noexcept { return {&state_, event_source<Mode>()}; }
+    operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&state_, event_source<Mode>()}; }
 
 private:
     wait_status wait_with(const deadline& until, const stop_token* stop, spin_policy spin) noexcept {
@@ -138,13 +138,13 @@ private:
 
 }  // namespace detail
 
-// Set until reset: a gate. set() lets everyone through who waits or comes, until reset().
+// A gate. set() lets every thread through that waits or arrives, until reset().
 class manual_reset_event : public detail::basic_event<detail::reset_mode::manual_reset> {
     using basic_event::basic_event;
 };
 
-// One set, one waiter: a token. set() releases exactly one thread, now or the next that comes; setting a
-// set event adds nothing.
+// A token. set() releases exactly one thread: one that waits, or the next that arrives. Setting a set event adds no
+// second token.
 class auto_reset_event : public detail::basic_event<detail::reset_mode::auto_reset> {
     using basic_event::basic_event;
 };

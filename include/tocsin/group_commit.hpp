@@ -1,4 +1,4 @@
-// Group commit: any number of threads submit, one of them flushes for all who are there.
+// Group commit: any number of threads submit, and one of them flushes for all that have joined.
 //
 //     struct record { std::string_view text; std::uint64_t position; };
 //     tocsin::group_commit<record> commit([&](tocsin::commit_group<record> group) {
@@ -6,16 +6,13 @@
 //         sync();                                      // once for the group
 //     });
 //     record mine{"hello", 0};
-//     commit.submit(mine);                             // any thread; afterwards it is on the disk
+//     commit.submit(mine);                             // in any thread; afterwards it is on the disk
 //
-// How to use it and what it guarantees, at length: docs/group_commit.md.
+// docs/group_commit.md says at length how to use it and what it guarantees.
 #pragma once
 
-#include <tocsin/deadline.hpp>
-#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
-#include <tocsin/detail/wait_options.hpp>
-#include <tocsin/spin.hpp>
+#include <tocsin/limits.hpp>
 
 #include <array>
 #include <chrono>
@@ -32,41 +29,42 @@ namespace tocsin {
 
 // How a submission ended. If its group's flush failed, submit() throws instead.
 enum class commit_status : std::uint8_t {
-    committed,  // covered by a flush that has ended well
+    committed,  // covered by a flush that has succeeded
     timed_out,  // withdrawn: the deadline passed before a flush took it; no flush has seen it
     stopped,    // withdrawn: a stop was requested before a flush took it; no flush has seen it
 };
 
 struct group_commit_options {
-    // A flush takes no more than this many; the others gather for the next. At least 1.
+    // The most submissions that a flush takes; the others gather for the next. At least 1.
     std::size_t largest_group = (std::numeric_limits<std::size_t>::max)();
-    // How long a group may wait for more, from when its first member came, unless it is full before. At
-    // zero nobody waits artificially: a group gathers while the flush before it runs.
+    // How long a group may wait for more members, counted from the arrival of its first, unless it is full before. At
+    // zero no group waits artificially: it gathers while the flush before it runs.
     std::chrono::nanoseconds longest_gathering{0};
 };
 
 struct group_commit_statistics {
     std::uint64_t groups = 0;       // flushes that have ended
     std::uint64_t failed = 0;       // of them, those that threw
-    std::uint64_t submissions = 0;  // covered by them
+    std::uint64_t submissions = 0;  // covered by those flushes
     std::uint64_t withdrawn = 0;    // timed out or stopped
     std::size_t largest_group = 0;
-    std::size_t waiting = 0;                // right now, for a flush that has not taken them
-    std::chrono::nanoseconds gathering{0};  // sum over the groups: from the first one's coming to the flush
+    std::size_t waiting = 0;                // right now, for a flush to take them
+    std::chrono::nanoseconds gathering{0};  // sum over the groups: from the first arrival to the flush
     std::chrono::nanoseconds flushing{0};   // sum over the groups: the flush
-    std::array<std::uint64_t, 32> sizes{};  // [k]: groups of 2^k to 2^(k+1)-1; the last also all larger
+    std::array<std::uint64_t, 32>
+        sizes{};  // [k]: groups of 2^k to 2^(k+1)-1; the last counts larger ones too
 };
 
 namespace detail {
 
-// One submission as the half in the library sees it: on its submitter's stack.
+// One submission as the library sees it, on its submitter's stack.
 struct submission {
     explicit submission(const volatile void* object) noexcept : what(const_cast<void*>(object)) {}
     void* const what;
 };
 TOCSIN_API submission* next_submission(const submission* before) noexcept;
 
-// The user's flush, without its types.
+// Your flush, without its types.
 class TOCSIN_API flusher {
 public:
     virtual ~flusher();
@@ -80,7 +78,7 @@ public:
     commit_engine(const commit_engine&) = delete;
     commit_engine& operator=(const commit_engine&) = delete;
 
-    commit_status submit(const volatile void* object, const wait_options& options);
+    commit_status submit(const volatile void* object, const limits& how);
     group_commit_statistics statistics() const noexcept;
 
 private:
@@ -90,8 +88,8 @@ private:
 
 }  // namespace detail
 
-// The submissions that one flush covers, in the order in which they joined: a forward range, which is
-// there for the length of the flush. Its elements are the submitters' own objects.
+// The submissions that one flush covers, in the order in which they joined: a forward range that is valid during the
+// flush. Its elements are the submitters' own objects.
 template <class Submission>
 class commit_group {
 public:
@@ -138,56 +136,42 @@ private:
 template <class Submission>
 class group_commit {
 public:
-    // `flush(commit_group<Submission>)` runs in whichever submitting thread leads, under no lock, never
-    // twice at once, and each run sees what the one before it did. It reports failure by an exception,
-    // which every submitter of its group gets and nobody else; what it has for a single submitter it
-    // writes into that submission. It must not submit to the same object (checked builds say so).
-    // Allocates; throws std::invalid_argument for a largest group of 0.
+    // `flush(commit_group<Submission>)` runs in the submitting thread that leads, under no lock. It never runs twice
+    // at once, and each run sees what the one before it did. It reports failure by an exception, which all submitters
+    // of its group get and nobody else. What it has to tell one submitter it writes into that submission. It must not
+    // submit to the same object (checked builds stop the program). Allocates; throws std::invalid_argument for a
+    // largest group of 0.
     template <class Flush>
         requires std::invocable<Flush&, commit_group<Submission>>
     explicit group_commit(Flush flush, const group_commit_options& options = {})
         : engine_(std::make_unique<typed_flusher<Flush>>(std::move(flush)), options) {}
 
-    // Blocks until a flush that covers the submission has ended. What the submitter did before is visible
-    // to that flush, and what the flush did is visible to the submitter. If the flush throws, so does
-    // this: all of its group get the same exception object (treat it as const); other groups are none of
-    // their business. `submission` must stay where it is until this returns; then nothing touches it.
-    // The thread that finds nobody leading leads: it flushes for itself and for who has joined. Others
-    // join, sleep, and are told by their own leader, or are made the next one.
-    // Cost: two short locks and the flush for a leader, with at most two wake-ups of other threads (more
-    // processors: a few more), however many it flushed for; one short lock and one sleep for who joins,
-    // who then wakes a few others of its group. Allocates nothing.
-    void submit(Submission& submission) {
-        (void)engine_.submit(&submission, {deadline::never(), nullptr, {}});
-    }
+    // Blocks until a flush that covers the submission has ended. If a flush covers a submission, what the submitter
+    // did before is visible to the flush, and what the flush did is visible to the submitter afterwards. If the flush
+    // throws, so does this: all submitters of its group get the same exception object (treat it as const); other
+    // groups are not affected. `submission` must stay where it is until this returns; afterwards nothing touches it.
+    // A thread that finds no leader leads: it flushes for itself and for those that have joined. Other threads join
+    // and sleep until their leader releases them, or until they are made the next leader.
+    // Cost for a leader: two short locks and the flush, and at most two wake-ups of other threads (a few more on more
+    // processors), however many it flushed for. For a thread that joins: one short lock and one sleep, and then the
+    // wake-ups of a few others of its group. Allocates nothing.
+    void submit(Submission& submission) { (void)engine_.submit(&submission, {}); }
     void submit(Submission&& submission) { submit(submission); }
 
-    // The same, but withdraws the submission if the deadline passes, or the stop is requested, before a
-    // flush takes it; then no flush has seen it or ever will. One that has been taken can't be withdrawn:
-    // then this waits for the result, past the deadline. With a deadline that has passed already, or a
-    // stop requested already, nothing is submitted.
-    [[nodiscard]] commit_status submit(Submission& submission, const detail::stop_token& stop) {
-        return engine_.submit(&submission, {deadline::never(), &stop, {}});
+    // The same, but withdraws the submission if the deadline passes or a stop is requested before a flush takes it;
+    // then no flush has seen it or ever will. A submission that has been taken can't be withdrawn: this then waits
+    // for the result, past the deadline. If the deadline has passed already, or a stop was requested already, nothing
+    // is submitted. Ignores the spin policy.
+    [[nodiscard]] commit_status submit(const limits& how, Submission& submission) {
+        return engine_.submit(&submission, how);
     }
-    template <class Rep, class Period>
-    [[nodiscard]] commit_status submit_for(Submission& submission,
-                                           std::chrono::duration<Rep, Period> longest) {
-        return submit_until(submission, longest);
-    }
-    template <class Rep, class Period>
-    [[nodiscard]] commit_status submit_for(Submission& submission, std::chrono::duration<Rep, Period> longest,
-                                           const detail::stop_token& stop) {
-        return submit_until(submission, longest, stop);
-    }
-    [[nodiscard]] commit_status submit_until(Submission& submission, const deadline& until) {
-        return engine_.submit(&submission, {until, nullptr, {}});
-    }
-    [[nodiscard]] commit_status submit_until(Submission& submission, const deadline& until,
-                                             const detail::stop_token& stop) {
-        return engine_.submit(&submission, {until, &stop, {}});
+    template <class Never = void>
+    commit_status submit(Submission&, const limits&) {
+        static_assert(detail::never<Never>, "tocsin: limits come first: submit({.until = 50ms}, submission)");
+        return {};
     }
 
-    // What happened since construction, at one instant. One short lock.
+    // What happened since construction, as of one instant. Cost: one short lock.
     [[nodiscard]] group_commit_statistics statistics() const noexcept { return engine_.statistics(); }
 
 private:

@@ -1,10 +1,10 @@
-// A handler thread: any number of threads give it jobs, it runs them one after the other.
+// A handler thread: any number of threads give it jobs; it runs them one after the other.
 //
-//     tocsin::handler_thread owner;                          // of some data that only it touches
-//     owner.post([&] { cache.erase(key); });                 // goes on at once
+//     tocsin::handler_thread owner;                          // owns some data that only it touches
+//     owner.post([&] { cache.erase(key); });                 // returns at once
 //     int size = owner.send([&] { return cache.size(); });   // waits for the result
 //
-// Jobs run in the order in which they were accepted, never two at once, each sees what the one before did.
+// Jobs run in the order in which they were accepted, never two at once. Each sees what the one before did.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -12,6 +12,7 @@
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/stop_token.hpp>
 #include <tocsin/word_lock.hpp>
 
 #include <concepts>
@@ -37,7 +38,7 @@
 
 namespace tocsin {
 
-// What post() and send() throw when the handler takes no more jobs, and send() when its job was dropped.
+// Thrown by post() and send() when the handler accepts no more jobs, and by send() when its job was dropped.
 class TOCSIN_API handler_closed : public std::runtime_error {
 public:
     handler_closed() : runtime_error("tocsin::handler_thread: the handler is closed") {}
@@ -49,11 +50,11 @@ enum class post_status : std::uint8_t {
     full,       // try_post only
     timed_out,  // no room before the deadline passed
     stopped,    // no room before a stop was requested
-    closed,     // the handler takes no more jobs
+    closed,     // the handler accepts no more jobs
 };
 
-// Something to run once: any callable without arguments, which need only be movable. A small one that is
-// trivially copyable (references, pointers, numbers: up to 48 bytes) is kept inside; others are allocated.
+// Something to run once: any movable callable without arguments. A callable of up to 48 bytes that is trivially
+// copyable (references, pointers, numbers) is stored inside; others are allocated.
 class job {
 public:
     template <class Call>
@@ -78,10 +79,10 @@ public:
     }
     ~job() { drop(); }
 
-    // Whether it has still to be run: not once it was run, moved from, or accepted by a handler.
+    // Whether it is still to be run: false once it was run, moved from, or accepted by a handler.
     explicit operator bool() const noexcept { return what_ != nullptr; }
 
-    // Runs it, and lets go of the callable even if that throws.
+    // Runs it, and destroys the callable even if that throws.
     void operator()() {
         job self(std::move(*this));
         self.what_->run(self.place_);
@@ -124,72 +125,72 @@ private:
 };
 
 struct handler_options {
-    // How many jobs may be queued; then post() waits and try_post() says `full`. The handler takes the
-    // whole queue at once, so as many again can be in its hands. The default never fills.
+    // How many jobs may be queued. When the queue is full, post() waits and try_post() returns `full`. The handler
+    // takes the whole queue at once, so it may hold as many again. The default never fills.
     std::size_t capacity = (std::numeric_limits<std::size_t>::max)();
-    // Gets, in the handler thread, what a posted job throws. Without it the program ends, as if a thread's
+    // Called in the handler thread with what a posted job throws. Without it, the program ends as if a thread's
     // function had thrown. What a sent job throws goes to its sender.
     std::function<void(std::exception_ptr)> on_exception;
 };
 
 class TOCSIN_API handler_thread {
 public:
-    // Starts the thread. Throws std::system_error if there can be no more, std::invalid_argument for a
-    // capacity of 0.
+    // Starts the thread. Throws std::system_error if that fails, std::invalid_argument for a capacity of 0.
     explicit handler_thread(handler_options options = {});
 
-    // As join(). Not from a job of its own; not while another thread still calls a member.
+    // As join(). Must not run in a job of this handler, or while another thread still calls a member.
     ~handler_thread();
     handler_thread(const handler_thread&) = delete;
     handler_thread& operator=(const handler_thread&) = delete;
 
-    // Queues the job and returns; what the caller did before is visible to it. An accepted job is run once,
-    // or handed out once by cancel(). post() waits while the queue is full; posting from a job of the same
-    // handler never waits, and goes over the capacity (it would wait for itself). Throws handler_closed.
-    // Cost: a short lock, and one system call if the handler sleeps: of many posts to a sleeping handler
-    // one wakes it, of those to one that runs none. Allocates for a large callable, and as the queue grows.
+    // Queues the job and returns. If a job is accepted, what the caller did before is visible to it; it is run once,
+    // or handed out once by cancel(). post() waits while the queue is full. In a job of the same handler it never
+    // waits, but exceeds the capacity (it would wait for itself).
+    // Throws handler_closed.
+    // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler one wakes
+    // it; posts to a running one wake nothing. Allocates for a large callable, and as the queue grows.
     void post(job&& work);
 
-    // The same without waiting, or no longer than that. A job that was not accepted stays the caller's.
+    // The same without waiting, or with a wait that has an end. A job that was not accepted remains with the caller.
     [[nodiscard]] post_status try_post(job&& work);
     template <class Rep, class Period>
     [[nodiscard]] post_status post_for(job&& work, std::chrono::duration<Rep, Period> longest,
-                                       const detail::stop_token& stop = {}) {
+                                       const stop_token& stop = {}) {
         return post_until(std::move(work), longest, stop);
     }
-    [[nodiscard]] post_status post_until(job&& work, const deadline& until,
-                                         const detail::stop_token& stop = {});
+    [[nodiscard]] post_status post_until(job&& work, const deadline& until, const stop_token& stop = {});
 
-    // Runs `call` in the handler thread and returns what it returns or throws what it throws. In a job of
-    // the same handler it runs at once, ahead of what is queued. Waits for room, then for the result: two
-    // handlers that send to each other wait for ever. Throws handler_closed if `call` will never be run.
-    // Allocates nothing for it. Cost: as post(), and a sleep.
+    // Runs `call` in the handler thread, and returns what it returns or throws what it throws. In a job of the same
+    // handler it runs at once, ahead of what is queued. Waits for room in the queue, then for the result: two
+    // handlers that send to each other wait for ever.
+    // Throws handler_closed if `call` will never be run. Allocates nothing for it.
+    // Cost: that of post(), and a sleep.
     template <class Call>
         requires std::invocable<Call&>
     std::invoke_result_t<Call&> send(Call&& call);
 
-    // Takes no more jobs; what is queued will be run, then the thread ends. Who waits for room is told
-    // `closed`. Any thread, also a job; returns at once.
+    // Accepts no more jobs. The thread ends when it has run what is queued. Threads that wait for room get `closed`.
+    // Any thread may call it, even a job. Returns at once.
     void close() noexcept;
 
-    // close(), and waits until everything has been run. From a job of its own: only close().
+    // Closes, and waits until everything has been run. In a job of this handler it only closes.
     void join() noexcept;
 
-    // close(), waits for the job that is under way, and returns those that have not begun, oldest first. A
-    // sent job among them reaches its sender if the caller runs it; if it is dropped, send() throws. From a
-    // job of its own it waits for nothing.
+    // Closes, waits for the job that is under way, and returns those that have not begun, oldest first. If the caller
+    // runs a sent job among them, its sender gets the result; if the caller drops it, send() throws. In a job of this
+    // handler it waits for nothing.
     [[nodiscard]] std::vector<job> cancel();
 
     [[nodiscard]] bool is_closed() const noexcept;
     [[nodiscard]] bool is_this_thread() const noexcept;
-    // How many jobs are queued right now, apart from those in the handler's hands.
+    // How many jobs are queued right now, without those that the handler has taken.
     [[nodiscard]] std::size_t queued() const noexcept;
 
 private:
     template <class Call>
     class sent_call;
 
-    post_status accept(job& work, const deadline& until, const detail::stop_token* stop, bool wait);
+    post_status accept(job& work, const deadline& until, const stop_token* stop, bool wait);
     void accept_or_throw(job&& work);
     bool take_batch();
     void run_batch() noexcept;
@@ -201,16 +202,16 @@ private:
     std::vector<job> queue_;    // under the lock
     std::size_t blocked_ = 0;   // under the lock: how many wait for room
     bool closed_ = false;       // under the lock
-    std::vector<job> batch_;    // of the handler thread; under the lock once it has finished
+    std::vector<job> batch_;    // only the handler thread touches it; under the lock once it has finished
     std::size_t position_ = 0;  // the same: the next of the batch
     detail::atomic<bool> cancelled_{false};
     auto_reset_event ready_;       // to the handler: there is something in the queue, or it was closed
-    auto_reset_event room_;        // to one who waits for room: look again
+    auto_reset_event room_;        // to one thread that waits for room: look again
     manual_reset_event finished_;  // the handler runs no more jobs
     std::thread thread_;
 };
 
-// A call whose sender waits: on the sender's stack.
+// A call whose sender waits, on the sender's stack.
 template <class Call>
 class handler_thread::sent_call {
 public:

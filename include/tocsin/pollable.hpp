@@ -5,7 +5,8 @@
 //         if (view.try_wait()) work();
 //     });
 //
-// Made for those who need it: a set() of any other event costs what it did. examples/loops has it in four loops.
+// Only events with a view pay for it: a set() of any other event costs as much as without views. examples/loops uses
+// it in four loops.
 #pragma once
 
 #include <tocsin/detail/config.hpp>
@@ -15,27 +16,28 @@
 
 namespace tocsin {
 
-// The descriptor is readable when the event is set, or may be: somebody else may take it first. It is for looking at
-// only: reading, writing and closing it are the view's. The event must outlive the view and stay where it is; several
-// views of an event each have a descriptor of their own.
-// After fork a view belongs to the parent: the child may only destroy it.
+// The descriptor is readable when the event is set, or may be: another thread may take the event first. Only poll it:
+// the view alone reads, writes and closes it. The event must outlive the view and stay where it is. Several views of
+// an event have a descriptor each. After fork, a view belongs to the parent: the child may only destroy it.
 class pollable {
 public:
-    // Opens one descriptor (eventfd; elsewhere a pipe, two; on Windows a kernel event, whose HANDLE it is). Throws
-    // std::system_error (EMFILE, ENFILE, ENOMEM), std::invalid_argument (not an event), std::bad_alloc.
+    // Opens one descriptor: an eventfd; on other POSIX systems a pipe, which takes two; on Windows a kernel event,
+    // and the descriptor is its HANDLE.
+    // Throws std::system_error (EMFILE, ENFILE, ENOMEM), std::invalid_argument (not an event), std::bad_alloc.
     TOCSIN_API explicit pollable(const source& event);
     pollable(const pollable&) = delete;
     pollable& operator=(const pollable&) = delete;
-    // The loop must have let go of the descriptor. A set() that is under way in another thread is waited for, for a
-    // few steps.
+    // The loop must no longer use the descriptor. Waits for a set() that is under way in another thread, for a few
+    // steps.
     TOCSIN_API ~pollable();
 
     TOCSIN_API int descriptor() const noexcept;
 
-    // Takes the event if it is set, as its own try_wait(). The descriptor stays readable until this has found nothing
-    // to take: a loop that is told of changes only (EPOLLET) must call it until it is false; any other as it likes.
-    // Any thread; never blocks. Cost: as the event's try_wait(); when it finds nothing also a short lock and a
-    // system call. A set() makes a system call only if the descriptor is not readable yet.
+    // Takes the event if it is set, like the event's own try_wait(). The descriptor stays readable until this has
+    // found nothing to take. A loop that is told only of changes (EPOLLET) must call it until it returns false;
+    // others may call it as often as they like. Any thread may call it; it never blocks.
+    // Cost: that of the event's try_wait(); if it finds nothing, also a short lock and a system call. A set() makes a
+    // system call only if the descriptor is not readable yet.
     TOCSIN_API bool try_wait() noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// What a descriptor can be ready for: what is asked for, and what is found.
+// What a descriptor can be ready for: what a wait asks for, and what it finds.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,18 @@ namespace tocsin {
 enum class readiness : std::uint16_t {
     none = 0,
     readable = 1,  // something to read, or the end; a connection to accept; a timer or process that ended
-    writable = 2,  // room to write; connected, or failed to
-    urgent = 4,    // out-of-band data, or what else the system calls a priority
-    hang_up = 8,   // found without being asked for when both ways are closed; if asked for, also when the
-                   // peer has closed its way (where the system has POLLRDHUP: elsewhere that is readable)
+    writable = 2,  // room to write; connected, or failed to connect
+    urgent = 4,    // out-of-band data, or anything else that the system calls urgent
+    hang_up =
+        8,  // found without being asked for when both directions are closed; if asked for, also when the peer
+            // has closed its direction (on systems with POLLRDHUP; elsewhere that is found readable)
     error = 16,    // found without being asked for
-    invalid = 32,  // found: not an open descriptor
+    invalid = 32,  // only found: it is not an open descriptor
     signaled =
         64,  // Windows, asked for and found: a kernel HANDLE (process, event), which is ready in one way only
 };
 
-// One thing found ready in a set, by the number that it was added with.
+// One member of a wait_set that is ready, by the tag with which it was added.
 struct ready_item {
     std::uint64_t tag = 0;
     readiness found = readiness::none;  // of a descriptor

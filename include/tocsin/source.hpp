@@ -1,12 +1,12 @@
-// What can be waited for together with other things, by wait_any() and wait_all() (wait.hpp): events,
-// descriptors (fd.hpp), timers (wait.hpp), and a type of your own, with three operations:
+// What wait_any() and wait_all() (wait.hpp) wait for: events, descriptors (fd.hpp), timers (wait.hpp), and any type of
+// your own that has three operations:
 //
 //     class countdown {
 //     public:
-//         bool try_wait() noexcept;                     // takes it if it is ready
-//         bool enlist(tocsin::waiting& who) noexcept;   // puts `who` into a list, or false: it is ready
-//         void delist(tocsin::waiting& who) noexcept;   // takes `who` out of the list, if it is still there
-//         static constexpr bool stays_ready = true;     // nobody can take it away again (for wait_all)
+//         bool try_wait() noexcept;                          // takes it if it is ready
+//         bool enlist(tocsin::wait_entry& entry) noexcept;   // appends `entry` to the list; false if it is ready
+//         void delist(tocsin::wait_entry& entry) noexcept;   // removes `entry`, if it is still in the list
+//         static constexpr bool stays_ready = true;          // nobody can make it unready again (for wait_all)
 //
 //         void count_down() {
 //             tocsin::wake_list freed;
@@ -18,11 +18,12 @@
 //         }
 //     };
 //
-// examples/countdown has all of it.
+// examples/countdown is complete.
 #pragma once
 
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/intrusive_list.hpp>
 #include <tocsin/readiness.hpp>
 
 #include <concepts>
@@ -35,115 +36,105 @@ class waiting_list;
 class wake_list;
 
 namespace core {
-class many_wait;
+class multi_wait;
 }
 
 namespace detail {
 
-// How a source whose waiters stand in the lot is waited for; `object` is the byte of an event (event_state.hpp), the
-// address they wait on. What says "locked" is called under the lock of its bucket. The argument:
-// src/core/many_wait.cpp.
+// How to wait for a source whose waiters queue in the lot. `object` is the byte of an event (event_state.hpp), whose
+// address they wait on. Those marked "locked" are called under the lock of its bucket. The argument:
+// src/core/wait/multi_wait.cpp.
 struct lot_source {
-    std::uint8_t use;                                  // core::use
+    std::uint8_t wait_kind;                            // core::wait_kind
     bool (*try_take)(void* object) noexcept;           // takes it if it is ready
     bool (*looks_ready)(const void* object) noexcept;  // a peek
     bool (*hold)(void* object) noexcept;               // locked: if ready, nobody else changes it until ...
     void (*take_held)(void* object) noexcept;          // locked: ... it is taken,
-    void (*let_go)(void* object) noexcept;             // locked: or left as it was
-    bool (*park)(void* object, bool also_if_ready) noexcept;  // locked: somebody is about to be queued
-    void (*unpark)(void* object) noexcept;                    // locked: nobody is queued any more
+    void (*unhold)(void* object) noexcept;             // locked: or left as it was
+    // Locked: a node is about to be queued. False, and nothing done, if it is ready and not `even_if_ready`.
+    bool (*mark_parked)(void* object, bool even_if_ready) noexcept;
+    void (*clear_parked)(void* object) noexcept;         // locked: no node is queued any more
     void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again, if it is used up when taken
 };
 
 }  // namespace detail
 
-// Somebody who waits, as one of the things sees it that are waited for: valid from enlist() until delist() has
-// returned.
-class waiting {
+// One wait's entry in the waiting_list of one source. Valid from enlist() until delist() returns.
+class wait_entry : public detail::list_links<wait_entry> {
 public:
-    waiting(core::many_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
-    waiting(const waiting&) = delete;
-    waiting& operator=(const waiting&) = delete;
+    wait_entry(core::multi_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
+    wait_entry(const wait_entry&) = delete;
+    wait_entry& operator=(const wait_entry&) = delete;
 
 private:
     friend class waiting_list;
     friend class wake_list;
 
-    core::many_wait* wait_;
+    core::multi_wait* wait_;
     std::uint32_t index_;
-    bool listed_ = false;
-    waiting* next_ = nullptr;
-    waiting* previous_ = nullptr;
+    detail::plain<bool> listed_{false};
 };
 
-// Those who are to be woken. Own them, then wake() once, under no lock: it wakes threads and may resume
-// coroutines.
+// The waits that a notify function has ended. Their owner calls wake() once, under no lock: it wakes threads and may
+// resume coroutines.
 class [[nodiscard]] wake_list {
 public:
-    wake_list() noexcept = default;
-    wake_list(wake_list&& from) noexcept : first_(std::exchange(from.first_, nullptr)) {}
-    wake_list& operator=(wake_list&& from) noexcept {
-        std::swap(first_, from.first_);
-        return *this;
-    }
-
-    bool empty() const noexcept { return first_ == nullptr; }
+    bool empty() const noexcept { return entries_.empty(); }
     TOCSIN_API void wake() noexcept;
 
 private:
     friend class waiting_list;
-    explicit wake_list(waiting* first) noexcept : first_(first) {}
 
-    waiting* first_ = nullptr;
+    detail::intrusive_list<wait_entry> entries_;
 };
 
-// Who waits for one source: a queue, first in, first out, that owns and allocates nothing. Guard it by a lock of
-// yours: enlist(), delist() and whatever makes the source ready take it.
+// The waits for one source: a queue, first in, first out, that owns and allocates nothing. Guard it by a lock of your
+// own, which enlist(), delist() and every function that makes the source ready take.
 class waiting_list {
 public:
     waiting_list() noexcept = default;
     waiting_list(const waiting_list&) = delete;
     waiting_list& operator=(const waiting_list&) = delete;
 
-    bool empty() const noexcept { return first_ == nullptr; }
-    TOCSIN_API void append(waiting& who) noexcept;
-    TOCSIN_API void remove(waiting& who) noexcept;  // nothing if it has been taken out already
+    bool empty() const noexcept { return entries_.empty(); }
+    TOCSIN_API void append(wait_entry& entry) noexcept;
+    TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it has been removed already
 
-    // Hands the source to the longest waiting who can take it: their wait ends with it. Empty if nobody can: then
-    // it is still to be had. (A wait for all never takes it here: see stays_ready.)
+    // Hands the source to the wait that has queued longest among those that can take it; that wait ends with it.
+    // Returns an empty list if none can: the source is then still there to take. (A wait for all never takes it here:
+    // see stays_ready.)
     TOCSIN_API wake_list notify_one() noexcept;
-    // Hands it to all; for a source that stays ready.
+    // Hands it to all of them; for a source that stays ready.
     TOCSIN_API wake_list notify_all() noexcept;
 
 private:
-    waiting* first_ = nullptr;
-    waiting* last_ = nullptr;
+    detail::intrusive_list<wait_entry> entries_;
 };
 
-// The three operations. None may throw, wait for long, or call back into the wait that called them; none is ever
-// called under a lock of this library. A type that says `stays_ready` can't become unready again while somebody
-// waits; only such a type can stand in a wait_all().
+// The three operations. None of them may throw, block for long, or call back into the wait that called it. The library
+// calls none of them under a lock of its own. A type that declares `stays_ready` must not become unready again while
+// a thread waits; wait_all() accepts only such types.
 template <class T>
-concept waitable = requires(T& object, waiting& who) {
+concept waitable = requires(T& object, wait_entry& who) {
     { object.try_wait() } noexcept -> std::same_as<bool>;
     { object.enlist(who) } noexcept -> std::same_as<bool>;
     { object.delist(who) } noexcept -> std::same_as<void>;
 };
 
-// One thing to wait for: a reference to it. Made implicitly from events and from whatever is waitable.
+// A reference to one thing to wait for. Converts implicitly from events and from every `waitable` type.
 class source {
 public:
     enum class kind : std::uint8_t { lot, timer, descriptor, custom };
 
     struct operations {
         bool (*try_take)(void* object) noexcept;
-        bool (*enlist)(void* object, waiting& who) noexcept;
-        void (*delist)(void* object, waiting& who) noexcept;
+        bool (*enlist)(void* object, wait_entry& who) noexcept;
+        void (*delist)(void* object, wait_entry& who) noexcept;
         bool stays_ready;
     };
 
     template <waitable T>
-    source(T& object) noexcept  // implicit on purpose
+    source(T& object TOCSIN_LIFETIMEBOUND) noexcept  // implicit on purpose
         : source(&object, custom_operations<T>) {}
     source(void* object, const operations& how) noexcept
         : kind_(kind::custom), object_(object), operations_(&how) {}
@@ -174,8 +165,9 @@ private:
     template <class T>
     static constexpr operations custom_operations{
         [](void* object) noexcept { return static_cast<T*>(object)->try_wait(); },
-        [](void* object, waiting& who) noexcept { return static_cast<T*>(object)->enlist(who); },
-        [](void* object, waiting& who) noexcept { static_cast<T*>(object)->delist(who); }, says_it_stays<T>};
+        [](void* object, wait_entry& who) noexcept { return static_cast<T*>(object)->enlist(who); },
+        [](void* object, wait_entry& who) noexcept { static_cast<T*>(object)->delist(who); },
+        says_it_stays<T>};
 
     kind kind_;
     readiness asked_ = readiness::none;

@@ -8,27 +8,28 @@
 
 namespace tocsin {
 
-// A thread that must wait can look again for a moment (spin), let others run and look again (yield),
-// or sleep. Waking a sleeper costs two switches and, on an idle core, several microseconds; spinning
-// burns them. The default learns, for each address waited on, which has paid recently, and mostly
-// sleeps at once where neither has. Every spin is bounded in time and in yields; on one CPU nobody
-// spins.
+// A thread that must wait can look again for a moment (spin), let others run and look again (yield), or sleep. Waking
+// a sleeper costs two switches and, on an idle core, several microseconds; spinning burns that time. The default
+// learns for each address which of the two has paid recently. Where neither has, it mostly sleeps at once. Every spin
+// is bounded in time and in yields. On one CPU no thread spins. Waits on events, addresses and locks and wait_any()
+// spin; all other waits sleep at once.
 class spin_policy {
 public:
-    // The process's policy (set_spin_policy), which is `adaptive()` until it is set.
+    // The policy of the process (set_spin_policy()), which is `adaptive()` until it is set.
     constexpr spin_policy() noexcept = default;
 
     // Sleep at once.
     static constexpr spin_policy none() noexcept { return spin_policy(mode::none, 0); }
 
-    // Spin (up to 4 us and no longer than `longest`, before the thread is queued) or yield (then) where that
-    // has helped recently.
+    // Where it has helped recently: spin before the thread is queued, for up to 4 us and no longer than `longest`; or
+    // yield when it is queued.
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(4)) noexcept {
         return spin_policy(mode::adaptive, longest.count());
     }
 
-    // Spin for `longest` in every wait, queued, then sleep: for a thread that may burn a core for latency.
+    // Spin for `longest` in every wait, after the thread is queued, then sleep: for a thread that may burn a core for
+    // latency.
     static constexpr spin_policy fixed(std::chrono::nanoseconds longest) noexcept {
         return spin_policy(mode::fixed, longest.count());
     }
@@ -39,7 +40,7 @@ public:
     friend constexpr bool operator==(spin_policy, spin_policy) noexcept = default;
 
 private:
-    static constexpr std::int64_t most = 1'000'000'000;  // a second: nobody spins for longer
+    static constexpr std::int64_t most = 1'000'000'000;  // a second: no thread spins for longer
 
     constexpr spin_policy(mode which, std::int64_t nanoseconds) noexcept
         : longest_(static_cast<std::uint32_t>(nanoseconds < 0      ? 0
@@ -51,13 +52,13 @@ private:
     mode mode_ = mode::process;
 };
 
-// The policy of every wait that is given none. Any thread, any time; waits under way keep theirs.
+// Sets the policy of every wait that is given none. Any thread may call it at any time; waits under way keep theirs.
 // Setting `spin_policy()` restores the default.
 TOCSIN_API void set_spin_policy(spin_policy policy) noexcept;
 [[nodiscard]] TOCSIN_API spin_policy process_spin_policy() noexcept;
 
 #if TOCSIN_COUNTERS
-// What the waits of the process did since it began; each counts once in one of the first three.
+// What the waits of the process have done since it began. Each wait counts once, in one of the first three.
 struct wait_counters {
     std::uint64_t spun = 0;     // waits that ended while spinning
     std::uint64_t yielded = 0;  // waits that ended after yielding to the scheduler

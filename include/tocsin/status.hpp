@@ -7,7 +7,7 @@ namespace tocsin {
 
 // How a wait on an event or a value ended.
 enum class wait_status : std::uint8_t {
-    signaled,   // what was waited for happened, and (auto-reset) belongs to the caller
+    signaled,   // what was waited for has happened; an auto-reset event now belongs to the caller
     timed_out,  // the deadline passed first; nothing was consumed
     stopped,    // a stop was requested first; nothing was consumed
 };

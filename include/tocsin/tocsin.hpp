@@ -1,4 +1,4 @@
-// All of tocsin. Each header stands alone, too.
+// All of tocsin. Each header can also be included alone.
 #pragma once
 
 #include <tocsin/address.hpp>
@@ -11,11 +11,13 @@
 #include <tocsin/fd.hpp>
 #include <tocsin/group_commit.hpp>
 #include <tocsin/handler_thread.hpp>
+#include <tocsin/limits.hpp>
 #include <tocsin/pollable.hpp>
 #include <tocsin/readiness.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>
+#include <tocsin/stop_token.hpp>
 #include <tocsin/wait.hpp>
 #include <tocsin/wait_set.hpp>
 #include <tocsin/word_lock.hpp>

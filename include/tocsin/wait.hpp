@@ -6,40 +6,41 @@
 //         case 0: return;
 //         case 1: work(); break;
 //     }
-//     if (tocsin::wait_any_for(50ms, job, tocsin::at(tomorrow)).status == tocsin::wait_status::timed_out) ...
+//     if (tocsin::wait_any({.until = 50ms}, job, tocsin::at(tomorrow)).status == tocsin::wait_status::timed_out) ...
 //     tocsin::wait_all(left_fork, right_fork);
 //
-// Sources are events, timers, descriptors (fd.hpp) and what is `waitable` (source.hpp), in any mix, given one by
-// one or as a span. Up to 16 need no allocation; more take one block of memory, for the length of the wait; more than
-// 16 descriptors among them another (and more than 64 one in the poll).
+// Sources are events, timers, descriptors (fd.hpp) and `waitable` types (source.hpp) in any mix, one by one or as a
+// span. Up to 16 need no allocation. More take one block of memory for the length of the wait; more than 16
+// descriptors among them take another, and more than 64 one in the poll.
 //
-// A wait sleeps on one clock: with timers (or a deadline) of several, on that of the first to come as the clocks
-// stand when it begins. If the system clock is set meanwhile, a timer on another clock may be seen late.
+// A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
 //
-// Bad sources are refused before anything is waited for, by std::invalid_argument: none at all; for wait_all the
-// same one twice, a custom one that doesn't stay ready, or a descriptor. std::bad_alloc likewise. Built without
-// exceptions the program ends with that message.
+// A wait sleeps on one clock. If its timers and its deadline are on several, it is the clock of the one that comes
+// first as the clocks are when the wait begins. If the system clock is set during the wait, a timer on another clock
+// may be seen late.
+//
+// Throws std::invalid_argument before it waits if there are no sources; in wait_all also if one occurs twice, is a
+// custom source that does not stay ready, or is a descriptor.
+// Throws std::bad_alloc before it waits. Built without exceptions, the program ends with that message.
 #pragma once
 
 #include <tocsin/deadline.hpp>
-#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/event_state.hpp>
-#include <tocsin/detail/wait_options.hpp>
+#include <tocsin/detail/source_arguments.hpp>
+#include <tocsin/limits.hpp>
 #include <tocsin/source.hpp>
-#include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>
 
-#include <array>
 #include <cstddef>
 #include <span>
 #include <type_traits>
 
 namespace tocsin {
 
-// A timer as a source: ready once the duration from now has passed, or the time point of any clock; from then on.
-// Costs no thread and no descriptor: it becomes a deadline of the wait. (A time point of a clock of your own is
-// referred to and must outlive the source.)
+// A timer as a source: ready from the moment when the duration from now, or the time point of any clock, has passed.
+// Needs no thread and no descriptor: it becomes a deadline of the wait. (A time point of a clock of your own must
+// outlive the source, which refers to it.)
 template <class Rep, class Period>
 source after(std::chrono::duration<Rep, Period> from_now) noexcept {
     return source(deadline(from_now));
@@ -50,8 +51,11 @@ source at(const std::chrono::time_point<Clock, Duration>& when) noexcept {
 }
 
 struct any_result {
+    // The index of a wait that timed out or was stopped. It names no source.
+    static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+
     wait_status status;
-    std::size_t index = 0;              // of the source that was taken, if status is `signaled`
+    std::size_t index = npos;           // of the source that was taken, if status is `signaled`
     readiness found = readiness::none;  // of a descriptor
 
     friend bool operator==(const any_result&, const any_result&) noexcept = default;
@@ -59,45 +63,27 @@ struct any_result {
 
 namespace detail {
 
-TOCSIN_API any_result wait_any_slow(std::span<const source> sources, const wait_options& options);
-TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const wait_options& options);
+TOCSIN_API any_result wait_any_slow(std::span<const source> sources, const limits& how);
+TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const limits& how);
 
-template <class T>
-concept source_like = std::is_convertible_v<T&, source>;
-
-template <class... Sources>
-concept sources = sizeof...(Sources) > 0 && (source_like<std::remove_reference_t<Sources>> && ...);
-
-template <class... Sources>
-std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept {
-    return {source(from)...};
-}
-
-template <reset_mode Mode>
-void takes_event(basic_event<Mode>& event);  // never defined
-template <class T>
-concept event_like = requires(T& event) { takes_event(event); };
-
-// The first look, inline: takes the first that is set of the events with which the sources begin, and says which, or
-// that none is.
-inline constexpr std::size_t none_taken = static_cast<std::size_t>(-1);
-
+// The inline part of the first look: of the events at the front of the list, takes the first that is set. Returns its
+// index, or npos if none is set.
 inline std::size_t take_leading(std::span<const source> sources) noexcept {
     for (std::size_t i = 0; i != sources.size() && sources[i].what() == source::kind::lot; ++i) {
         if (!event_may_be_set(*static_cast<const event_byte*>(sources[i].object()))) continue;
-        return sources[i].lot().try_take(sources[i].object()) ? i : none_taken;
+        return sources[i].lot().try_take(sources[i].object()) ? i : any_result::npos;
     }
-    return none_taken;
+    return any_result::npos;
 }
 template <class... Sources>
 std::size_t take_leading(Sources&... from) noexcept {
-    std::size_t index = none_taken;
+    std::size_t index = any_result::npos;
     std::size_t seen = 0;
     const auto ends_it = [&](auto& one) {
         if constexpr (event_like<decltype(one)>) {
             if (one.try_wait()) index = seen;
             ++seen;
-            return index != none_taken;
+            return index != any_result::npos;
         } else {
             return true;
         }
@@ -106,115 +92,74 @@ std::size_t take_leading(Sources&... from) noexcept {
     return index;
 }
 
-inline any_result wait_any(std::span<const source> sources, const deadline& until, const stop_token* stop,
-                           spin_policy spin) {
-    if (const auto i = take_leading(sources); i != none_taken) return {wait_status::signaled, i};
-    return wait_any_slow(sources, {until, stop, spin});
+template <class... Sources>
+any_result wait_any_each(const limits& how, Sources&... from) {
+    if constexpr (are_sources<Sources...>()) {
+        if (const auto i = take_leading(from...); i != any_result::npos) return {wait_status::signaled, i};
+        return wait_any_slow(list_of(from...), how);
+    } else {
+        return refused<any_result>();
+    }
 }
 template <class... Sources>
-any_result wait_any_each(const deadline& until, const stop_token* stop, Sources&... from) {
-    if (const auto i = take_leading(from...); i != none_taken) return {wait_status::signaled, i};
-    return wait_any_slow(list_of(from...), {until, stop, {}});
+wait_status wait_all_each(const limits& how, Sources&... from) {
+    if constexpr (are_sources<Sources...>()) {
+        return wait_all_slow(list_of(from...), how);
+    } else {
+        return refused<wait_status>();
+    }
 }
 
 }  // namespace detail
 
-// Waits for the first that is ready and takes it, and only it: consumes an auto-reset event, passes a manual one. If
-// several are ready at the start, the lowest index wins. The same source may stand there twice.
-// No spurious return; a timeout or a stop never eats a signal; FIFO among the waiters of each event, as for its own
-// wait(). A wait that times out or is stopped has taken nothing.
-// Cost: without a source that is ready, a short lock for each source to queue and to leave, and one system call to
-// sleep; if one is ready, about as much as its try_wait().
-inline any_result wait_any(std::span<const source> sources, spin_policy spin = {}) {
-    return detail::wait_any(sources, deadline::never(), nullptr, spin);
-}
-[[nodiscard]] inline any_result wait_any(const detail::stop_token& stop, std::span<const source> sources,
-                                         spin_policy spin = {}) {
-    return detail::wait_any(sources, deadline::never(), &stop, spin);
-}
-[[nodiscard]] inline any_result wait_any_until(const deadline& until, std::span<const source> sources,
-                                               spin_policy spin = {}) {
-    return detail::wait_any(sources, until, nullptr, spin);
-}
-[[nodiscard]] inline any_result wait_any_until(const deadline& until, const detail::stop_token& stop,
-                                               std::span<const source> sources, spin_policy spin = {}) {
-    return detail::wait_any(sources, until, &stop, spin);
-}
-
-// Waits until all are ready at the same instant, and then takes all of them in one step: nobody sees one taken and
-// another not. Until then, and if it times out or is stopped, it takes nothing. The thread is released when all are
-// ready and not before (with timers among the sources it also wakes when the last of those comes).
-// Overlapping waits for all don't deadlock. Which of them is served: at each set() of an auto-reset event, the
-// longest waiting that can take it. One that wants many busy events can wait for long while others take them one by
-// one: nothing is kept for it.
-// Cost: as wait_any; and each set() of one of the events looks at the others while somebody waits for all.
-inline wait_status wait_all(std::span<const source> sources) {
-    return detail::wait_all_slow(sources, {deadline::never(), nullptr, {}});
-}
-[[nodiscard]] inline wait_status wait_all(const detail::stop_token& stop, std::span<const source> sources) {
-    return detail::wait_all_slow(sources, {deadline::never(), &stop, {}});
-}
-[[nodiscard]] inline wait_status wait_all_until(const deadline& until, std::span<const source> sources) {
-    return detail::wait_all_slow(sources, {until, nullptr, {}});
-}
-[[nodiscard]] inline wait_status wait_all_until(const deadline& until, const detail::stop_token& stop,
-                                                std::span<const source> sources) {
-    return detail::wait_all_slow(sources, {until, &stop, {}});
-}
-
-// The same with the sources one by one. `_for` takes a duration, `_until` a deadline or a time point.
-template <class... Sources>
-    requires detail::sources<Sources...>
-any_result wait_any(Sources&&... from) {
-    return detail::wait_any_each(deadline::never(), nullptr, from...);
-}
-template <class... Sources>
-    requires detail::sources<Sources...>
-[[nodiscard]] any_result wait_any(const detail::stop_token& stop, Sources&&... from) {
-    return detail::wait_any_each(deadline::never(), &stop, from...);
-}
-template <class... Sources>
-    requires detail::sources<Sources...>
-[[nodiscard]] any_result wait_any_until(const deadline& until, Sources&&... from) {
-    return detail::wait_any_each(until, nullptr, from...);
-}
-template <class... Sources>
-    requires detail::sources<Sources...>
-[[nodiscard]] any_result wait_any_until(const deadline& until, const detail::stop_token& stop,
-                                        Sources&&... from) {
-    return detail::wait_any_each(until, &stop, from...);
-}
-template <class Rep, class Period, class... Rest>
-[[nodiscard]] any_result wait_any_for(std::chrono::duration<Rep, Period> longest, Rest&&... rest) {
-    if (const auto i = detail::take_leading(rest...); i != detail::none_taken)
+// Waits for the first source that is ready and takes it and no other: consumes an auto-reset event, passes a manual
+// one. If several are ready at the start, takes the one with the lowest index. The same source may occur twice. The
+// caller then sees what it would see after the source's own wait. No spurious return. A timeout or a stop never eats
+// a signal: a wait that ends so has taken nothing, and its index is npos. What is ready at the start is taken even if
+// the deadline has passed or a stop was requested. Waiters of each event are served first in, first out, as by its
+// own wait().
+// Cost: if a source is ready, about that of its try_wait(); else a short lock for each source to queue and another to
+// leave, and one system call to sleep.
+[[nodiscard]] inline any_result wait_any(const limits& how, std::span<const source> sources) {
+    if (const auto i = detail::take_leading(sources); i != any_result::npos)
         return {wait_status::signaled, i};
-    return wait_any_until(deadline(longest), rest...);
+    return detail::wait_any_slow(sources, how);
+}
+template <class... Sources>
+    requires detail::one_by_one<Sources...>
+[[nodiscard]] any_result wait_any(const limits& how, Sources&&... from) {
+    return detail::wait_any_each<Sources...>(how, from...);
+}
+inline any_result wait_any(std::span<const source> sources) { return wait_any(limits(), sources); }
+template <class... Sources>
+    requires detail::no_limits_first<Sources...>
+any_result wait_any(Sources&&... from) {
+    return detail::wait_any_each<Sources...>(limits(), from...);
 }
 
+// Waits until all sources are ready at the same instant, then takes all of them in one step: no thread sees one of
+// them taken and another not. Before that, and if it times out or is stopped, it takes nothing. The thread is
+// released when all are ready and not before (with timers among the sources, it also wakes when the last of these has
+// passed). Overlapping waits for all do not deadlock. Each set() of an auto-reset event serves the wait that has
+// queued longest among those that can take it. Nothing is reserved: a wait that wants many busy events may wait for
+// long while others take them one by one.
+// Cost: that of wait_any; and while a thread waits for all, each set() of one of the events looks at the others.
+[[nodiscard]] inline wait_status wait_all(const limits& how, std::span<const source> sources) {
+    return detail::wait_all_slow(sources, how);
+}
 template <class... Sources>
-    requires detail::sources<Sources...>
+    requires detail::one_by_one<Sources...>
+[[nodiscard]] wait_status wait_all(const limits& how, Sources&&... from) {
+    return detail::wait_all_each<Sources...>(how, from...);
+}
+inline wait_status wait_all(std::span<const source> sources) { return wait_all(limits(), sources); }
+template <class... Sources>
+    requires detail::no_limits_first<Sources...>
 wait_status wait_all(Sources&&... from) {
-    return wait_all(detail::list_of(from...));
+    return detail::wait_all_each<Sources...>(limits(), from...);
 }
-template <class... Sources>
-    requires detail::sources<Sources...>
-[[nodiscard]] wait_status wait_all(const detail::stop_token& stop, Sources&&... from) {
-    return wait_all(stop, detail::list_of(from...));
-}
-template <class... Sources>
-    requires detail::sources<Sources...>
-[[nodiscard]] wait_status wait_all_until(const deadline& until, Sources&&... from) {
-    return wait_all_until(until, detail::list_of(from...));
-}
-template <class... Sources>
-    requires detail::sources<Sources...>
-[[nodiscard]] wait_status wait_all_until(const deadline& until, const detail::stop_token& stop,
-                                         Sources&&... from) {
-    return wait_all_until(until, stop, detail::list_of(from...));
-}
-template <class Rep, class Period, class... Rest>
-[[nodiscard]] wait_status wait_all_for(std::chrono::duration<Rep, Period> longest, Rest&&... rest) {
-    return wait_all_until(deadline(longest), rest...);
-}
+
+TOCSIN_REFUSE_MISUSE(wait_any, any_result)
+TOCSIN_REFUSE_MISUSE(wait_all, wait_status)
 
 }  // namespace tocsin

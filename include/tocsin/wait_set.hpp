@@ -1,5 +1,5 @@
-// A set of events and descriptors, registered once and waited on often: its waits cost what is ready, however many
-// members are idle.
+// A set of events and descriptors, registered once and waited on often: the cost of a wait depends on what is ready,
+// not on how many members are idle.
 //
 //     tocsin::wait_set set;
 //     set.add(shutdown, 0);
@@ -9,14 +9,12 @@
 //         for (const auto& each : std::span(ready).first(found.count)) serve(each.tag, each.found);
 //     }
 //
-// For a few sources in one place wait_any() (wait.hpp) is simpler. Timers are no members: give wait_until() a
-// deadline. Nor are types of your own: let them set an event.
+// For a few sources in one place, wait_any() (wait.hpp) is simpler. A timer can't be a member: give wait() a
+// deadline. Nor can a type of your own: let it set an event.
 #pragma once
 
-#include <tocsin/deadline.hpp>
-#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
-#include <tocsin/detail/wait_options.hpp>
+#include <tocsin/limits.hpp>
 #include <tocsin/readiness.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/status.hpp>
@@ -35,70 +33,52 @@ struct set_result {
     friend bool operator==(const set_result&, const set_result&) noexcept = default;
 };
 
-// add, change, remove: any thread, any time, also while another waits. wait: one thread at a time.
-// Owns its members; a set without descriptors opens none. After fork it belongs to the parent: the child may only
-// destroy it.
+// Any thread may call add, change and remove at any time, even while another waits. Only one thread at a time may
+// wait. A set without descriptors opens none. After fork it belongs to the parent: the child may only destroy it.
 class wait_set {
 public:
     TOCSIN_API wait_set();
     wait_set(const wait_set&) = delete;
     wait_set& operator=(const wait_set&) = delete;
-    // Nobody may wait in it any more. Members need not be removed before, but must still exist.
+    // No thread may still wait in it. Members need not be removed before, but must still exist.
     TOCSIN_API ~wait_set();
 
-    // The tag is reported when it is ready: any number but the greatest. An event must stay where it is until it is
-    // removed; a descriptor must be removed before it is closed. What is ready already is reported by a wait under
-    // way, too. Allocates; events cost a short lock, descriptors a system call.
+    // Waits report the tag when the member is ready; it may be any number except the greatest. An event must stay
+    // where it is until it is removed; a descriptor must be removed before it is closed. If it is ready already, a
+    // wait that is under way reports it. Allocates.
+    // Cost: a short lock for an event, a system call for a descriptor.
     // Throws std::invalid_argument (a timer, a source of your own, that tag), std::system_error with the number of
-    // the descriptor (EBADF; EEXIST, also for an event that is in; EPERM, a regular file; ENOSPC; at the first
-    // descriptor EMFILE, ENFILE), std::bad_alloc. The set is then as it was.
+    // the descriptor (EBADF; EEXIST, also for an event that is a member; EPERM for a regular file; ENOSPC; for the
+    // first descriptor EMFILE or ENFILE), std::bad_alloc. The set is then as it was.
     TOCSIN_API void add(const source& what, std::uint64_t tag);
-    // Another tag, and for a descriptor another readiness. Throws std::system_error (ENOENT: not in).
+    // Changes the tag and, for a descriptor, the readiness. Throws std::system_error (ENOENT if it is not a member).
     TOCSIN_API void change(const source& what, std::uint64_t tag);
-    // Whether it was in. When it returns, the event may be destroyed, the descriptor closed, and no wait that begins
-    // later reports it. One under way in another thread may have found it before, and then still does: a token
-    // that it took comes out there.
+    // Returns whether it was a member. Afterwards the event may be destroyed or the descriptor closed, and no wait
+    // that begins later reports it. A wait under way in another thread may have found it before, and then still
+    // reports it, with the token that it took.
     TOCSIN_API bool remove(const source& what) noexcept;
 
-    // Waits until something is ready and reports all that is, as much as there is room for. What doesn't fit comes
-    // with the next waits: each member gets its turn.
-    // An auto-reset event is consumed, as by its own wait(): one report for each token, FIFO among the set and
-    // the other waiters while a thread waits here. A manual one is reported by every wait as long as it is set; one
-    // that is set and reset while a thread waits here, and none of the others is ready, is reported, too. A
-    // descriptor is reported by every wait as long as it is ready.
-    // No spurious return, and nothing is lost by a timeout or a stop.
+    // Waits until a member is ready, then reports all that are, as many as fit into `out`. The next waits report what
+    // did not fit: each member gets its turn. An auto-reset event is consumed, as by its own wait(): one report for
+    // each token. While a thread waits here, the set and the event's other waiters are served first in, first out;
+    // the set's turn counts from add() or from its last turn, not from the wait. A manual-reset event is reported by
+    // every wait while it is set. It is also reported if it is set and reset while a thread waits here and no other
+    // member is ready. A descriptor is reported by every wait while it is ready. No spurious return. A timeout or a
+    // stop loses nothing; what is ready at the start is reported first.
     // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake it. With
     // descriptors, also one to look at them if an event is ready.
-    // Throws std::invalid_argument (no room in `out`), std::logic_error (another thread waits in it),
-    // std::system_error (ENOMEM). Nothing is taken then.
-    set_result wait(std::span<ready_item> out) { return wait_with(out, deadline::never(), nullptr); }
-    [[nodiscard]] set_result wait(const detail::stop_token& stop, std::span<ready_item> out) {
-        return wait_with(out, deadline::never(), &stop);
-    }
-    [[nodiscard]] set_result wait_until(const deadline& until, std::span<ready_item> out) {
-        return wait_with(out, until, nullptr);
-    }
-    [[nodiscard]] set_result wait_until(const deadline& until, const detail::stop_token& stop,
-                                        std::span<ready_item> out) {
-        return wait_with(out, until, &stop);
-    }
-    template <class Rep, class Period>
-    [[nodiscard]] set_result wait_for(std::chrono::duration<Rep, Period> longest, std::span<ready_item> out) {
-        return wait_with(out, longest, nullptr);
-    }
-    template <class Rep, class Period>
-    [[nodiscard]] set_result wait_for(std::chrono::duration<Rep, Period> longest,
-                                      const detail::stop_token& stop, std::span<ready_item> out) {
-        return wait_with(out, longest, &stop);
+    // Throws std::invalid_argument (`out` is empty), std::logic_error (another thread waits in it), std::system_error
+    // (ENOMEM). It has then taken nothing.
+    TOCSIN_API set_result wait(std::span<ready_item> out);
+    [[nodiscard]] TOCSIN_API set_result wait(const limits& how, std::span<ready_item> out);
+    template <class Never = void>
+    set_result wait(std::span<ready_item>, const limits&) {
+        static_assert(detail::never<Never>, "tocsin: limits come first: wait({.until = 50ms}, items)");
+        return {};
     }
 
 private:
     class state;
-
-    set_result wait_with(std::span<ready_item> out, const deadline& until, const detail::stop_token* stop) {
-        return wait_slow(out, {until, stop, {}});
-    }
-    TOCSIN_API set_result wait_slow(std::span<ready_item> out, const detail::wait_options& options);
 
     std::unique_ptr<state> state_;
 };

@@ -10,7 +10,7 @@
 
 namespace tocsin {
 
-// Lockable and TimedLockable; a bit_lock (see there for what it promises) on a word of its own.
+// Lockable and TimedLockable. A bit_lock in a word of its own; bit_lock.hpp says what it promises.
 template <class Word = std::uint32_t>
 class word_lock {
 public:

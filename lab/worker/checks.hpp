@@ -1,4 +1,4 @@
-// What must be true of a contestant before it is timed.
+// What must be true of a contestant's primitives before they are timed.
 #pragma once
 
 #include "contestant.hpp"
@@ -14,14 +14,14 @@ namespace lab {
 template <class E>
 void check_manual_event(context& run) {
     E event;
-    if constexpr (pollable<E>) run.require(!event.is_set(), "a new event is unset");
+    if constexpr (has_is_set<E>) run.require(!event.is_set(), "a new event is unset");
     event.set();
-    if constexpr (pollable<E>) run.require(event.is_set(), "a set event is set");
+    if constexpr (has_is_set<E>) run.require(event.is_set(), "a set event is set");
     if constexpr (waitable<E>) {
-        event.wait();  // hangs, and the watchdog says so, if it is wrong
+        event.wait();  // if it is wrong, it hangs and the watchdog says so
         event.wait();
         rearm(event);
-        if constexpr (pollable<E>) run.require(!event.is_set(), "a reset event is unset");
+        if constexpr (has_is_set<E>) run.require(!event.is_set(), "a reset event is unset");
         constexpr std::uint32_t waiters = 4;
         std::uint64_t published = 0;
         std::atomic<std::uint32_t> saw{0};
@@ -33,7 +33,8 @@ void check_manual_event(context& run) {
         published = 42;
         event.set();
         threads.join();
-        run.require(saw == waiters, "set releases every waiter, who then sees what came before it");
+        run.require(saw == waiters,
+                    "a set releases every waiter, and each sees what was written before the set");
     }
 }
 
@@ -52,14 +53,14 @@ void check_auto_event(context& run) {
     }
     if constexpr (timed<E>) {
         using std::chrono::milliseconds;
-        run.require(!event.wait_for(milliseconds(0)), "a wait of no time on an unset event times out");
+        run.require(!event.wait_for(milliseconds(0)), "a wait for 0 ns on an unset event times out");
         const std::int64_t start = now();
         run.require(!event.wait_for(milliseconds(2)), "a timed wait on an unset event times out");
-        run.require(now() - start >= 2'000'000, "a timed wait has waited its time");
+        run.require(now() - start >= 2'000'000, "a timed wait that times out has lasted its time");
         event.set();
         run.require(event.wait_for(milliseconds(1000)), "a timed wait on a set event consumes it");
     }
-    // Ball and answer: each trip publishes a number in a plain variable.
+    // Ball and answer: on each trip both sides publish a number in a plain variable.
     E ball, answer;
     std::uint64_t number = 0;
     constexpr std::uint64_t trips = 300;
@@ -80,7 +81,7 @@ void check_auto_event(context& run) {
         if (number != 2 * i + 2) right = false;
     }
     partner.join();
-    run.require(right, "what was written before set is seen after wait");
+    run.require(right, "what was written before the set is seen after the wait");
 }
 
 template <class Lock>
@@ -104,7 +105,7 @@ template <class Word>
 void check_address_word(context& run) {
     Word word;
     word.store(1);
-    word.wait(2);  // another value is there: returns
+    word.wait(2);  // the word holds another value: returns at once
     thread_group waiters(4, [&](std::size_t) { word.wait(1); });
     waiters.go();
     word.store(2);

@@ -1,4 +1,4 @@
-// Writes JSON, as much of it as the workers need: one value after the other, commas by itself.
+// Writes as much of JSON as the workers need: one value after another; it adds the commas.
 #pragma once
 
 #include <charconv>

@@ -5,8 +5,8 @@
 //     tocsin_lab_worker --run SCENARIO CONTESTANT [PARAMETER=VALUE ...]
 //                       [--seed N] [--budget-ms MS] [--watchdog-s S] [--count-syscalls]
 //
-// Exit: 0 done, 1 the result is wrong, 2 the command line is. A parameter that is left out has its value
-// in the scenario's first case.
+// Exit code: 0 done, 1 the result is wrong, 2 the command line is wrong. A parameter that is left out has its value in
+// the scenario's first case.
 #include "measure/machine.hpp"
 #include "protocol.hpp"
 #include "registry.hpp"
@@ -37,13 +37,13 @@ struct command {
     bool count_syscalls = false;
 };
 
-// Not from_chars: libc++ 19 has it for whole numbers only.
+// Not from_chars, which libc++ 19 has for integers only.
 template <class Number>
 Number number_from(std::string_view flag, const char* text) {
     std::istringstream words(text != nullptr ? text : "");
     Number number{};
     if (words >> number && words.eof() && words.str().front() != '-') return number;
-    throw bad_command_line{std::string(flag) + " wants a number"};
+    throw bad_command_line{std::string(flag) + " needs a number"};
 }
 
 command parse(int count, char** texts) {
@@ -147,9 +147,9 @@ int run_one(const command& wanted) {
     context run(std::move(given), wanted.seed, budget_seconds, counter ? &*counter : nullptr);
     if (counter && !counter->is_open()) run.note("system calls not counted: " + counter->why_not());
     start_watchdog(wanted.watchdog_s);
-    // In a thread of its own. Then the process has two: otherwise the C library would know that a scenario
-    // of one thread needs no atomic operations, and its mutex would look cheap. And scenarios pin the thread
-    // they run in, which must not be the main one: libraries ask that one how many cores there are.
+    // In a second thread, for two reasons. In a process with one thread the C library leaves out atomic operations, and
+    // its mutex would look cheap. And scenarios pin the thread that they run in; that must not be the main thread,
+    // which libraries ask how many cores there are.
     std::thread([&] { (wanted.mode == command::mode::check ? pair.check : pair.run)(run); }).join();
     std::puts(report(scenario, *pair.contestant, run, budget_seconds).c_str());
     return run.failures().empty() ? 0 : 1;

@@ -1,4 +1,4 @@
-// What a worker says: lab/README.md, section "The protocol", is the description.
+// What a worker prints; lab/README.md describes it in the section "The protocol".
 #pragma once
 
 #include "registry.hpp"

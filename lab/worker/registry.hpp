@@ -1,4 +1,8 @@
 // Every scenario crossed with every contestant of this worker.
+//
+// A scenario file registers its scenario with one line, so a new scenario is one new file:
+//
+//     const registration<my_scenario> registered{lineup{}};
 #pragma once
 
 #include "contestant.hpp"
@@ -7,6 +11,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lab {
@@ -36,7 +41,16 @@ public:
         if (contestants_.empty()) (contestants_.push_back(&C::info), ...);
     }
 
-    // Whatever a contestant runs, once more under another name: it differs in how the process was started.
+    // In the order of these names; scenarios that it doesn't name come last, by name.
+    template <class Names>
+    void sort_by(const Names& order) {
+        const auto key = [&](const registered_scenario& one) {
+            return std::pair(std::ranges::find(order, one.info->name), one.info->name);
+        };
+        std::ranges::sort(scenarios_, {}, key);
+    }
+
+    // Adds a contestant that runs what another one runs: it differs in how its process is started.
     void repeat(std::string_view contestant, const contestant_info& as) {
         for (registered_scenario& each : scenarios_) {
             const auto is_it = [&](const pairing& one) { return one.contestant->name == contestant; };
@@ -63,30 +77,35 @@ private:
     std::vector<const contestant_info*> contestants_;
 };
 
-// In scenarios/: each file adds its own.
-void add_floors(registry&);
-void add_polling(registry&);
-void add_hurdles(registry&);
-void add_pairs(registry&);
-void add_redundant_set(registry&);
-void add_broadcast(registry&);
-void add_wake_latency(registry&);
-void add_ping_pong(registry&);
-void add_producer(registry&);
-void add_futile_wait(registry&);
-void add_address_wake(registry&);
-void add_address_differs(registry&);
-void add_locks(registry&);
-void add_strangers(registry&);
-void add_fairness(registry&);
-void add_bystanders(registry&);
-void add_memory(registry&);
-void add_lot(registry&);
-void add_events(registry&);
-void add_many(registry&);
-void add_multiplexed(registry&);
-void add_group_commit(registry&);
-void add_group_wake(registry&);
+// The registrations of all scenario files, linked before main() begins, in any order.
+class any_registration {
+public:
+    any_registration(const any_registration&) = delete;
+    any_registration& operator=(const any_registration&) = delete;
+
+    static const any_registration* first() noexcept { return first_; }
+    const any_registration* next() const noexcept { return next_; }
+    void add_to(registry& all) const { add_(all); }
+
+protected:
+    explicit any_registration(void (*add)(registry&)) noexcept
+        : add_(add), next_(std::exchange(first_, this)) {}
+    ~any_registration() = default;
+
+private:
+    static inline constinit const any_registration* first_ = nullptr;
+
+    void (*const add_)(registry&);
+    const any_registration* const next_;
+};
+
+template <class Scenario>
+class registration : any_registration {
+public:
+    template <class... C>
+    explicit registration(contestants<C...>) noexcept
+        : any_registration([](registry& all) { all.add<Scenario>(contestants<C...>{}); }) {}
+};
 
 const registry& everything();
 

@@ -10,7 +10,7 @@
 namespace lab {
 namespace {
 
-// Notes and failures can come from any thread of a scenario; they are rare.
+// For notes and failures: any thread of a scenario may add them; they are rare.
 std::mutex& text_lock() {
     static std::mutex lock;
     return lock;
@@ -52,7 +52,7 @@ void timed_section::pause() {
     running_ = false;
     used_.cpu += process_cpu() - at_resume_.cpu;
     if (run_.counting()) {
-        constexpr std::uint64_t own = 2;  // the two readings of the process's clock
+        constexpr std::uint64_t own = 2;  // the process's clock is read twice
         const std::uint64_t calls = run_.counter_->stop();
         used_.calls += calls > own ? calls - own : 0;
     }

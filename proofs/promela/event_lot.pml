@@ -1,12 +1,11 @@
-/* An event over the lot, written down a second time: event.cpp, core/lot.cpp, core/waiter.cpp and
- * core/bucket_lock.cpp as Spin sees them. It shares no line with the library or its explorer, and no idea about
- * how to search.
+/* An event over the lot, written a second time: src/event.cpp, and lot.cpp, relay.cpp, waiter.cpp and futex_lock.cpp
+ * of src/core, as Spin sees them. It shares no line with the library or its explorer, and no idea about how to search.
  *
  * Modelled
  *   the event's byte (set, parked), changed by set, reset, try_wait, park and unpark;
  *   the bucket's lock, as a lock (default) or as the three-state futex word that it is (FUTEX_LOCK);
- *   the queue; nodes that may leave and nodes that may not; take-all in one step or one by one;
- *   the claim word, the sleep word, and a futex: look and fall asleep in one step, wake by address;
+ *   the queue; nodes that are cancelable and nodes that are not; take-all in one step or one by one;
+ *   the claim word, the state word, and a futex: look and fall asleep in one step, wake by address;
  *   a futex that returns for no reason (SPURIOUS times in all), timeouts at any point of a sleep,
  *   a stop requested at any time or never, its callbacks one after the other, the wait for a running callback;
  *   the relay of a broadcast, WIDTH released by each;
@@ -14,29 +13,29 @@
  *   (destroyed by a waiter that knows of every set, as soon as its own wait has returned).
  *
  * Not modelled
- *   memory orders (every step is seen at once: weak memory is the explorer's part), other keys in the bucket and
- *   the filter, first in first out (the queue is Spin's), fairness. Spinning is one try_wait more.
+ *   memory orders (every step is seen at once; the explorer covers weak memory), other keys in the bucket and the
+ *   filter, first in first out (the queue is Spin's), fairness. Spinning is one more try_wait.
  *
- * Steps that are one here and more in the library
- *   What only the holder of the lock touches, or only the thread itself, joins a visible step beside it, and so
- *   do the lock's own two ends (not with FUTEX_LOCK): they commute with the steps of others.
- *   A load whose result is only a hint for the compare-and-exchange after it, which decides.
- *   A failed claim with the next one: a claim word that is not open stays as it is.
- *   The end of a deadline with the attempt to claim that follows.
+ * Steps that are one here and several in the library
+ *   Steps that touch only what the lock's holder, or the thread itself, may touch join a visible step beside them. So
+ *   do locking and unlocking (not with FUTEX_LOCK). They commute with the steps of others.
+ *   A load that is only a hint joins the compare-and-exchange after it, which decides.
+ *   A failed claim joins the next one: a claim word that is not open stays as it is.
+ *   The end of a deadline joins the attempt to claim that follows it.
  *
  * Checked, in every reachable state
  *   C1  Nobody sleeps for ever on a set event, or after having been taken off the queue: where nothing can move
- *       any more, every waiter still there is queued, unclaimed, asleep, and the event is unset.
+ *       any more, every remaining waiter is queued, unclaimed and asleep, and the event is unset.
  *   C2  Tokens (auto): in = out + wiped by reset + what the byte still holds.
  *   C3  A wait says `signaled` exactly if a set took it or it took the set event itself: no spurious return, no
  *       signal eaten by a timeout or a stop.
- *   C4  A manual set has released, when it returns, everyone who was queued when it was called.
+ *   C4  When a manual set returns, it has released everyone who was queued when it was called.
  *   C5  A set releases nobody who queued after it became visible.
- *   C6  No step touches a waiter that has returned, or an event that has been destroyed.
- *   C7  At every unlock: `parked` is on exactly if the queue is not empty (E2), and not with `set` (E3).
+ *   C6  No step touches a waiter whose wait has returned, or an event that has been destroyed.
+ *   C7  At every unlock: `parked` is on exactly if the queue is not empty (event-2), and not with `set` (event-3).
  *   C8  Nobody is stuck anywhere else (Spin's invalid end states): not in the lock, not in the stop callback.
  *
- * Results, by tools/spin_check.py, which names every case's bounds: every state visited, no property violated.
+ * Results of tools/spin_check.py, which names every case's bounds: every state visited, no property violated.
  *   setters x waiters, one futex return for no reason     auto: states, MB, s     manual: states, MB, s
  *   2x2  plain, timed                                        128,161   48   0       172,274   50   0
  *   2x2  plain, timed, stoppable, both, polling            7,825,411  345  16     8,876,806  392  18
@@ -47,11 +46,11 @@
  *   2x2  plain, timed; 2 waits each, a reset               2,855,587  154   5     2,719,547  148   5
  *   1x2  both; 2 sets, 2 waits each, a reset              11,081,826  593  26     8,038,603  353  11
  *   2x2  plain, timed; the lock as a futex word            6,086,356  277  13     8,489,426  369  29
- * Spin 6.5.2, partial-order reduction and -DCOLLAPSE; AMD EPYC, 2 cores, Linux 6.18. The first case also without
- * the reduction (948,938 and 1,398,104 states), with the same outcome.
+ * Spin 6.5.2, partial-order reduction and -DCOLLAPSE; AMD EPYC, 2 cores, Linux 6.18. The first case was also run
+ * without the reduction (948,938 and 1,398,104 states), with the same outcome.
  *
- * Each MUTANT_... breaks one step and must fail a property; each WITNESS_... says that a race of interest never
- * happens and must be wrong, so that bounds too small to reach it are noticed. Both are in proofs/README.md.
+ * Each MUTANT_... breaks one step and must violate a property. Each WITNESS_... asserts that a race of interest never
+ * happens and must be wrong, which shows that the bounds are large enough to reach it. proofs/README.md lists both.
  */
 
 #ifndef AUTO
@@ -79,7 +78,7 @@
 #define WIDTH 1
 #endif
 
-/* What a waiter may be, as a set: each is one of these. */
+/* The kinds of waiter allowed, as a set; each waiter is of one kind. */
 #define PLAIN 1
 #define TIMED 2
 #define STOPPABLE 4
@@ -115,13 +114,13 @@
 /* The event and its bucket. */
 byte event = unset;
 chan queue = [WAITERS] of { byte };
-byte queued = 0; /* who is in it */
-byte leavers = 0;
+byte queued = 0; /* the waiters in it */
+byte cancelables = 0;
 
-/* A waiter and its node; they stand on one stack. */
+/* A waiter and its node, which live on one stack. */
 typedef frame {
     bool exists;
-    bool leaves;
+    bool cancelable;
     byte word;
     byte claim;
     byte others;
@@ -139,15 +138,15 @@ byte resets_left = RESETS;
 /* What only the checks look at. */
 bool event_exists = true;
 byte inside = 0;           /* threads in a wait */
-byte parking = 0;          /* which of them sleep or mean to */
-byte taken = 0;            /* which of them a set has taken */
+byte parking = 0;          /* those that sleep or are about to */
+byte taken = 0;            /* those that a set has taken */
 byte owed[SETTERS];        /* C4: queued when the set was called, and nothing has happened to them since */
 byte may_take[SETTERS];    /* C5: queued when the set became visible */
 byte tokens_in = 0;
 byte tokens_out = 0;
 byte tokens_wiped = 0;
 
-/* The number of the property stands in the assertion, so that Spin prints it. */
+/* The assertion contains the number of its property, so that Spin prints it. */
 #define check(property, condition) assert(property && (condition))
 #define witness(never) check(9, never)
 #define touch_event check(6, event_exists)
@@ -236,7 +235,7 @@ inline unlock(self) { d_step { check_queue; locked = false } }
 
 /* -------------------------------------------------------------------------------- the waiter */
 
-/* Whoever moves the claim word from open decides. */
+/* Whoever moves the claim word from open decides how the wait ends. */
 inline try_claim(w, reason) {
     d_step {
         touch(w);
@@ -254,11 +253,11 @@ inline forgive(w) {
     owed[SETTERS - 1] = owed[SETTERS - 1] & ~bit(w)
 }
 
-/* waiter::release, first and second half. The wake goes by the address: to whoever is there by then. */
-inline move_to_released(w, rest_of_chain) {
+/* waiter::release, first and second half. The wake uses the address: it reaches whoever sleeps there by then. */
+inline move_to_released(w, chain_after) {
     d_step {
         touch(w);
-        at[w].others = rest_of_chain; /* seen by nobody before the exchange */
+        at[w].others = chain_after; /* seen by nobody before the exchange */
         seen = at[w].word;
         at[w].word = released
     }
@@ -277,7 +276,7 @@ inline wake_by_address(w) {
     seen = 0
 }
 
-/* release_list::wake. The nodes of a chain belong to who has it. */
+/* release_list::wake. The nodes of a chain belong to the thread that holds the chain. */
 inline wake(first) {
     d_step {
         each = first;
@@ -323,7 +322,7 @@ inline append(w) {
     d_step {
         queue!w;
         queued = queued | bit(w);
-        leavers = leavers + at[w].leaves
+        cancelables = cancelables + at[w].cancelable
     }
 }
 
@@ -332,7 +331,7 @@ inline unlink(w) {
         touch(w);
         queue??eval(w);
         queued = queued & ~bit(w);
-        leavers = leavers - at[w].leaves;
+        cancelables = cancelables - at[w].cancelable;
         at[w].next = nobody
     }
 }
@@ -344,7 +343,7 @@ inline note_taken(by, w) {
     forgive(w)
 }
 
-/* The oldest that can be had, or nobody. */
+/* The oldest that can be claimed, or nobody. */
 inline pop(by, oldest) {
     do
     :: d_step {
@@ -353,9 +352,9 @@ inline pop(by, oldest) {
 #ifndef MUTANT_SIGNAL_WITHOUT_DEQUEUE
            unlink(oldest);
 #endif
-           won = !at[oldest].leaves || at[oldest].claim == open;
+           won = !at[oldest].cancelable || at[oldest].claim == open;
            if
-           :: won && at[oldest].leaves -> at[oldest].claim = signaled
+           :: won && at[oldest].cancelable -> at[oldest].claim = signaled
            :: else
            fi;
 #ifdef MUTANT_TAKE_WITHOUT_CLAIM
@@ -457,13 +456,13 @@ inline open_gate(by) {
 #else
     together {
         lock(WAITERS + by);
-        d_step { touch_event; event = set_bit; may_take[by] = queued } /* the last touch (E5) */
+        d_step { touch_event; event = set_bit; may_take[by] = queued } /* the last touch (event-5) */
 #endif
         if
 #ifdef MUTANT_TAKE_ALL_WITHOUT_CLAIMS
         :: true ->
 #else
-        :: leavers == 0 -> /* all in one step, and nobody is claimed */
+        :: cancelables == 0 -> /* all in one step, without claims */
 #endif
             d_step {
                 do
@@ -579,11 +578,11 @@ inline try_wait() {
     }
 }
 
-/* The waiter and its node; nobody else sees them before they are queued. */
+/* Prepares the waiter and its node; nobody else sees them before they are queued. */
 inline begin_wait(me) {
     d_step {
         at[me].exists = true;
-        at[me].leaves = kind != PLAIN;
+        at[me].cancelable = kind != PLAIN;
         at[me].word = running;
         at[me].claim = open;
         at[me].others = nobody;
@@ -728,7 +727,7 @@ end_asleep:
     fi
 }
 
-/* The constructor of the stop callback registers it, or calls it here and now. */
+/* The constructor of the stop callback registers it, or calls it at once. */
 inline register_callback(me) {
     if
     :: d_step { !stop_requested -> at[me].registered = true }
@@ -751,7 +750,7 @@ inline end_wait(me) {
     d_step {
         check(3, took || (how == signaled) == ((taken & bit(me)) != 0));
         at[me].exists = false;
-        at[me].leaves = false;
+        at[me].cancelable = false;
         at[me].word = running;
         at[me].claim = open;
         at[me].others = nobody;
@@ -761,7 +760,7 @@ inline end_wait(me) {
         took = false;
         inside--;
         tokens_out = tokens_out + (AUTO && how == signaled);
-        /* If every set has shown its effect, none may touch the event any more: destroy it. */
+        /* Once every set has shown its effect, none may touch the event any more: destroy it. */
         if
         :: how == signaled && inside == 0 && RESETS == 0 &&
            ((AUTO && tokens_out == SETTERS * SETS) || (!AUTO && SETTERS * SETS == 1)) -> event_exists = false

@@ -1,32 +1,34 @@
-/* Group commit, written down a second time: group_commit.cpp, and how core/lot.cpp releases a chain, as Spin sees
- * them. What a single sleep does (the word, the futex, a stop's callback) and the lock are event_lot.pml's.
+/* Group commit, written a second time: src/group_commit.cpp, and how src/core/lot/relay.cpp releases a chain, as Spin
+ * sees them. event_lot.pml models a single sleep (the word, the futex, a stop's callback) and the lock.
  *
  * Modelled
- *   joining or leading; who makes a group full and wakes the leader that lets it gather;
+ *   joining or leading; a member that makes a group full and wakes the leader that lets it gather;
  *   gathering for a time, for ever or not at all; a leader that withdraws while it gathers, and hands the lead on;
  *   taking a group, in one step or one by one with claims, up to the largest; the flush, which may fail;
- *   the result for each of the group; the next leader, first, or behind the group if few have come;
- *   the chain: released one by one by the leader, or the rest given to whom it released;
+ *   the result for each of the group; the next leader, released first, or behind the group if few have joined;
+ *   the chain: released one by one by the leader, or passed on to the member that was released;
  *   submissions with a deadline, which may pass at any point of a sleep, and their withdrawal;
  *   the memory of members and of a leader's pause, which are gone when their submit() or its gathering is over.
  *
  * Not modelled
- *   memory orders, first in first out (the queue is Spin's), statistics, stops (as timeouts), who reads a passed
- *   deadline or a requested stop before it submits (nothing is submitted), a cancelled flush (as a failed one).
+ *   memory orders, first in first out (the queue is Spin's), statistics, stops (as timeouts), a submitter that finds
+ *   its deadline passed or a stop requested before it submits (nothing is submitted), a cancelled flush (as a failed
+ *   one).
  *
- * Steps that are one here and more in the library
- *   All that is done in one holding of the lock. What the lock does not protect there are the claim words of the
- *   members taken: each is claimed once, and a timeout between two claims could as well come before both.
- *   The flush is two steps, so that another could come between them; what a leader gives its followers is one.
+ * Steps that are one here and several in the library
+ *   Everything done while the lock is held once. Only the claim words of the members taken are not protected by it:
+ *   each is claimed once, and a timeout between two claims could as well come before both.
+ *   The flush is two steps, so that another flush could come between them; what a leader gives its followers is one.
  *
  * Checked, in every reachable state
  *   C1  Nobody sleeps for ever: where nothing can move any more, everybody has returned.
- *   C2  A submission is in exactly one flush, which has ended when it is told so, or was withdrawn and is in none.
- *   C3  Everybody is told the result of the own group.
- *   C4  No two flush at once.
+ *   C2  A submission is in exactly one flush, which has ended when its submitter is told, or was withdrawn and is in
+ *       none.
+ *   C3  Every submitter is told the result of its own group.
+ *   C4  No two flushes run at once.
  *   C5  Nobody is released twice; no group is larger than the largest.
  *   C6  No step touches a member whose submit() has returned, or a pause that is over.
- *   C7  When the lock is free: if the queue is not empty, somebody leads (G2); at the end nobody does.
+ *   C7  When the lock is free: if the queue is not empty, somebody leads (group_commit-2); at the end nobody does.
  *   C8  Nobody is stuck anywhere else (Spin's invalid end states).
  *
  * The cases, with their bounds, are in tools/spin_check.py; results in proofs/README.md.
@@ -66,12 +68,12 @@
 bool led = false;
 byte gatherer = nobody;
 chan queue = [SUBMITTERS] of { byte };
-byte leavers = 0;
+byte cancelables = 0;
 
-/* A member with its waiter, and the waiter of a leader's pause; they stand on one stack. */
+/* A member with its waiter, and the waiter of a leader's pause, which live on one stack. */
 typedef frame {
     bool exists;
-    bool leaves;
+    bool cancelable;
     bool queued;
     byte claim;
     bool released;
@@ -82,7 +84,7 @@ typedef frame {
     bool pausing;
     byte pause_claim;
     bool pause_released;
-    byte flushes; /* what only the checks look at: this and the next */
+    byte flushes; /* only the checks look at this and the next */
     bool failed;
 }
 frame at[SUBMITTERS];
@@ -95,7 +97,7 @@ bool flushing = false;
 
 #define check(property, condition) assert(property && (condition))
 #define witness(never) check(9, never)
-#ifdef MEMORY_STAYS /* for mutants that would else be found by C6 before what they are about */
+#ifdef MEMORY_STAYS /* for mutants that C6 would otherwise find before the property they are about */
 #define check_memory(condition) skip
 #else
 #define check_memory(condition) check(6, condition)
@@ -118,12 +120,12 @@ inline pop(got) {
         queue?oldest;
         touch(oldest);
         at[oldest].queued = false;
-        leavers = leavers - at[oldest].leaves;
+        cancelables = cancelables - at[oldest].cancelable;
         if
-        :: !at[oldest].leaves -> got = oldest
-        :: at[oldest].leaves && at[oldest].claim == open -> at[oldest].claim = signaled; got = oldest
+        :: !at[oldest].cancelable -> got = oldest
+        :: at[oldest].cancelable && at[oldest].claim == open -> at[oldest].claim = signaled; got = oldest
 #ifdef MUTANT_TAKES_WITHOUT_CLAIM
-        :: at[oldest].leaves && at[oldest].claim != open -> got = oldest
+        :: at[oldest].cancelable && at[oldest].claim != open -> got = oldest
 #endif
 #ifdef WITNESS_WITHDRAWN_IS_DROPPED
         :: else -> witness(false)
@@ -150,15 +152,15 @@ inline take_group() {
 #ifdef MUTANT_TAKES_ALL_WITHOUT_CLAIMS
         :: len(queue) + 1 <= LARGEST ->
 #elif defined(MUTANT_LARGEST_IGNORED)
-        :: leavers == 0 ->
+        :: cancelables == 0 ->
 #else
-        :: leavers == 0 && len(queue) + 1 <= LARGEST ->
+        :: cancelables == 0 && len(queue) + 1 <= LARGEST ->
 #endif
             do
             :: len(queue) != 0 -> queue?other; touch(other); link(other)
             :: else -> break
             od;
-            leavers = 0
+            cancelables = 0
         :: else ->
             do
             :: count < LARGEST ->
@@ -176,7 +178,7 @@ inline take_group() {
     }
 }
 
-/* Whom to release so that it leads, or nobody, and then nobody leads. */
+/* Chooses the member to release so that it leads. If there is none, nobody leads any more. */
 inline choose_successor() {
     pop(successor);
     if
@@ -200,7 +202,7 @@ inline release(freed, rest) {
     }
 }
 
-/* The first one awake is given the rest; which of them sleep is left open. */
+/* The first member that has to be woken is given the remaining ones; which members sleep is left open. */
 inline release_chain(first) {
     d_step {
         other = first;
@@ -307,7 +309,7 @@ inline flush() {
     d_step {
         other = me;
         do
-        :: other != nobody -> 
+        :: other != nobody ->
             touch(other);
             at[other].flushes++;
             at[other].failed = failed;
@@ -386,7 +388,7 @@ inline lead() {
 inline join_or_lead() {
     d_step {
         at[me].exists = true;
-        at[me].leaves = me < TIMED;
+        at[me].cancelable = me < TIMED;
         at[me].next = nobody;
         at[me].others = nobody;
         if
@@ -400,7 +402,7 @@ inline join_or_lead() {
         :: else ->
             queue!me;
             at[me].queued = true;
-            leavers = leavers + at[me].leaves;
+            cancelables = cancelables + at[me].cancelable;
             if
             :: gatherer != nobody && is_full ->
                 check_memory(at[gatherer].pausing);
@@ -445,7 +447,7 @@ inline withdraw() {
 #ifndef MUTANT_WITHDRAWS_WITHOUT_UNLINKING
     d_step {
         if
-        :: at[me].queued && queue??[eval(me)] -> queue??eval(me); at[me].queued = false; leavers--
+        :: at[me].queued && queue??[eval(me)] -> queue??eval(me); at[me].queued = false; cancelables--
         :: at[me].queued && !queue??[eval(me)] -> check_memory(false)
         :: else
         fi;
@@ -483,7 +485,7 @@ proctype submitter(byte me) {
             check(2, at[me].flushes == (withdrew -> 0 : 1));
             check(3, withdrew || failed == at[me].failed);
             at[me].exists = false;
-            at[me].leaves = false;
+            at[me].cancelable = false;
             at[me].queued = false;
             at[me].claim = open;
             at[me].released = false;
@@ -520,7 +522,7 @@ init {
     d_step {
         check(1, parking == 0);
 #ifndef CONTRACT_ONLY
-        check(7, !led && len(queue) == 0 && leavers == 0 && gatherer == nobody)
+        check(7, !led && len(queue) == 0 && cancelables == 0 && gatherer == nobody)
 #endif
     }
 }

@@ -1,30 +1,31 @@
-/* Waits for all of two auto-reset events, written down a second time: core/many_wait.cpp and what event.cpp does for
- * it, as Spin sees them. What a single wait does is event_lot.pml's.
+/* Waits for all of two auto-reset events, written a second time: src/core/wait/multi_wait.cpp, and what src/event.cpp
+ * does for it, as Spin sees them. event_lot.pml models what a single wait does.
  *
  * Modelled
  *   the events' bytes (set, parked, held), their queues, and one bucket for both or one for each, as a lock;
- *   a set: without waiters; absorbed; in hand, offered to the waits in the queue, or made visible and looked at again;
+ *   a set: without waiters; absorbed; offered to the waits in the queue, or made visible and looked at again;
  *   waits for both, which queue at one after the other, look, sleep, time out, leave; a wait for the first alone;
- *   a commit: all locks, hold, claim, take or let go; pins, and the wait for them;
- *   a thief, who takes the first without waiting and may set it again; a looker, who asks for one and then the other.
+ *   a commit: all locks, hold, claim, take or give up; the rundown of a wait (`users`), and the wait for it;
+ *   a thief, which takes the first without waiting and may set it again; a looker, which asks for one and then the
+ *   other.
  *
  * Not modelled
- *   memory orders, more than two events, timers, custom sources, stops (as timeouts), sleeping for a lock or a pin,
+ *   memory orders, more than two events, timers, custom sources, stops (as timeouts), sleeping for a lock or a rundown,
  *   first in first out (waits are offered an event in the order of their numbers).
  *
- * Steps that are one here and more in the library
- *   A load with the compare-and-exchange after it. What only the holder of a lock touches joins a visible step.
+ * Steps that are one here and several in the library
+ *   A load joins the compare-and-exchange after it. What only the holder of a lock touches joins a visible step.
  *
  * Checked, in every reachable state
- *   C1  Nobody sleeps for ever while all it waits for is set: where nothing can move any more, every waiter still
- *       there is unclaimed and lacks something.
+ *   C1  Nobody sleeps for ever while all it waits for is set: where nothing can move any more, every remaining waiter
+ *       is unclaimed and lacks something.
  *   C2  Tokens: in = out + what the bytes still hold, for each event.
  *   C3  A wait says `signaled` exactly if all was taken for it.
  *   C4  Nobody sees one taken and the other not.
- *   C6  No step touches a waiter that has returned.
- *   C7  At every unlock: `parked` is on exactly if the queue is not empty (E2), not with `set` while a single wait is
- *       queued (E3), and nothing is held (E6).
- *   C8  Nobody is stuck anywhere else (Spin's invalid end states): not for a lock, not for a pin.
+ *   C6  No step touches a waiter whose wait has returned.
+ *   C7  At every unlock: `parked` is on exactly if the queue is not empty (event-2), not with `set` while a single wait
+ *       is queued (event-3), and nothing is held (event-6).
+ *   C8  Nobody is stuck anywhere else (Spin's invalid end states): not in a lock, not in a rundown.
  *
  * The cases, with their bounds, are in tools/spin_check.py; results in proofs/README.md.
  */
@@ -33,13 +34,13 @@
 #define BUCKETS 2
 #endif
 #ifndef WAITERS
-#define WAITERS 2 /* for both; every second one in the other order */
+#define WAITERS 2 /* each waits for both; every second one queues in the other order */
 #endif
 #ifndef SINGLES
-#define SINGLES 0 /* who wait for the first alone, after them */
+#define SINGLES 0 /* further waiters, each for the first event alone */
 #endif
 #ifndef TIMED
-#define TIMED 0 /* how many of those for both may time out */
+#define TIMED 0 /* how many of those that wait for both may time out */
 #endif
 #ifndef SETS_A
 #define SETS_A 1
@@ -51,7 +52,7 @@
 #define INITIAL 0 /* both are set at the start */
 #endif
 #ifndef THIEF
-#define THIEF 0 /* 2: sets it again */
+#define THIEF 0 /* 1: there is one; 2: and it sets the event again */
 #endif
 #ifndef LOOKER
 #define LOOKER 0
@@ -73,7 +74,7 @@
 #define is_single(w) ((w) >= WAITERS)
 
 byte event[2];
-byte queue[2]; /* who is in it */
+byte queue[2]; /* the waiters in it */
 bool locked[2];
 
 typedef frame {
@@ -81,7 +82,7 @@ typedef frame {
     bool released;
     bool committed;
     byte claim;
-    byte pins;
+    byte users; /* threads that look at it outside the locks */
 }
 frame at[ALL];
 
@@ -112,11 +113,11 @@ inline unlock(freed) {
 
 /* ------------------------------------------------------------------------------------------ one wait for both */
 
-inline look(looked, in_hand) {
+inline look(looked, offered) {
     touch(looked);
     ready = (at[looked].claim == open);
-    ready = (ready && (in_hand == 0 || (event[0] & set_bit) != 0));
-    ready = (ready && (in_hand == 1 || (event[1] & set_bit) != 0))
+    ready = (ready && (offered == 0 || (event[0] & set_bit) != 0));
+    ready = (ready && (offered == 1 || (event[1] & set_bit) != 0))
 }
 
 inline lock_all(locker) {
@@ -155,7 +156,7 @@ inline hold(kept, but) {
     fi
 }
 
-inline take_or_let_go(taker, gone, brought) {
+inline take_or_give_up(taker, gone, brought) {
     if
     :: gone != brought && (held & bit(gone)) != 0 ->
         d_step {
@@ -214,8 +215,8 @@ inline take_everything(whole, extra) {
         fi
     }
 #endif
-    take_or_let_go(whole, 0, extra);
-    take_or_let_go(whole, 1, extra);
+    take_or_give_up(whole, 0, extra);
+    take_or_give_up(whole, 1, extra);
     if
     :: mine -> touch(whole); at[whole].committed = true
     :: else
@@ -223,19 +224,19 @@ inline take_everything(whole, extra) {
     unlock_all()
 }
 
-#ifdef MUTANT_NOT_PINNED
-inline pin(pinned) { skip }
-inline unpin(pinned) { touch(pinned) }
+#ifdef MUTANT_USED_WITHOUT_ACQUIRE
+inline acquire(used) { skip }
+inline relinquish(used) { touch(used) }
 #else
-inline pin(pinned) { at[pinned].pins = at[pinned].pins + 1 }
-inline unpin(pinned) { d_step { touch(pinned); at[pinned].pins = at[pinned].pins - 1 } }
+inline acquire(used) { at[used].users = at[used].users + 1 }
+inline relinquish(used) { d_step { touch(used); at[used].users = at[used].users - 1 } }
 #endif
 inline release(freed_one) { d_step { touch(freed_one); at[freed_one].released = true } }
 
-/* The wait is pinned. */
-inline commit(whose, hand) {
-    take_everything(whose, hand);
-    unpin(whose);
+/* The caller is a user of the wait (acquire); this ends that use. */
+inline commit(whose, offered) {
+    take_everything(whose, offered);
+    relinquish(whose);
     if
     :: mine -> release(whose)
     :: else
@@ -256,7 +257,7 @@ inline satisfy_all_waits(shown) {
             :: (queue[shown] & bit(w)) != 0 ->
                 look(w, none);
                 if
-                :: ready -> found = w; pin(w)
+                :: ready -> found = w; acquire(w)
                 :: else
                 fi
             :: else
@@ -296,12 +297,12 @@ inline hand_over(given) {
         od;
         if
         :: found != nobody ->
-            pin(found);
+            acquire(found);
             unlock(bucket(given));
             commit(found, given);
             if
             :: mine -> break
-#ifdef MUTANT_HAND_DROPPED
+#ifdef MUTANT_OFFER_DROPPED
             :: else -> tokens_in[given] = tokens_in[given] + 1; break
 #else
             :: else
@@ -424,8 +425,8 @@ end_asleep:
     :: !at[me].committed -> delist(0); delist(1)
     :: else
     fi;
-#ifndef MUTANT_RETURNS_PINNED
-    at[me].pins == 0;
+#ifndef MUTANT_RETURNS_WHILE_USED
+    at[me].users == 0;
 #endif
     at[me].exists = false
 }

@@ -1,4 +1,4 @@
-// A stranger's program: uses what the README shows, and nothing of the tree around it.
+// A stranger's program: it uses what the README shows, and nothing else of this tree.
 #include <tocsin/event.hpp>
 
 #include <cstdio>

@@ -1,12 +1,12 @@
-// Loads plug-ins, each perhaps with a copy of the library of its own, lets one wait and the other wake, and
-// says whether that works. Nothing may be lost in silence.
+// Loads plug-ins, of which each may have its own copy of the library, lets one wait and the other wake, and reports
+// whether that works. No wake-up may be lost in silence.
 //
 //     host <expectation> <plug-in> <plug-in>
-//         works          wake-ups arrive, and nobody complains
+//         works          wake-ups arrive, and no copy complains
 //         works_or_loud  wake-ups arrive, or the second copy complained while it was loaded
-//         loud           the second copy complained while it was loaded; on Windows it is told to sleep in another way
-//         outlives       the second works on by itself after the first was unloaded
-//     In place of a plug-in, "program" stands for the copy in this program (if it was built with one).
+//         loud           the second copy complained while loaded; on Windows the host tells it to sleep in another way
+//         outlives       the second works alone after the first was unloaded
+//     "program" in place of a plug-in is the copy in this program (if it was built with one).
 #include "plugin.hpp"
 
 #include <atomic>
@@ -61,7 +61,7 @@ struct loaded {
     std::string said;  // on the standard error stream while it was loaded
 };
 
-// Runs `work` with the standard error stream going into a file, and returns what was written.
+// Runs `work` with the standard error stream redirected to a file, and returns what was written.
 template <class Work>
 std::string standard_error_of(Work work) {
     std::FILE* const file = std::tmpfile();
@@ -99,7 +99,7 @@ loaded load(const char* name) {
     return result;
 }
 
-// `waits` is called in a thread and parks there; then `wakes`. Whether the wait was ended by it.
+// Calls `waits` in another thread, and `wakes` when that thread is parked. Returns whether the wake ended the wait.
 template <class Waits, class Wakes>
 bool reaches(const plugin_functions& sleeper, void* objects, Waits waits, Wakes wakes) {
     std::atomic<bool> released{false};
@@ -135,7 +135,8 @@ bool wakes_arrive(const plugin_functions& sleeper, const plugin_functions& waker
 }
 
 #if defined(_WIN32)
-// Only one thread at a time can sleep on a socket. The second is told, whatever copy it uses; the first sleeps on.
+// Only one thread at a time can sleep on a socket. A second gets an error, whichever copy it uses; the first continues
+// to sleep.
 bool only_one_sleeps(const plugin_functions& first, const plugin_functions& second) {
     WSADATA about{};
     WSAStartup(MAKEWORD(2, 2), &about);
@@ -152,7 +153,7 @@ bool only_one_sleeps(const plugin_functions& first, const plugin_functions& seco
     std::thread thread([&] {
         do {
             slept = first.wait_for_socket(socket, 20'000);
-        } while (slept == EBUSY);  // the other came first
+        } while (slept == EBUSY);  // the other thread slept first
     });
     int told = 0;
     for (int i = 0; i != 200 && told != EBUSY; ++i) told = second.wait_for_socket(socket, 20);
@@ -187,7 +188,7 @@ int main(int count, char** arguments) {
     }
 
 #if defined(_WIN32)
-    if (expectation == "loud") SetEnvironmentVariableA("TOCSIN_FUTEX", "srw");
+    if (expectation == "loud") SetEnvironmentVariableA("TOCSIN_WINDOWS_SLEEP", "srw");
 #endif
     const loaded second = load(arguments[3]);
     if (expectation == "loud") return is_loud(second.said) ? 0 : 1;

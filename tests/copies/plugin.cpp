@@ -1,4 +1,4 @@
-// A plug-in that brings its own copy of the library, or uses the shared one.
+// A plug-in with its own copy of the library, or one that uses the shared library.
 #include "plugin.hpp"
 
 #include <tocsin/address.hpp>
@@ -21,7 +21,7 @@ namespace {
 
 using tocsin::wait_status;
 
-// No wait here is endless: a wake-up that is lost shall be seen as lost.
+// Every wait here has a deadline, so that the test sees a lost wake-up.
 constexpr std::chrono::seconds patience(20);
 
 void* make() {
@@ -56,7 +56,7 @@ int wait_for_socket(std::uintptr_t socket, unsigned milliseconds) {
     tocsin::auto_reset_event nobody;
     const std::chrono::milliseconds longest(milliseconds);
     try {
-        const auto found = tocsin::wait_any_for(longest, nobody, tocsin::readable(socket));
+        const auto found = tocsin::wait_any({.until = longest}, nobody, tocsin::readable(socket));
         return found.status == wait_status::signaled ? 0 : ETIMEDOUT;
     } catch (const std::system_error& error) {
         return error.code().value();

@@ -1,4 +1,4 @@
-// What a plug-in of this test gives to its host, which itself knows nothing of tocsin.
+// What a plug-in of this test gives to its host, which does not know tocsin.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct shared_objects {
 #endif
 
 struct plugin_functions {
-    void* (*make)();  // the objects that all the others are about; one for each plug-in
+    void* (*make)();  // the objects for all the other calls; one set per plug-in
     bool (*wait_for_event)(void* objects);
     void (*set_event)(void* objects);
     bool (*wait_for_word)(void* objects);

@@ -1,12 +1,11 @@
 // Naps between the steps of threads, to be preloaded into a program of tests: `./dev test delays`.
 //
-// What may happen between two steps of a thread happens seldom when the steps are a few instructions. Here a thread
-// naps now and then before or after a futex call, a yield, the unlocking of a mutex and its own start, for up to some
-// milliseconds: as long as others need to get a whole round ahead. No nap changes what a program may do.
+// Interference between two steps of a thread is rare when the steps are a few instructions apart. Here a thread naps at
+// random before or after a futex call, a yield, the unlocking of a mutex and its own start, for up to some
+// milliseconds: long enough for other threads to get a whole round ahead. No nap changes what a program may do.
 //
-// All threads together nap for at most half of the time since the program began; within that, at random. So a test that
-// counts rounds takes two or three times as long, and one that goes by the clock meets naps at its end as at its
-// beginning.
+// All threads together nap for at most half of the time since the program began. So a test that counts rounds takes two
+// or three times as long, and a test that runs for a given time meets naps at its end as well as at its beginning.
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -40,8 +39,8 @@ std::uint64_t random_number() {
     return state;
 }
 
-// The function of that name that comes after the one here: the one that does it. Kept in an atomic, because a guarded
-// static may call what is replaced here.
+// The next function of that name: the real one. Kept in an atomic, because initialising a guarded static may call a
+// function that is replaced here.
 template <typename Function>
 Function real(const char* name, std::atomic<Function>& known) {
     Function found = known.load(std::memory_order_relaxed);

@@ -10,7 +10,7 @@ namespace fuzz {
 
 constexpr std::size_t actors = 7;  // threads: as many waits as it takes to relay a broadcast, and a setter
 
-// Objects go by one number: two auto-reset events, two manual-reset events, three words of which two are
+// Objects are numbered: two auto-reset events, two manual-reset events, three words of which two are
 // neighbours, three locks of which two are bits of one word.
 constexpr std::size_t first_token = 0;
 constexpr std::size_t first_gate = 2;
@@ -47,7 +47,7 @@ struct call {
     std::size_t object = 0;
     patience until = patience::none;  // of wait, wait_on_address and lock
     bool stoppable = false;           // of wait and wait_on_address
-    unsigned flavour = 0;             // which of several equivalent forms the real call takes
+    unsigned flavour = 0;             // which of several equivalent forms the real call has
     std::uint8_t value = 0;           // to store, or expected
     std::size_t victim = 0;           // of stop
     unsigned delay = 0;               // microseconds after the others of its step

@@ -1,9 +1,9 @@
 // Sequences of calls from several threads against a simple reference implementation.
 //
-// The bytes are a program: steps, in each of which one to three idle actors make one call at the same moment.
-// Then everything comes to rest (every actor has returned, or is parked for good), and what can be seen must
-// be what one of the reference's worlds shows: every result, who has returned, how many wait on what, every
-// event, word and lock. The worlds that agree go on to the next step.
+// The bytes are a program of steps. In each step one to three idle actors make one call each at the same moment. The
+// stage then waits until every actor has returned or is parked without a deadline. What can be observed must equal
+// one of the reference's worlds: every result, which actors have returned, how many wait on each object, every
+// event, word and lock. The worlds that agree are kept for the next step.
 #include "reference.hpp"
 #include "stage.hpp"
 
@@ -71,13 +71,13 @@ private:
         std::vector<std::size_t> free = idle();
         std::vector<call> calls;
         for (std::size_t i = 0; i < actors; ++i) busy_[i] = !real_.is_idle(i);
-        const std::size_t meeting_place = draw_meeting_place();
+        const std::size_t shared = draw_shared_object();
         for (unsigned count = 1 + input_.below(3); count != 0 && !free.empty(); --count) {
-            const auto place = static_cast<std::ptrdiff_t>(input_.below(static_cast<unsigned>(free.size())));
-            const std::size_t who = free[static_cast<std::size_t>(place)];
-            free.erase(free.begin() + place);
-            busy_[who] = true;
-            calls.push_back(draw(who, meeting_place, !free.empty()));
+            const auto index = static_cast<std::ptrdiff_t>(input_.below(static_cast<unsigned>(free.size())));
+            const std::size_t actor = free[static_cast<std::size_t>(index)];
+            free.erase(free.begin() + index);
+            busy_[actor] = true;
+            calls.push_back(draw(actor, shared, !free.empty()));
         }
         for (const call& each : calls) history_ += text_of(each) + '\n';
         history_ += "--\n";
@@ -99,8 +99,8 @@ private:
         note_holders(calls);
     }
 
-    // Where somebody waits, if the bytes say so.
-    std::size_t draw_meeting_place() {
+    // An object that an actor waits on, if the bytes say so.
+    std::size_t draw_shared_object() {
         const unsigned drawn = input_.next();
         const std::size_t waiter = drawn % actors;
         const bool waits = !real_.is_idle(waiter);
@@ -115,13 +115,13 @@ private:
         return drawn % actors;
     }
 
-    // Most calls of a step are for one object. An actor waits without end only while another one can still do
-    // something about it.
-    call draw(std::size_t who, std::size_t meeting_place, bool others_idle) {
+    // Most calls of a step are for one object. An actor waits without a deadline only while another one is free to
+    // release it.
+    call draw(std::size_t actor, std::size_t shared, bool others_idle) {
         call made;
-        made.actor = who;
+        made.actor = actor;
         const unsigned where = input_.below(4 * objects);
-        made.object = where < objects ? where : meeting_place;
+        made.object = where < objects ? where : shared;
         const unsigned shape = input_.next();
         made.flavour = shape % 3;
         made.until = shape / 3 % 8 == 0  ? patience::none
@@ -177,7 +177,7 @@ private:
         return true;
     }
 
-    // Only who holds a lock unlocks it.
+    // Only the actor that holds a lock unlocks it.
     void note_holders(const std::vector<call>& calls) {
         for (const call& each : calls) {
             if (each.what == verb::unlock) holder_[each.object] = actors;

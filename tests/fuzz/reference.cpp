@@ -83,7 +83,7 @@ void world::expire(std::size_t actor) {
     }
 }
 
-// What is there is taken first; then a stop counts, then the deadline.
+// A set event is taken first; then a stop counts, then the deadline.
 void world::wait_for_event(std::size_t actor) {
     const actor_state& self = actors_[actor];
     if (take_event(self.doing.object)) {
@@ -137,16 +137,16 @@ void world::set(std::size_t event) {
     while (!queues_[event].empty()) finish(pop(event), result::signaled);
 }
 
-// Locks are not fair: who was waiting longest is told, and tries again like everybody.
+// Locks are not fair: the actor that has waited longest is told, and competes like every other.
 void world::unlock(std::size_t lock) {
     on_[lock] = false;
     if (!queues_[lock].empty()) actors_[pop(lock)].now = phase::retrying;
 }
 
 void world::stop(std::size_t victim) {
-    actor_state& who = actors_[victim];
-    who.stop_requested = true;
-    if (who.now == phase::parked && who.doing.stoppable) {
+    actor_state& stopped = actors_[victim];
+    stopped.stop_requested = true;
+    if (stopped.now == phase::parked && stopped.doing.stoppable) {
         leave(victim);
         finish(victim, result::stopped);
     }

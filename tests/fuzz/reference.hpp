@@ -1,8 +1,8 @@
-// What the contract says, in the simplest way: a world in which one mutex is held for all of each call, so
-// that a call is one step. A wait that can't end at once joins a queue.
+// The contract in its simplest form: a world in which every call is one step, as if one mutex were held for all of
+// it. A wait that can't end at once joins a queue.
 //
-// Calls that run at the same time may take their steps in any order, and a wait for a moment may end at any
-// time. `outcomes` therefore returns every world that can come of them; the library must be in one of these.
+// Calls that run at the same time may take their steps in any order, and a wait for a moment may end at any time. So
+// `outcomes` returns every world that can result; the library must be in one of them.
 #pragma once
 
 #include "calls.hpp"
@@ -18,7 +18,7 @@ enum class phase : std::uint8_t {
     idle,      // has returned from its last call
     called,    // has been told to call, and has not taken its step
     parked,    // waits in a queue
-    retrying,  // was told that a lock is free, and has not tried again
+    retrying,  // was told that a lock is free and has not tried again yet
 };
 
 struct actor_state {
@@ -34,7 +34,7 @@ class world {
 public:
     void begin(const call& what);
 
-    // Every world that can be when nothing moves any more: all idle or parked without a deadline.
+    // Every world in which all actors are idle or parked without a deadline.
     std::set<world> outcomes() const;
 
     const actor_state& actor(std::size_t number) const { return actors_[number]; }
@@ -50,7 +50,7 @@ private:
     bool is_quiet() const;
 
     void step(std::size_t actor);    // takes the step of its call, or of its retry
-    void expire(std::size_t actor);  // its moment is over
+    void expire(std::size_t actor);  // its deadline passes
 
     result finish(std::size_t actor, result came);
     void wait_for_event(std::size_t actor);

@@ -135,9 +135,9 @@ void stage::hand_over(std::size_t waiter, std::size_t setter, bool gate) {
     support::until("a hand-over to end", [&] { return is_idle(waiter) && is_idle(setter); });
 }
 
-// An actor that parks releases nobody in the same call, so if as many are parked as have not returned, all of
-// these are, and nobody moves. A wait that was stopped stays in its queue until its thread runs, so one that
-// may end in this way or by a deadline must have returned.
+// An actor that parks releases no other in the same call. So if as many actors are parked as have not returned, all
+// of those are parked and nothing changes any more. A stopped wait stays in its queue until its thread runs, so an
+// actor whose wait may end by a stop or a deadline must have returned.
 bool stage::is_quiet() const {
     std::size_t busy = 0;
     for (const player& each : actors_) {
@@ -258,7 +258,7 @@ result stage::on_lock(Lock&& lock, const call& what) {
 
 void stage::release_all() {
     for (player& each : actors_) each.stop.request_stop();
-    // Nobody unlocks any more but this thread: a lock that can't be taken is held by one who will not.
+    // Only this thread unlocks from here on: the holder of a lock that can't be taken will not.
     const auto free = [](auto&& lock) {
         (void)lock.try_lock();
         lock.unlock();

@@ -1,4 +1,4 @@
-// The library's side: real objects, and real threads that make the calls.
+// The library's side: real objects, and threads that make the calls.
 #pragma once
 
 #include "calls.hpp"
@@ -40,10 +40,10 @@ public:
     stage();
     ~stage();
 
-    void clear();  // nobody may be in a call; new objects at new addresses
+    void clear();  // makes new objects at new addresses; no actor may be in a call
 
-    // Starts calls of different idle actors as nearly at once as can be, and returns when nothing moves any
-    // more: every actor has returned, or is parked and has no deadline. False if that does not come about.
+    // Starts calls of different idle actors as simultaneously as possible. Returns true when every actor has
+    // returned or is parked without a deadline, and false if that does not happen.
     [[nodiscard]] bool play(const std::vector<call>& calls);
 
     // One actor waits on an event of its own and destroys it as soon as it is released; the other sets it.
@@ -54,7 +54,7 @@ public:
     bool timed_out_early() const { return early_.load(); }
     const things& all() const { return *things_; }
 
-    // Lets everybody return, whatever they wait for.
+    // Releases every actor, whatever it waits for.
     void release_all();
 
 private:

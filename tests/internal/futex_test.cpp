@@ -1,13 +1,13 @@
-// What src/platform/futex.hpp promises, for every backend that builds on this machine.
-#include "platform/futex.hpp"
+// What src/platform/futex/futex.hpp promises, for every backend that builds on this machine.
+#include "platform/futex/futex.hpp"
 
 #include "child.hpp"
 #include "clocks.hpp"
 #include "facts.hpp"
 #include "pages.hpp"
-#include "platform/condition_wait.hpp"
-#include "platform/kernel_time.hpp"
-#include "platform/relative_sleep.hpp"
+#include "platform/futex/condition_wait.hpp"
+#include "platform/futex/relative_sleep.hpp"
+#include "platform/system/kernel_time.hpp"
 #include "random.hpp"
 #include "refused_calls.hpp"
 #include "system_calls.hpp"
@@ -42,65 +42,31 @@ using support::until_sound_asleep;
 using tocsin::deadline;
 using tocsin::platform::futex_word;
 using tocsin::platform::sleep_result;
+namespace platform = tocsin::platform;
 
-struct chosen {
-    static constexpr auto wait = tocsin::platform::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::futex_wake_one;
-};
 #if defined(_WIN32)
-struct waitonaddress {
-    static constexpr auto wait = tocsin::platform::waitonaddress_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::waitonaddress_futex::futex_wake_one;
-};
-struct srw {
-    static constexpr auto wait = tocsin::platform::srw_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::srw_futex::futex_wake_one;
-};
-struct kernel_event {
-    static constexpr auto wait = tocsin::platform::kernel_event_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::kernel_event_futex::futex_wake_one;
-};
-using backends = testing::Types<chosen, waitonaddress, srw, kernel_event>;
-#else
-struct portable {
-    static constexpr auto wait = tocsin::platform::portable_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::portable_futex::futex_wake_one;
-};
-#if defined(__linux__)
-struct linux_kernel {
-    static constexpr auto wait = tocsin::platform::linux_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::linux_futex::futex_wake_one;
-};
-struct freebsd {  // this and the next: support/futexes
-    static constexpr auto wait = tocsin::platform::freebsd_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::freebsd_futex::futex_wake_one;
-};
+using backends = testing::Types<platform::windows_futex, platform::waitonaddress_futex, platform::srw_futex,
+                                platform::kernel_event_futex>;
+#elif defined(__linux__)
+// OpenBSD's kernels return an error in one of two ways (support/futexes).
 template <bool ReturnsErrors>
-struct openbsd {
+struct openbsd_futex : platform::openbsd_futex {
     static sleep_result wait(const futex_word& word, std::uint32_t expected, const deadline& until) {
         support::futex_returns_errors = ReturnsErrors;
-        return tocsin::platform::openbsd_futex::futex_wait(word, expected, until);
+        return platform::openbsd_futex::wait(word, expected, until);
     }
-    static constexpr auto wake_one = tocsin::platform::openbsd_futex::futex_wake_one;
 };
-using backends =
-    testing::Types<chosen, linux_kernel, portable, freebsd, openbsd</*ReturnsErrors=*/false>, openbsd<true>>;
-#elif defined(__EMSCRIPTEN__)
-struct engine {
-    static constexpr auto wait = tocsin::platform::wasm_futex::futex_wait;
-    static constexpr auto wake_one = tocsin::platform::wasm_futex::futex_wake_one;
-};
-using backends = testing::Types<chosen, engine, portable>;
+using backends = testing::Types<platform::linux_futex, platform::portable_futex, platform::freebsd_futex,
+                                openbsd_futex</*ReturnsErrors=*/false>, openbsd_futex<true>>;
 #else
-using backends = testing::Types<chosen, portable>;
-#endif
+using backends = testing::Types<platform::futex, platform::portable_futex>;
 #endif
 
 template <class Backend>
 class EveryFutex : public testing::Test {};
 TYPED_TEST_SUITE(EveryFutex, backends);
 
-// A wait for the word to change, as callers do it: whoever returns looks again.
+// Waits for the word to change as callers do: a thread that returns looks again.
 template <class Backend>
 sleep_result wait_for_change(futex_word& word, std::uint32_t old, const deadline& until) {
     while (word.load(std::memory_order_acquire) == old) {
@@ -278,30 +244,30 @@ TYPED_TEST(EveryFutex, SignalsNeitherEndNorProlongAWait) {
 #endif
 
 #if defined(__linux__)
-TEST(LinuxFutex, ToWakeIsOneSystemCall) {
+TEST(LinuxFutex, AWakeIsOneSystemCall) {
     futex_word word{0};
     const auto calls = support::system_calls_of(
         [&] {
             std::atomic<pid_t> id{0};
             std::thread([&] {
                 id.store(support::thread_id());
-                (void)linux_kernel::wait(word, 0, deadline::never());
+                (void)platform::linux_futex::wait(word, 0, deadline::never());
                 support::sleep_for_ever();
             }).detach();
             support::until("the sleeper begins", [&] { return id.load() != 0; });
             until_sound_asleep(id.load());
         },
-        [&] { linux_kernel::wake_one(&word); });
+        [&] { platform::linux_futex::wake_one(&word); });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
     EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
 }
 
-TEST(LinuxFutex, ToSleepIsOneSystemCall) {
+TEST(LinuxFutex, ASleepIsOneSystemCall) {
     const auto calls = support::system_calls_of([] {
         futex_word word{0};
-        (void)linux_kernel::wait(word, 0, 20ms);
-        (void)linux_kernel::wait(word, 0, 0s);
+        (void)platform::linux_futex::wait(word, 0, 20ms);
+        (void)platform::linux_futex::wait(word, 0, 0s);
     });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
@@ -309,8 +275,8 @@ TEST(LinuxFutex, ToSleepIsOneSystemCall) {
 }
 
 #if defined(SYS_futex_time64)
-// Kernels before 5.1 have no calls with 64 bits of seconds, and older filters forbid them. A wait that takes
-// the error for a wake would be a loop without end.
+// Kernels before 5.1 have no calls with 64 bits of seconds, and older filters forbid them. A wait that takes the error
+// for a wake would loop without end.
 TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
     constexpr int no_filter = 77;
     for (const int error : {ENOSYS, EPERM}) {
@@ -318,15 +284,15 @@ TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
             if (!support::refuse_call(SYS_futex_time64, error)) return no_filter;
             futex_word word{0};
             const auto end = steady_clock::now() + 20ms;
-            if (wait_for_change<linux_kernel>(word, 0, end) != sleep_result::timed_out) return 1;
+            if (wait_for_change<platform::linux_futex>(word, 0, end) != sleep_result::timed_out) return 1;
             if (steady_clock::now() < end) return 2;
             thread_group threads;
             threads.start("far deadline", [&word] {
-                (void)wait_for_change<linux_kernel>(word, 0, system_clock::time_point::max() - 1s);
+                (void)wait_for_change<platform::linux_futex>(word, 0, system_clock::time_point::max() - 1s);
             });
             until_sound_asleep(threads.id(0));
             word.store(1);
-            linux_kernel::wake_one(&word);
+            platform::linux_futex::wake_one(&word);
             threads.join();
             return 0;
         });
@@ -339,7 +305,8 @@ TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
 
 TYPED_TEST(EveryFutex, ErrnoIsPreserved) {
     futex_word word{0};
-    for (const int value : {0, 4242, ETIMEDOUT}) {  // the last: what it was before is not taken for an error
+    // The last: an older value of errno is not taken for an error.
+    for (const int value : {0, 4242, ETIMEDOUT}) {
         errno = value;
         EXPECT_EQ(TypeParam::wait(word, 1, deadline::never()), sleep_result::returned);
         EXPECT_EQ(TypeParam::wait(word, 1, 24h), sleep_result::returned);
@@ -364,7 +331,7 @@ TYPED_TEST(EveryFutex, ASleeperBurnsNoTime) {
     TypeParam::wake_one(&word);
 }
 
-// The look and the falling asleep are one step: no wake may slip between them.
+// The look and falling asleep are one step: no wake is lost between them.
 TYPED_TEST(EveryFutex, NoWakeIsLostInAPingPong) {
     futex_word there{0};
     futex_word back{0};
@@ -407,7 +374,7 @@ TYPED_TEST(EveryFutex, NoWakeIsLostWhileTimeoutsRaceWithIt) {
     threads.join();
 }
 
-// What the backends of systems that are not at hand are made of.
+// Parts of the backends whose systems we do not have.
 TEST(RelativeSleep, NeverDoesNotPassWhateverTheSystemSays) {
     const auto ended = tocsin::platform::sleep_in_slices(deadline::never(), [](std::int64_t nanoseconds) {
         EXPECT_EQ(nanoseconds, tocsin::platform::no_end);
@@ -431,8 +398,8 @@ TEST(RelativeSleep, LooksAtTheDeadlineAgainWhenASliceEndsAndSleepsNoLongerThanIt
     EXPECT_EQ(slices, 6);
 }
 
-// A clock that can be set. Condition variables follow it no more than a system does which takes the length of
-// a sleep once, at its beginning.
+// A clock that can be set. Condition variables do not follow it, like a system that computes the length of a sleep once,
+// when it begins.
 struct clock_to_set {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -463,7 +430,7 @@ TEST(ConditionWait, AClockThatIsSetForwardIsNoticed) {
     threads.join();
 }
 
-TEST(KernelTime, WhatSecondsOf32BitsCannotSayIsCut) {
+TEST(KernelTime, ATimeTooLateFor32BitsOfSecondsIsCut) {
     struct short_time {
         std::int32_t tv_sec;
         long tv_nsec;

@@ -1,5 +1,5 @@
-// The lot's queues, looked at from inside: order, counts, nodes taken from anywhere, nothing left behind.
-#include "core/lot.hpp"
+// The queues of the lot, seen from inside: order, counts, nodes removed from anywhere, nothing left behind.
+#include "core/lot/lot.hpp"
 
 #include "facts.hpp"
 #include "random.hpp"
@@ -21,9 +21,9 @@
 
 namespace {
 
-// What a wake asks before it looks into the queue.
-bool announced(const tocsin::core::key& where) {
-    return tocsin::core::may_be_waited_on(where, [] { tocsin::detail::full_fence(); });
+// What a wake checks before it looks into the queue.
+bool is_announced(const tocsin::core::wait_key& key) {
+    return tocsin::core::may_be_waited_on(key, [] { tocsin::detail::full_fence(); });
 }
 
 using namespace std::chrono_literals;
@@ -31,22 +31,22 @@ using support::rounds;
 using support::thread_group;
 using tocsin::deadline;
 using tocsin::core::claim;
-using tocsin::core::home;
-using tocsin::core::key;
-using tocsin::core::node;
-using tocsin::core::parking;
+using tocsin::core::key_hash;
+using tocsin::core::locked_queue;
 using tocsin::core::release_list;
-using tocsin::core::use;
+using tocsin::core::wait_key;
+using tocsin::core::wait_kind;
+using tocsin::core::wait_node;
 using tocsin::core::waiter;
 
-// A waiter with its node, and no thread: a released one doesn't sleep.
+// A waiter with its node, without a thread: once released, it does not sleep.
 struct parked {
-    parked(const key& where, bool leaves) : place(where, self, leaves) {}
+    parked(const wait_key& key, bool cancelable) : node(key, self, cancelable) {}
     waiter self;
-    node place;
+    wait_node node;
 
-    // Whether it was released; passes on what it was given, as a thread would.
-    bool released() { return self.sleep(deadline(0s)) == claim::signaled; }
+    // Finishes the wait as a thread would, and returns whether it was released.
+    bool finish_if_released() { return self.sleep(deadline(0s)) == claim::signaled; }
 };
 
 // Every test leaves the table as it found it: empty.
@@ -57,62 +57,62 @@ protected:
         for (const auto& each : tocsin::core::the_lot->at) dirty += each.is_pristine() ? 0 : 1;
         EXPECT_EQ(dirty, 0u) << "buckets with something left in them";
         std::size_t nodes = 0;
-        tocsin::core::for_each_parked([](const node&, void* count) { ++*static_cast<std::size_t*>(count); },
-                                      &nodes);
+        tocsin::core::for_each_parked(
+            [](const wait_node&, void* count) { ++*static_cast<std::size_t*>(count); }, &nodes);
         EXPECT_EQ(nodes, 0u);
     }
 
-    key at(std::size_t offset, use what = use::address) { return {&memory_[offset], what}; }
+    wait_key at(std::size_t offset, wait_kind what = wait_kind::address) { return {&memory_[offset], what}; }
 
-    parked& park(const key& where, bool leaves = false) {
-        auto& made = *waiters_.emplace_back(std::make_unique<parked>(where, leaves));
-        parking place(where);
-        place.announce();
-        place.append(made.place);
+    parked& park(const wait_key& key, bool cancelable = false) {
+        auto& made = *waiters_.emplace_back(std::make_unique<parked>(key, cancelable));
+        locked_queue queue(key);
+        queue.prepare_wait();
+        queue.append(made.node);
         return made;
     }
 
-    static std::vector<const node*> queue_of(const key& where) {
-        std::vector<const node*> found;
-        parking place(where);
-        place.for_each([&](const node& each) { found.push_back(&each); });
-        EXPECT_EQ(found.empty(), place.empty());
+    static std::vector<const wait_node*> queue_of(const wait_key& key) {
+        std::vector<const wait_node*> found;
+        locked_queue queue(key);
+        queue.for_each([&](const wait_node& each) { found.push_back(&each); });
+        EXPECT_EQ(found.empty(), queue.empty());
         return found;
     }
 
-    static bool take_one(const key& where) {
+    static bool take_one(const wait_key& key) {
         release_list freed;
         {
-            parking place(where);
-            freed = place.take_one();
+            locked_queue queue(key);
+            freed = queue.take_one();
         }
         const bool any = !freed.empty();
         freed.wake();
         return any;
     }
 
-    static std::size_t take(const key& where, std::size_t most) {
+    static std::size_t take(const wait_key& key, std::size_t most) {
         std::size_t taken = 99;
         release_list freed;
         {
-            parking place(where);
-            freed = place.take(most, taken);
+            locked_queue queue(key);
+            freed = queue.take(most, taken);
         }
         EXPECT_EQ(freed.empty(), taken == 0);
         freed.wake();
         return taken;
     }
 
-    static void remove(parked& leaver) {
-        parking place(leaver.place.where);
-        place.remove(leaver.place);
+    static void remove(parked& cancelled) {
+        locked_queue queue(cancelled.node.key);
+        queue.remove(cancelled.node);
     }
 
     // Two different keys in one bucket, and with the same bit of its filter if asked for.
-    std::pair<key, key> neighbours(bool same_filter_bit) {
-        const home first(at(0));
+    std::pair<wait_key, wait_key> neighbours(bool same_filter_bit) {
+        const key_hash first(at(0));
         for (std::size_t i = 1; i < memory_.size(); ++i) {
-            const home other(at(i));
+            const key_hash other(at(i));
             if (other.index == first.index && (other.filter_bit == first.filter_bit) == same_filter_bit) {
                 return {at(0), at(i)};
             }
@@ -129,76 +129,76 @@ TEST_F(Lot, IsEmptyAtTheBeginning) {
     EXPECT_TRUE(queue_of(at(0)).empty());
     EXPECT_FALSE(take_one(at(0)));
     EXPECT_EQ(take(at(0), 5), 0u);
-    EXPECT_FALSE(announced(at(0)));
+    EXPECT_FALSE(is_announced(at(0)));
 }
 
 TEST_F(Lot, TakesInTheOrderOfArrival) {
-    for (const bool leaves : {false, true}) {
+    for (const bool cancelable : {false, true}) {
         std::vector<parked*> all;
-        for (int i = 0; i < 6; ++i) all.push_back(&park(at(8), leaves));
+        for (int i = 0; i < 6; ++i) all.push_back(&park(at(8), cancelable));
         ASSERT_EQ(queue_of(at(8)).size(), 6u);
         for (std::size_t i = 0; i < 6; ++i) {
-            EXPECT_EQ(queue_of(at(8)).front(), &all[i]->place);
+            EXPECT_EQ(queue_of(at(8)).front(), &all[i]->node);
             EXPECT_TRUE(take_one(at(8)));
             EXPECT_EQ(queue_of(at(8)).size(), 5 - i);
-            EXPECT_TRUE(all[i]->released());
+            EXPECT_TRUE(all[i]->finish_if_released());
         }
         EXPECT_FALSE(take_one(at(8)));
     }
 }
 
 TEST_F(Lot, TakesSeveralOldestFirst) {
-    for (const bool leaves : {false, true}) {
+    for (const bool cancelable : {false, true}) {
         std::vector<parked*> all;
-        for (int i = 0; i < 10; ++i) all.push_back(&park(at(8), leaves));
+        for (int i = 0; i < 10; ++i) all.push_back(&park(at(8), cancelable));
         EXPECT_EQ(take(at(8), 0), 0u);
         EXPECT_EQ(take(at(8), 4), 4u);
         EXPECT_EQ(queue_of(at(8)).size(), 6u);
-        EXPECT_EQ(queue_of(at(8)).front(), &all[4]->place);
-        for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(all[i]->released()) << i;
+        EXPECT_EQ(queue_of(at(8)).front(), &all[4]->node);
+        for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(all[i]->finish_if_released()) << i;
         EXPECT_EQ(take(at(8), 100), 6u);
-        for (std::size_t i = 4; i < 10; ++i) EXPECT_TRUE(all[i]->released()) << i;
+        for (std::size_t i = 4; i < 10; ++i) EXPECT_TRUE(all[i]->finish_if_released()) << i;
     }
 }
 
 TEST_F(Lot, TakesExactlyAsManyAsThereAre) {
-    for (const bool leaves : {false, true}) {
-        for (int i = 0; i < 3; ++i) park(at(8), leaves);
+    for (const bool cancelable : {false, true}) {
+        for (int i = 0; i < 3; ++i) park(at(8), cancelable);
         EXPECT_EQ(take(at(8), 3), 3u);
         EXPECT_EQ(take(at(8), static_cast<std::size_t>(-1)), 0u);
-        for (auto& each : waiters_) EXPECT_TRUE(each->released());
+        for (auto& each : waiters_) EXPECT_TRUE(each->finish_if_released());
         waiters_.clear();
     }
 }
 
-TEST_F(Lot, LetsALeaverGoFromTheHeadTheMiddleAndTheTail) {
+TEST_F(Lot, RemovesACancelledNodeFromTheHeadTheMiddleAndTheTail) {
     for (std::size_t gone = 0; gone < 5; ++gone) {
         std::vector<parked*> all;
         for (int i = 0; i < 5; ++i) all.push_back(&park(at(16), true));
         EXPECT_TRUE(all[gone]->self.try_claim(claim::timed_out));
         remove(*all[gone]);
         remove(*all[gone]);  // once more changes nothing
-        std::vector<const node*> expected;
+        std::vector<const wait_node*> expected;
         for (std::size_t i = 0; i < 5; ++i) {
-            if (i != gone) expected.push_back(&all[i]->place);
+            if (i != gone) expected.push_back(&all[i]->node);
         }
         EXPECT_EQ(queue_of(at(16)), expected);
         EXPECT_EQ(take(at(16), 10), 4u);
         for (std::size_t i = 0; i < 5; ++i) {
-            EXPECT_TRUE(i == gone || all[i]->released());
+            EXPECT_TRUE(i == gone || all[i]->finish_if_released());
         }
     }
 }
 
-TEST_F(Lot, LetsTheOnlyOneGo) {
+TEST_F(Lot, RemovesTheOnlyNode) {
     auto& only = park(at(16), true);
     EXPECT_TRUE(only.self.try_claim(claim::stopped));
     remove(only);
     EXPECT_TRUE(queue_of(at(16)).empty());
-    EXPECT_FALSE(announced(at(16)));
+    EXPECT_FALSE(is_announced(at(16)));
     auto& next = park(at(16));
     EXPECT_TRUE(take_one(at(16)));
-    EXPECT_TRUE(next.released());
+    EXPECT_TRUE(next.finish_if_released());
 }
 
 TEST_F(Lot, PassesOverThoseThatAreClaimedAlready) {
@@ -208,9 +208,9 @@ TEST_F(Lot, PassesOverThoseThatAreClaimedAlready) {
     EXPECT_TRUE(late.self.try_claim(claim::timed_out));
     EXPECT_TRUE(stopped.self.try_claim(claim::stopped));
     EXPECT_TRUE(take_one(at(24)));
-    EXPECT_TRUE(waiting.released());
+    EXPECT_TRUE(waiting.finish_if_released());
     EXPECT_TRUE(queue_of(at(24)).empty());
-    remove(late);  // what their threads do afterwards
+    remove(late);  // as their threads do afterwards
     remove(stopped);
     EXPECT_FALSE(take_one(at(24)));
 }
@@ -221,35 +221,35 @@ TEST_F(Lot, CountsOnlyThoseItReleased) {
     EXPECT_TRUE(all[0]->self.try_claim(claim::timed_out));
     EXPECT_TRUE(all[4]->self.try_claim(claim::timed_out));
     EXPECT_EQ(take(at(24), 2), 2u);
-    EXPECT_TRUE(all[1]->released());
-    EXPECT_TRUE(all[2]->released());
+    EXPECT_TRUE(all[1]->finish_if_released());
+    EXPECT_TRUE(all[2]->finish_if_released());
     EXPECT_EQ(take(at(24), 100), 3u);
-    for (const std::size_t i : {3u, 5u, 6u}) EXPECT_TRUE(all[i]->released());
+    for (const std::size_t i : {3u, 5u, 6u}) EXPECT_TRUE(all[i]->finish_if_released());
     remove(*all[0]);
     remove(*all[4]);
 }
 
-TEST_F(Lot, ATakenLeaverCanNoLongerBeClaimed) {
+TEST_F(Lot, ATakenNodeCanNoLongerBeClaimed) {
     auto& taken = park(at(24), true);
     EXPECT_TRUE(take_one(at(24)));
     EXPECT_FALSE(taken.self.try_claim(claim::timed_out));
     EXPECT_FALSE(taken.self.try_claim(claim::stopped));
-    EXPECT_TRUE(taken.released());
+    EXPECT_TRUE(taken.finish_if_released());
 }
 
-TEST_F(Lot, KeepsTheUsesOfOneAddressApart) {
-    auto& event = park(at(32, use::event));
-    auto& address = park(at(32, use::address));
-    auto& lock = park(at(32, use::lock_bit_0));
-    auto& other = park(at(32, static_cast<use>(static_cast<unsigned>(use::lock_bit_0) + 63)));
-    EXPECT_EQ(take(at(32, use::address), 9), 1u);
-    EXPECT_TRUE(address.released());
-    EXPECT_EQ(take(other.place.where, 9), 1u);
-    EXPECT_TRUE(other.released());
-    EXPECT_EQ(take(at(32, use::event), 9), 1u);
-    EXPECT_TRUE(event.released());
-    EXPECT_EQ(take(at(32, use::lock_bit_0), 9), 1u);
-    EXPECT_TRUE(lock.released());
+TEST_F(Lot, KeepsTheKindsOfOneAddressApart) {
+    auto& event = park(at(32, wait_kind::event));
+    auto& address = park(at(32, wait_kind::address));
+    auto& lock = park(at(32, wait_kind::lock_bit_0));
+    auto& other = park(at(32, static_cast<wait_kind>(static_cast<unsigned>(wait_kind::lock_bit_0) + 63)));
+    EXPECT_EQ(take(at(32, wait_kind::address), 9), 1u);
+    EXPECT_TRUE(address.finish_if_released());
+    EXPECT_EQ(take(other.node.key, 9), 1u);
+    EXPECT_TRUE(other.finish_if_released());
+    EXPECT_EQ(take(at(32, wait_kind::event), 9), 1u);
+    EXPECT_TRUE(event.finish_if_released());
+    EXPECT_EQ(take(at(32, wait_kind::lock_bit_0), 9), 1u);
+    EXPECT_TRUE(lock.finish_if_released());
 }
 
 TEST_F(Lot, KeepsSeveralQueuesInOneBucketApart) {
@@ -263,59 +263,61 @@ TEST_F(Lot, KeepsSeveralQueuesInOneBucketApart) {
         }
         EXPECT_EQ(queue_of(first).size(), 4u);
         EXPECT_EQ(queue_of(second).size(), 4u);
-        // The heads change places in the bucket's list of queues.
+        // Other nodes become first in the bucket's list of queues.
         EXPECT_TRUE(take_one(first));
-        EXPECT_TRUE(of_first[0]->released());
+        EXPECT_TRUE(of_first[0]->finish_if_released());
         EXPECT_TRUE(of_second[0]->self.try_claim(claim::timed_out));
         remove(*of_second[0]);
-        EXPECT_EQ(queue_of(first).front(), &of_first[1]->place);
-        EXPECT_EQ(queue_of(second).front(), &of_second[1]->place);
+        EXPECT_EQ(queue_of(first).front(), &of_first[1]->node);
+        EXPECT_EQ(queue_of(second).front(), &of_second[1]->node);
         EXPECT_EQ(take(first, 9), 3u);
         EXPECT_EQ(queue_of(second).size(), 3u);
-        EXPECT_TRUE(announced(second));
-        EXPECT_EQ(announced(first), same_bit) << "no other queue has that bit of the filter";
+        EXPECT_TRUE(is_announced(second));
+        EXPECT_EQ(is_announced(first), same_bit) << "no other queue has that bit of the filter";
         EXPECT_EQ(take(second, 9), 3u);
-        EXPECT_FALSE(announced(first));
-        EXPECT_FALSE(announced(second));
+        EXPECT_FALSE(is_announced(first));
+        EXPECT_FALSE(is_announced(second));
         for (std::size_t i = 1; i < 4; ++i) {
-            EXPECT_TRUE(of_first[i]->released());
-            EXPECT_TRUE(of_second[i]->released());
+            EXPECT_TRUE(of_first[i]->finish_if_released());
+            EXPECT_TRUE(of_second[i]->finish_if_released());
         }
     }
 }
 
-TEST_F(Lot, AnAnnouncementThatParksNobodyIsTakenBack) {
+TEST_F(Lot, APreparedWaitThatParksNobodyIsTakenBack) {
     {
-        parking place(at(40));
-        place.announce();
-        EXPECT_TRUE(announced(at(40)));
+        locked_queue queue(at(40));
+        queue.prepare_wait();
+        EXPECT_TRUE(is_announced(at(40)));
     }
-    EXPECT_FALSE(announced(at(40)));
+    EXPECT_FALSE(is_announced(at(40)));
 }
 
-TEST_F(Lot, AnAnnouncementStandsWhileSomebodyIsParked) {
+TEST_F(Lot, TheFilterBitIsOnWhileSomebodyIsParked) {
     auto& first = park(at(40), true);
     auto& second = park(at(40), true);
-    EXPECT_TRUE(announced(at(40)));
+    EXPECT_TRUE(is_announced(at(40)));
     EXPECT_TRUE(first.self.try_claim(claim::timed_out));
     remove(first);
-    EXPECT_TRUE(announced(at(40)));
+    EXPECT_TRUE(is_announced(at(40)));
     EXPECT_TRUE(second.self.try_claim(claim::timed_out));
     remove(second);
-    EXPECT_FALSE(announced(at(40)));
+    EXPECT_FALSE(is_announced(at(40)));
 }
 
-TEST_F(Lot, HoldsTwentyThousandNodesOnAddressesOfTheirOwn) {
+TEST_F(Lot, HoldsTwentyThousandNodesOnDifferentAddresses) {
     constexpr std::size_t count = 20'000;
     std::vector<parked*> all;
     for (std::size_t i = 0; i < count; ++i) all.push_back(&park(at(i * 64), i % 2 == 0));
     std::size_t nodes = 0;
-    tocsin::core::for_each_parked([](const node&, void* sum) { ++*static_cast<std::size_t*>(sum); }, &nodes);
+    tocsin::core::for_each_parked([](const wait_node&, void* sum) { ++*static_cast<std::size_t*>(sum); },
+                                  &nodes);
     EXPECT_EQ(nodes, count);
     std::size_t longest = 0;
     for (const auto& each : tocsin::core::the_lot->at) {
         std::size_t queues = 0;
-        for (const node* queue = each.queues; queue != nullptr; queue = queue->next_queue) ++queues;
+        for (const wait_node* first = each.queues; first != nullptr; first = first->queue.next_queue)
+            ++queues;
         longest = std::max(longest, queues);
     }
     const std::size_t average = count / std::size(tocsin::core::the_lot->at) + 1;
@@ -323,12 +325,12 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnAddressesOfTheirOwn) {
     support::random_source random(1);
     for (std::size_t i = count; i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
     for (parked* each : all) {
-        if (each->place.leaves && random.one_in(2)) {
+        if (each->node.cancelable && random.one_in(2)) {
             EXPECT_TRUE(each->self.try_claim(claim::timed_out));
             remove(*each);
         } else {
-            ASSERT_EQ(take(each->place.where, 2), 1u);
-            EXPECT_TRUE(each->released());
+            ASSERT_EQ(take(each->node.key, 2), 1u);
+            EXPECT_TRUE(each->finish_if_released());
         }
     }
 }
@@ -345,17 +347,18 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnOneAddress) {
         remove(**each);
     }
     all.erase(gone, all.end());
-    std::vector<const node*> left = queue_of(at(48));
+    std::vector<const wait_node*> left = queue_of(at(48));
     EXPECT_EQ(left.size(), all.size());
     EXPECT_EQ(take(at(48), count), left.size());
-    for (const node* each : left) ASSERT_TRUE(each->owner->sleep(deadline(0s)) == claim::signaled);
+    for (const wait_node* each : left) ASSERT_TRUE(each->owner->sleep(deadline(0s)) == claim::signaled);
 }
 
 // Random operations against a model that is a list of pointers for each key.
 TEST_F(Lot, AgreesWithAListForEachKey) {
     support::random_source random(3);
     const auto [first, second] = neighbours(true);
-    const std::array<key, 4> keys{first, second, at(3, use::event), key{first.address, use::event}};
+    const std::array<wait_key, 4> keys{first, second, at(3, wait_kind::event),
+                                       wait_key{first.address, wait_kind::event}};
     std::array<std::vector<parked*>, 4> model;
     for (int step = 0; step < rounds(30'000, 6'000); ++step) {
         const auto which = random.below(keys.size());
@@ -366,13 +369,13 @@ TEST_F(Lot, AgreesWithAListForEachKey) {
             case 2:
                 if (list.size() < 12) list.push_back(&park(keys[which], random.one_in(2)));
                 break;
-            case 3: {  // one leaves
+            case 3: {  // one is cancelled
                 if (list.empty()) break;
                 const auto at = static_cast<std::ptrdiff_t>(random.below(list.size()));
-                parked* const leaver = list[static_cast<std::size_t>(at)];
-                if (!leaver->place.leaves) break;
-                ASSERT_TRUE(leaver->self.try_claim(claim::timed_out));
-                remove(*leaver);
+                parked* const cancelled = list[static_cast<std::size_t>(at)];
+                if (!cancelled->node.cancelable) break;
+                ASSERT_TRUE(cancelled->self.try_claim(claim::timed_out));
+                remove(*cancelled);
                 list.erase(list.begin() + at);
                 break;
             }
@@ -380,17 +383,17 @@ TEST_F(Lot, AgreesWithAListForEachKey) {
                 const auto most = random.below(5);
                 const auto expected = std::min<std::size_t>(most, list.size());
                 ASSERT_EQ(take(keys[which], most), expected);
-                for (std::size_t i = 0; i < expected; ++i) ASSERT_TRUE(list[i]->released());
+                for (std::size_t i = 0; i < expected; ++i) ASSERT_TRUE(list[i]->finish_if_released());
                 list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(expected));
             }
         }
-        std::vector<const node*> expected;
-        for (const parked* each : list) expected.push_back(&each->place);
+        std::vector<const wait_node*> expected;
+        for (const parked* each : list) expected.push_back(&each->node);
         ASSERT_EQ(queue_of(keys[which]), expected);
     }
     for (std::size_t i = 0; i < keys.size(); ++i) {
         EXPECT_EQ(take(keys[i], 1000), model[i].size());
-        for (parked* each : model[i]) EXPECT_TRUE(each->released());
+        for (parked* each : model[i]) EXPECT_TRUE(each->finish_if_released());
     }
 }
 
@@ -401,10 +404,10 @@ TEST_F(Lot, ReleasesSleepingThreadsThroughOneAnother) {
     std::atomic<int> awake{0};
     for (auto& each : waiters) {
         threads.start("sleeper", [&] {
-            node place(at(56), each, false);
+            wait_node node(at(56), each, false);
             {
-                parking here(at(56));
-                here.append(place);
+                locked_queue queue(at(56));
+                queue.append(node);
             }
             EXPECT_EQ(each.sleep(deadline::never()), claim::signaled);
             awake.fetch_add(1);

@@ -1,7 +1,8 @@
-// Trap 22: set() in a signal handler that interrupts set() or a wait in the same thread.
-#include "core/critical_section.hpp"
+// set() in a signal handler that interrupts set() or a wait in the same thread: the handler that locks itself out (trap
+// 22 in docs/traps.md).
+#include "core/sync/signal_deferral.hpp"
 #include "facts.hpp"
-#include "platform/futex.hpp"
+#include "platform/futex/futex.hpp"
 #include "printing.hpp"
 #include "threads.hpp"
 
@@ -32,26 +33,27 @@ auto_reset_event from_the_handler;
 auto_reset_event also_in_the_thread;
 manual_reset_event gate;
 
-// What wakes a sleeper of the library tells what it sleeps on.
+// Finds out by waking a sleeper of the library as the portable futex does.
 bool sleeps_on_the_portable_futex() {
     namespace platform = tocsin::platform;
     platform::futex_word word{0};
     std::atomic<bool> woken{false};
     thread_group threads;
     threads.start("sleeper", [&] {
-        while (!woken.load() && platform::futex_wait(word, 0, 300ms) == platform::sleep_result::returned) {
+        while (!woken.load() && platform::futex::wait(word, 0, 300ms) == platform::sleep_result::returned) {
             woken.store(true);
         }
     });
     while (threads.finished() == 0) {
-        platform::portable_futex::futex_wake_one(&word);
+        platform::portable_futex::wake_one(&word);
         std::this_thread::sleep_for(1ms);  // no fact to wait for: it asks again until they end
     }
     return woken.load();
 }
 
 TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
-    if (sleeps_on_the_portable_futex()) GTEST_SKIP() << "not promised there: it sleeps under a mutex";
+    if (sleeps_on_the_portable_futex())
+        GTEST_SKIP() << "a handler must not wake a sleeper of the portable futex, which takes a mutex";
     const support::handled_signal handled(SIGUSR1, [](int) {
         from_the_handler.set();
         also_in_the_thread.set();
@@ -92,13 +94,13 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     threads.join();
 }
 
-// What handlers do on top of a critical section, from the thread itself: to the log it is the same.
-class Notes : public testing::Test {
+// The calls that handlers defer, made by the thread itself: to signal_deferral that is the same.
+class DeferredCalls : public testing::Test {
 protected:
     struct thing {
         char name;
         std::string& done;
-        int more = 0;  // calls that a handler makes while one is carried out
+        int more = 0;  // calls that a handler makes while one runs
     };
 
     static void set(void* what) noexcept {
@@ -106,74 +108,75 @@ protected:
         self.done += self.name;
         if (self.more != 0) {
             --self.more;
-            critical_section::defer(set, what);
+            signal_deferral::defer(set, what);
         }
     }
     static void reset(void* what) noexcept {
         static_cast<thing*>(what)->done += static_cast<char>(static_cast<thing*>(what)->name - 'a' + 'A');
     }
 
-    using critical_section = tocsin::core::critical_section;
+    using signal_deferral = tocsin::core::signal_deferral;
     std::string done;
     thing a{'a', done};
     thing b{'b', done};
 };
 
-TEST_F(Notes, AreCarriedOutInOrder) {
+TEST_F(DeferredCalls, RunInOrder) {
     {
-        const critical_section inside;
+        const signal_deferral inside;
         for (int i = 0; i < 4; ++i) {
-            EXPECT_TRUE(critical_section::defer(set, &a));
-            EXPECT_TRUE(critical_section::defer(set, &b));
-            EXPECT_TRUE(critical_section::defer(reset, &a));
-            EXPECT_TRUE(critical_section::defer(reset, &b));
+            EXPECT_TRUE(signal_deferral::defer(set, &a));
+            EXPECT_TRUE(signal_deferral::defer(set, &b));
+            EXPECT_TRUE(signal_deferral::defer(reset, &a));
+            EXPECT_TRUE(signal_deferral::defer(reset, &b));
         }
         EXPECT_EQ(done, "");
     }
     EXPECT_EQ(done, "abABabABabABabAB");
-    EXPECT_FALSE(critical_section::defer(set, &a)) << "nothing is put off outside";
+    EXPECT_FALSE(signal_deferral::defer(set, &a)) << "nothing is deferred outside";
 }
 
-TEST_F(Notes, ThatRepeatTheLastOfTheirEventAreCountedWhenTheLogIsFull) {
+TEST_F(DeferredCalls, ThatRepeatTheLastOfTheirEventAreCountedWhenTheSlotsAreFull) {
     {
-        const critical_section inside;
-        for (int i = 0; i < 14; ++i) critical_section::defer(set, &a);
-        critical_section::defer(reset, &a);
-        critical_section::defer(set, &b);
+        const signal_deferral inside;
+        for (int i = 0; i < 14; ++i) signal_deferral::defer(set, &a);
+        signal_deferral::defer(reset, &a);
+        signal_deferral::defer(set, &b);
         for (int i = 0; i < 3; ++i) {
-            critical_section::defer(reset, &a);
-            critical_section::defer(set, &b);
+            signal_deferral::defer(reset, &a);
+            signal_deferral::defer(set, &b);
         }
     }
-    EXPECT_EQ(done, std::string(14, 'a') + "AAAA" + "bbbb");
+    EXPECT_EQ(done, "aaaaaaaaaaaaaaAAAAbbbb");
 }
 
-TEST_F(Notes, LeftWhileOthersAreCarriedOutTakeTheirPlaces) {
+TEST_F(DeferredCalls, MadeWhileOthersRunUseTheirSlots) {
     a.more = 1'000;
     b.more = 1'000;
     {
-        const critical_section inside;
+        const signal_deferral inside;
         for (int i = 0; i < 8; ++i) {
-            critical_section::defer(set, &a);
-            critical_section::defer(set, &b);
+            signal_deferral::defer(set, &a);
+            signal_deferral::defer(set, &b);
         }
     }
     EXPECT_EQ(std::count(done.begin(), done.end(), 'a'), 1'008);
     EXPECT_EQ(std::count(done.begin(), done.end(), 'b'), 1'008);
 }
 
-using NotesDeathTest = Notes;
+using DeferredCallsDeathTest = DeferredCalls;
 
-TEST_F(NotesDeathTest, ByTurnsAreMoreThanTheLogHolds) {
+TEST_F(DeferredCallsDeathTest, ThatAlternateEndTheProgramWhenTheSlotsAreFull) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto too_many = [&] {
-        const critical_section inside;
+        const signal_deferral inside;
         for (int i = 0; i < 9; ++i) {
-            critical_section::defer(set, &a);
-            critical_section::defer(reset, &a);
+            signal_deferral::defer(set, &a);
+            signal_deferral::defer(reset, &a);
         }
     };
-    EXPECT_DEATH(too_many(), "tocsin: signal handlers set or reset more than 16 events by turns");
+    EXPECT_DEATH(too_many(),
+                 "tocsin: signal handlers interrupted one call into the library and made more than 16");
 }
 
 }  // namespace

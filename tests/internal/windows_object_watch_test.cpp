@@ -1,6 +1,6 @@
-// A thread of the system's that calls when a kernel object is signaled.
+// A system thread that calls a function when a kernel object is signaled.
 #include "facts.hpp"
-#include "platform/object_watch_windows.hpp"
+#include "platform/system/object_watch_windows.hpp"
 #include "sanitizer.hpp"
 #include "threads.hpp"
 
@@ -36,7 +36,7 @@ TEST(ObjectWatch, CallsOnceForEachSignal) {
     }
 }
 
-TEST(ObjectWatch, OfOneObjectCallsForThatAlone) {
+TEST(ObjectWatch, CallsOnlyForItsOwnObject) {
     kernel_event first(false);
     kernel_event second(false);
     std::atomic<int> calls[2] = {0, 0};
@@ -49,11 +49,11 @@ TEST(ObjectWatch, OfOneObjectCallsForThatAlone) {
     EXPECT_EQ(calls[0].load(), 0);
 }
 
-TEST(ObjectWatch, ThatNeverStartedEnds) { const object_watch watch; }
+TEST(ObjectWatch, EndsIfItNeverStarted) { const object_watch watch; }
 
-// The system's waiting thread has seen the object signaled, the watch ends, and then the thread makes the call: Wine 8.0
-// does so, and the watch was on the stack of a wait that has returned.
-TEST(ObjectWatch, CallsNobodyWhoHasEndedIt) {
+// The system's waiting thread sees the object signaled, the watch ends, and then the thread makes the call. Wine 8.0 does
+// that, and the watch was on the stack of a wait that has returned.
+TEST(ObjectWatch, DoesNotCallAfterItHasEnded) {
     struct owner {
         std::atomic<bool> ended{false};
         std::atomic<int> late{0};

@@ -1,5 +1,5 @@
-// What a poll says on Windows beyond what a wait's result tells.
-#include "platform/poller.hpp"
+// What a poll on Windows returns beyond what the result of a wait tells.
+#include "platform/poller/poller.hpp"
 #include "threads.hpp"
 #include "windows_sources.hpp"
 
@@ -15,26 +15,26 @@ using support::socket_pair;
 using tocsin::deadline;
 using tocsin::readiness;
 namespace platform = tocsin::platform;
-using platform::pollable;
+using platform::poll_entry;
 
 const auto* const started = testing::AddGlobalTestEnvironment(new support::winsock);
 
-pollable readable(SOCKET socket) { return {static_cast<int>(socket), readiness::readable}; }
+poll_entry readable(SOCKET socket) { return {static_cast<int>(socket), readiness::readable}; }
 
 TEST(WindowsPoll, NamesTheSocketOnWhichAnotherSleeps) {
     const socket_pair busy;
     const socket_pair others[2];
     support::thread_group threads;
     threads.start("sleeper", [&] {
-        pollable one = readable(busy[1]);
-        EXPECT_EQ(platform::poll({&one, 1}, platform::no_doorbell, deadline::never()).ready, 1u);
+        poll_entry one = readable(busy[1]);
+        EXPECT_EQ(platform::poller::poll({&one, 1}, platform::no_doorbell, deadline::never()).ready, 1u);
     });
     support::until_sound_asleep(threads.id(0));
-    pollable all[] = {readable(others[0][1]), readable(others[1][1]), readable(busy[1])};
-    const auto refused = platform::poll(all, platform::no_doorbell, 1s);
+    poll_entry all[] = {readable(others[0][1]), readable(others[1][1]), readable(busy[1])};
+    const auto refused = platform::poller::poll(all, platform::no_doorbell, 1s);
     EXPECT_EQ(refused.error, EBUSY);
     EXPECT_EQ(refused.culprit, 2u);
-    const auto slept = platform::poll({all, 2}, platform::no_doorbell, 1ms);
+    const auto slept = platform::poller::poll({all, 2}, platform::no_doorbell, 1ms);
     EXPECT_TRUE(slept.timed_out);
     EXPECT_EQ(slept.culprit, platform::no_culprit);
     busy.fill();

@@ -27,7 +27,7 @@ TEST(address_model, AChangeThenAWakeIsNeverMissed) {
     });
 }
 
-TEST(address_model, AWakePublishesToWhoItReleases) {
+TEST(address_model, AWakePublishesToTheThreadItReleases) {
     holds_always([](run& r) {
         atomic<std::uint8_t> word{0};
         plain<int> data{0};
@@ -45,7 +45,7 @@ TEST(address_model, AWakePublishesToWhoItReleases) {
     });
 }
 
-TEST(address_model, AChangedValuePublishesToWhoSeesIt) {
+TEST(address_model, AChangedValuePublishesToThreadsThatSeeIt) {
     holds_always([](run& r) {
         atomic<std::uint64_t> word{0};
         plain<int> data{0};
@@ -106,7 +106,7 @@ TEST(address_model, ATimeoutNeverEatsAWake) {
     });
 }
 
-// Waiters on a neighbour in the same bucket, with the same bit of the filter: never touched.
+// Waiters on a neighbour in the same bucket, with the same filter bit, are never touched.
 TEST(address_model, AWakeReachesItsOwnAddressOnly) {
     holds_within(2, [](run& r) {
         atomic<std::uint8_t> words[2]{};

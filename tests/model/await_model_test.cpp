@@ -1,6 +1,6 @@
-// Coroutines that wait, in every interleaving of small programs: resumed exactly once, by who ended the wait; destroyed
-// at any time where an executor resumes them. Proof P13 in docs/proofs.md. Deadlines claim as stops do; what watches
-// them is outside of the models.
+// Coroutines that wait, in every interleaving of small programs: resumed exactly once, by whoever ended the wait, and
+// destroyed at any time where an executor resumes them. Proof P13 in docs/proofs.md. Deadlines claim as stops do; the
+// thread that watches them is outside of the models.
 #include "../support/task.hpp"
 #include "support/library_model.hpp"
 
@@ -21,18 +21,18 @@ int tokens_in(auto_reset_event& event) { return event.try_wait() ? 1 : 0; }
 // Holds what is to be resumed.
 class loop {
 public:
-    void operator()(std::coroutine_handle<> who) {
+    void operator()(std::coroutine_handle<> frame) {
         {
             const std::lock_guard held(lock_);
-            ready_ = who;
+            ready_ = frame;
         }
         posted_.set();
     }
     std::coroutine_handle<> take() {
         const std::lock_guard held(lock_);
-        const auto who = static_cast<std::coroutine_handle<>>(ready_);
+        const auto frame = static_cast<std::coroutine_handle<>>(ready_);
         ready_ = nullptr;
-        return who;
+        return frame;
     }
     std::coroutine_handle<> wait_and_take() {
         posted_.wait(sleep_at_once);
@@ -40,7 +40,7 @@ public:
     }
 
 private:
-    core::bucket_lock lock_;
+    core::futex_lock lock_;
     plain<std::coroutine_handle<>> ready_{nullptr};
     auto_reset_event posted_;
 };
@@ -80,7 +80,7 @@ TEST(await_model, AStopNeverEatsTheToken) {
         r.spawn("stopper", [&] { stop.request_stop(); });
         r.spawn("coroutine", [&] {
             one = [](auto& on, auto token, int& count, int& tokens) -> task {
-                if (co_await async_wait(on).stop(token) == wait_status::signaled) ++tokens;
+                if (co_await async_wait({.stop = token}, on) == wait_status::signaled) ++tokens;
                 ++count;
             }(event, stop.get_token(), ended, taken);
         });
@@ -145,8 +145,8 @@ TEST(await_model, ABroadcastReleasesThreadAndCoroutine) {
     });
 }
 
-// The executor's thread resumes it at once, and destroys it at its end.
-TEST(await_model, AnExecutorsThreadMayBeDoneBeforeItWasHandedOver) {
+// The executor's thread resumes the coroutine at once, and destroys it at its end.
+TEST(await_model, TheExecutorMayFinishACoroutineBeforeItsHandoverReturns) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
         loop executor;
@@ -164,8 +164,8 @@ TEST(await_model, AnExecutorsThreadMayBeDoneBeforeItWasHandedOver) {
     });
 }
 
-// In the executor's only thread, while another sets and a third stops.
-TEST(await_model, DestroyedAtAnyTimeWhereAnExecutorResumes) {
+// The executor's only thread destroys it, while a second thread sets and a third stops.
+TEST(await_model, IsDestroyedAtAnyTimeThoughAnExecutorResumesIt) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
         model::stop_source stop;
@@ -175,7 +175,7 @@ TEST(await_model, DestroyedAtAnyTimeWhereAnExecutorResumes) {
         r.spawn("stopper", [&] { stop.request_stop(); });
         r.spawn("executor", [&] {
             task one = [](auto& on, auto token, auto& where, int& tokens) -> task {
-                if (co_await async_wait(on).stop(token).on(where) == wait_status::signaled) ++tokens;
+                if (co_await async_wait({.stop = token}, on).on(where) == wait_status::signaled) ++tokens;
             }(event, stop.get_token(), executor, taken);
             one.destroy();
             (void)executor.take();

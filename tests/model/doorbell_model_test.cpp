@@ -1,8 +1,7 @@
-// Every interleaving of rings and sleeps over a doorbell's turns (src/platform/doorbells.cpp), with the
-// system's object as a word that strikes fill and empty. The object orders nothing here: less than systems
-// do.
+// Every interleaving of rings and sleeps over a doorbell's turns (src/platform/poller/doorbells.cpp). The system's
+// object is a word that strikes fill and empty. Here it orders nothing, which is less than systems do.
 #include "explorer/futex.hpp"
-#include "platform/doorbells.hpp"
+#include "platform/poller/doorbells.hpp"
 #include "support/library_model.hpp"
 
 #include <array>
@@ -23,7 +22,8 @@ class modelled_bell {
 public:
     void ring() {
         turn_.ring([this](bool even) {
-            full_.store(even ? 1 : 0, relaxed);  // may take effect before strikes that it does not come after
+            // May take effect before strikes that do not happen before it.
+            full_.store(even ? 1 : 0, relaxed);
             model::futex_wake(&full_);
         });
     }
@@ -39,8 +39,8 @@ private:
     atomic<std::uint32_t> full_{0};
 };
 
-// Each ringer gives its reasons one after the other and rings for each; the sleeper sleeps until it has seen
-// all. A ring that is lost, or undone by a late one, leaves it asleep for ever.
+// Each ringer gives its reasons one after the other and rings for each. The sleeper sleeps until it has seen all. A
+// ring that is lost, or undone by a late one, leaves it asleep for ever.
 template <std::size_t Ringers>
 void all_are_heard(run& r, const std::array<int, Ringers>& rings) {
     modelled_bell bell;

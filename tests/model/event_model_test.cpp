@@ -1,5 +1,5 @@
-// Every interleaving of small programs over both events: no wake-up lost or doubled, no token made or eaten,
-// nothing touched that is gone, everything published. Proofs P1 to P6 in docs/proofs.md.
+// Every interleaving of small programs over both events. No wake-up is lost or doubled, no token made or eaten, nothing
+// is touched that is gone, and everything is published. Proofs P1 to P6 in docs/proofs.md.
 #include "support/library_model.hpp"
 
 namespace {
@@ -23,11 +23,11 @@ TEST(event_model, OneSetReleasesOneWaiterAndPublishes) {
         });
         r.join_all();
         r.check(!event.is_set(), "the token was consumed");
-        r.check(tells_who_is_parked(event), "the next set need not go for the lock");
+        r.check(tells_who_is_parked(event), "the next set need not take the lock");
     });
 }
 
-// Also if neither has run in between: then nobody else sets it.
+// Even if neither has run in between: then no waiter sets it again.
 TEST(event_model, TwoSetsReleaseTwoWaiters) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
@@ -88,7 +88,7 @@ TEST(event_model, ATimeoutPassesTheTokenToTheNextWaiter) {
         r.spawn("setter", [&] { event.set(); });
         r.join_all();
         r.check(tells_who_is_parked(event), "the last to leave takes the parked bit along");
-        // The timed waiter may have set it once more, for nobody but the patient one.
+        // The timed waiter may have set it once more, but only for the patient one.
         (void)event.try_wait();
     });
 }
@@ -139,7 +139,7 @@ TEST(event_model, SetThenResetReleasesEveryoneWhoWaited) {
     processors = 1;
 }
 
-TEST(event_model, ASetOfAGatePublishesToAllWhoPass) {
+TEST(event_model, ASetOfAGatePublishesToAllThatPass) {
     holds_within(2, [](run& r) {
         manual_reset_event event;
         plain<int> data{0};
@@ -157,7 +157,7 @@ TEST(event_model, ASetOfAGatePublishesToAllWhoPass) {
     });
 }
 
-// Decision 3: a set still under way must not release a wait that began after a reset that came after it.
+// A set still under way must not release a wait that began after a later reset (decision 3).
 TEST(event_model, ASetUnderWayReleasesNobodyWhoCameAfterAReset) {
     holds_within(2, [](run& r) {
         manual_reset_event event;
@@ -174,7 +174,7 @@ TEST(event_model, ASetUnderWayReleasesNobodyWhoCameAfterAReset) {
     });
 }
 
-// Trap 1: a producer publishes an item and sets an event that is set already.
+// The skipped set (trap 1): a producer publishes an item and sets an event that is set already.
 TEST(event_model, ASetOnASetEventPublishes) {
     holds_always([](run& r) {
         auto_reset_event event{true};
@@ -191,7 +191,7 @@ TEST(event_model, ASetOnASetEventPublishes) {
     });
 }
 
-TEST(event_model, ASetOnASetGatePublishesToWhoResetsIt) {
+TEST(event_model, ASetOnASetGatePublishesToWhoeverResetsIt) {
     holds_always([](run& r) {
         manual_reset_event event{true};
         model::atomic<int> item{0};
@@ -209,8 +209,9 @@ TEST(event_model, ASetOnASetGatePublishesToWhoResetsIt) {
     });
 }
 
-// The reset finds somebody parked, and goes for the lock; meanwhile they leave, and the event is set without it.
-TEST(event_model, AResetThatGoesForTheLockSeesWhatItWipesOut) {
+// The reset finds a parked waiter and goes to take the lock. Before it has the lock, the waiter leaves, and the event
+// is set without the lock.
+TEST(event_model, AResetThatTakesTheLockSeesWhatItErases) {
     holds_within(2, [](run& r) {
         manual_reset_event event;
         model::atomic<int> item{0};
@@ -225,7 +226,7 @@ TEST(event_model, AResetThatGoesForTheLockSeesWhatItWipesOut) {
             seen = item.load(std::memory_order_relaxed) == 1;
         });
         r.join_all();
-        r.check(seen || event.is_set(), "wiped out, and its item not seen");
+        r.check(seen || event.is_set(), "erased, and its item not seen");
     });
 }
 
@@ -253,8 +254,8 @@ TEST(event_model, AThreadThatPolledMayDestroyTheGate) {
     });
 }
 
-// The owner times out, polls, destroys, and waits on a new event at the same address: the late set of the
-// first must not release it.
+// The owner times out, polls, destroys the event, and waits on a new one at the same address: the late set of the first
+// must not release it.
 TEST(event_model, ALateSetNeverReachesANewEventAtTheSameAddress) {
     holds_within(3, [](run& r) {
         alignas(manual_reset_event) unsigned char memory[sizeof(manual_reset_event)];
@@ -285,7 +286,7 @@ TEST(event_model, WaitersAreServedInTheOrderTheyQueued) {
         r.spawn("second", [&] {
             if (parked_on(event) != 1) return;
             if (event.wait_until(some_time(), sleep_at_once) != wait_status::signaled) return;
-            model::check(served != 0, "who queued first is served first");
+            model::check(served != 0, "whoever queued first is served first");
             event.set();
         });
         r.spawn("setter", [&] { event.set(); });

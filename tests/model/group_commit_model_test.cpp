@@ -1,5 +1,5 @@
-// Every interleaving of small programs over group_commit: every submission has one fate, its submitter is told
-// that one, no flush runs beside another, nothing is touched that is gone.
+// Every interleaving of small programs over group_commit: every submission has one fate, its submitter learns that one,
+// no two flushes run at once, and nothing is touched that is gone.
 #include "support/library_model.hpp"
 
 #include <tocsin/group_commit.hpp>
@@ -17,14 +17,14 @@ using model::run;
 
 struct failure {};
 
-// What the flush does to a submission; unordered accesses by it and its submitter are found as races.
+// What the flush does to a submission. The explorer reports unordered accesses by the flush and the submitter as races.
 struct submission {
     plain<int> value{0};
     plain<int> flushes{0};
     plain<int> group{0};
 };
 
-// A group commit whose flush notes what it covers. Its own data are plain: flushes beside each other race.
+// A group commit whose flush records what it covers. Its data are plain, so two flushes at once are a race.
 struct journal {
     explicit journal(group_commit_options options = {}, int failing = 0)
         : failing_group(failing), commit([this](commit_group<submission> group) { flush(group); }, options) {}
@@ -51,7 +51,7 @@ struct journal {
     group_commit<submission> commit;
 };
 
-// Submits and checks what came of it.
+// Submits and checks the result.
 commit_status submit(journal& log, const deadline& until = deadline::never(),
                      const detail::stop_token& stop = {}) {
     submission mine;
@@ -59,7 +59,7 @@ commit_status submit(journal& log, const deadline& until = deadline::never(),
     commit_status how = commit_status::committed;
     bool failed = false;
     try {
-        how = log.commit.submit_until(mine, until, stop);
+        how = log.commit.submit({.until = until, .stop = stop}, mine);
     } catch (const failure&) {
         failed = true;
     }
@@ -88,7 +88,7 @@ TEST(group_commit_model, ThreeSubmittersAreEachCoveredOnce) {
     });
 }
 
-// A group of two and more relays: one leader, three that gather.
+// A group of two or more relays its wake-ups: one leader, three that gather.
 TEST(group_commit_model, FourSubmittersAreEachCoveredOnce) {
     holds_within(1, [](run& r) {
         journal log;
@@ -98,7 +98,7 @@ TEST(group_commit_model, FourSubmittersAreEachCoveredOnce) {
     });
 }
 
-// Who submits again during the flush of three leads next, and is released behind them.
+// A thread that submits again during the flush of three leads the next group, and is released behind them.
 TEST(group_commit_model, ALeaderOfFewIsReleasedBehindTheGroupBeforeIt) {
     holds_within(1, [](run& r) {
         journal log;
@@ -112,7 +112,7 @@ TEST(group_commit_model, ALeaderOfFewIsReleasedBehindTheGroupBeforeIt) {
     });
 }
 
-TEST(group_commit_model, WhoSubmitsAgainIsCoveredAgain) {
+TEST(group_commit_model, AThreadThatSubmitsAgainIsCoveredAgain) {
     holds_within(2, [](run& r) {
         journal log;
         r.spawn("twice", [&] {
@@ -194,7 +194,7 @@ TEST(group_commit_model, GatheringEndsWhenTheGroupIsFullOrTheTimeIsOver) {
     });
 }
 
-// Nothing but the second ends the first one's gathering: who overlooks that the group is full waits for ever.
+// Only the second submitter ends the first one's gathering: a leader that overlooks a full group waits for ever.
 TEST(group_commit_model, GatheringWithoutEndEndsWhenTheGroupIsFull) {
     holds_always([](run& r) {
         journal log({.largest_group = 2, .longest_gathering = std::chrono::nanoseconds::max()});
@@ -222,7 +222,7 @@ TEST(group_commit_model, ALeaderThatWithdrawsLeavesTheLeadToTheNext) {
     });
 }
 
-// The last to return destroys it: nobody else may still have a step to make in it.
+// The last to return destroys it: no other thread may still have a step to make in it.
 TEST(group_commit_model, NothingIsTouchedAfterTheLastSubmitHasReturned) {
     holds_within(2, [](run& r) {
         auto log = std::make_unique<journal>();

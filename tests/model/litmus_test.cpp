@@ -1,5 +1,5 @@
-// The explorer's memory, on the litmus tests of the literature. Each case collects
-// the results of all executions and compares them with what C++20 allows.
+// Litmus tests of the literature on the explorer's memory. Each case collects the results of all executions and
+// compares them with what C++20 allows.
 #include <explorer/expect.hpp>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using order = std::memory_order;
 using result = std::vector<int>;
 using results = std::set<result>;
 
-// A case gets a run and a place for its result, which it fills after joining.
+// A case gets a run and a result to fill in after joining.
 template <class Case>
 results outcomes_of(const options& how, Case&& one_case) {
     results seen;
@@ -113,8 +113,8 @@ TEST(litmus, MessagePassingNeedsReleaseAndAcquire) {
     EXPECT_EQ(message_passing(relaxed, relaxed, true), (results{{0, 0}, {0, 1}, {1, 1}}));
 }
 
-// C++ allows {1, 1} under relaxed; executions in which a load reads from a store
-// that comes later are not explored (see memory.hpp).
+// C++ allows {1, 1} under relaxed. Executions in which a load reads from a later store are not explored (see
+// memory.hpp).
 TEST(litmus, LoadBufferingIsNotProduced) {
     const results seen = outcomes_of({}, [](run& r, result& out) {
         atomic<int> x{0}, y{0};

@@ -41,7 +41,8 @@ TEST(lock_model, ThreeThreadsExcludeEachOther) {
     });
 }
 
-// A wake for one bit must never be spent on a waiter for another: here bit 0 is freed only by who gets bit 1.
+// A wake for one bit must never be spent on a waiter for another: here bit 0 is freed only by the thread that gets bit
+// 1.
 TEST(lock_model, TwoBitsOfAWordAreTwoLocks) {
     holds_within(2, [](run& r) {
         atomic<std::uint32_t> word{0b11};

@@ -7,44 +7,44 @@ namespace {
 using namespace tocsin;
 using namespace tocsin::library_model;
 using core::claim;
-using core::key;
-using core::node;
-using core::parking;
+using core::locked_queue;
 using core::release_list;
+using core::wait_key;
+using core::wait_node;
 using core::waiter;
 using model::plain;
 using model::run;
 
-// A gate of its own kind: open or not, and who waits for it; all under the bucket's lock.
+// A gate, open or not; the waits for it are in the lot. All under the bucket's lock.
 struct gate {
-    explicit gate(core::use what = core::use::event) : where{this, what} {}
+    explicit gate(core::wait_kind what = core::wait_kind::event) : key{this, what} {}
 
-    const key where;
+    const wait_key key;
     plain<bool> open{false};
 };
 
-// Passes the open gate, or parks: for ever, or (leaves) until some time.
-claim pass(gate& door, bool leaves) {
+// Passes the open gate, or parks: for ever or, if `cancelable`, until some time.
+claim pass(gate& door, bool cancelable) {
     waiter self;
-    node place(door.where, self, leaves);
+    wait_node node(door.key, self, cancelable);
     {
-        parking lot(door.where);
+        locked_queue queue(door.key);
         if (door.open) return claim::signaled;
-        lot.append(place);
+        queue.append(node);
     }
-    const claim how = self.sleep({leaves ? some_time() : deadline::never(), nullptr, sleep_at_once});
-    if (how == claim::timed_out) parking(door.where).remove(place);
+    const claim how = self.sleep({cancelable ? some_time() : deadline::never(), nullptr, sleep_at_once});
+    if (how == claim::timed_out) locked_queue(door.key).remove(node);
     return how;
 }
 
-// Opens it and releases those who are parked; says how many.
+// Opens it and releases all that are parked; returns how many.
 std::size_t open(gate& door) {
     std::size_t taken = 0;
     release_list freed;
     {
-        parking lot(door.where);
+        locked_queue queue(door.key);
         door.open = true;
-        freed = lot.take(static_cast<std::size_t>(-1), taken);
+        freed = queue.take(static_cast<std::size_t>(-1), taken);
     }
     freed.wake();
     return taken;
@@ -52,7 +52,7 @@ std::size_t open(gate& door) {
 
 TEST(lot_model, TheBucketsLockExcludes) {
     holds_within(3, [](run& r) {
-        core::bucket_lock lock;
+        core::futex_lock lock;
         plain<int> data{0};
         for (const char* name : {"one", "two", "three"}) {
             r.spawn(name, [&] {
@@ -66,11 +66,11 @@ TEST(lot_model, TheBucketsLockExcludes) {
     });
 }
 
-// With more than one processor it is looked at for a while before its thread sleeps.
-TEST(lot_model, TheBucketsLockExcludesWhoFoundItFreeWhileLooking) {
+// With more than one processor, a thread looks at the lock for a while before it sleeps.
+TEST(lot_model, TheBucketsLockExcludesAThreadThatFoundItFreeWhileLooking) {
     processors = 2;
     holds_within(2, [](run& r) {
-        core::bucket_lock lock;
+        core::futex_lock lock;
         plain<int> data{0};
         for (const char* name : {"one", "two"}) {
             r.spawn(name, [&] {
@@ -94,23 +94,23 @@ TEST(lot_model, AReleaseIsNeverMissed) {
     });
 }
 
-TEST(lot_model, ALeaverIsTakenOrLeavesNeverBoth) {
+TEST(lot_model, ACancelableWaitIsTakenOrTimesOutNeverBoth) {
     holds_always([](run& r) {
         gate door;
         claim how{};
-        r.spawn("leaver", [&] { how = pass(door, true); });
+        r.spawn("cancelable", [&] { how = pass(door, true); });
         std::size_t taken = 0;
         r.spawn("opener", [&] { taken = open(door); });
         r.join_all();
-        r.check(how == claim::signaled || taken == 0, "who was taken was signaled");
+        r.check(how == claim::signaled || taken == 0, "a wait that was taken was signaled");
     });
 }
 
-TEST(lot_model, LeaversInTheMiddleLeaveTheQueueWhole) {
+TEST(lot_model, TimeoutsInTheMiddleLeaveTheQueueWhole) {
     holds_within(2, [](run& r) {
         gate door;
-        for (const bool leaves : {false, true, false}) {
-            r.spawn(leaves ? "leaver" : "stayer", [&, leaves] { (void)pass(door, leaves); });
+        for (const bool cancelable : {false, true, false}) {
+            r.spawn(cancelable ? "cancelable" : "stays", [&, cancelable] { (void)pass(door, cancelable); });
         }
         r.spawn("opener", [&] { open(door); });
         r.join_all();
@@ -130,18 +130,18 @@ TEST(lot_model, ARelayReachesEveryone) {
     processors = 1;
 }
 
-TEST(lot_model, TwoUsesOfAnAddressAreTwoQueues) {
+TEST(lot_model, TwoKindsOfOneAddressAreTwoQueues) {
     holds_within(2, [](run& r) {
         gate door;
-        const key other{door.where.address, core::use::address};
+        const wait_key other{door.key.address, core::wait_kind::address};
         r.spawn("passer", [&] { (void)pass(door, false); });
         r.spawn("other", [&] {
             waiter self;
-            node place(other, self, true);
-            parking(other).append(place);
+            wait_node node(other, self, true);
+            locked_queue(other).append(node);
             model::check(self.sleep({some_time(), nullptr, sleep_at_once}) == claim::timed_out,
-                         "nobody wakes the other use");
-            parking(other).remove(place);
+                         "nobody wakes the other kind");
+            locked_queue(other).remove(node);
         });
         r.spawn("opener", [&] { open(door); });
         r.join_all();

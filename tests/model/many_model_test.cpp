@@ -1,6 +1,6 @@
-// Waits for any and for all of several events, in every interleaving of small programs: exactly one taken, or all
-// at one instant and nothing before. Proofs P10 and P11 in docs/proofs.md. Built twice: with one bucket, and with
-// two, where the two events of each program stand in different ones.
+// Waits for any and for all of several events, in every interleaving of small programs: exactly one taken, or all at
+// one instant and nothing before. Proofs P10 and P11 in docs/proofs.md. Built twice: with one bucket, and with two,
+// where the two events of each program are in different ones.
 #include "support/library_model.hpp"
 
 #include <array>
@@ -38,7 +38,9 @@ public:
 
 private:
     void* place() noexcept {
-        const auto bucket_of = [](const void* event) { return core::home({event, core::use::event}).index; };
+        const auto bucket_of = [](const void* event) {
+            return core::key_hash({event, core::wait_kind::event}).index;
+        };
         std::size_t chosen = 0;
         while (core::bucket_bits != 0 && bucket_of(places_[chosen]) == bucket_of(&a)) ++chosen;
         return places_[chosen];
@@ -64,7 +66,7 @@ TEST(any_model, TakesExactlyOneAndLeavesTheOther) {
             b.set();
         });
         r.spawn("waiter", [&] {
-            taken = wait_any(those(a, b), sleep_at_once).index;
+            taken = wait_any({.spin = sleep_at_once}, those(a, b)).index;
             model::check(tells_who_is_parked(a) && tells_who_is_parked(b), "it has left both queues");
             model::check((taken == 0 ? data_a : data_b) == 1, "what its setter wrote is visible");
         });
@@ -85,7 +87,8 @@ TEST(any_model, ATimeoutOrStopTakesNothing) {
         r.spawn("stopper", [&] { source_of_stop.request_stop(); });
         r.spawn("waiter", [&] {
             const auto how =
-                wait_any_until(some_time(), source_of_stop.get_token(), those(a, b), sleep_at_once);
+                wait_any({.until = some_time(), .stop = source_of_stop.get_token(), .spin = sleep_at_once},
+                         those(a, b));
             if (how.status == wait_status::signaled) ++taken;
         });
         r.join_all();
@@ -101,7 +104,7 @@ TEST(any_model, CompetesWithASingleWait) {
         auto& b = both.b;
         bool both_parked = false;
         r.spawn("any", [&] {
-            wait_any(those(b, a), sleep_at_once);
+            (void)wait_any({.spin = sleep_at_once}, those(b, a));
             if (!both_parked) a.set();
         });
         r.spawn("single", [&] {
@@ -123,7 +126,7 @@ TEST(any_model, TheSameEventTwiceIsTakenOnce) {
         auto_reset_event a;
         r.spawn("setter", [&] { a.set(); });
         r.spawn("waiter", [&] {
-            const auto how = wait_any(those(a, a), sleep_at_once);
+            const auto how = wait_any({.spin = sleep_at_once}, those(a, a));
             model::check(how.status == wait_status::signaled, "signaled");
         });
         r.join_all();
@@ -131,14 +134,14 @@ TEST(any_model, TheSameEventTwiceIsTakenOnce) {
     });
 }
 
-TEST(any_model, ATimerThatComesTakesNoToken) {
+TEST(any_model, ATimerThatEndsTheWaitTakesNoToken) {
     holds_always([](run& r) {
         auto_reset_event a;
         int taken = 0;
         r.spawn("setter", [&] { a.set(); });
         r.spawn("waiter", [&] {
             const source timer(some_time());
-            const auto how = wait_any(those(timer, a), sleep_at_once);
+            const auto how = wait_any({.spin = sleep_at_once}, those(timer, a));
             if (how.index == 1) ++taken;
         });
         r.join_all();
@@ -146,7 +149,7 @@ TEST(any_model, ATimerThatComesTakesNoToken) {
     });
 }
 
-TEST(all_model, TakesBothWhenBothHaveCome) {
+TEST(all_model, TakesBothWhenBothAreSet) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both;
         auto& a = both.a;
@@ -194,14 +197,15 @@ TEST(all_model, ATimeoutOrStopTakesNothing) {
         r.spawn("setter of b", [&] { b.set(); });
         r.spawn("stopper", [&] { source_of_stop.request_stop(); });
         r.spawn("waiter", [&] {
-            all = wait_all_until(some_time(), source_of_stop.get_token(), a, b) == wait_status::signaled;
+            all = wait_all({.until = some_time(), .stop = source_of_stop.get_token()}, a, b) ==
+                  wait_status::signaled;
         });
         r.join_all();
         r.check(tokens_in(a) == !all && tokens_in(b) == !all, "all or nothing");
     });
 }
 
-// They never stood together.
+// They were never set at the same time.
 TEST(all_model, SetResetAndSetOfTheOtherDoesNotSatisfyIt) {
     holds_within(2, [](run& r) {
         pair<manual_reset_event> both;
@@ -213,7 +217,7 @@ TEST(all_model, SetResetAndSetOfTheOtherDoesNotSatisfyIt) {
             b.set();
         });
         r.spawn("waiter", [&] {
-            model::check(wait_all_until(some_time(), a, b) == wait_status::timed_out, "never together");
+            model::check(wait_all({.until = some_time()}, a, b) == wait_status::timed_out, "never together");
         });
         r.join_all();
     });
@@ -242,7 +246,7 @@ TEST(all_model, NobodySeesOneTakenAndTheOtherNot) {
     }
 }
 
-TEST(all_model, WhoFailsToTakeOneSeesTheOtherTaken) {
+TEST(all_model, AThreadThatFailsToTakeOneSeesTheOtherTaken) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
         auto& a = both.a;
@@ -257,7 +261,7 @@ TEST(all_model, WhoFailsToTakeOneSeesTheOtherTaken) {
     });
 }
 
-// The look at what is held waits for the lock, and finds a later set there.
+// The look at a held event waits for the lock, and finds a later set there.
 TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
@@ -277,7 +281,7 @@ TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
     });
 }
 
-// Who has seen one taken knows that the other is, too: a set of it is a new token.
+// A thread that has seen one taken knows that the other is, too: a set of it is a new token.
 TEST(all_model, ASetAfterOneWasSeenTakenIsNotAbsorbed) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
@@ -301,7 +305,7 @@ TEST(all_model, AResetComesBeforeOrAfterAllAreTaken) {
         auto& b = both.b;
         bool all = false;
         bool first = false;
-        r.spawn("waiter", [&] { all = wait_all_until(some_time(), a, b) == wait_status::signaled; });
+        r.spawn("waiter", [&] { all = wait_all({.until = some_time()}, a, b) == wait_status::signaled; });
         r.spawn("resetter", [&] {
             b.reset();
             first = a.is_set();
@@ -313,14 +317,14 @@ TEST(all_model, AResetComesBeforeOrAfterAllAreTaken) {
 }
 
 // The wait ends while a set still looks at it.
-TEST(all_model, AWaitThatTimesOutOutlivesWhoLooksAtIt) {
+TEST(all_model, AWaitThatTimesOutOutlivesThreadsThatLookAtIt) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(false, true);
         auto& a = both.a;
         auto& b = both.b;
         bool all = false;
         r.spawn("setter", [&] { a.set(); });
-        r.spawn("waiter", [&] { all = wait_all_until(some_time(), b, a) == wait_status::signaled; });
+        r.spawn("waiter", [&] { all = wait_all({.until = some_time()}, b, a) == wait_status::signaled; });
         r.spawn("other", [&] { b.set(); });
         r.join_all();
         r.check(a.is_set() != all, "taken or there");
@@ -345,7 +349,7 @@ TEST(all_model, TheWaiterSeesAsUnsetWhatItTook) {
     });
 }
 
-// A token that a third thread takes, while a setter is about to give the other to the wait for both.
+// A third thread takes one token while a setter is about to give the other to the wait for both.
 TEST(all_model, AThiefTakesOneTokenAndNoneIsLost) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(false, true);
@@ -353,7 +357,7 @@ TEST(all_model, AThiefTakesOneTokenAndNoneIsLost) {
         auto& b = both.b;
         int stolen = 0;
         bool all = false;
-        r.spawn("waiter", [&] { all = wait_all_until(some_time(), a, b) == wait_status::signaled; });
+        r.spawn("waiter", [&] { all = wait_all({.until = some_time()}, a, b) == wait_status::signaled; });
         r.spawn("setter", [&] { a.set(); });
         r.spawn("thief", [&] { stolen = tokens_in(b); });
         r.join_all();
@@ -377,7 +381,7 @@ TEST(all_model, AThiefWhoPutsItBackReleasesIt) {
     });
 }
 
-// The same with one that was set while the wait was queued: it still says that somebody is.
+// The same with one that was set while the wait was queued: its byte still says that a wait is queued.
 TEST(all_model, AThiefWhoPutsBackWhatWasSetReleasesIt) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both;
@@ -422,14 +426,14 @@ TEST(all_model, ASingleWaiterBehindItIsServedWhileItLacksSomething) {
         pair<auto_reset_event> both;
         auto& a = both.a;
         auto& b = both.b;
-        r.spawn("all", [&] { (void)wait_all_until(some_time(), a, b); });
+        r.spawn("all", [&] { (void)wait_all({.until = some_time()}, a, b); });
         r.spawn("single", [&] { a.wait(sleep_at_once); });
         r.spawn("setter", [&] { a.set(); });
         r.join_all();
     });
 }
 
-// Whoever waits for any takes one of what the other wants both of; who had both gives one back.
+// The wait for any takes one of the two that the other wait wants; the wait that had both gives one back.
 TEST(all_model, AWaitForAnyOfTheSameIsServedBesideIt) {
     holds_within(1, [](run& r) {
         pair<auto_reset_event> both;
@@ -441,11 +445,11 @@ TEST(all_model, AWaitForAnyOfTheSameIsServedBesideIt) {
             b.set();
         });
         r.spawn("waiter for any", [&] {
-            model::check(wait_any(those(b, a), sleep_at_once).status == wait_status::signaled,
+            model::check(wait_any({.spin = sleep_at_once}, those(b, a)).status == wait_status::signaled,
                          "by a set alone");
         });
         r.spawn("waiter for all", [&] {
-            all = wait_all_until(some_time(), a, b) == wait_status::signaled;
+            all = wait_all({.until = some_time()}, a, b) == wait_status::signaled;
             if (all) a.set();
         });
         r.join_all();
@@ -479,22 +483,22 @@ TEST(all_model, ATimerAndAnEvent) {
     });
 }
 
-// A source of the user's own, under a lock of the user's own.
+// A custom source, under a lock of its own.
 class latch {
 public:
     bool try_wait() noexcept {
         const std::lock_guard lock(mutex_);
         return open_;
     }
-    bool enlist(waiting& who) noexcept {
+    bool enlist(wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
         if (open_) return false;
-        waiting_.append(who);
+        waiting_.append(entry);
         return true;
     }
-    void delist(waiting& who) noexcept {
+    void delist(wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
-        waiting_.remove(who);
+        waiting_.remove(entry);
     }
     static constexpr bool stays_ready = true;
 
@@ -509,25 +513,25 @@ public:
     }
 
 private:
-    core::bucket_lock mutex_;  // sleeps at once
+    core::futex_lock mutex_;  // sleeps at once
     plain<bool> open_{false};
     waiting_list waiting_;
 };
 
-TEST(custom_model, StandsInAWaitForAny) {
+TEST(custom_model, WorksInAWaitForAny) {
     holds_within(2, [](run& r) {
         latch custom;
         auto_reset_event event;
         std::size_t taken = 2;
         r.spawn("opener", [&] { custom.open(); });
         r.spawn("setter", [&] { event.set(); });
-        r.spawn("waiter", [&] { taken = wait_any(those(event, custom), sleep_at_once).index; });
+        r.spawn("waiter", [&] { taken = wait_any({.spin = sleep_at_once}, those(event, custom)).index; });
         r.join_all();
         r.check(event.is_set() == (taken == 1), "one taken");
     });
 }
 
-TEST(custom_model, StandsInAWaitForAll) {
+TEST(custom_model, WorksInAWaitForAll) {
     holds_within(2, [](run& r) {
         latch custom;
         auto_reset_event event;
@@ -539,7 +543,7 @@ TEST(custom_model, StandsInAWaitForAll) {
     });
 }
 
-TEST(custom_model, ReadyLastItPublishesToAWaitForAll) {
+TEST(custom_model, PublishesToAWaitForAllWhenReadyLast) {
     holds_within(2, [](run& r) {
         latch custom;
         pair<auto_reset_event> both(true, false);
@@ -569,7 +573,7 @@ TEST(polling_model, ASetRingsForAWaitThatPolls) {
         });
         r.spawn("waiter", [&] {
             const source descriptor(0, readiness::readable);
-            const auto how = wait_any(those(descriptor, event), sleep_at_once);
+            const auto how = wait_any({.spin = sleep_at_once}, those(descriptor, event));
             model::check(how.index == 1 && data == 1, "released, and what was written is visible");
         });
         r.join_all();
@@ -586,7 +590,7 @@ TEST(polling_model, ADescriptorThatIsReadyTakesNoToken) {
         r.spawn("writer", [&] { descriptors.make_ready(); });
         r.spawn("waiter", [&] {
             const source descriptor(0, readiness::readable);
-            taken = wait_any(those(descriptor, event), sleep_at_once).index;
+            taken = wait_any({.spin = sleep_at_once}, those(descriptor, event)).index;
         });
         r.join_all();
         r.check(event.is_set() == (taken == 0), "one taken");
@@ -603,8 +607,9 @@ TEST(polling_model, ATimeoutOrStopTakesNothing) {
         r.spawn("stopper", [&] { source_of_stop.request_stop(); });
         r.spawn("waiter", [&] {
             const source descriptor(0, readiness::readable);
-            const auto how = wait_any_until(some_time(), source_of_stop.get_token(), those(event, descriptor),
-                                            sleep_at_once);
+            const auto how =
+                wait_any({.until = some_time(), .stop = source_of_stop.get_token(), .spin = sleep_at_once},
+                         those(event, descriptor));
             if (how.status == wait_status::signaled) ++taken;
         });
         r.join_all();

@@ -1,5 +1,5 @@
-// An event as a descriptor, in every interleaving of small programs: whoever sleeps until the descriptor is readable
-// overlooks nothing, and nobody touches a view that is gone. Proof P12 in docs/proofs.md.
+// An event as a descriptor, in every interleaving of small programs: a thread that sleeps until the descriptor is
+// readable overlooks nothing, and no thread touches a view that is gone. Proof P12 in docs/proofs.md.
 #include "support/library_model.hpp"
 
 #include <memory>
@@ -17,7 +17,7 @@ void sleep_until_readable() {
     while (the_flag.load(relaxed) == flag_down) (void)model::futex_wait(&the_flag, flag_down);
 }
 
-// A loop that goes on until it has been told of the last reason. `edges`: it calls until there is nothing.
+// A loop that runs until it has been told of the last reason. `edges`: it calls until there is nothing.
 void loop(pollable& view, const atomic<int>& given, int last, bool edges) {
     for (int seen = 0; seen != last;) {
         sleep_until_readable();
@@ -46,8 +46,8 @@ TEST(pollable_model, NoSetIsOverlooked) {
     }
 }
 
-// Two setters may both be about to raise the flag; one who takes the token in between gives it back.
-TEST(pollable_model, NorBesideOthersWhoSetAndTake) {
+// Two setters may both be about to raise the flag; a thread that takes the token in between gives it back.
+TEST(pollable_model, NoSetIsOverlookedBesideOthersThatSetAndTake) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
         pollable view(event);

@@ -1,6 +1,6 @@
-// The stop callback for standard libraries whose own may hang (src/core/stop_callback.hpp): its destructor returns when
-// the callback is through, whoever comes first, and nothing is touched after that.
-#include "core/stop_callback.hpp"
+// The stop callback for standard libraries whose own may hang (src/core/sync/stop_callback.hpp). Its destructor returns
+// when the callback has returned, whichever begins first, and nothing is touched after that.
+#include "core/sync/stop_callback.hpp"
 #include "support/library_model.hpp"
 
 #include <optional>
@@ -12,7 +12,7 @@ using namespace tocsin::library_model;
 using model::plain;
 using model::run;
 
-// Gone when it has been destroyed: the explorer reports who then comes for it.
+// Gone when it has been destroyed: the explorer reports any later access.
 struct counted {
     void operator()() const noexcept {
         model::check(alive, "not called after the destructor's return");
@@ -40,8 +40,8 @@ TEST(stop_callback_model, TheDestructorWaitsForACallbackThatRuns) {
     });
 }
 
-// What a wait does: the callback releases the owner, who then destroys it.
-TEST(stop_callback_model, MayBeDestroyedByWhoItReleased) {
+// As in a wait: the callback releases the owner, which then destroys it.
+TEST(stop_callback_model, MayBeDestroyedByTheThreadItReleased) {
     holds_always([](run& r) {
         model::stop_source source;
         auto_reset_event released;
@@ -56,7 +56,7 @@ TEST(stop_callback_model, MayBeDestroyedByWhoItReleased) {
     });
 }
 
-// What a coroutine does that goes on inside the callback.
+// As in a coroutine that resumes inside the callback.
 TEST(stop_callback_model, MayBeDestroyedInsideTheCallback) {
     struct destroys {
         void operator()() const noexcept { what.reset(); }

@@ -1,6 +1,6 @@
-// Sets of events that are waited on often, in every interleaving of small programs: no token lost or doubled, no set
-// event overlooked, nothing touched that was removed. Proof P12 in docs/proofs.md.
-#include "core/member_set.hpp"
+// Sets of events that are waited on often, in every interleaving of small programs: no token is lost or doubled, no set
+// event is overlooked, and nothing is touched that was removed. Proof P12 in docs/proofs.md.
+#include "core/wait/ready_list.hpp"
 #include "support/library_model.hpp"
 
 #include <memory>
@@ -19,7 +19,7 @@ struct tally {
     int of[2] = {0, 0};
 
     void wait(wait_set& set, std::size_t room = 2) { count(set.wait(items(room))); }
-    void wait_some_time(wait_set& set) { count(set.wait_until(some_time(), items(2))); }
+    void wait_some_time(wait_set& set) { count(set.wait({.until = some_time()}, items(2))); }
     int all() const { return of[0] + of[1]; }
 
 private:
@@ -71,7 +71,7 @@ TEST(set_model, TwoTokensOfTwoEventsComeOut) {
     });
 }
 
-// With room for one at a time, and for the same event twice.
+// With space for one at a time, and for the same event twice.
 TEST(set_model, NoTokenIsLostBetweenTwoWaits) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
@@ -104,7 +104,7 @@ TEST(set_model, ATimeoutNeverEatsTheToken) {
         r.spawn("waiter", [&] { seen.wait_some_time(set); });
         r.join_all();
         const int left = event.is_set() ? 1 : 0;
-        if (left != 0) seen.wait(set);  // and what is left is found
+        if (left != 0) seen.wait(set);  // and finds what is left
         r.check(seen.of[0] == 1 && !event.is_set(), "one in, one out");
     });
 }
@@ -128,7 +128,7 @@ TEST(set_model, CompetesWithASingleWait) {
             event.set();
         });
         r.join_all();
-        // Each passes it on, so that nobody is left waiting when the second set has found the first's token there.
+        // Each passes it on, so that no thread is left waiting when the second set found the first token still there.
         r.check(seen.of[0] == 1, "reported once");
     });
 }
@@ -153,14 +153,14 @@ TEST(set_model, AGateThatStaysSetIsSeenByTheNextWait) {
     });
 }
 
-// A thread that sleeps in the set when it is set is released, also if it is reset at once.
-TEST(set_model, SetThenResetReleasesWhoSleeps) {
+// A thread that sleeps in the set when the gate is set is released, even if the gate is reset at once.
+TEST(set_model, SetThenResetReleasesTheSleeper) {
     holds_within(2, [](run& r) {
         manual_reset_event gate;
-        core::member_set set;
+        core::ready_list set;
         auto* const place = new core::member(set, gate, 7);
         set.add(*place);
-        core::member_set::sleeper self(set);
+        core::ready_list::sleeper self(set);
         r.spawn("waiter", [&] {
             model::check(set.begin_sleep(self), "nothing to collect");
             (void)self.waiting.sleep(deadline::never());
@@ -180,20 +180,20 @@ TEST(set_model, SetThenResetReleasesWhoSleeps) {
 TEST(set_model, ARemovedEventMayBeDestroyed) {
     holds_within(2, [](run& r) {
         auto_reset_event stays;
-        auto leaves = std::make_unique<auto_reset_event>();
+        auto cancelable = std::make_unique<auto_reset_event>();
         wait_set set;
         set.add(stays, 0);
-        set.add(*leaves, 1);
+        set.add(*cancelable, 1);
         tally seen;
         int left = 0;
         r.spawn("waiter", [&] {
             while (seen.of[0] == 0) seen.wait(set);
         });
         r.spawn("remover", [&] {
-            leaves->set();
-            model::check(set.remove(*leaves), "it was in");
-            left = tokens_in(*leaves);
-            leaves.reset();
+            cancelable->set();
+            model::check(set.remove(*cancelable), "it was in");
+            left = tokens_in(*cancelable);
+            cancelable.reset();
             stays.set();
         });
         r.join_all();
@@ -240,15 +240,15 @@ TEST(set_model, TwoSetsShareAnEvent) {
     });
 }
 
-// The set stands first and is served first; then the other, though the set waits again.
+// The set is queued first and is served first; then the other, though the set waits again.
 TEST(set_model, TheSetAndAnotherWaiterTakeTurns) {
     holds_within(1, [](run& r) {
         auto_reset_event event;
-        core::member_set set;
+        core::ready_list set;
         auto* const place = new core::member(set, event, 7);
         set.add(*place);
-        core::member_set::sleeper first(set);
-        core::member_set::sleeper second(set);
+        core::ready_list::sleeper first(set);
+        core::ready_list::sleeper second(set);
         bool other_is_served = false;
         r.spawn("set", [&] {
             for (auto* const self : {&first, &second}) {
@@ -276,7 +276,7 @@ TEST(set_model, TheSetAndAnotherWaiterTakeTurns) {
     });
 }
 
-TEST(set_model, StandsBesideAWaitForAll) {
+TEST(set_model, WorksBesideAWaitForAll) {
     holds_within(1, [](run& r) {
         auto_reset_event a;
         auto_reset_event b;

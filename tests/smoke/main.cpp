@@ -1,5 +1,6 @@
-// One of each, in a second and without a framework: for compilers, systems and builds (-fno-exceptions) where the
-// suites can't go. `tocsin_smoke refuse` misuses the library, which must say so: by an exception, else by ending.
+// One of each feature, in a second and without a framework, for compilers, systems and builds (-fno-exceptions) where
+// the suites can't run. `tocsin_smoke refuse` misuses the library, which must report it: by an exception, or else by
+// ending the program.
 #include <tocsin/tocsin.hpp>
 
 #include <array>
@@ -51,7 +52,7 @@ void a_gate_releases_all() {
         });
     }
     gate.set();
-    gate.reset();  // must not catch those who waited; who comes later needs the next set
+    gate.reset();  // must not affect threads that waited; later ones need the next set
     gate.set();
     for (auto& each : threads) each.join();
     expect(through.load() == 4, "a gate releases everybody");
@@ -64,7 +65,8 @@ void a_wait_for_two_takes_one() {
     expect(tocsin::wait_any(first, second).index == 1, "the one that was set");
     sets.join();
     expect(!second.try_wait(), "what was taken is gone");
-    expect(tocsin::wait_any_for(1ms, first, second).status == tocsin::wait_status::timed_out, "a timeout");
+    expect(tocsin::wait_any({.until = 1ms}, first, second).status == tocsin::wait_status::timed_out,
+           "a timeout");
 }
 
 template <class Word>

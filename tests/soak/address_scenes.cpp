@@ -1,4 +1,4 @@
-// Words of every width in one cache line, one of which somebody sleeps on for the whole run.
+// Words of every width, side by side in cache lines, and wakes beside words on which threads sleep for the whole run.
 #include "address_scenes.hpp"
 
 #include "complaints.hpp"
@@ -28,7 +28,7 @@ namespace {
 using std::chrono::nanoseconds;
 using tocsin::address_status;
 
-// Pairs hand a number to and fro; each pair has a word, and the words are neighbours.
+// Pairs of threads hand a number back and forth. Each pair has a word of its own, and the words are neighbours.
 template <class Word>
 class hand_offs : public scene {
 public:
@@ -52,7 +52,7 @@ private:
     static constexpr Word first_last = 0xFE;
     static bool is_last(Word value) { return value >= first_last; }
 
-    // The value is even: it is the turn of player 0. At the end it is one that nobody goes on from.
+    // An even value means that it is player 0's turn. The last value is one after which no player continues.
     void play(worker& self, std::atomic<Word>& word, Word parity) {
         for (bool first = parity == 0;; first = false) {
             Word value = word.load(std::memory_order_acquire);
@@ -94,7 +94,7 @@ private:
     alignas(64) std::array<std::atomic<Word>, 3> words_{};
 };
 
-// Every wait that says it was woken was counted by exactly one wake, of this word and not of a neighbour.
+// Every wait that reports that it was woken was counted by exactly one wake, of this word and not of a neighbour.
 template <class Word>
 class counted_wakes : public scene {
 public:
@@ -128,7 +128,7 @@ private:
             given_[which] += released;
             self.counts.in(released);
             self.done();
-            // Close by, somebody sleeps who is never woken.
+            // Beside a word on which a thread sleeps that must not be woken.
             tocsin::wake_by_address_all(&resting_place<Word>() + 1);
             support::jitter(self.random);
         }
@@ -157,7 +157,7 @@ private:
     const int waiters_;
     alignas(64) std::array<std::atomic<Word>, 3> words_{};
     std::array<std::atomic<std::uint64_t>, 3> received_{};
-    std::array<std::uint64_t, 3> given_{};  // of the waker
+    std::array<std::uint64_t, 3> given_{};  // written by the waker
 };
 
 template <template <class> class Scene>

@@ -1,11 +1,11 @@
-// Where the sleepers sleep among the traffic of the address scenes.
+// The words on which the sleepers sleep, amid the traffic of the address scenes.
 #pragma once
 
 #include <atomic>
 
 namespace soak {
 
-// A word of that width which holds 0 and which nobody ever wakes.
+// A word of that width that holds 0 and that no scene ever wakes.
 template <class Word>
 std::atomic<Word>& resting_place();
 

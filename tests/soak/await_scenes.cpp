@@ -1,4 +1,5 @@
-// Coroutines that wait for what threads wait for: on threads of their own, or in whatever thread ends their wait.
+// Coroutines that wait for what threads wait for. They run on an executor's threads, or in the thread that ends their
+// wait.
 #include "complaints.hpp"
 #include "executor.hpp"
 #include "places.hpp"
@@ -24,8 +25,8 @@ using support::executor;
 using support::task;
 using tocsin::auto_reset_event;
 
-// Tokens that wander through coroutines, some of which are stopped and some destroyed while they wait. What a destroyed
-// one had been given is there again.
+// Tokens that wander through coroutines. Some coroutines are stopped and some destroyed while they wait; a token that
+// had been given to a destroyed one comes back.
 class troupe : public scene {
 public:
     explicit troupe(support::random_source& random)
@@ -73,7 +74,7 @@ private:
         thread.forget(handle);
     }
 
-    // Runs in the thread of its `self` only, that of the executor.
+    // Runs only in the thread of its `self`, which is the executor's.
     task play(worker& self, executor& thread, std::stop_token stop) {
         while (!stop.stop_requested() && !self.is_over()) {
             const nanoseconds longest(1 + self.random.below(100'000));
@@ -84,23 +85,22 @@ private:
             switch (self.random.below(3)) {
                 case 0: {
                     const auto how =
-                        co_await tocsin::async_wait(places_[one]).until(longest).stop(stop).on(thread);
+                        co_await tocsin::async_wait({.until = longest, .stop = stop}, places_[one])
+                            .on(thread);
                     has_one = how == wait_status::signaled;
                     break;
                 }
                 case 1: {
-                    const auto how = co_await tocsin::async_wait_all(places_[one], places_[other])
-                                         .until(longest)
-                                         .stop(stop)
+                    const auto how = co_await tocsin::async_wait_all({.until = longest, .stop = stop},
+                                                                     places_[one], places_[other])
                                          .on(thread);
                     has_one = has_other = how == wait_status::signaled;
                     break;
                 }
                 default: {
-                    const auto how =
-                        co_await tocsin::async_wait_any(places_[one], tocsin::after(longest), places_[other])
-                            .stop(stop)
-                            .on(thread);
+                    const auto how = co_await tocsin::async_wait_any({.stop = stop}, places_[one],
+                                                                     tocsin::after(longest), places_[other])
+                                         .on(thread);
                     const bool signaled = how.status == wait_status::signaled;
                     has_one = signaled && how.index == 0;
                     has_other = signaled && how.index == 2;
@@ -118,8 +118,8 @@ private:
     const int threads_;
 };
 
-// Coroutines that go on inside the set() of whoever asks, among threads that wait for the same: each question is
-// answered once, by the one or the other.
+// Coroutines that resume inside the set() of the thread that asks, among threads that wait for the same event. Each
+// question is answered once, by a coroutine or by a thread.
 class echoes : public scene {
 public:
     explicit echoes(support::random_source& random) : askers_(1 + random.below(3)) {
@@ -163,7 +163,7 @@ private:
             if (mine.answered_by.load(std::memory_order_relaxed) != self.number) self.counts.race();
             self.done(2);
         }
-        // The last ends one of those who answer, which ends the next.
+        // The last question ends one of the answerers, which ends the next.
         if (open_.fetch_sub(1) != 1) return;
         is_over_.store(true);
         asked_.set();

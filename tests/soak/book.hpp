@@ -1,4 +1,4 @@
-// What the soak counts: each thread in a ledger of its own, each primitive in a book.
+// What the soak counts: each thread has a ledger, each primitive a book.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace soak {
 
 struct counts {
     std::uint64_t operations = 0;  // calls of the library
-    std::uint64_t races = 0;       // of them: met another thread's, see docs/soak.md
+    std::uint64_t races = 0;       // those of them that met another thread's call, see docs/soak.md
     std::uint64_t in = 0;          // tokens given
     std::uint64_t out = 0;         // tokens received
     std::chrono::nanoseconds longest_wait{0};
@@ -29,7 +29,7 @@ struct counts {
     }
 };
 
-// Written by one thread, without a read-modify-write that would order what the soak tests; read by any.
+// Written by one thread and read by any. Without a read-modify-write, which would order what the soak tests.
 class alignas(64) ledger {
 public:
     void operation(std::uint64_t count = 1) { bump(operations_, count); }

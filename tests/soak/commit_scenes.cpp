@@ -1,4 +1,4 @@
-// Group commit: every submission is in exactly one flush, or withdrawn and in none.
+// Group commit: every submission is in exactly one flush, or it is withdrawn and in none.
 #include "complaints.hpp"
 #include "scene.hpp"
 #include "stress.hpp"
@@ -28,10 +28,10 @@ public:
     void check() override {
         const auto seen = log_.statistics();
         expect(seen.submissions == flushed_, "the statistics disagree with what was flushed");
-        expect(covered_.load() == flushed_, "a submission was flushed and nobody told of it");
-        // A deadline that has passed before it is looked at submits nothing that could be withdrawn.
-        expect(seen.withdrawn <= withdrawn_.load(), "more was withdrawn than its submitters know of");
-        expect(seen.waiting == 0, "a submission waits and nobody submits");
+        expect(covered_.load() == flushed_, "a submission was flushed, but its submitter was not told");
+        // A call whose deadline has already passed submits nothing, so it has nothing to withdraw.
+        expect(seen.withdrawn <= withdrawn_.load(), "more was withdrawn than submitters were told");
+        expect(seen.waiting == 0, "a submission waits, but no thread submits");
     }
 
 private:
@@ -41,7 +41,7 @@ private:
         unsigned leader = 0;
     };
     struct failure : std::runtime_error {
-        failure() : runtime_error("this flush was to fail") {}
+        failure() : runtime_error("this flush fails on purpose") {}
     };
 
     static tocsin::group_commit_options some_options(support::random_source& random) {
@@ -52,7 +52,7 @@ private:
     }
 
     void flush(const tocsin::commit_group<record>& group) {
-        expect(!flushing_, "two flush at once");
+        expect(!flushing_, "two threads flush at once");
         flushing_ = true;
         const bool fails = ++flushes_ % 50 == 0;
         flushed_ += group.size();
@@ -77,7 +77,7 @@ private:
                 failed = true;
             }
             const bool taken = how == tocsin::commit_status::committed;
-            expect(mine.flushes == (taken ? 1 : 0), "a submission was not flushed as often as it must be");
+            expect(mine.flushes == (taken ? 1 : 0), "a submission was flushed too often or not at all");
             expect(mine.failed == failed, "a submission got another group's result");
             (taken ? covered_ : withdrawn_).fetch_add(1, std::memory_order_relaxed);
             if (mine.leader != self.number) self.counts.race();
@@ -90,10 +90,10 @@ private:
     tocsin::commit_status submit(worker& self, record& mine) {
         const std::chrono::nanoseconds longest(self.random.below(50'000));
         switch (self.random.below(4)) {
-            case 0: return log_.submit_for(mine, longest);
+            case 0: return log_.submit({.until = longest}, mine);
             case 1: {
                 const std::stop_source never;
-                return log_.submit(mine, never.get_token());
+                return log_.submit({.stop = never.get_token()}, mine);
             }
             default: log_.submit(mine); return tocsin::commit_status::committed;
         }
@@ -102,7 +102,7 @@ private:
     const int threads_;
     std::atomic<std::uint64_t> covered_{0};
     std::atomic<std::uint64_t> withdrawn_{0};
-    bool flushing_ = false;  // this and the next two: of the flush under way, plain
+    bool flushing_ = false;  // this and the next two are plain; only the current flush uses them
     std::uint64_t flushes_ = 0;
     std::uint64_t flushed_ = 0;
     tocsin::group_commit<record> log_;

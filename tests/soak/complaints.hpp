@@ -1,4 +1,4 @@
-// What went wrong: said at once, and again at the end.
+// What went wrong: printed at once, and again at the end.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace soak {
 
-// Any thread.
+// Any thread may call it.
 void complain(const std::string& what);
 
 std::vector<std::string> complaints();

@@ -27,7 +27,7 @@ crew::~crew() {
 }
 
 void crew::start(book& counted, std::string name, std::function<void(worker&)> body, target which) {
-    const std::lock_guard lock(mutex_);  // others look for targets already
+    const std::lock_guard lock(mutex_);  // other threads may already look for targets
     workers_.emplace_back(new worker(*this, ++last_number, counted, std::move(name), which));
     worker& self = *workers_.back();
     counted.open(self.counts);
@@ -48,7 +48,7 @@ void crew::run(worker& self, const std::function<void(worker&)>& body) {
         const std::lock_guard lock(mutex_);
         self.present_ = false;
     }
-    // A signal under way still finds its handler's worker, and a priority its thread.
+    // So a pending signal's handler still finds this worker, and a change of priority still finds this thread.
     while (self.held.load() || self.signals_handled.load() != self.signals_sent.load()) {
         std::this_thread::yield();
     }
@@ -74,7 +74,7 @@ bool crew::targets_have_ended() const {
 
 void crew::look_after() {
     for (auto& each : workers_) {
-        // Counts looks instead of time: a program that was stopped and continued does not hang.
+        // Counts looks instead of time, so that a program that was stopped and continued doesn't count as hung.
         const std::uint64_t now = each->finished_.load() ? ~std::uint64_t{0} : each->counts.operations();
         each->looks_ = now == each->seen_ && !each->finished_.load() ? each->looks_ + 1 : 0;
         each->seen_ = now;
@@ -87,11 +87,11 @@ void crew::report_hang() const {
     for (const auto& each : workers_) {
         if (each->finished_.load() || each->looks_ <= looks_a_second) continue;
         const pid_t id = each->id_.load();
-        std::fprintf(stderr, "HANG: \"%s\" of %s (thread %d, state %c) has not come further for %u s\n",
+        std::fprintf(stderr, "HANG: \"%s\" of %s (thread %d, state %c) has made no progress for %u s\n",
                      each->name_.c_str(), each->book_.name().c_str(), static_cast<int>(id),
                      support::state_of(id), each->looks_ / looks_a_second);
     }
-    std::fprintf(stderr, "Who waits on what:\n%s", tocsin::describe_parked_waits().c_str());
+    std::fprintf(stderr, "Which thread waits on what:\n%s", tocsin::describe_parked_waits().c_str());
     std::fflush(stderr);
     std::abort();
 }

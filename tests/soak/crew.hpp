@@ -22,19 +22,19 @@ namespace soak {
 
 class crew;
 
-// Who may be disturbed: bombarded with signals, moved between processors, given another priority.
+// Whether a thread may be disturbed: bombarded with signals, moved between processors, given another priority.
 enum class target : bool { no, yes };
 
-// One thread as the code that it runs sees it.
+// A thread, as seen by the code that it runs.
 class worker {
 public:
-    // After each step of its work; a worker that does none for long hangs.
+    // Call after each step of the work: a worker that takes no step for long counts as hung.
     void done(std::uint64_t operations = 1) { counts.operation(operations); }
 
-    // Whether the act is over and no new round is to be begun.
+    // Whether the act is over, so that no new round must begin.
     bool is_over() const;
 
-    // Makes a call that may block, and notes how long it took.
+    // Makes a call that may block, and records how long it took.
     template <class Call>
     auto timed(Call call) {
         const auto begin = std::chrono::steady_clock::now();
@@ -43,16 +43,16 @@ public:
         return result;
     }
 
-    const unsigned number;  // of this thread, from 1
+    const unsigned number;  // of this thread, starting at 1
     ledger counts;
     support::random_source random;
 
-    // Of those who disturb.
+    // For the threads that disturb.
     std::atomic<std::uint64_t> signals_sent{0};     // under the crew's lock
     std::atomic<std::uint64_t> signals_handled{0};  // by the handler
-    std::atomic<bool> held{false};                  // may not end yet: somebody works on its priority
+    std::atomic<bool> held{false};                  // must not end yet: its priority is being changed
 
-    // The worker that the calling thread is, or null. Safe in a signal handler.
+    // The calling thread's worker, or null. Safe in a signal handler.
     static worker* current() noexcept;
 
 private:
@@ -71,7 +71,7 @@ private:
     const target target_;
     std::atomic<pid_t> id_{0};
     std::atomic<bool> finished_{false};
-    bool present_ = false;  // under the crew's lock: it runs, and has not begun to end
+    bool present_ = false;  // under the crew's lock: it runs and has not begun to end
     std::uint64_t seen_ = 0;
     unsigned looks_ = 0;
     std::thread thread_;
@@ -93,16 +93,16 @@ public:
     bool targets_have_ended() const;
     std::size_t size() const { return workers_.size(); }
 
-    // The watchdog: to be called about ten times a second. Names those who have not come further for long,
-    // says who waits on what, and aborts.
+    // The watchdog; call it about ten times a second. If a thread has made no progress for long, it names the threads
+    // that haven't, prints which thread waits on what, and aborts.
     void look_after();
 
-    // Calls `act(worker, thread, id)` for a target drawn at random, or for all; they can't end meanwhile.
+    // Calls `act(worker, thread, id)` for a target drawn at random, or for all; no target can end during the call.
     using action = std::function<void(worker&, pthread_t, pid_t)>;
     void with_one(support::random_source& random, const action& act);
     void with_all(const action& act);
 
-    // Also by scenes that start threads of their own.
+    // Scenes that start threads of their own count them here, too.
     static std::atomic<std::uint64_t>& threads_started();
 
 private:

@@ -1,5 +1,5 @@
-// State: what handlers touch is static, because handlers find nothing else. One act at a time uses it; when
-// its threads have ended, every signal has been handled (crew::run waits for that).
+// State: what handlers use is static, because they can reach nothing else. One act at a time uses it. When its threads
+// have ended, every signal has been handled (crew::run waits for that).
 #include "disturbances.hpp"
 
 #include "complaints.hpp"
@@ -24,8 +24,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Signals. A handler counts and rings one of the bells; a listener for each bell looks at the count only when
-// it rang. Fewer bells than a thread can note within one critical section.
+// Signals. A handler counts and rings one of the bells. Each bell has a listener, which looks at the count only when
+// the bell has rung. There are fewer bells than set() calls that a thread can defer at once.
 struct alignas(64) bell {
     tocsin::auto_reset_event event;
     std::atomic<std::uint64_t> rung{0};   // by handlers, before they set the event
@@ -44,7 +44,7 @@ void handle(int) {
         mine.event.set();
     }
     self->signals_handled.fetch_add(1);
-    if (errno != before) std::abort();  // set() promises to leave it alone
+    if (errno != before) std::abort();  // set() promises not to change it
 }
 
 void listen(worker& self, bell& mine) {
@@ -69,7 +69,7 @@ bool all_heard() {
 void bombard(worker& self, crew& hands) {
     while (!self.is_over()) {
         hands.with_all([&](worker& each, pthread_t thread, pid_t) {
-            // One at a time for each: two that are pending for one thread become one.
+            // One at a time for each thread: two pending signals of one thread would become one.
             if (each.signals_sent.load() != each.signals_handled.load()) return;
             each.signals_sent.fetch_add(1);
             pthread_kill(thread, SIGUSR1);
@@ -77,13 +77,13 @@ void bombard(worker& self, crew& hands) {
             self.done();
         });
         std::this_thread::sleep_for(std::chrono::microseconds(self.random.below(4'000)));
-        // What was rung is heard without another ring; if it is not, this hangs and the watchdog tells.
+        // Every ring is heard without another ring; if one isn't, this hangs and the watchdog reports it.
         while (!all_heard()) std::this_thread::sleep_for(20us);
         self.done();
     }
 }
 
-// Ends the listeners when all who could be hit have ended.
+// Ends the listeners once all targets have ended.
 void end_signals(worker& self, crew& hands) {
     while (!self.is_over() || !hands.targets_have_ended()) {
         std::this_thread::sleep_for(1ms);
@@ -114,7 +114,7 @@ void allow(pid_t thread, const processor_set& processors) {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (const int each : processors) CPU_SET(each, &set);
-    (void)sched_setaffinity(thread, sizeof set, &set);  // it may have become impossible: then it stays
+    (void)sched_setaffinity(thread, sizeof set, &set);  // if that has become impossible, it stays
 }
 
 void move_one(worker& self, crew& hands) {
@@ -163,14 +163,14 @@ void change_nice_value(worker& self, crew& hands) {
     });
 }
 
-// One thread at a time, for two milliseconds of fifty at most, and this thread is above it: so it can't
-// starve the machine, not even if it spins for ever.
+// One thread at a time, for at most two milliseconds of fifty, and this thread's priority is higher. So it can't starve
+// the machine, not even if it spins for ever.
 void make_real_time(worker& self, crew& hands) {
     worker* chosen = nullptr;
     pid_t chosen_id = 0;
     hands.with_one(self.random, [&](worker& each, pthread_t, pid_t id) {
         if (!schedule(id, SCHED_FIFO, 1)) return;
-        each.held.store(true);  // until it is an ordinary thread again it may not end
+        each.held.store(true);  // it must not end before it is an ordinary thread again
         chosen = &each;
         chosen_id = id;
     });
@@ -182,7 +182,7 @@ void make_real_time(worker& self, crew& hands) {
 }
 
 void change_priorities(worker& self, crew& hands) {
-    // Sanitizers have locks of their own, which spin and know no priorities.
+    // Sanitizers have locks of their own, which spin regardless of priorities.
     const bool sanitized = support::thread_sanitizer || support::address_sanitizer;
     const bool real_time = !sanitized && schedule(0, SCHED_FIFO, 2);
     while (!self.is_over()) {
@@ -200,7 +200,7 @@ disturbance_counts& disturbed() {
     return all;
 }
 
-// ThreadSanitizer puts handlers off, by more than a set may wait.
+// ThreadSanitizer delays handlers for longer than a set may wait.
 bool handlers_may_set() { return TOCSIN_SOAK_HANDLERS_SET != 0 && !support::thread_sanitizer; }
 
 void spread(crew& hands) {
@@ -215,7 +215,7 @@ void disturb(crew& hands, book& signals, book& others) {
         action.sa_handler = handle;  // without SA_RESTART: system calls end early
         return sigaction(SIGUSR1, &action, nullptr) == 0;
     }();
-    expect(installed, "there is no signal to bombard with");
+    expect(installed, "no handler for the signal could be installed");
     no_more_signals.store(false);
     hands.start(signals, "bombards", [&hands](worker& self) { bombard(self, hands); }, target::no);
     if (handlers_may_set()) {

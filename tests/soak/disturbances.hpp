@@ -1,4 +1,4 @@
-// What a machine does to threads at bad moments: signals, other processors, other priorities.
+// What a machine does to threads at bad moments: signals, moves to other processors, other priorities.
 #pragma once
 
 #include "book.hpp"
@@ -10,8 +10,8 @@
 namespace soak {
 
 struct disturbance_counts {
-    std::atomic<std::uint64_t> moves{0};       // of one thread to other processors
-    std::atomic<std::uint64_t> removals{0};    // of all threads from one processor, as if it were unplugged
+    std::atomic<std::uint64_t> moves{0};       // of single threads to other processors
+    std::atomic<std::uint64_t> removals{0};    // of all threads from one processor, as if it was unplugged
     std::atomic<std::uint64_t> priorities{0};  // changes of a thread's nice value
     std::atomic<std::uint64_t> real_time{0};   // threads made real-time for a moment
 };
@@ -20,12 +20,12 @@ disturbance_counts& disturbed();
 // Whether this build and backend promise that a signal handler may set events.
 bool handlers_may_set();
 
-// Gives the threads that have begun the processors in turn, each one. Two that meet often may otherwise share one for
-// seconds: each has just run there, so the system thinks it better off where it is.
+// Pins each thread that has started to one processor, in turn. Otherwise two threads that meet often may share one
+// processor for seconds: each has just run there, so the system leaves it there.
 void spread(crew& hands);
 
-// Starts the threads that disturb the others of this crew until the act is over. `signals` is the book of
-// events set in signal handlers.
+// Starts the threads that disturb the others of this crew until the act is over. `signals` is the book of events set in
+// signal handlers.
 void disturb(crew& hands, book& signals, book& others);
 
 }  // namespace soak

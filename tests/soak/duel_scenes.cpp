@@ -1,6 +1,6 @@
-// Two threads that start within nanoseconds of each other on the same object, and look afterwards at what
-// came of it: a set against a try, a timeout, a stop, a wait for any of two; two sets against a wait for both; a set
-// against the reset before the look at what the set was for; a wake against a timeout.
+// Two threads that act on the same object within nanoseconds of each other, and check the outcome afterwards: a set
+// against a try, a timeout, a stop or a wait for any of two; two sets against a wait for both; a set against the reset
+// that precedes the look at what the set announced; a wake against a timeout.
 #include "complaints.hpp"
 #include "scene.hpp"
 
@@ -22,8 +22,8 @@ namespace {
 using std::chrono::nanoseconds;
 using tocsin::wait_status;
 
-// Where the two meet before they start and after they are through. Who comes first spins on for a good part
-// of a time slice: two that run at the same time then fight some thousand duels before one is switched off.
+// Where the two threads meet before and after each duel. The first to arrive spins for a good part of a time slice, so
+// that two threads that run at the same time fight some thousand duels before one is preempted.
 class meeting_point {
 public:
     void arrive() {
@@ -71,7 +71,7 @@ private:
         none
     };
 
-    // Both go through the same rounds; what the giver writes before the line the taker reads after it.
+    // Both do the same rounds; what the giver writes before the line, the taker reads after it.
     void give_all(worker& self) {
         while (now_ != kind::none) {
             now_ = draw(self);
@@ -144,8 +144,8 @@ private:
                 gate_.reset();
                 const bool seen = post_.load(std::memory_order_relaxed) == posts_ + 1;
                 line_.arrive();
-                expect(seen || gate_.is_set(), "a set of a set event was skipped, and its post not seen");
-                gate_.set();  // as at the beginning
+                expect(seen || gate_.is_set(), "a set of a set event was skipped, and its post was not seen");
+                gate_.set();  // as it was at the beginning
                 ++posts_;
                 self.counts.out();
             } else if (now != kind::none) {
@@ -154,7 +154,7 @@ private:
                 const bool left = token_.try_wait();
                 expect(taken != left, taken ? "one set was taken twice" : "a set was lost");
                 if (now == kind::sets_against_all) {
-                    expect(other_token_.try_wait() == left, "a wait for all took a part");
+                    expect(other_token_.try_wait() == left, "a wait for all took only one of the two");
                     self.counts.out();
                 }
                 self.counts.out();
@@ -171,10 +171,10 @@ private:
         if (now == kind::set_against_stop) return token_.wait(stop_->get_token()) == wait_status::signaled;
         const nanoseconds longest(self.random.below(3'000));
         if (now == kind::set_against_any) {
-            return tocsin::wait_any_for(longest, other_token_, token_).status == wait_status::signaled;
+            return tocsin::wait_any({.until = longest}, other_token_, token_).status == wait_status::signaled;
         }
         if (now == kind::sets_against_all) {
-            return tocsin::wait_all_for(longest, other_token_, token_) == wait_status::signaled;
+            return tocsin::wait_all({.until = longest}, other_token_, token_) == wait_status::signaled;
         }
         return token_.wait_for(longest) == wait_status::signaled;
     }
@@ -185,7 +185,7 @@ private:
     alignas(64) tocsin::manual_reset_event gate_{true};
     alignas(64) std::atomic<std::uint32_t> post_{0};
     alignas(64) std::atomic<std::uint32_t> word_{0};
-    // Plain, handed over at the line; the first three are the giver's, the last two the taker's.
+    // Plain, handed over at the line; the giver writes the first three, the taker the last two.
     kind now_ = kind::set_against_try;
     std::optional<std::stop_source> stop_;
     std::size_t woken_ = 0;

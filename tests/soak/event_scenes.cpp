@@ -15,8 +15,8 @@
 namespace soak {
 namespace {
 
-// Tokens that wander: each is always at one of its places, or in one thread's hands. Every wait may end
-// early, so a token that a timeout or a stop ate is missing at the end, and one given twice shows at once.
+// Tokens that wander: each is always in one of its places, or in one thread's hands. Every wait may end early, so a
+// token that a timeout or a stop has lost is missing at the end, and one that was given twice shows at once.
 class wandering_tokens : public scene {
 public:
     explicit wandering_tokens(support::random_source& random)
@@ -49,7 +49,7 @@ private:
     struct token {
         std::array<tocsin::auto_reset_event, 3> places;
         std::atomic<int> holders{0};
-        unsigned last_holder = 0;  // of whoever holds the token
+        unsigned last_holder = 0;  // written by the thread that holds the token
     };
 
     void wander(worker& self, stop_cord& mine) {
@@ -83,13 +83,12 @@ private:
     std::deque<stop_cord> cords_;
 };
 
-// Takes what the bell rang for: nothing to do for one kind, a reset before looking for the other.
+// Consumes the ring of the bell: the wait has done so for one kind; the other needs a reset before the reader looks.
 void take_bell(tocsin::auto_reset_event&) {}
 void take_bell(tocsin::manual_reset_event& bell) { bell.reset(); }
 
-// Several post, each into a slot of its own by a plain store, and ring; one is woken, and looks into the
-// slots only then. Each waits for its receipt: a post that a set did not publish, or a set that was
-// skipped, hangs.
+// Several threads post, each by a plain store into a slot of its own, and ring; the reader is woken, and looks into the
+// slots only then. Each poster waits for its receipt, so it hangs if a set was skipped or did not publish its post.
 template <class Bell>
 class mailbox : public scene {
 public:
@@ -104,7 +103,7 @@ public:
 
     void check() override {
         for (auto& each : slots_) {
-            expect(each.read == each.posted.load(), "a mailbox has a post that nobody read");
+            expect(each.read == each.posted.load(), "a mailbox holds a post that was not read");
             expect(!each.receipt.is_set(), "a receipt was given twice");
         }
     }
@@ -112,7 +111,7 @@ public:
 private:
     struct alignas(64) slot {
         std::atomic<std::uint64_t> posted{0};
-        std::uint64_t read = 0;  // of the reader
+        std::uint64_t read = 0;  // written by the reader
         tocsin::auto_reset_event receipt;
     };
 

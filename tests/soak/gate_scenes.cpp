@@ -1,4 +1,4 @@
-// Manual events that release everyone at once.
+// Manual events that release all their waiters at once.
 #include "scene.hpp"
 #include "waits.hpp"
 
@@ -14,8 +14,8 @@
 namespace soak {
 namespace {
 
-// set(); reset() at a moment when all are parked releases each of them. Two gates in turn: who is quick comes
-// to the second one before the first is shut.
+// set(); reset() at a moment when all waiters are parked releases each of them. Two gates in turn: a quick thread
+// reaches the second one before the first is shut.
 class broadcast : public scene {
 public:
     explicit broadcast(support::random_source& random) : waiters_(some_threads(random) * 2) {}
@@ -47,7 +47,7 @@ private:
             gate.reset();
             self.counts.in(static_cast<std::uint64_t>(waiters_));
             wait_firmly(all_passed_, self);
-            expect(passed_.load() == waiters_, "a gate released more than waited for it");
+            expect(passed_.load() == waiters_, "a gate released more threads than waited at it");
             self.done(3);
         }
     }
@@ -65,7 +65,7 @@ private:
     void pass(worker& self) {
         for (std::uint64_t round = 1;; ++round) {
             const wait_status how = self.timed([&] { return pass_gate(self, gates_[round % 2]); });
-            expect(how == wait_status::signaled, "a wait at a gate ended otherwise");
+            expect(how == wait_status::signaled, "a wait at a gate ended without a set");
             expect(round_ == round,
                    "released in round " + std::to_string(round_) + " instead of " + std::to_string(round));
             const bool last = closing_;
@@ -93,7 +93,7 @@ private:
     tocsin::auto_reset_event all_passed_;
     std::atomic<int> passed_{0};
     std::uint64_t round_ = 0;  // plain, published by the gate
-    bool closing_ = false;     // the same
+    bool closing_ = false;     // plain, too
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A handler thread: every job accepted is run once, in the order in which its thread gave it.
+// A handler thread runs every accepted job once, in the order in which its poster gave them.
 #include "complaints.hpp"
 #include "scene.hpp"
 #include "stress.hpp"
@@ -24,13 +24,13 @@ public:
 
     void check() override {
         handler_.join();
-        for (auto& each : posters_) expect(each.given == each.run, "a job was accepted and not run");
+        for (auto& each : posters_) expect(each.given == each.run, "a job was accepted but not run");
     }
 
 private:
     struct poster {
-        std::uint64_t given = 0;  // of its thread
-        std::uint64_t run = 0;    // of the handler
+        std::uint64_t given = 0;  // written by its thread
+        std::uint64_t run = 0;    // written by the handler
     };
 
     static tocsin::handler_options some_options(support::random_source& random) {
@@ -72,7 +72,7 @@ private:
             self.done();
             support::jitter(self.random);
         }
-        // What was given has been run when this comes back.
+        // When this returns, all jobs given before have been run.
         handler_.send([] {});
         expect(mine.run == mine.given, "jobs are missing");
         self.counts.out(mine.run);

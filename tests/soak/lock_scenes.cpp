@@ -1,4 +1,4 @@
-// Locks of every width, and two bits of one word whose other bits the user changes.
+// Locks of every width, and two bits of one word whose other bits its user changes.
 #include "complaints.hpp"
 #include "scene.hpp"
 #include "stress.hpp"
@@ -29,8 +29,8 @@ public:
 
     void check() override {
         for (auto& each : rooms_) {
-            expect(each.entered == each.left.load(), "a lock was taken more often than it was freed");
-            expect(each.inside == 0, "somebody is left inside a lock");
+            expect(each.entered == each.left.load(), "a lock was taken more often than released");
+            expect(each.inside == 0, "a thread is still inside a lock");
         }
         expect((word_.load() & locked_bits) == 0, "a bit lock is left locked");
         expect(tocsin::waiting_on(&word_) == 0 && tocsin::waiting_on(&whole_) == 0,
@@ -43,7 +43,7 @@ private:
     static constexpr Word locked_bits = (1u << first_bit) | (1u << second_bit);
     static constexpr Word users_bit = 0b1000;
 
-    // What a lock protects; all plain but `left`, which its thread counts after the unlock.
+    // What a lock protects. All are plain except `left`, which a thread increments after its unlock.
     struct room {
         int inside = 0;
         unsigned last_holder = 0;
@@ -68,7 +68,7 @@ private:
     template <class Lock>
     void enter_room(worker& self, Lock& lock, room& place) {
         if (!take(self, lock)) return self.counts.race();
-        expect(place.inside++ == 0, "two are inside one lock");
+        expect(place.inside++ == 0, "two threads are inside one lock");
         ++place.entered;
         self.counts.in();
         if (place.last_holder != self.number) self.counts.race();
@@ -90,7 +90,7 @@ private:
                 const auto begin = std::chrono::steady_clock::now();
                 const bool taken = lock.try_lock_for(longest);
                 const auto waited = std::chrono::steady_clock::now() - begin;
-                expect(taken || waited >= longest, "a lock was given up early");
+                expect(taken || waited >= longest, "an attempt to lock timed out early");
                 return taken;
             }
             default: return self.timed([&] { return lock.lock(), true; });

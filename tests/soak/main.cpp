@@ -1,11 +1,12 @@
-// All primitives mixed in one process, under everything that a machine does to threads at bad moments, with
-// books that must balance. What it does and how to read its table: docs/soak.md.
+// All primitives mixed in one process, under everything that a machine does to threads at bad moments, with books that
+// must balance. docs/soak.md describes what it does and how to read its table.
 //
 //     tocsin_soak [minutes] [seed]
 //
-// A run is a sequence of acts of about a second. An act brings a few scenes together, drawn at random, with
-// four to eight threads for each processor; at its end all of them end, and every book is checked. One act of four is
-// duels alone, a thread for each processor: two that are to meet within nanoseconds must run at the same time.
+// A run is a sequence of acts of about a second. An act plays a few scenes at once, drawn at random, with four to eight
+// threads for each processor. When it is over, all its threads end, and every book is checked. One act in four plays
+// only duels, with one thread for each processor: two threads that are to meet within nanoseconds must run at the same
+// time.
 #include "complaints.hpp"
 #include "crew.hpp"
 #include "disturbances.hpp"
@@ -62,7 +63,7 @@ std::optional<arguments> read_arguments(int count, char** texts) {
                !(read_number(texts[1], given.minutes) && given.minutes > 0 && given.minutes <= a_year)) {
         wrong = "the minutes are a number above 0, such as 1 or 0.5";
     } else if (count > 2 && !read_number(texts[2], given.seed)) {
-        wrong = "the seed is a whole number that fits into 64 bits";
+        wrong = "the seed is a whole number of at most 64 bits";
     }
     if (wrong == nullptr) return given;
     std::fprintf(stderr, "soak: %s\nusage: %s [minutes] [seed]\n", wrong, texts[0]);
@@ -96,11 +97,11 @@ public:
     }
 
 private:
-    static constexpr std::size_t duels = 0;  // among the kinds: the first that the constructor lists
+    static constexpr std::size_t duels = 0;  // index among the kinds: the constructor lists it first
 
     bool is_over() const { return interrupted != 0 || steady_clock::now() >= end_; }
 
-    // The next kind, each as often as every other.
+    // The next kind; all kinds come equally often.
     std::size_t deal() {
         if (deck_.empty()) {
             for (std::size_t i = 0; i < kinds_.size(); ++i) {
@@ -128,7 +129,7 @@ private:
         } else {
             while (hands.size() < wanted) begin_scene(deal());
         }
-        if (only_duels) {  // who is moved or hit meets nobody
+        if (only_duels) {  // a thread that is moved or hit by a signal would miss the other
             look(hands);
             spread(hands);
         } else {
@@ -143,7 +144,7 @@ private:
         for (auto& each : scenes) each->check();
     }
 
-    // Naps, and ten times a second looks after the threads.
+    // Naps, and looks after the threads ten times a second.
     void look(crew& hands) {
         std::this_thread::sleep_for(10ms);
         if (steady_clock::now() < next_look_) return;
@@ -156,7 +157,7 @@ private:
     const steady_clock::time_point begin_ = steady_clock::now();
     const steady_clock::time_point end_;
     std::vector<scene_kind> kinds_;
-    std::deque<book> books_;  // one for each kind, and the last for the signals
+    std::deque<book> books_;  // one for each kind, and a last one for the signals
     book outside_{"disturbances"};
     std::vector<std::size_t> deck_;
     unsigned acts_ = 0;
@@ -173,10 +174,10 @@ int main(int count, char** texts) {
     for (const int number : {SIGINT, SIGTERM}) {
         struct sigaction action{};
         action.sa_handler = [](int) { soak::interrupted = 1; };
-        action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second one ends at once
+        action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // a second signal ends it at once
         sigaction(number, &action, nullptr);
     }
-    setenv("TOCSIN_SEED", std::to_string(given->seed).c_str(), 1);  // what random_source goes by
+    setenv("TOCSIN_SEED", std::to_string(given->seed).c_str(), 1);  // random_source reads it
     soak::print_header(given->minutes, given->seed);
     return soak::run(*given).perform() ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// Waits for any and for all of several, over events that others wait for as well; descriptors beside events; and at
-// most one release an interval.
+// Waits for any and for all of several events that other threads wait for, too; waits for descriptors beside events;
+// and a coalescer, which releases at most once per interval.
 #include "complaints.hpp"
 #include "places.hpp"
 #include "scene.hpp"
@@ -30,7 +30,8 @@ namespace {
 using tocsin::auto_reset_event;
 using tocsin::source;
 
-// Tokens, and waits for some of their places that end soon, or for all places without an end: a lost wake-up hangs.
+// Tokens, with waits for some of their places that end soon, and waits for all places without a deadline, which a lost
+// wake-up makes hang.
 class any_of_several : public scene {
 public:
     explicit any_of_several(support::random_source& random)
@@ -72,12 +73,13 @@ private:
         std::vector<source> from;
         for (std::size_t i = 0; i != places_.count; ++i)
             from.emplace_back(places_[(first + i) % places_.count]);
-        const auto found = self.timed([&] { return tocsin::wait_any(from, some_spin(self.random)); });
-        expect(found.status == wait_status::signaled, "a wait for any ended for no reason");
+        const auto found =
+            self.timed([&] { return tocsin::wait_any({.spin = some_spin(self.random)}, from); });
+        expect(found.status == wait_status::signaled, "a wait for any ended without a reason");
         return (first + found.index) % places_.count;
     }
 
-    // Of three places, the first once more at the end, beside a timer.
+    // For any of three places and a timer; the first place is listed again at the end.
     std::size_t wait_briefly(worker& self, stop_cord& cord) {
         auto& random = self.random;
         const std::array<std::size_t, 3> at{random.below(places_.count), random.below(places_.count),
@@ -87,9 +89,10 @@ private:
                                          tocsin::after(nanoseconds(random.below(90'000))), places_[at[2]],
                                          places_[at[0]]};
         const auto begin = std::chrono::steady_clock::now();
-        const auto found = random.one_in(4)
-                               ? tocsin::wait_any_until(longest, cord.renew(), from, some_spin(random))
-                               : tocsin::wait_any_until(longest, from, some_spin(random));
+        const auto found =
+            random.one_in(4)
+                ? tocsin::wait_any({.until = longest, .stop = cord.renew(), .spin = some_spin(random)}, from)
+                : tocsin::wait_any({.until = longest, .spin = some_spin(random)}, from);
         const auto waited = std::chrono::steady_clock::now() - begin;
         self.counts.waited(waited);
         expect(found.status != wait_status::timed_out || waited >= longest, "a wait for any timed out early");
@@ -101,8 +104,8 @@ private:
     std::deque<stop_cord> cords_;
 };
 
-// Round a table, a fork between any two: each waits for both of its own at once, without an end, or gives up soon. One
-// more borrows single forks. A fork that is lost hangs its neighbours.
+// Philosophers around a table, with a fork between any two. Each waits for both of its forks at once, without a
+// deadline or giving up soon. Another thread borrows single forks. A lost fork makes its neighbours hang.
 class philosophers : public scene {
 public:
     explicit philosophers(support::random_source& random)
@@ -127,13 +130,13 @@ public:
 private:
     struct alignas(64) fork {
         auto_reset_event event;
-        unsigned last_holder = 0;  // this and the next two: of who holds it, plain
+        unsigned last_holder = 0;  // this and the next two are plain; only the fork's holder uses them
         std::uint64_t taken = 0;
         std::uint64_t laid_down = 0;
     };
 
     static void take(fork& one, worker& self) {
-        expect(one.taken == one.laid_down, "two hold one fork");
+        expect(one.taken == one.laid_down, "two threads hold one fork");
         ++one.taken;
         if (one.last_holder != self.number) self.counts.race();
         one.last_holder = self.number;
@@ -164,13 +167,13 @@ private:
     static bool take_both(worker& self, fork& left, fork& right) {
         if (self.random.one_in(4)) {
             const nanoseconds longest(self.random.below(60'000));
-            return tocsin::wait_all_for(longest, left.event, right.event) == wait_status::signaled;
+            return tocsin::wait_all({.until = longest}, left.event, right.event) == wait_status::signaled;
         }
         const auto how = self.timed([&] {
             return self.random.one_in(2) ? tocsin::wait_all(left.event, right.event)
                                          : tocsin::wait_all(right.event, left.event);
         });
-        expect(how == wait_status::signaled, "a wait for all ended for no reason");
+        expect(how == wait_status::signaled, "a wait for all ended without a reason");
         return true;
     }
 
@@ -189,7 +192,8 @@ private:
     std::deque<fork> forks_;
 };
 
-// Some give, by a set or by a byte through a socket, and wait for their receipt; one waits for whatever comes.
+// Some threads give, by a set or by a byte through a socket, and wait for their receipt; one waits for
+// whatever arrives.
 class sets_and_bytes : public scene {
 public:
     explicit sets_and_bytes(support::random_source& random)
@@ -214,7 +218,7 @@ private:
     struct line {
         line() {
             expect(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0,
-                   "there is no pair of sockets to be had");
+                   "no pair of sockets could be created");
         }
         line(const line&) = delete;
         line& operator=(const line&) = delete;
@@ -232,7 +236,7 @@ private:
             if (self.random.one_in(2)) {
                 mine.event.set();
             } else {
-                expect(write(mine.ends[1], "x", 1) == 1, "a socket takes no byte");
+                expect(write(mine.ends[1], "x", 1) == 1, "a socket accepts no byte");
             }
             self.counts.in();
             support::jitter(self.random);
@@ -257,7 +261,7 @@ private:
             line& giver = lines_[(found.index - 1) / 2];
             char byte;
             if (found.index % 2 == 0 && read(giver.ends[0], &byte, 1) != 1) {
-                expect(errno == EAGAIN || errno == EINTR, "a socket was said to be readable and is broken");
+                expect(errno == EAGAIN || errno == EINTR, "a socket reported as readable is broken");
                 continue;
             }
             self.counts.out();
@@ -271,7 +275,7 @@ private:
     auto_reset_event closed_;
 };
 
-// Posts, and a reader that is released at most once an interval; it finds all that was posted meanwhile.
+// Threads post, and a reader is released at most once per interval; it finds all posts made since the last release.
 class few_releases : public scene {
 public:
     explicit few_releases(support::random_source& random)
@@ -291,7 +295,7 @@ public:
 private:
     struct alignas(64) slot {
         std::atomic<std::uint64_t> posted{0};
-        std::uint64_t read = 0;  // of the reader
+        std::uint64_t read = 0;  // written by the reader
         auto_reset_event bell;
         auto_reset_event receipt;
     };
@@ -317,9 +321,13 @@ private:
         for (auto& each : slots_) from.emplace_back(each.bell);
         const auto begin = std::chrono::steady_clock::now();
         for (std::int64_t before = 0; open_.load() != 0; ++before) {
-            const auto found = self.timed([&] { return releases.wait_any(from); });
+            const auto found = self.timed([&] {
+                (void)releases.pause();
+                return tocsin::wait_any(from);
+            });
+            releases.start();
             expect(std::chrono::steady_clock::now() - begin >= before * interval_,
-                   "a coalescer released more than once an interval");
+                   "a coalescer released more than once per interval");
             self.done();
             if (found.index == 0) continue;
             slot& one = slots_[found.index - 1];
@@ -329,7 +337,7 @@ private:
             one.read = posted;
             one.receipt.set();
         }
-        for (auto& each : slots_) {  // the last of several: their poster had its receipt for one before
+        for (auto& each : slots_) {  // a poster's last posts, after one that got its receipt
             const std::uint64_t posted = each.posted.load(std::memory_order_relaxed);
             self.counts.out(posted - each.read);
             each.read = posted;

@@ -1,4 +1,4 @@
-// Events on the heap, destroyed by the thread they released as soon as it runs.
+// Events on the heap, each destroyed by the thread that it has released, as soon as that thread runs.
 #include "scene.hpp"
 #include "stress.hpp"
 #include "waits.hpp"
@@ -50,7 +50,7 @@ private:
             } else {
                 wait_firmly(mine->done, self);
             }
-            expect(mine->answer == i + 1, "a one-shot came before its answer");
+            expect(mine->answer == i + 1, "a one-shot was set before its answer was written");
             mine.reset();
             self.counts.race();
             self.done(3);

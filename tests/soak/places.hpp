@@ -1,5 +1,5 @@
-// Tokens that wander between events: fewer than events, so that each event holds one or none and no set is absorbed.
-// Whoever takes one puts it back at once, in a place that is free. So at the end all are there.
+// Tokens that wander between events. There are fewer tokens than events, each event holds one or none, and so no set is
+// absorbed. A thread that takes a token puts it back at once, into a free place. So at the end all tokens are there.
 #pragma once
 
 #include "complaints.hpp"
@@ -28,16 +28,16 @@ public:
     static constexpr std::size_t count = Count;
     tocsin::auto_reset_event& operator[](std::size_t which) { return all_[which].event; }
 
-    // After the token there was taken.
+    // Call after taking the token there.
     void took(std::size_t which, worker& self) {
         place& from = all_[which];
         if (from.last_holder != self.number) self.counts.race();
         from.last_holder = self.number;
-        expect(!from.is_free.exchange(true), "a token came out of nothing");
+        expect(!from.is_free.exchange(true), "a token appeared out of nothing");
         self.counts.out();
         self.done();
     }
-    // For each that was taken.
+    // Call once for each token taken.
     void put_back(worker& self) {
         for (std::size_t at = self.random.below(Count);; at = (at + 1) % Count) {
             bool free = true;
@@ -49,7 +49,7 @@ public:
         }
     }
 
-    // When nobody uses them any more.
+    // Call when no thread uses the places any more.
     void check() {
         std::size_t left = 0;
         for (place& each : all_) {
@@ -63,7 +63,7 @@ private:
     struct alignas(64) place {
         tocsin::auto_reset_event event;
         std::atomic<bool> is_free{true};
-        unsigned last_holder = 0;  // of whoever takes the token
+        unsigned last_holder = 0;  // written by the thread that takes the token
     };
 
     std::array<place, Count> all_;

@@ -1,4 +1,4 @@
-// What the soak says: who it is, how far it has come, and the table at the end.
+// What the soak prints: a header, its progress, and the table at the end.
 #pragma once
 
 #include "book.hpp"
@@ -21,7 +21,7 @@ private:
     double next_ = 0;
 };
 
-// Returns whether all is well: nobody complained, and in every book what went in came out.
+// Returns whether all is well: there are no complaints, and in every book as many tokens came out as went in.
 bool print_table(const std::deque<book>& books, std::chrono::duration<double> elapsed,
                  const sleepers_report& rested, bool interrupted);
 

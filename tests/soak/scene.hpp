@@ -12,13 +12,13 @@ class scene {
 public:
     virtual ~scene() = default;
 
-    // Starts its threads, which do rounds until the act is over and then end.
+    // Starts its threads, which do rounds until the act is over, and then end.
     virtual void enter(crew& hands, book& counted) = 0;
 
-    // Called when the act is over: wakes those who wait for something that will not happen any more.
+    // Called when the act is over: wakes the threads that wait for something that will no longer happen.
     virtual void end() {}
 
-    // Called when its threads have ended: complains about what is not as it must be.
+    // Called when its threads have ended: complains about everything that is not as it must be.
     virtual void check() = 0;
 };
 
@@ -27,7 +27,7 @@ struct scene_kind {
     std::unique_ptr<scene> (*make)(support::random_source&);
 };
 
-// Each file of scenes lists its own.
+// Each file of scenes lists its kinds.
 std::vector<scene_kind> event_scenes();
 std::vector<scene_kind> duel_scenes();
 std::vector<scene_kind> gate_scenes();
@@ -41,7 +41,7 @@ std::vector<scene_kind> many_scenes();
 std::vector<scene_kind> set_scenes();
 std::vector<scene_kind> await_scenes();
 
-// How many threads a scene brings that doesn't mind.
+// How many threads a scene starts if it can work with any number.
 inline int some_threads(support::random_source& random) { return 2 + static_cast<int>(random.below(4)); }
 
 }  // namespace soak

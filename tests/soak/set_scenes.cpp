@@ -1,4 +1,4 @@
-// A set that one thread waits in, while others take past it and its members come and go.
+// A wait_set in which one thread waits, while others take its members' tokens first and members come and go.
 #include "complaints.hpp"
 #include "places.hpp"
 #include "scene.hpp"
@@ -22,9 +22,9 @@ namespace {
 
 using tocsin::auto_reset_event;
 
-// Tokens in places that are members; events on the heap that are members for a moment, with a token or without, and
-// are destroyed as soon as they are removed; a pipe, in half of the sets. The wait has no end: what the set overlooks
-// hangs.
+// Tokens in places that are members; events on the heap that are members for a moment, with or without a token, and
+// are destroyed as soon as they are removed; and, in half of the sets, a pipe. The wait has no deadline: it hangs if
+// the set overlooks something.
 class members : public scene {
 public:
     explicit members(support::random_source& random)
@@ -32,7 +32,7 @@ public:
         for (std::size_t i = 0; i != places_.count; ++i) set_.add(places_[i], i);
         set_.add(closed_, closing);
         if (!with_pipe_) return;
-        expect(pipe2(pipe_, O_NONBLOCK | O_CLOEXEC) == 0, "there is no pipe to be had");
+        expect(pipe2(pipe_, O_NONBLOCK | O_CLOEXEC) == 0, "no pipe could be created");
         set_.add(tocsin::readable(pipe_[0]), byte_in_the_pipe);
     }
     members(const members&) = delete;
@@ -64,7 +64,7 @@ private:
             std::array<tocsin::ready_item, 4> items;
             const auto room = std::span(items).first(1 + self.random.below(items.size()));
             const auto found = self.random.one_in(4)
-                                   ? set_.wait_for(nanoseconds(self.random.below(60'000)), room)
+                                   ? set_.wait({.until = nanoseconds(self.random.below(60'000))}, room)
                                    : self.timed([&] { return set_.wait(room); });
             self.done();
             for (const auto& each : room.first(found.count)) took(self, each.tag);
@@ -80,7 +80,7 @@ private:
                 return;
             case byte_in_the_pipe: {
                 char byte;
-                expect(read(pipe_[0], &byte, 1) == 1, "a pipe was said to be readable");
+                expect(read(pipe_[0], &byte, 1) == 1, "a pipe reported as readable holds no byte");
                 self.counts.out();
                 receipt_.set();
                 return;
@@ -127,13 +127,13 @@ private:
         self.counts.in();
         support::jitter(self.random);
         set_.remove(*event);
-        if (event->try_wait()) self.counts.out();  // else the set took it, and says so
+        if (event->try_wait()) self.counts.out();  // otherwise the set took it, and reports it
     }
 
     void write_bytes(worker& self) {
         while (!self.is_over()) {
             self.counts.in();
-            expect(write(pipe_[1], "x", 1) == 1, "a pipe takes no byte");
+            expect(write(pipe_[1], "x", 1) == 1, "a pipe accepts no byte");
             wait_firmly(receipt_, self);
             self.counts.race();
             self.done(2);

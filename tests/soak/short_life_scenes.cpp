@@ -1,4 +1,4 @@
-// Threads that live for one call, and some that set an event as the last thing they do.
+// Threads that live for one call; some set an event as the last thing that they do.
 #include "complaints.hpp"
 #include "scene.hpp"
 #include "stress.hpp"

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using tocsin::address_status;
 using tocsin::wait_status;
 
-// Reading its clock costs a thread nothing, being switched off and on costs it some microseconds.
+// Reading a thread's clock adds nothing to it; each time the thread runs adds some microseconds.
 constexpr auto nothing = 1ms;
 
 }  // namespace
@@ -50,7 +50,7 @@ struct sleepers::beds {
         threads.start("sleeper: " + name, [name, sleep] {
             sigset_t all;
             sigfillset(&all);
-            pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are for the others
+            pthread_sigmask(SIG_BLOCK, &all, nullptr);  // only other threads handle signals
             expect(sleep(), "a sleeper's wait ended otherwise: " + name);
         });
     }

@@ -1,4 +1,4 @@
-// Threads that only sleep through the run, each in another kind of wait: they may not burn anything.
+// Threads that sleep through the whole run, each in another kind of wait; they must use no processor time.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@ namespace soak {
 
 struct sleepers_report {
     std::size_t threads = 0;
-    std::chrono::nanoseconds processor_time{0};  // of all, between falling asleep and being woken
-    long wake_ups = 0;                           // how often one was switched off and on meanwhile
+    std::chrono::nanoseconds processor_time{0};  // of all threads, from falling asleep until they are woken
+    long wake_ups = 0;                           // how often any of them ran in between
 };
 
 class sleepers {
@@ -18,7 +18,7 @@ public:
     sleepers();  // returns when all of them sleep
     ~sleepers();
 
-    // Looks at what they used, wakes them, and complains if one used anything or ended otherwise.
+    // Looks at what they have used, wakes them, and complains if one has used anything or its wait ended otherwise.
     sleepers_report wake();
 
 private:

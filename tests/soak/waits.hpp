@@ -1,4 +1,4 @@
-// The many ways in which one can ask for the same wait.
+// The many ways to ask for the same wait.
 #pragma once
 
 #include "complaints.hpp"
@@ -26,7 +26,7 @@ inline tocsin::spin_policy some_spin(support::random_source& random) {
     }
 }
 
-// A stop source that its owner renews and others pull.
+// A stop source that its owner renews and other threads pull.
 class stop_cord {
 public:
     std::stop_token renew() {
@@ -48,7 +48,7 @@ private:
     std::stop_source source_;
 };
 
-// A wait that ends soon: by itself, or because somebody pulls the cord.
+// A wait that ends soon: on its own, or because another thread pulls the cord.
 template <class Event>
 wait_status wait_briefly(Event& event, worker& self, stop_cord& cord) {
     using std::chrono::steady_clock;
@@ -72,7 +72,8 @@ wait_status wait_briefly(Event& event, worker& self, stop_cord& cord) {
         case 5: return not_early(event.wait_for(longest, cord.renew()));
         case 6: {
             const std::stop_token stop = cord.renew();
-            // Who ends the act looks for cords after it is over: either this sees that, or that sees this.
+            // The thread that pulls cords looks for them after the act is over: either this thread sees that it is
+            // over, or that thread sees this cord.
             if (self.is_over()) return as_status(event.try_wait());
             return self.timed([&] { return event.wait(stop, some_spin(random)); });
         }
@@ -80,7 +81,7 @@ wait_status wait_briefly(Event& event, worker& self, stop_cord& cord) {
     }
 }
 
-// A wait that ends only when the event was set; a lost wake-up hangs here, and the watchdog tells.
+// A wait that ends only when the event was set; a lost wake-up makes it hang, and the watchdog reports it.
 template <class Event>
 void wait_firmly(Event& event, worker& self) {
     auto& random = self.random;
@@ -99,7 +100,7 @@ void wait_firmly(Event& event, worker& self) {
         default: event.wait(some_spin(random)); how = wait_status::signaled;
     }
     self.counts.waited(std::chrono::steady_clock::now() - begin);
-    expect(how == wait_status::signaled, "a wait ended that was neither set nor stopped nor due");
+    expect(how == wait_status::signaled, "a wait ended whose event was not set");
 }
 
 }  // namespace soak

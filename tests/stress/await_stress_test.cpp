@@ -1,4 +1,4 @@
-// Tokens in = tokens out, while coroutines on a pool of threads wait, time out, are stopped and are destroyed.
+// Tokens in = tokens out while coroutines on a pool of threads wait, time out, are stopped and are destroyed.
 #include "executor.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
@@ -79,9 +79,8 @@ task wait_somehow(stage& on, executor& where, std::stop_token stop, random_sourc
         const std::size_t first = random.below(stage::event_count);
         const std::size_t second = (first + 1) % stage::event_count;
         if (random.one_in(3)) {
-            const auto how = co_await tocsin::async_wait_all(on.events[first], on.events[second])
-                                 .until(longest)
-                                 .stop(stop)
+            const auto how = co_await tocsin::async_wait_all({.until = longest, .stop = stop},
+                                                             on.events[first], on.events[second])
                                  .on(where);
             on.count(how);
             if (how != wait_status::signaled) continue;
@@ -90,18 +89,18 @@ task wait_somehow(stage& on, executor& where, std::stop_token stop, random_sourc
         } else if (random.one_in(3)) {
             const quiet_pipe own;  // closed when the wait has ended
             const auto how =
-                co_await tocsin::async_wait_any(on.events[first], on.quiet, own).until(longest).on(where);
+                co_await tocsin::async_wait_any({.until = longest}, on.events[first], on.quiet, own)
+                    .on(where);
             on.count(how.status);
             if (how.status == wait_status::signaled) on.took(first);
         } else if (random.one_in(2)) {
-            const auto how = co_await tocsin::async_wait(on.events[first]).until(longest).on(where);
+            const auto how = co_await tocsin::async_wait({.until = longest}, on.events[first]).on(where);
             on.count(how);
             if (how == wait_status::signaled) on.took(first);
         } else {
-            const auto how =
-                co_await tocsin::async_wait_any(on.events[first], tocsin::after(longest), on.events[second])
-                    .stop(stop)
-                    .on(where);
+            const auto how = co_await tocsin::async_wait_any({.stop = stop}, on.events[first],
+                                                             tocsin::after(longest), on.events[second])
+                                 .on(where);
             on.count(how.status);
             if (how.status == wait_status::signaled && how.index != 1)
                 on.took(how.index == 0 ? first : second);
@@ -174,7 +173,7 @@ TEST(AwaitStress, TokensInAreTokensOut) {
                 on.destroyed.load());
 }
 
-// Inline: coroutines in whatever thread sets, beside threads that wait for the same.
+// Coroutines resume inside set(), in whatever thread calls it, beside threads that wait for the same event.
 TEST(AwaitStress, CoroutinesAndThreadsShareTheTokens) {
     const stress_time time;
     auto_reset_event there;

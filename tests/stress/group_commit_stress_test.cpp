@@ -1,5 +1,5 @@
-// Many threads submit, withdraw and fail at random; in the end every submission must have had exactly one
-// fate, and its submitter must have been told that one.
+// Many threads submit, withdraw and fail at random. In the end every submission must have had exactly one fate, and its
+// submitter must have learned that one.
 #include "random.hpp"
 #include "sanitizer.hpp"
 #include "threads.hpp"
@@ -39,7 +39,7 @@ struct group_failed {
     std::uint64_t group;
 };
 
-// What one thread was told.
+// The results that one thread got.
 struct told {
     std::uint64_t committed = 0;
     std::uint64_t failed = 0;
@@ -128,9 +128,9 @@ private:
     commit_status submit_somehow(random_source& random, submission& mine) {
         const auto soon = std::chrono::nanoseconds(random.below(200'000));
         switch (random.below(8)) {
-            case 0: return commit_.submit_for(mine, soon);
-            case 1: return commit_.submit_until(mine, std::chrono::system_clock::now() + soon);
-            case 2: return commit_.submit_for(mine, 1h);
+            case 0: return commit_.submit({.until = soon}, mine);
+            case 1: return commit_.submit({.until = std::chrono::system_clock::now() + soon}, mine);
+            case 2: return commit_.submit({.until = 1h}, mine);
             case 3: {
                 std::stop_source stop;
                 // Another thread requests the stop somewhere in the middle of the submission.
@@ -138,7 +138,7 @@ private:
                     if (soon > 50us) std::this_thread::yield();
                     stop.request_stop();
                 });
-                return commit_.submit_for(mine, soon * 4, stop.get_token());
+                return commit_.submit({.until = soon * 4, .stop = stop.get_token()}, mine);
             }
             default: commit_.submit(mine); return commit_status::committed;
         }
@@ -147,7 +147,7 @@ private:
     group_commit<submission> commit_;
     const std::size_t fails_one_in_;
     std::vector<told> told_;
-    // Only flushes touch these, one at a time; the thread sanitizer sees whether that is so.
+    // Only flushes touch these, one at a time; ThreadSanitizer checks that.
     std::atomic<bool> inside_{false};
     random_source random_{0};
     std::uint64_t groups_ = 0;
@@ -174,8 +174,8 @@ TEST(GroupCommitStress, GatheringLosesNobody) {
     weather({.largest_group = 6, .longest_gathering = 50us}, 20);
 }
 
-// The last to return may destroy everything at once: memory of a leader that has returned, of a follower,
-// and of the group commit itself is given back while others have only just been told.
+// The last thread to return may destroy everything at once. Memory of a leader that has returned, of a follower and of
+// the group commit is freed while others have only just got their result.
 TEST(GroupCommitStress, NothingIsTouchedAfterTheLastSubmitHasReturned) {
     struct shared {
         group_commit<submission> commit{[](commit_group<submission> group) {
@@ -198,7 +198,7 @@ TEST(GroupCommitStress, NothingIsTouchedAfterTheLastSubmitHasReturned) {
             line.arrive();
             shared* const mine = current.load();
             {
-                // On the heap, so that the address sanitizer sees who comes late.
+                // On the heap, so that AddressSanitizer reports whoever comes late.
                 const auto each = std::make_unique<submission>();
                 mine->commit.submit(*each);
                 EXPECT_EQ(each->what, fate::covered);
@@ -209,8 +209,8 @@ TEST(GroupCommitStress, NothingIsTouchedAfterTheLastSubmitHasReturned) {
     });
 }
 
-// Every flush waits until everybody is in its group or in the next: so of two groups one is large, and the
-// waking goes down a long chain each time.
+// Every flush waits until every thread is in its group or in the next. So one of two groups is large, and each wake-up
+// passes down a long chain.
 TEST(GroupCommitStress, LargeGroupsWakeUpWhole) {
     const int threads = rounds(500, 50);
     const int each = rounds(50, 20);

@@ -1,5 +1,5 @@
-// Many threads post and send while the handler is closed or cancelled at some moment: every job that was
-// accepted is run once or handed out once, and no other.
+// Many threads post and send while the handler is closed or cancelled at some moment. Every accepted job runs once or
+// is handed out once, and no other job is.
 #include "random.hpp"
 #include "sanitizer.hpp"
 #include "threads.hpp"
@@ -28,7 +28,7 @@ using tocsin::handler_options;
 using tocsin::handler_thread;
 using tocsin::post_status;
 
-// What only jobs touch: the thread sanitizer sees whether they ever run beside each other.
+// What only jobs touch: ThreadSanitizer reports jobs that run at the same time.
 struct ledger {
     std::vector<int> last;  // of each producer
     std::uint64_t runs = 0;
@@ -42,7 +42,7 @@ struct ledger {
     }
 };
 
-// One producer's jobs; how many were accepted.
+// Posts or sends one producer's jobs, and returns how many were accepted.
 std::uint64_t produce(handler_thread& handler, ledger& book, random_source& random, int producer, int jobs) {
     std::uint64_t accepted = 0;
     try {
@@ -79,7 +79,7 @@ std::uint64_t produce(handler_thread& handler, ledger& book, random_source& rand
                                     ? 1
                                     : 0;
                     break;
-                case 5:  // too large to be kept inside
+                case 5:  // too large to be stored inside the job
                     handler.post([enter, ballast = std::vector<int>(3)] { enter(); });
                     ++accepted;
                     break;
@@ -120,7 +120,7 @@ void weather(std::size_t capacity, ending how) {
                     if (how == ending::closed) {
                         handler.close();
                     } else {
-                        // Running a job here is as good as in the handler, which has ended.
+                        // The handler has ended, so a job may run here as well.
                         for (tocsin::job& each : handler.cancel()) {
                             each();
                             ++left_over;
@@ -151,8 +151,8 @@ TEST(HandlerThreadStress, AnUnboundedHandlerHandsOutWhatItHasNotRun) {
 }
 TEST(HandlerThreadStress, ABoundedHandlerHandsOutWhatItHasNotRun) { weather(2, ending::cancelled); }
 
-// The comments of a published event report it: "1 case in tens of thousands the handler sleeps although the
-// queue isn't empty", when a send's queue store and its check of the event change places.
+// The comments of a published event report this mistake: "1 case in tens of thousands the handler sleeps although the
+// queue isn't empty". There a send's store to the queue and its check of the event are reordered.
 TEST(HandlerThreadStress, ASendToAHandlerThatIsFallingAsleepWakesIt) {
     handler_thread handler;
     const int all = rounds(200'000, 20'000);

@@ -1,5 +1,5 @@
-// Waits for any and for all of several, against each other and against time: tokens in = tokens out, and nobody
-// sees a part.
+// Waits for any and for all of several events race with each other and with time: tokens in = tokens out, and no thread
+// sees only a part taken.
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
@@ -43,7 +43,7 @@ using tocsin::readable;
 using tocsin::source;
 using tocsin::wait_status;
 
-// An event that says how many sets it did not absorb: a giver sets it only when it has been taken.
+// An event that counts the sets it did not absorb: a giver sets it only when it has been taken.
 struct token {
     auto_reset_event event;
     std::atomic<long> given{0};
@@ -60,7 +60,7 @@ struct token {
 
 void expect_balance(token& each) { EXPECT_EQ(each.given.load(), each.taken.load() + each.left()); }
 
-// Every waiter wants another two or three of five; some give up.
+// Each waiter wants a different two or three of five; some give up.
 TEST(ManyStress, TokensInAreTokensOutOfOverlappingWaitsForAll) {
     const stress_time time;
     std::array<token, 5> tokens;
@@ -78,7 +78,8 @@ TEST(ManyStress, TokensInAreTokensOutOfOverlappingWaitsForAll) {
             std::vector<source> sources;
             for (token* each : wanted) sources.push_back(each->event);
             const auto longest = std::chrono::microseconds(random.one_in(2) ? 20 + random.below(200) : 5'000);
-            if (tocsin::wait_all_for(longest, std::span<const source>(sources)) == wait_status::signaled) {
+            if (tocsin::wait_all({.until = longest}, std::span<const source>(sources)) ==
+                wait_status::signaled) {
                 for (token* each : wanted) each->took();
                 served.fetch_add(1);
             }
@@ -98,19 +99,19 @@ TEST(ManyStress, TokensInAreTokensOutOfOverlappingWaitsForAll) {
             token& one = tokens[random.below(5)];
             if (one.event.wait_for(std::chrono::microseconds(random.below(50))) == wait_status::signaled)
                 one.took();
-            std::this_thread::sleep_for(100us);  // no fact to wait for: it is to take seldom
+            std::this_thread::sleep_for(100us);  // no fact to wait for: it should take seldom
         }
     });
     while (!time.is_over()) std::this_thread::sleep_for(1ms);  // no fact to wait for
-    support::until("somebody is served", [&] { return served.load() > 0; });
+    support::until("a wait is served", [&] { return served.load() > 0; });
     enough.store(true);
     threads.join();
     for (token& each : tokens) expect_balance(each);
     std::printf("%ld served\n", served.load());
 }
 
-// In odd phases all three are set and none but the one wait takes them: seen in any order, by any question, the
-// first that is gone means that all are.
+// In odd phases all three are set and only the one wait takes them. In whatever order and by whatever call a thread
+// looks, once it finds one gone, all are gone.
 TEST(ManyStress, NobodyEverSeesAPartTaken) {
     const stress_time time;
     auto_reset_event events[3];
@@ -136,7 +137,7 @@ TEST(ManyStress, NobodyEverSeesAPartTaken) {
     threads.start("waiter", [&] {
         for (;;) {
             tocsin::wait_all(events[0], go, events[1], events[2]);
-            const bool last = enough.load();  // of this round: after done another may begin
+            const bool last = enough.load();  // of this round: after `done` another may begin
             done.set();
             if (last) return;
         }
@@ -156,7 +157,7 @@ TEST(ManyStress, NobodyEverSeesAPartTaken) {
     std::printf("%ld looks\n", looks.load());
 }
 
-// A wait for any ends by a token, its deadline, a timer or a stop; never by two of them.
+// A wait for any ends by a token, its deadline, a timer or a stop, and never by two of them.
 TEST(ManyStress, TokensInAreTokensOutOfWaitsForAnyThatRaceTimeAndStop) {
     const stress_time time;
     std::array<token, 3> tokens;
@@ -175,8 +176,8 @@ TEST(ManyStress, TokensInAreTokensOutOfWaitsForAnyThatRaceTimeAndStop) {
             }
             const auto longest = std::chrono::microseconds(random.below(60));
             const auto timer = std::chrono::microseconds(random.below(120));
-            const auto how = tocsin::wait_any_for(longest, stop, tokens[0].event, after(timer),
-                                                  tokens[1].event, tokens[2].event, tokens[1].event);
+            const auto how = tocsin::wait_any({.until = longest, .stop = stop}, tokens[0].event, after(timer),
+                                              tokens[1].event, tokens[2].event, tokens[1].event);
             if (how.status == wait_status::signaled && how.index != 1) {
                 tokens[how.index == 0 ? 0 : how.index == 3 ? 2 : 1].took();
             }
@@ -210,7 +211,8 @@ TEST(ManyStress, TokensInAreTokensOutOfWaitsForAnyThatRaceTimeAndStop) {
 }
 
 #if TOCSIN_ON_POSIX
-// A set and a byte race for one wait: what does not end this one ends the next. Without a deadline: a lost one hangs.
+// A set and a byte race to end one wait. The one that does not end this wait ends the next. There is no deadline, so a
+// lost one hangs the test.
 TEST(ManyStress, NoSetAndNoByteIsLostByAWaitForBoth) {
     const stress_time time;
     int pair[2];
@@ -261,8 +263,8 @@ TEST(ManyStress, NoSetAndNoByteIsLostByAWaitForBoth) {
 }
 #endif
 
-// The event becomes ready while the wait is between its first look and its sleep; and its owner is the waiter,
-// who destroys it at once.
+// The event becomes ready while the wait is between its first look and its sleep. The waiter owns the event and
+// destroys it at once.
 TEST(ManyStress, WhatBecomesReadyBetweenRegistrationAndSleepEndsTheWait) {
     const stress_time time;
     support::starting_line line(3);

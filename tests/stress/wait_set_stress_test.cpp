@@ -1,4 +1,4 @@
-// Sets of many events while others add, remove, take and set: tokens in = tokens out.
+// Sets of many events while other threads add, remove, take and set: tokens in = tokens out.
 #include "facts.hpp"
 #include "random.hpp"
 #include "stress.hpp"
@@ -50,23 +50,25 @@ struct counted_event {
     }
 };
 
-// One waits in the set, setters set, one takes some events past it, and one adds and removes them all the time.
-TEST(WaitSetStress, TokensInAreTokensOut) {
-    constexpr std::uint64_t count = 24;
-    const stress_time time;
+// A set of many events, and what threads do with it; each event's tag is its index.
+struct set_of_many {
+    static constexpr std::uint64_t count = 24;
     counted_event all[count];
     auto_reset_event done;
     wait_set set;
-    for (std::uint64_t i = 0; i != count; ++i) set.add(all[i].event, i);
-    set.add(done, count);
     std::atomic<bool> enough{false};
-    thread_group threads;
-    threads.start("waits in the set", [&] {
+
+    set_of_many() {
+        for (std::uint64_t i = 0; i != count; ++i) set.add(all[i].event, i);
+        set.add(done, count);
+    }
+
+    void wait_in_the_set() {
         random_source random(1);
         for (bool running = true; running;) {
             ready_item items[5];
-            const auto room = std::span(items).first(1 + random.below(5));
-            const auto found = random.below(4) == 0 ? set.wait_for(20us, room) : set.wait(room);
+            const auto some = std::span(items).first(1 + random.below(5));
+            const auto found = random.below(4) == 0 ? set.wait({.until = 20us}, some) : set.wait(some);
             for (std::size_t i = 0; i != found.count; ++i) {
                 if (items[i].tag == count) {
                     running = false;
@@ -75,15 +77,15 @@ TEST(WaitSetStress, TokensInAreTokensOut) {
                 }
             }
         }
-    });
-    threads.start_many(2, "sets", [&](int number) {
+    }
+    void set_any(int number) {
         random_source random(static_cast<std::uint64_t>(10 + number));
         while (!enough.load()) {
             all[random.below(count)].put();
             jitter(random);
         }
-    });
-    threads.start("takes past it", [&] {
+    }
+    void take_past_it() {
         random_source random(3);
         while (!enough.load()) {
             auto& one = all[random.below(count)];
@@ -92,8 +94,8 @@ TEST(WaitSetStress, TokensInAreTokensOut) {
                 one.got();
             jitter(random);
         }
-    });
-    threads.start("adds and removes", [&] {
+    }
+    void add_and_remove() {
         random_source random(4);
         while (!enough.load()) {
             const auto i = random.below(count);
@@ -101,15 +103,27 @@ TEST(WaitSetStress, TokensInAreTokensOut) {
             jitter(random);
             set.add(all[i].event, i);
         }
-    });
+    }
+};
+
+// One thread waits in the set, two set events, one takes some events past the set, and one removes events and adds them
+// again all the time.
+TEST(WaitSetStress, TokensInAreTokensOut) {
+    const stress_time time;
+    set_of_many many;
+    thread_group threads;
+    threads.start("waits in the set", [&] { many.wait_in_the_set(); });
+    threads.start_many(2, "sets", [&](int number) { many.set_any(number); });
+    threads.start("takes past it", [&] { many.take_past_it(); });
+    threads.start("adds and removes", [&] { many.add_and_remove(); });
     while (!time.is_over()) std::this_thread::sleep_for(1ms);  // no fact to wait for
-    enough.store(true);
-    support::until("all but the set's thread are through", [&] { return threads.finished() == 4; });
-    done.set();
+    many.enough.store(true);
+    support::until("all but the set's thread have finished", [&] { return threads.finished() == 4; });
+    many.done.set();
     threads.join();
     long in = 0;
     long out = 0;
-    for (auto& each : all) {
+    for (auto& each : many.all) {
         if (each.event.try_wait()) each.got();
         in += each.in.load();
         out += each.out.load();
@@ -118,7 +132,7 @@ TEST(WaitSetStress, TokensInAreTokensOut) {
     std::printf("%ld tokens\n", in);
 }
 
-// Events and descriptors that live for as short as they can: removed, and gone at once.
+// Events and descriptors with the shortest possible lives: removed, and destroyed at once.
 TEST(WaitSetStress, MembersMayGoAsSoonAsTheyAreRemoved) {
     const stress_time time;
     auto_reset_event done;
@@ -158,13 +172,14 @@ TEST(WaitSetStress, MembersMayGoAsSoonAsTheyAreRemoved) {
     });
     while (!time.is_over()) std::this_thread::sleep_for(1ms);  // no fact to wait for
     enough.store(true);
-    support::until("all but the set's thread are through", [&] { return threads.finished() == 3; });
+    support::until("all but the set's thread have finished", [&] { return threads.finished() == 3; });
     done.set();
     threads.join();
     std::printf("%ld lives\n", lives.load());
 }
 
-// Setters and a taker beside a loop that polls the view: no token is lost, and the loop never sleeps on one.
+// Setters and a taker beside a loop that polls the view: no token is lost, and the loop never sleeps while one is
+// there.
 TEST(PollableStress, TokensInAreTokensOut) {
     const stress_time time;
     counted_event one;
@@ -197,8 +212,8 @@ TEST(PollableStress, TokensInAreTokensOut) {
     });
     while (!time.is_over()) std::this_thread::sleep_for(1ms);  // no fact to wait for
     enough.store(true);
-    support::until("setters are through", [&] { return threads.finished() == 3; });
-    support::until("the loop has had the last", [&] { return one.is_free.load(); });
+    support::until("the setters have finished", [&] { return threads.finished() == 3; });
+    support::until("the loop has taken the last token", [&] { return one.is_free.load(); });
     ended.store(true);
     one.put();
     threads.join();
@@ -207,7 +222,8 @@ TEST(PollableStress, TokensInAreTokensOut) {
     std::printf("%ld tokens\n", one.in.load());
 }
 
-// Views that go while others set their event: nobody writes into a descriptor of somebody else's.
+// Views that are destroyed while other threads set their event: no set writes into a descriptor that is no longer the
+// view's.
 TEST(PollableStress, AViewMayGoWhileOthersSetItsEvent) {
     const stress_time time;
     auto_reset_event event;

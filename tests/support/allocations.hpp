@@ -1,4 +1,5 @@
-// How often this program has allocated so far. Replaces the global operator new: for one source of a program.
+// How often this program has allocated so far. Replaces the global operator new, so only one source of a program may
+// include it.
 #pragma once
 
 #include <atomic>
@@ -17,25 +18,25 @@ inline void* try_to_allocate(std::size_t size) noexcept {
     return std::malloc(size != 0 ? size : 1);
 }
 inline void* allocate(std::size_t size) {
-    void* const place = try_to_allocate(size);
-    if (place == nullptr) throw std::bad_alloc();
-    return place;
+    void* const memory = try_to_allocate(size);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
 }
 }  // namespace detail
 
 }  // namespace support
 
-// Out of line: GCC 12 takes malloc and free, once inlined beside the other of the pair, for a mismatch.
+// Out of line: GCC 12 warns of a mismatch when only one of a pair is inlined, as malloc or free.
 [[gnu::noinline]] void* operator new(std::size_t size) { return support::detail::allocate(size); }
 [[gnu::noinline]] void* operator new[](std::size_t size) { return support::detail::allocate(size); }
-// AddressSanitizer has its own of the kind that does not throw, which don't call the others.
+// AddressSanitizer has its own forms that do not throw, and these do not call the others.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     return support::detail::try_to_allocate(size);
 }
 [[gnu::noinline]] void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
     return support::detail::try_to_allocate(size);
 }
-[[gnu::noinline]] void operator delete(void* place) noexcept { std::free(place); }
-[[gnu::noinline]] void operator delete[](void* place) noexcept { std::free(place); }
-[[gnu::noinline]] void operator delete(void* place, std::size_t) noexcept { std::free(place); }
-[[gnu::noinline]] void operator delete[](void* place, std::size_t) noexcept { std::free(place); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

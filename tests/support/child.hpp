@@ -1,4 +1,4 @@
-// A child process that must end well: for what happens after fork, at exit and with one processor.
+// A child process that must end well, for tests of fork, of exit, and of one processor.
 #pragma once
 
 #include "facts.hpp"
@@ -11,7 +11,7 @@
 #if TOCSIN_ON_POSIX
 namespace support {
 
-// Waits for a child process; how it ended, in words: "" for exit code 0. One that hangs is killed.
+// Waits for a child process and returns how it ended, in words: "" for exit code 0. Kills one that hangs.
 inline std::string ending_of(pid_t child) {
     const auto begin = std::chrono::steady_clock::now();
     int status = 0;
@@ -28,7 +28,7 @@ inline std::string ending_of(pid_t child) {
     return "exit code " + std::to_string(WEXITSTATUS(status));
 }
 
-// Runs `body` in a forked child; its result is the exit code.
+// Runs `body` in a forked child, whose exit code is the result.
 template <class Body>
 std::string ending_of_child(Body body) {
     const pid_t child = fork();

@@ -1,4 +1,4 @@
-// Clocks of a user's own, with no more than they need to have: a duration type and now().
+// User-defined clocks, with only what a clock must have: a duration type and now().
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Sources of a user's own: one that stays ready, and one that hands out tokens.
+// Custom sources: one that stays ready, and one that hands out tokens.
 #pragma once
 
 #include <tocsin/source.hpp>
@@ -15,15 +15,15 @@ public:
         const std::lock_guard lock(mutex_);
         return left_ == 0;
     }
-    bool enlist(tocsin::waiting& who) noexcept {
+    bool enlist(tocsin::wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
         if (left_ == 0) return false;
-        waiting_.append(who);
+        waiting_.append(entry);
         return true;
     }
-    void delist(tocsin::waiting& who) noexcept {
+    void delist(tocsin::wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
-        waiting_.remove(who);
+        waiting_.remove(entry);
     }
     static constexpr bool stays_ready = true;
 
@@ -53,18 +53,18 @@ public:
         const std::lock_guard lock(mutex_);
         return take();
     }
-    bool enlist(tocsin::waiting& who) noexcept {
+    bool enlist(tocsin::wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
         if (tokens_ != 0) return false;
-        waiting_.append(who);
+        waiting_.append(entry);
         return true;
     }
-    void delist(tocsin::waiting& who) noexcept {
+    void delist(tocsin::wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
-        waiting_.remove(who);
+        waiting_.remove(entry);
     }
 
-    // Hands a token to the longest waiting, or keeps it.
+    // Hands a token to the longest waiter, or keeps it.
     void give() {
         tocsin::wake_list freed;
         {

@@ -1,4 +1,4 @@
-// Where coroutines of tests go on: in one thread, which resumes them when it comes to it.
+// Where coroutines of tests resume: in one thread, when it calls run().
 #pragma once
 
 #include <tocsin/event.hpp>
@@ -12,14 +12,14 @@ namespace support {
 class executor {
 public:
     // From any thread.
-    void operator()(std::coroutine_handle<> who) {
+    void operator()(std::coroutine_handle<> frame) {
         {
             const std::lock_guard held(mutex_);
-            ready_.push_back(who);
+            ready_.push_back(frame);
         }
         posted_.set();
     }
-    // Resumes all that are there.
+    // Resumes all that are queued.
     void run() {
         for (;;) {
             std::coroutine_handle<> next;
@@ -32,12 +32,12 @@ public:
             next.resume();
         }
     }
-    // After its destruction.
+    // After the coroutine has been destroyed.
     void forget(std::coroutine_handle<> gone) {
         const std::lock_guard held(mutex_);
         std::erase(ready_, gone);
     }
-    // Until there is one, or so long.
+    // Waits until one is queued, or until the deadline.
     void wait(tocsin::deadline until) { (void)posted_.wait_until(until); }
 
 private:

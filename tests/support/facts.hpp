@@ -1,5 +1,5 @@
 // Waiting for facts instead of for time: "two threads are parked on this event", "it has run".
-// A fact that doesn't come within the patience of the run ends the program with its name.
+// A fact that does not become true within the patience of the run ends the program with its name.
 #pragma once
 
 #include "sanitizer.hpp"
@@ -65,14 +65,14 @@ void until(const char* what, Fact holds) {
 #if !defined(_WIN32) && !defined(__EMSCRIPTEN__)
 inline pid_t thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-// By what number the library names the calling thread.
+// The number by which the library names the calling thread.
 inline std::uint64_t thread_number() { return static_cast<std::uint64_t>(thread_id()); }
 
 // The kernel's folder about a thread of this process.
 inline std::string about_thread(pid_t thread) { return "/proc/self/task/" + std::to_string(thread) + '/'; }
 #endif
 
-// The one letter the kernel has for what a thread of this process does: R runs, S sleeps; 0: it is gone.
+// The kernel's letter for the state of a thread of this process: R runs, S sleeps. 0: the thread is gone.
 inline char state_of(pid_t thread) {
     std::ifstream file(about_thread(thread) + "stat");
     std::string line;

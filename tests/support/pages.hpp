@@ -1,4 +1,4 @@
-// Memory that can be taken away while somebody still has its address.
+// Memory that can be unmapped while its address is still in use.
 #pragma once
 
 #include "posix.hpp"
@@ -20,23 +20,23 @@ inline std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAG
 
 // Addresses without memory; null if there are none.
 inline void* reserve_pages(std::size_t size) {
-    void* const place = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return place != MAP_FAILED ? place : nullptr;
+    void* const first = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return first != MAP_FAILED ? first : nullptr;
 }
-// Puts zeroed memory there, and takes it away.
-inline void map_pages(void* place, std::size_t size) { mprotect(place, size, PROT_READ | PROT_WRITE); }
-inline void unmap_pages(void* place, std::size_t size) { munmap(place, size); }
-// Gives the addresses back, of which some may have been unmapped.
-inline void release_pages(void*, void* rest, std::size_t size) { munmap(rest, size); }
+// Maps zeroed memory there, and unmaps it.
+inline void map_pages(void* first, std::size_t size) { mprotect(first, size, PROT_READ | PROT_WRITE); }
+inline void unmap_pages(void* first, std::size_t size) { munmap(first, size); }
+// Releases the addresses, whether mapped or not.
+inline void release_pages(void*, void* remaining, std::size_t size) { munmap(remaining, size); }
 
 #elif defined(__EMSCRIPTEN__)
 
-// Memory is never taken away there: what is unmapped holds something else.
+// Memory is never unmapped there: it is overwritten instead.
 inline std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 inline void* reserve_pages(std::size_t size) { return std::aligned_alloc(page_size(), size); }
-inline void map_pages(void* place, std::size_t size) { std::memset(place, 0, size); }
-inline void unmap_pages(void* place, std::size_t size) { std::memset(place, 0xA5, size); }
-inline void release_pages(void* place, void*, std::size_t) { std::free(place); }
+inline void map_pages(void* first, std::size_t size) { std::memset(first, 0, size); }
+inline void unmap_pages(void* first, std::size_t size) { std::memset(first, 0xA5, size); }
+inline void release_pages(void* first, void*, std::size_t) { std::free(first); }
 
 #else
 
@@ -49,15 +49,15 @@ inline std::size_t page_size() {
 inline void* reserve_pages(std::size_t size) {
     return VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS);
 }
-inline void map_pages(void* place, std::size_t size) {
-    VirtualAlloc(place, size, MEM_COMMIT, PAGE_READWRITE);
+inline void map_pages(void* first, std::size_t size) {
+    VirtualAlloc(first, size, MEM_COMMIT, PAGE_READWRITE);
 }
-inline void unmap_pages(void* place, std::size_t size) {
+inline void unmap_pages(void* first, std::size_t size) {
     DWORD before = 0;
-    VirtualProtect(place, size, PAGE_NOACCESS, &before);
-    VirtualFree(place, size, MEM_DECOMMIT);
+    VirtualProtect(first, size, PAGE_NOACCESS, &before);
+    VirtualFree(first, size, MEM_DECOMMIT);
 }
-inline void release_pages(void* place, void*, std::size_t) { VirtualFree(place, 0, MEM_RELEASE); }
+inline void release_pages(void* first, void*, std::size_t) { VirtualFree(first, 0, MEM_RELEASE); }
 
 #endif
 

@@ -1,4 +1,4 @@
-// Random choices that can be made again: the seed is printed, and TOCSIN_SEED sets it.
+// Random choices that can be repeated: the seed is printed, and TOCSIN_SEED sets it.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A kernel that does not have a system call, or a sandbox that forbids it: a filter of this thread and of those that
-// it starts, for good. For child processes.
+// Stands in for a kernel that lacks a system call, or a sandbox that forbids it: a permanent filter for this thread and
+// those that it starts. For child processes.
 #pragma once
 
 #if defined(__linux__)
@@ -11,7 +11,7 @@
 
 namespace support {
 
-// The call gives this error from now on; false where that can't be had.
+// The call fails with this error from now on. Returns false where the system has no such filter.
 inline bool refuse_call(long number, int error) {
     sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

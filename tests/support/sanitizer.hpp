@@ -11,8 +11,8 @@ namespace support {
 using tocsin::detail::address_sanitizer;
 using tocsin::detail::thread_sanitizer;
 
-// Loops shrink under a sanitizer: it slows every step, and shows with few rounds what it can show. Under an emulator
-// of another processor they shrink because every step is slow there, too.
+// Loops shrink under a sanitizer: it slows every step, and needs few rounds to show what it can show. They also shrink
+// under an emulator of another processor, where every step is slow, too.
 #if !defined(TOCSIN_TEST_FEW_ROUNDS)
 #define TOCSIN_TEST_FEW_ROUNDS 0
 #endif
@@ -20,8 +20,8 @@ constexpr int rounds(int plain, int sanitized) {
     return TOCSIN_TEST_FEW_ROUNDS || thread_sanitizer || address_sanitizer ? sanitized : plain;
 }
 
-// In a thread, before it may be sent signals. ThreadSanitizer makes its list of a thread's signals in the first call
-// of it that may block, and loses one that comes just then.
+// A thread calls this before it may be sent signals. ThreadSanitizer creates its list of a thread's signals in the
+// thread's first call that may block, and loses a signal that arrives just then.
 inline void prepare_for_signals() {
     if (thread_sanitizer) std::this_thread::sleep_for(std::chrono::nanoseconds(1));
 }

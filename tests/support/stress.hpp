@@ -1,4 +1,4 @@
-// How long a stress test goes on: TOCSIN_STRESS_SECONDS, else a good half of a second each.
+// How long a stress test runs: TOCSIN_STRESS_SECONDS, else 0.6 seconds.
 #pragma once
 
 #include "facts.hpp"
@@ -26,8 +26,8 @@ private:
     std::chrono::steady_clock::time_point end_;
 };
 
-// Lets other threads meet this one at ever different points: mostly nothing, sometimes a few
-// nanoseconds, a yield, or a nap.
+// Lets other threads meet this one at ever different points. Mostly does nothing, sometimes spins for a few
+// nanoseconds, yields, or naps.
 inline void jitter(random_source& random) {
     switch (random.below(32)) {
         case 0: std::this_thread::yield(); return;

@@ -1,4 +1,4 @@
-// Which system calls a piece of code makes: it runs in a child process that this one traces.
+// Which system calls a piece of code makes. It runs in a child process that this one traces.
 #pragma once
 
 #include "facts.hpp"

@@ -17,8 +17,8 @@ public:
         auto final_suspend() noexcept {
             struct tell {
                 bool await_ready() const noexcept { return false; }
-                void await_suspend(std::coroutine_handle<promise_type> who) const noexcept {
-                    who.promise().ended.store(true, std::memory_order_release);
+                void await_suspend(std::coroutine_handle<promise_type> frame) const noexcept {
+                    frame.promise().ended.store(true, std::memory_order_release);
                 }
                 void await_resume() const noexcept {}
             };
@@ -40,11 +40,11 @@ public:
     ~task() { destroy(); }
 
     bool done() const { return frame_.promise().ended.load(std::memory_order_acquire); }
-    // Until another thread is through with it.
+    // Waits until the coroutine has ended in another thread.
     void join() const {
         while (!done()) std::this_thread::yield();
     }
-    // While no other thread is in the coroutine.
+    // Only while no other thread is in the coroutine.
     void destroy() {
         if (const auto frame = std::exchange(frame_, nullptr)) frame.destroy();
     }

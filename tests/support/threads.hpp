@@ -1,4 +1,4 @@
-// Threads that are joined, or else named: a test that hangs says who hangs and ends the program.
+// Threads that are joined, or else named: a test that hangs names the threads that hang and ends the program.
 #pragma once
 
 #include "facts.hpp"
@@ -29,13 +29,14 @@
 
 namespace support {
 
-// While it lives, threads start with small stacks where addresses have 32 bits: a thousand of the usual size do not fit.
-class room_for_threads {
+// While it lives, threads start with small stacks where addresses have 32 bits, because a thousand of the usual size do
+// not fit.
+class small_stacks {
 public:
-    room_for_threads(const room_for_threads&) = delete;
-    room_for_threads& operator=(const room_for_threads&) = delete;
+    small_stacks(const small_stacks&) = delete;
+    small_stacks& operator=(const small_stacks&) = delete;
 #if defined(__GLIBC__)
-    room_for_threads() {
+    small_stacks() {
         pthread_getattr_default_np(&before_);
         if (sizeof(void*) > 4) return;
         pthread_attr_t small;
@@ -44,7 +45,7 @@ public:
         pthread_setattr_default_np(&small);
         pthread_attr_destroy(&small);
     }
-    ~room_for_threads() {
+    ~small_stacks() {
         pthread_setattr_default_np(&before_);
         pthread_attr_destroy(&before_);
     }
@@ -52,7 +53,7 @@ public:
 private:
     pthread_attr_t before_;
 #else
-    room_for_threads() {}
+    small_stacks() {}
 #endif
 };
 
@@ -81,7 +82,7 @@ public:
         return start("thread " + std::to_string(members_.size()), std::move(body));
     }
 
-    // Starts `count` threads, which get their number from 0.
+    // Starts `count` threads, each with its number, from 0.
     template <class Body>
     void start_many(int count, const std::string& name, Body body) {
         for (int i = 0; i < count; ++i) {
@@ -105,7 +106,7 @@ public:
         until("waiting for a thread to begin", [&] { return members_[index]->id.load() != 0; });
         return members_[index]->id.load();
     }
-    // By what number the library names it.
+    // The number by which the library names it.
     std::uint64_t number(std::size_t index) const {
         (void)id(index);
         return members_[index]->number.load();
@@ -113,7 +114,7 @@ public:
     pthread_t handle(std::size_t index) { return members_[index]->thread.native_handle(); }
     void until_asleep(std::size_t index) const { support::until_asleep(id(index)); }
 
-    // Waits for all of them; if that lasts too long, names those that still run and aborts.
+    // Waits for all of them. If that takes too long, names those that still run and aborts.
     void join() {
         const auto begin = std::chrono::steady_clock::now();
         for (auto& each : members_) {
@@ -214,8 +215,8 @@ inline bool another_is_about_to_run() {
 }
 #endif
 
-// Asleep, and not just passing through: several looks see it asleep with no switch in between, and nobody for whom it
-// may sleep only until he gets a processor (who starts a thread under qemu sleeps until that thread has run).
+// Asleep, and not only for a moment: several looks find it asleep with no switch in between, and no thread that is
+// about to run and could end that sleep (under qemu, the starter of a thread sleeps until that thread has run).
 inline void until_sound_asleep(pid_t thread) {
     until("sound asleep", [&] {
         const auto before = switches_of(thread);
@@ -227,8 +228,8 @@ inline void until_sound_asleep(pid_t thread) {
     });
 }
 
-// Stops single threads of this process wherever they are, until thawed: so that "neither has run in between" is a
-// fact and not a hope.
+// Stops single threads of this process wherever they are, until thawed. So "neither has run in between" is a fact and
+// not a hope.
 #if defined(_WIN32)
 class freezer {
 public:
@@ -243,7 +244,7 @@ public:
         const HANDLE handle = pthread_gethandle(thread);
         CONTEXT context{};
         context.ContextFlags = CONTEXT_CONTROL;
-        // It stands still when its registers can be read.
+        // It has stopped when its registers can be read.
         if (SuspendThread(handle) == ~DWORD{0} || !GetThreadContext(handle, &context)) {
             give_up("can't freeze a thread");
         }
@@ -263,7 +264,7 @@ private:
     std::vector<HANDLE> frozen_;
 };
 #elif defined(__EMSCRIPTEN__)
-// There is nothing to stop a thread with.
+// Nothing can stop a thread there.
 class freezer {
 public:
     static constexpr bool works = false;
@@ -291,7 +292,7 @@ private:
     struct sigaction before_{};
 };
 
-// In a signal handler; not under ThreadSanitizer, which defers handlers.
+// Threads stop in a signal handler. Does not work under ThreadSanitizer, which defers handlers.
 class freezer {
 public:
     static constexpr bool works = !thread_sanitizer;
@@ -347,7 +348,7 @@ private:
     inline static std::atomic<int> thawed_{0};
 };
 
-// Counts them.
+// Counts the signals of one number.
 class signal_counter {
 public:
     explicit signal_counter(int number)

@@ -1,7 +1,8 @@
 // What the tests must know of a thread from outside, for WebAssembly.
 //
-// The suites run under Node on Linux, where a thread is one of the host's, and the host's kernel says what it does: the
-// program sees the host's files, its number is asked of JavaScript. In a browser these facts are not to be had.
+// The suites run under Node on Linux, where each thread is a thread of the host, and the host's kernel says what it
+// does. The program sees the host's files, and asks JavaScript for its number. In a browser these facts are not
+// available.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +29,14 @@ inline pid_t thread_id() {
     return number;
 }
 
-// Of a thread that has asked for its own.
+// Only for a thread that has asked for its own number.
 inline pid_t thread_id_of(pthread_t thread) {
     if (thread == pthread_self()) return thread_id();
     const std::lock_guard lock(detail::numbered_mutex);
     return detail::numbered[thread];
 }
 
-// By what number the library names the calling thread.
+// The number by which the library names the calling thread.
 inline std::uint64_t thread_number() { return static_cast<std::uint64_t>(pthread_self()); }
 
 // The host's folder about a thread of this process.

@@ -1,8 +1,8 @@
 // What the tests must know of a thread from outside, on Windows: where it can be read, how to stop it.
 //
-// The suites run under Wine, where a thread is one of the host's, and the host's kernel says what it does; so its
-// number is the host's, asked by a system call of the host's. Windows itself would need another source: there the
-// facts about sleep are not to be had, and asking for them ends the program.
+// The suites run under Wine, where each thread is a thread of the host, and the host's kernel says what it does. So a
+// thread's number is the host's, asked by one of the host's system calls. Windows itself would need another source:
+// there the facts about sleep are not available, and asking for them ends the program.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ inline pid_t thread_id() {
     return runs_under_wine() ? host_call(gettid) : static_cast<pid_t>(GetCurrentThreadId());
 }
 
-// By what number the library names the calling thread: Windows', not the host's.
+// The number by which the library names the calling thread: that of Windows, not of the host.
 inline std::uint64_t thread_number() { return GetCurrentThreadId(); }
 
 // The host's folder about a thread of this process.

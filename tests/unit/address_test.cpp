@@ -113,8 +113,8 @@ TYPED_TEST(EveryWidth, WhatHappenedBeforeTheChangeIsVisibleAfterTheWait) {
     }
 }
 
-// With no change of value and no look at it: the wake itself publishes.
-TYPED_TEST(EveryWidth, WhatHappenedBeforeTheWakeIsVisibleToWhoItReleased) {
+// The value neither changes nor is read: the wake itself publishes.
+TYPED_TEST(EveryWidth, WhatHappenedBeforeTheWakeIsVisibleToTheWaiterItReleased) {
     for (int round = 0; round < 100; ++round) {
         std::atomic<TypeParam> word{0};
         int data = 0;
@@ -562,7 +562,7 @@ TEST(AddressWait, APredicateSeesTheSameDeadlineAfterEveryWake) {
         EXPECT_GE(std::chrono::steady_clock::now() - begin, 29ms);
         finished.store(true);
     });
-    while (!finished.load()) {  // a wake every moment: a deadline that began anew would never come
+    while (!finished.load()) {  // a wake every moment: a deadline that began anew would never pass
         wake_by_address_all(&word);
         std::this_thread::yield();
         ASSERT_LT(std::chrono::steady_clock::now() - begin, support::patience());

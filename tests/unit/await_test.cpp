@@ -35,7 +35,7 @@ namespace {
 thread_local long allocations = 0;
 }  // namespace
 
-// Counts what the thread allocates. (Inlined one by one, the compiler takes them for a mismatch.)
+// Counts what the thread allocates. (Not inlined: with only one of a pair inlined, the compiler warns of a mismatch.)
 [[gnu::noinline]] void* operator new(std::size_t size) {
     ++allocations;
     if (void* const made = std::malloc(size)) return made;
@@ -49,6 +49,7 @@ namespace {
 using namespace std::chrono_literals;
 using support::task;
 using support::thread_group;
+using support::until_parked;
 using tocsin::any_result;
 using tocsin::async_wait;
 using tocsin::async_wait_all;
@@ -60,9 +61,9 @@ using tocsin::wait_status;
 // Resumes when told to.
 class hand_cranked {
 public:
-    void operator()(std::coroutine_handle<> who) {
+    void operator()(std::coroutine_handle<> frame) {
         const std::lock_guard held(mutex_);
-        ready_.push_back(who);
+        ready_.push_back(frame);
     }
     std::size_t run() {
         std::deque<std::coroutine_handle<>> now;
@@ -95,7 +96,7 @@ task wait_once(Event& event, int& ended) {
 
 task note_status(tocsin::source from, tocsin::deadline until, std::stop_token stop,
                  std::optional<wait_status>& status) {
-    status = co_await async_wait(from).until(until).stop(stop);
+    status = co_await async_wait({.until = until, .stop = stop}, from);
 }
 
 #if TOCSIN_ON_POSIX
@@ -134,7 +135,7 @@ TEST(Await, ASetResumesInItsThread) {
     EXPECT_FALSE(event.is_set());
 }
 
-TEST(Await, FiveThousandAreReleasedByOneBroadcastAlsoIfResetFollows) {
+TEST(Await, OneBroadcastReleasesFiveThousandEvenIfAResetFollows) {
     manual_reset_event gate;
     int ended = 0;
     std::vector<task> tasks;
@@ -145,13 +146,13 @@ TEST(Await, FiveThousandAreReleasedByOneBroadcastAlsoIfResetFollows) {
     EXPECT_EQ(ended, 5'000);
 }
 
-TEST(Await, CoroutinesAndThreadsStandInOneQueue) {
+TEST(Await, CoroutinesAndThreadsShareOneQueue) {
     auto_reset_event event;
     int ended = 0;
     const task first = wait_once(event, ended);
     thread_group threads;
     threads.start([&] { event.wait(); });
-    support::until("the thread waits", [&] { return tocsin::waiting_on(&event) == 2; });
+    until_parked(&event, 2);
     const task third = wait_once(event, ended);
     event.set();
     EXPECT_TRUE(first.done());
@@ -162,12 +163,12 @@ TEST(Await, CoroutinesAndThreadsStandInOneQueue) {
     EXPECT_TRUE(third.done());
 }
 
-// The coroutine joins threads that the same broadcast releases, in front of it and behind.
-TEST(Await, ABroadcastReleasesAllThreadsBeforeACoroutineGoesOn) {
+// The coroutine joins threads that the same broadcast releases: some before it, some after it.
+TEST(Await, ABroadcastReleasesAllThreadsBeforeItResumesACoroutine) {
     manual_reset_event gate;
     thread_group threads;
     threads.start_many(10, "before", [&](int) { gate.wait(); });
-    support::until("the threads wait", [&] { return tocsin::waiting_on(&gate) == 10; });
+    until_parked(&gate, 10);
     bool ended = false;
     const task one = [](manual_reset_event& on, thread_group& others, bool& done) -> task {
         co_await async_wait(on);
@@ -175,7 +176,7 @@ TEST(Await, ABroadcastReleasesAllThreadsBeforeACoroutineGoesOn) {
         done = true;
     }(gate, threads, ended);
     threads.start_many(10, "behind", [&](int) { gate.wait(); });
-    support::until("all wait", [&] { return tocsin::waiting_on(&gate) == 21; });
+    until_parked(&gate, 21);
     const auto setter = std::this_thread::get_id();
     gate.set();
     EXPECT_TRUE(ended);
@@ -208,7 +209,7 @@ TEST(AwaitAny, TakesTheLowestThatIsReadyAndNothingElse) {
     EXPECT_TRUE(c.is_set());
 }
 
-TEST(AwaitAny, IsReleasedByTheFirstThatComes) {
+TEST(AwaitAny, IsReleasedByTheFirstThatBecomesReady) {
     auto_reset_event a;
     manual_reset_event b;
     any_result result{wait_status::stopped};
@@ -248,7 +249,7 @@ TEST(AwaitAll, TakesWhatIsReadyAtOnceAndRefusesTheSameTwice) {
     EXPECT_THROW(bad.rethrow(), std::invalid_argument);
 }
 
-TEST(AwaitAll, TakesSourcesOfTheUsersAndTimers) {
+TEST(AwaitAll, TakesCustomSourcesAndTimers) {
     support::countdown left(2);
     auto_reset_event event(true);
     manual_reset_event ended;
@@ -265,11 +266,11 @@ TEST(AwaitAll, TakesSourcesOfTheUsersAndTimers) {
     EXPECT_FALSE(event.is_set());
 }
 
-TEST(AwaitAll, WaitsForTheTimersOfEveryClockHoweverTheseGo) {
+TEST(AwaitAll, WaitsForTimersOfEveryClockHoweverItRuns) {
     support::hand_clock::set(0);
     const auto wait = [](auto until, auto time, auto& out, auto& done) -> task {
         const tocsin::source system = tocsin::at(std::chrono::system_clock::now() + 1ms);
-        out = co_await async_wait_all(tocsin::after(20ms), tocsin::at(time), system).until(until);
+        out = co_await async_wait_all({.until = until}, tocsin::after(20ms), tocsin::at(time), system);
         done.set();
     };
     const auto time = support::hand_clock::now() + 5ms;
@@ -291,7 +292,7 @@ TEST(AwaitDeadline, PassesAndIsNeverEarlyOnEveryClock) {
         manual_reset_event ended;
         std::optional<wait_status> status;
         const task one = [](auto& on, tocsin::deadline when, auto& out, auto& done) -> task {
-            out = co_await async_wait(on).until(when);
+            out = co_await async_wait({.until = when}, on);
             done.set();
         }(event, until, status, ended);
         ended.wait();
@@ -308,7 +309,7 @@ TEST(AwaitDeadline, PassesAndIsNeverEarlyOnEveryClock) {
     wait_for(own);
 }
 
-// In which order 2,000 deadlines come that begin after `lead`; empty if that was too soon to have all of them waiting
+// The order in which 2,000 deadlines pass that begin after `lead`. Empty if `lead` was too short for all to be waiting
 // before the first.
 std::vector<int> order_of_many(std::chrono::milliseconds lead) {
     constexpr int count = 2'000;
@@ -319,14 +320,14 @@ std::vector<int> order_of_many(std::chrono::milliseconds lead) {
     std::vector<task> tasks;
     const auto begin = std::chrono::steady_clock::now() + lead;
     for (int i = 0; i != count; ++i) {
-        const int place = (i * 769) % count;  // all of them, mixed
+        const int index = (i * 769) % count;  // all of them, in mixed order
         tasks.push_back([](auto& on, auto when, int mine, auto& lock, auto& list, auto& done) -> task {
-            const auto how = co_await async_wait(on).until(when);
+            const auto how = co_await async_wait({.until = when}, on);
             EXPECT_EQ(how, wait_status::timed_out);
             const std::lock_guard held(lock);
             list.push_back(mine);
             if (list.size() == count) done.set();
-        }(never, begin + place * 100us, place, mutex, order, ended));
+        }(never, begin + index * 100us, index, mutex, order, ended));
     }
     const bool in_time = std::chrono::steady_clock::now() < begin;
     ended.wait();
@@ -334,13 +335,13 @@ std::vector<int> order_of_many(std::chrono::milliseconds lead) {
     return in_time ? order : std::vector<int>();
 }
 
-TEST(AwaitDeadline, ManyComeInOrder) {
+TEST(AwaitDeadline, ManyPassInOrder) {
     std::vector<int> order;
     for (auto lead = 100ms; order.empty(); lead *= 2) order = order_of_many(lead);
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(AwaitDeadline, AnEarlierOneIsNotHeldUpByALaterAndBothAreTakenBack) {
+TEST(AwaitDeadline, AnEarlierOneIsNotDelayedByALaterOneAndBothAreWithdrawn) {
     auto_reset_event event;
     manual_reset_event ended;
     std::optional<wait_status> late;
@@ -350,7 +351,7 @@ TEST(AwaitDeadline, AnEarlierOneIsNotHeldUpByALaterAndBothAreTakenBack) {
         const task gone = note_status(event, 2h, {}, later);
     }
     const task two = [](auto& on, auto& done) -> task {
-        EXPECT_EQ(co_await async_wait(on).until(10ms), wait_status::timed_out);
+        EXPECT_EQ(co_await async_wait({.until = 10ms}, on), wait_status::timed_out);
         done.set();
     }(event, ended);
     ended.wait();
@@ -365,7 +366,7 @@ TEST(AwaitAny, ATimerIsASource) {
     manual_reset_event ended;
     any_result result{wait_status::stopped};
     const task one = [](auto& on, auto& out, auto& done) -> task {
-        out = co_await async_wait_any(on, tocsin::after(10ms), tocsin::after(1h)).until(1h);
+        out = co_await async_wait_any({.until = 1h}, on, tocsin::after(10ms), tocsin::after(1h));
         done.set();
     }(event, result, ended);
     ended.wait();
@@ -421,16 +422,16 @@ TEST(AwaitExecutor, ResumesWhereItIsToldTo) {
     EXPECT_TRUE(ended);
 }
 
-TEST(AwaitExecutor, ATemporaryWillDoAndAThreadMayResumeAtOnce) {
+TEST(AwaitExecutor, MayBeATemporaryAndItsThreadMayResumeAtOnce) {
     thread_group threads;
     std::mutex mutex;
     auto_reset_event event;
     manual_reset_event ended;
     std::thread::id resumed_in;
     const task one = [](auto& on, auto& group, auto& lock, auto& in, auto& done) -> task {
-        co_await async_wait(on).on([&group, &lock](std::coroutine_handle<> who) {
+        co_await async_wait(on).on([&group, &lock](std::coroutine_handle<> frame) {
             const std::lock_guard held(lock);
-            group.start([who] { who.resume(); });
+            group.start([frame] { frame.resume(); });
         });
         in = std::this_thread::get_id();
         done.set();
@@ -447,7 +448,7 @@ TEST(AwaitExecutorDeathTest, MayNotResumeInsideTheCall) {
         {
             auto_reset_event event;
             const task one = [](auto& on) -> task {
-                co_await async_wait(on).on([](std::coroutine_handle<> who) { who.resume(); });
+                co_await async_wait(on).on([](std::coroutine_handle<> frame) { frame.resume(); });
             }(event);
             event.set();
         },
@@ -462,7 +463,7 @@ TEST(AwaitDestroyed, LeavesNothingBehind) {
     {
         const task one = wait_once(a, ended);
         const task any = [](auto& x, auto& y, auto token) -> task {
-            co_await async_wait_any(x, y, tocsin::after(1h)).until(2h).stop(token);
+            co_await async_wait_any({.until = 2h, .stop = token}, x, y, tocsin::after(1h));
         }(a, b, stop.get_token());
         const task all = [](auto& x, auto& y) -> task { co_await async_wait_all(x, y, tocsin::after(1h)); }(
                                                   a, b);
@@ -478,8 +479,8 @@ TEST(AwaitDestroyed, LeavesNothingBehind) {
     EXPECT_EQ(ended, 0);
 }
 
-// Both have been released by one set(); the first that goes on destroys the other.
-TEST(AwaitDestroyed, ByACoroutineThatGoesOnBeforeIt) {
+// One set() has released both; the first that resumes destroys the other.
+TEST(AwaitDestroyed, ByACoroutineThatResumesBeforeIt) {
     manual_reset_event gate;
     std::array<task, 2> tasks;
     int ended = 0;
@@ -494,7 +495,7 @@ TEST(AwaitDestroyed, ByACoroutineThatGoesOnBeforeIt) {
     EXPECT_EQ(ended, 1);
 }
 
-TEST(AwaitDestroyed, WhatItHadBeenGivenIsSetAgain) {
+TEST(AwaitDestroyed, SetsAgainWhatItHadBeenGiven) {
     hand_cranked loop;
     auto_reset_event a;
     auto_reset_event b;
@@ -514,7 +515,7 @@ TEST(AwaitDestroyed, WhatItHadBeenGivenIsSetAgain) {
 }
 
 #if TOCSIN_ON_POSIX
-// A pipe with something in it, or without.
+// A pipe with something in it, or an empty one.
 class pipe_ends {
 public:
     pipe_ends() { EXPECT_EQ(::pipe(ends_), 0); }
@@ -569,7 +570,7 @@ TEST(AwaitDescriptor, TheSameOneForManyAndManyDestroyed) {
     EXPECT_EQ(ended, 200);
 }
 
-// Lets the process have so few descriptors at a time that polling more of them is refused.
+// Limits the process to so few descriptors at a time that the system refuses to poll more of them.
 class few_descriptors {
 public:
     explicit few_descriptors(rlim_t most) {
@@ -616,17 +617,17 @@ TEST(AwaitDescriptor, AFailedPollLosesNoToken) {
     }(event, pipe.out(), executor, result);
     event.set();
     {
-        const few_descriptors limit(1);  // the doorbell is a second
+        const few_descriptors limit(1);  // the doorbell needs a second
         const task other = [](int end) -> task { co_await async_wait(tocsin::readable(end)); }(pipe.out());
         other.join();
         EXPECT_THROW(other.rethrow(), std::system_error);
     }
     EXPECT_EQ(executor.run(), 1u);
-    EXPECT_EQ(result, any_result{wait_status::signaled});
+    EXPECT_EQ(result, (any_result{wait_status::signaled, 0}));
     EXPECT_FALSE(event.is_set());
 }
 
-// Among them who polls for all coroutines.
+// Among them is the thread that polls for all coroutines.
 void until_others_sleep() {
     for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
         const pid_t thread = std::stoi(each.path().filename().string());
@@ -634,7 +635,7 @@ void until_others_sleep() {
     }
 }
 
-TEST(AwaitDescriptor, NobodyHasItAnyMoreWhenTheWaitHasEnded) {
+TEST(AwaitDescriptor, NothingHoldsItOnceTheWaitHasEnded) {
     for (const bool destroyed : {false, true}) {
         int ends[2];
         ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
@@ -643,7 +644,7 @@ TEST(AwaitDescriptor, NobodyHasItAnyMoreWhenTheWaitHasEnded) {
                                              event, ends[0]);
         until_others_sleep();
         destroyed ? one.destroy() : event.set();
-        ::close(ends[0]);  // the peer would not hear of it while somebody polls
+        ::close(ends[0]);  // while a thread polls it, the peer would not see this
         char nothing;
         EXPECT_EQ(::recv(ends[1], &nothing, 1, MSG_DONTWAIT), 0);
         ::close(ends[1]);
@@ -663,12 +664,12 @@ TEST(Await, AllocatesNothing) {
     std::stop_source stop;
     manual_reset_event ended;
     const auto waits = [](auto& x, auto& y, auto token, auto& done) -> task {
-        (void)co_await async_wait(x).until(1h).stop(token);
-        (void)co_await async_wait_any(x, y, tocsin::after(1h)).until(2h).stop(token);
-        (void)co_await async_wait_all(x, y, tocsin::after(0s)).until(2h).stop(token);
+        (void)co_await async_wait({.until = 1h, .stop = token}, x);
+        (void)co_await async_wait_any({.until = 2h, .stop = token}, x, y, tocsin::after(1h));
+        (void)co_await async_wait_all({.until = 2h, .stop = token}, x, y, tocsin::after(0s));
         done.set();
     };
-    const task warm = waits(a, b, std::stop_token(), ended);  // starts the thread that watches the times
+    const task warm = waits(a, b, std::stop_token(), ended);  // starts the timer thread
     const task one = waits(a, b, stop.get_token(), ended);
     const long before = allocations;
     for (int i = 0; i != 4; ++i) {
@@ -709,7 +710,9 @@ TEST(Await, AForkedChildWaitsAnewAndMayDestroyWhatWaitedInItsParent) {
     std::optional<wait_status> status;
     task parents = note_status(event, 1h, {}, status);
     pipe_ends pipe;
-    task reader = [](int end) -> task { co_await async_wait(tocsin::readable(end)).until(2h); }(pipe.out());
+    task reader = [](int end) -> task {
+        co_await async_wait({.until = 2h}, tocsin::readable(end));
+    }(pipe.out());
     if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
     const pid_t child = ::fork();
     if (child == 0) {
@@ -719,7 +722,7 @@ TEST(Await, AForkedChildWaitsAnewAndMayDestroyWhatWaitedInItsParent) {
         auto_reset_event fresh;
         manual_reset_event ended;
         task own = [](auto& on, auto& done) -> task {
-            if (co_await async_wait(on).until(5ms) == wait_status::timed_out) done.set();
+            if (co_await async_wait({.until = 5ms}, on) == wait_status::timed_out) done.set();
         }(fresh, ended);
         ended.wait();
         ::_exit(0);

@@ -1,4 +1,4 @@
-// Locks in single bits of a word that belongs to somebody else.
+// Locks in single bits of a word that belongs to the user.
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
@@ -68,7 +68,7 @@ TYPED_TEST(EveryBitLock, ABitThatTheWordDoesNotHaveIsRefused) {
     }
 }
 
-TYPED_TEST(EveryBitLock, WorksWithTheStandardsLockTypes) {
+TYPED_TEST(EveryBitLock, WorksWithTheLockTypesOfTheStandard) {
     std::atomic<TypeParam> word{0};
     bit_lock first(word, 0);
     bit_lock second(word, 5);
@@ -105,8 +105,8 @@ TYPED_TEST(EveryBitLock, HandlesOnOneBitAreOneLock) {
     EXPECT_EQ(word.load(), 0);
 }
 
-// All bits of a word are locks at once, and the top bit the user's own: nothing mixes.
-TYPED_TEST(EveryBitLock, BitsOfOneWordAreLocksOfTheirOwn) {
+// Three bits of a word are locks at once, and the top bit belongs to the user: none disturbs another.
+TYPED_TEST(EveryBitLock, BitsOfOneWordAreIndependentLocks) {
     std::atomic<TypeParam> word{0};
     constexpr unsigned locks = 3;
     constexpr unsigned users = sizeof(TypeParam) * 8 - 1;
@@ -143,7 +143,7 @@ TYPED_TEST(EveryBitLock, BitsOfOneWordAreLocksOfTheirOwn) {
     EXPECT_EQ(tocsin::waiting_on(&word), 0u);
 }
 
-// One waits for each bit; freeing one bit releases its waiter and nobody else's, whoever came first.
+// One thread waits for each bit. Freeing a bit releases its waiter and no other, whoever came first.
 TYPED_TEST(EveryBitLock, AWaiterNeverTakesTheWakeOfAnotherBit) {
     std::atomic<TypeParam> word{0b1111};
     thread_group threads;

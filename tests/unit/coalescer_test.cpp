@@ -1,4 +1,4 @@
-// At most one release an interval, nothing lost, and no system call for a signal to a consumer that pauses.
+// At most one release per interval, nothing lost, and no system call to signal a consumer that pauses.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "system_calls.hpp"
@@ -6,6 +6,7 @@
 
 #include <tocsin/coalescer.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
 
 #include <gtest/gtest.h>
 
@@ -21,22 +22,32 @@ using support::thread_group;
 using tocsin::auto_reset_event;
 using tocsin::coalescer;
 using tocsin::manual_reset_event;
+using tocsin::wait_any;
 using tocsin::wait_status;
 
-TEST(Coalescer, TheFirstWaitDoesNotPause) {
-    auto_reset_event event(true);
-    coalescer often(1h);
-    EXPECT_EQ(often.wait_any(event).status, wait_status::signaled);
+TEST(Coalescer, WithoutAStartThereIsNoPause) {
+    const coalescer often(1h);
+    EXPECT_EQ(often.pause(), wait_status::signaled);
 }
 
 TEST(Coalescer, ReleasesAreAnIntervalApart) {
     auto_reset_event event(true);
     coalescer often(30ms);
-    (void)often.wait_any(event);
+    event.wait();
     const auto first = steady_clock::now();
+    often.start();
     event.set();
-    EXPECT_EQ(often.wait_any(event).status, wait_status::signaled);
-    EXPECT_GE(steady_clock::now() - first, 29ms);  // the first release was some steps before `first`
+    EXPECT_EQ(often.pause(), wait_status::signaled);
+    event.wait();
+    EXPECT_GE(steady_clock::now() - first, 30ms);
+}
+
+TEST(Coalescer, AnIntervalThatIsOverDoesNotPause) {
+    coalescer often(1ns);
+    often.start();
+    const auto begin = steady_clock::now();
+    support::until("it is over", [&] { return steady_clock::now() != begin; });
+    EXPECT_EQ(often.pause({.until = 0s}), wait_status::signaled);
 }
 
 TEST(Coalescer, ManySignalsOfOneIntervalAreOneRelease) {
@@ -47,7 +58,11 @@ TEST(Coalescer, ManySignalsOfOneIntervalAreOneRelease) {
     thread_group threads;
     threads.start("consumer", [&] {
         coalescer often(20ms);
-        while (often.wait_any(event, done).index == 0) releases.fetch_add(1);
+        while (wait_any(event, done).index == 0) {
+            often.start();
+            releases.fetch_add(1);
+            often.pause();
+        }
     });
     for (int i = 0; i != 100'000; ++i) event.set();
     done.set();
@@ -60,35 +75,33 @@ TEST(Coalescer, NothingIsLostInThePause) {
     auto_reset_event a(true);
     auto_reset_event b;
     coalescer often(20ms);
-    EXPECT_EQ(often.wait_any(a, b).index, 0u);
+    EXPECT_EQ(wait_any(a, b).index, 0u);
+    often.start();
     b.set();
     a.set();
-    EXPECT_EQ(often.wait_any(a, b).index, 0u);
-    EXPECT_EQ(often.wait_any(a, b).index, 1u);
+    EXPECT_EQ(often.pause(), wait_status::signaled);
+    EXPECT_EQ(wait_any(a, b).index, 0u);
+    EXPECT_EQ(wait_any(a, b).index, 1u);
 }
 
-TEST(Coalescer, ADeadlineInThePauseTakesNothing) {
-    auto_reset_event event(true);
+TEST(Coalescer, ADeadlineEndsThePause) {
     coalescer often(1h);
-    (void)often.wait_any(event);
-    event.set();
-    EXPECT_EQ(often.wait_any_until(5ms, event).status, wait_status::timed_out);
-    EXPECT_TRUE(event.is_set());
+    often.start();
+    EXPECT_EQ(often.pause({.until = 5ms}), wait_status::timed_out);
+    EXPECT_EQ(often.pause({.until = 0s}), wait_status::timed_out);
 }
 
 TEST(Coalescer, AStopEndsThePause) {
-    auto_reset_event event(true);
     coalescer often(1h);
-    (void)often.wait_any(event);
-    event.set();
+    often.start();
     std::stop_source source;
     thread_group threads;
     threads.start("consumer",
-                  [&] { EXPECT_EQ(often.wait_any(source.get_token(), event).status, wait_status::stopped); });
+                  [&] { EXPECT_EQ(often.pause({.stop = source.get_token()}), wait_status::stopped); });
     threads.until_asleep(0);
     source.request_stop();
     threads.join();
-    EXPECT_TRUE(event.is_set());
+    EXPECT_EQ(often.pause({.stop = source.get_token()}), wait_status::stopped);
 }
 
 TEST(Coalescer, ASignalInThePauseMakesNoSystemCall) {
@@ -98,8 +111,9 @@ TEST(Coalescer, ASignalInThePauseMakesNoSystemCall) {
             static thread_group consumers;
             consumers.start("consumer", [&] {
                 coalescer often(1h);
-                (void)often.wait_any(event);
-                (void)often.wait_any(event);
+                event.wait();
+                often.start();
+                (void)often.pause();
             });
             support::until("the first wait took it", [&] { return !event.is_set(); });
             consumers.until_asleep(0);
@@ -109,12 +123,19 @@ TEST(Coalescer, ASignalInThePauseMakesNoSystemCall) {
     EXPECT_EQ(calls.numbers.size(), 0u) << testing::PrintToString(calls);
 }
 
-TEST(Coalescer, WithoutAnIntervalItIsAPlainWait) {
-    auto_reset_event event(true);
-    coalescer never(0ms);
-    (void)never.wait_any(event);
-    event.set();
-    EXPECT_EQ(never.wait_any_until(0ms, event).status, wait_status::signaled);
+TEST(Coalescer, WithoutAnIntervalThereIsNoPause) {
+    for (const auto none : {0ms, -1ms}) {
+        coalescer never(none);
+        never.start();
+        EXPECT_EQ(never.pause(), wait_status::signaled);
+    }
+}
+
+// A mistake to avoid: an interval that overflows nanoseconds becomes negative, and there is no pause at all.
+TEST(Coalescer, TheLongestIntervalsDoNotEnd) {
+    coalescer often(std::chrono::hours::max());
+    often.start();
+    EXPECT_EQ(often.pause({.until = 1ms}), wait_status::timed_out);
 }
 
 }  // namespace

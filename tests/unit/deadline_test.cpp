@@ -26,7 +26,7 @@ using tocsin::deadline;
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
-// A deadline from a duration, as the steady time point it stands for.
+// A deadline from a duration, as the steady time point that it means.
 template <class Rep, class Period>
 steady_clock::time_point point_of(duration<Rep, Period> from_now) {
     const deadline made = from_now;
@@ -94,7 +94,7 @@ TEST(Deadline, FollowsSteadyAndSystemClockAsThemselves) {
     EXPECT_EQ(deadline(system).nanoseconds(), nanoseconds(system.time_since_epoch()).count());
 }
 
-TEST(Deadline, LeavesWhatIsLeft) {
+TEST(Deadline, SaysHowMuchTimeRemains) {
     const deadline soon = 1h;
     EXPECT_LE(soon.remaining(), nanoseconds(1h).count());
     EXPECT_GT(soon.remaining(), nanoseconds(50min).count());

@@ -1,4 +1,4 @@
-// Who waits on what.
+// What the library says about its waiters: how many there are, which kind, since when.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "threads.hpp"
@@ -45,7 +45,7 @@ TEST(WaitingOn, CountsNobodyWhereNobodyWaits) {
     EXPECT_TRUE(parked_on(&event).empty());
 }
 
-TEST(WaitingOn, CountsWhoCameAndNotWhoLeft) {
+TEST(WaitingOn, CountsWaitersThatAreThereAndNoneThatLeft) {
     auto_reset_event event;
     std::stop_source stop;
     thread_group threads;

@@ -1,4 +1,4 @@
-// Waits on events with a stop token: a stop requested before, during and after, and beside a set.
+// Waits on events with a stop token: the stop comes before, during or after the wait, or races with a set.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "random.hpp"
@@ -167,7 +167,7 @@ TYPED_TEST(EveryStoppableEvent, ATokenWithoutASourceNeverStops) {
     EXPECT_EQ(event.wait_for(1ms, std::stop_token{}), wait_status::timed_out);
 }
 
-TYPED_TEST(EveryStoppableEvent, ASourceThatGoesAwayWithoutAStopLeavesTheWaiterWaiting) {
+TYPED_TEST(EveryStoppableEvent, ASourceDestroyedWithoutAStopLeavesTheWaiterWaiting) {
     TypeParam event;
     thread_group threads;
     {
@@ -192,7 +192,7 @@ TYPED_TEST(EveryStoppableEvent, ADeadlineEndsAWaitThatNobodyStops) {
     EXPECT_EQ(event.wait_for(5ms, stop.get_token()), wait_status::stopped);
 }
 
-TYPED_TEST(EveryStoppableEvent, AJthreadsOwnTokenWorks) {
+TYPED_TEST(EveryStoppableEvent, TheTokenOfAJthreadWorks) {
     TypeParam event;
     wait_status ended{};
     {
@@ -208,7 +208,7 @@ TYPED_TEST(EveryStoppableEvent, AStopCallbackMayTouchTheSameEvent) {
     std::stop_callback set_too(stop.get_token(), [&] { event.set(); });
     thread_group threads;
     threads.start("waiter", [&] {
-        // Callbacks run in no promised order, so either may come first; nothing may be lost.
+        // The standard promises no order of callbacks, so either may come first. Nothing may be lost.
         const auto ended = event.wait(stop.get_token());
         if (ended == wait_status::stopped) {
             support::until("the callback's set", [&] { return event.is_set(); });

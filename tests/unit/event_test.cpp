@@ -1,5 +1,5 @@
-// The table of the contract, line by line, for waits without an end. Timeouts: event_timeout_test.cpp.
-// Stops: event_stop_test.cpp.
+// The contract of events, line by line, for waits without a deadline. For timeouts see event_timeout_test.cpp, for
+// stops event_stop_test.cpp.
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
@@ -152,7 +152,7 @@ TYPED_TEST(EveryEvent, CanBeUsedAgainAndAgain) {
     }
 }
 
-// Plain data: ThreadSanitizer sees it if set() does not publish.
+// Plain data: ThreadSanitizer reports a set() that does not publish.
 TYPED_TEST(EveryEvent, WhatHappenedBeforeSetIsVisibleToTheWaiterItReleased) {
     for (int round = 0; round < 300; ++round) {
         TypeParam event;
@@ -169,7 +169,7 @@ TYPED_TEST(EveryEvent, WhatHappenedBeforeSetIsVisibleToTheWaiterItReleased) {
     }
 }
 
-TYPED_TEST(EveryEvent, WhatHappenedBeforeSetIsVisibleToWhoPolls) {
+TYPED_TEST(EveryEvent, WhatHappenedBeforeSetIsVisibleToWhoeverPolls) {
     for (int round = 0; round < 300; ++round) {
         TypeParam event;
         int data = 0;
@@ -184,8 +184,8 @@ TYPED_TEST(EveryEvent, WhatHappenedBeforeSetIsVisibleToWhoPolls) {
     }
 }
 
-// Two setters, of whom the later finds it set: the data of both must reach the one consumer that
-// knows (by relaxed flags) that both have set.
+// Two threads set, and the later finds the event set. The data of both must reach the one consumer that knows, by
+// relaxed flags, that both have set.
 TYPED_TEST(EveryEvent, SetOnASetEventStillPublishes) {
     for (int round = 0; round < 300; ++round) {
         TypeParam event;
@@ -227,7 +227,7 @@ TYPED_TEST(EveryEvent, WaitersOfNeighboursInOneWordAreLeftAsleep) {
     threads.join();
 }
 
-// Starts threads that wait, are sure to be asleep, and stay out of the way afterwards.
+// Starts threads that wait and are certainly asleep. After their wait they sleep for ever, out of the way.
 template <class Event>
 void sleeping_waiters(Event& event, int count) {
     std::vector<std::atomic<pid_t>> ids(static_cast<std::size_t>(count));
@@ -262,7 +262,7 @@ TYPED_TEST(EveryEvent, NothingThatNeedNotSleepOrWakeMakesASystemCall) {
     EXPECT_TRUE(calls.numbers.empty()) << testing::PrintToString(calls);
 }
 
-// One on Linux (tests/internal/futex_test.cpp); the portable futex may have to free a mutex as well.
+// One on Linux (tests/internal/futex_test.cpp). The portable futex may also have to unlock a mutex.
 TYPED_TEST(EveryEvent, WakingOneWaiterIsOneSystemCallOrTwo) {
     TypeParam event;
     const auto calls = support::system_calls_of([&] { sleeping_waiters(event, 1); }, [&] { event.set(); });
@@ -284,7 +284,7 @@ TEST(ManualResetEvent, SetReleasesEveryWaiter) {
     EXPECT_EQ(tocsin::waiting_on(&event), 0u);
 }
 
-TEST(ManualResetEvent, SetReleasesEveryWaiterAlsoWhenResetFollowsAtOnce) {
+TEST(ManualResetEvent, SetReleasesEveryWaiterEvenWhenResetFollowsAtOnce) {
     for (int round = 0; round < rounds(200, 40); ++round) {
         manual_reset_event event;
         thread_group threads;
@@ -299,7 +299,7 @@ TEST(ManualResetEvent, SetReleasesEveryWaiterAlsoWhenResetFollowsAtOnce) {
     }
 }
 
-// The waiters provably don't run between set and reset, nor long after.
+// The waiters provably don't run between set and reset, nor for long afterwards.
 TEST(ManualResetEvent, SetReleasesWaitersThatCannotRunUntilLongAfterTheReset) {
     if (!freezer::works) GTEST_SKIP() << "no frozen threads under this sanitizer";
     manual_reset_event event;
@@ -334,7 +334,7 @@ TEST(ManualResetEvent, LaterWaitersPassUntilReset) {
     EXPECT_FALSE(event.try_wait());
 }
 
-TEST(ManualResetEvent, WhoComesAfterTheResetWaitsForTheNextSet) {
+TEST(ManualResetEvent, AThreadThatComesAfterTheResetWaitsForTheNextSet) {
     manual_reset_event event;
     thread_group threads;
     threads.start("first", [&] { event.wait(); });

@@ -43,7 +43,7 @@ TYPED_TEST_SUITE(EveryTimedEvent, both_events);
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-// Calls `check(name, deadline-or-duration)` with everything that has passed already.
+// Calls `check(name, deadline-or-duration)` with every kind that has passed already.
 template <class Check>
 void for_each_passed(Check check) {
     check("zero", 0ns);
@@ -72,7 +72,7 @@ void for_each_passed(Check check) {
           std::chrono::time_point_cast<std::chrono::hours>(slow_clock::now() - 2h));
 }
 
-// And with everything that never comes.
+// And with every kind that never passes.
 template <class Check>
 void for_each_endless(Check check) {
     check("most nanoseconds", nanoseconds::max());
@@ -93,7 +93,7 @@ void for_each_endless(Check check) {
     check("own clock far", slow_clock::time_point(duration<double, std::micro>(1e25)));
 }
 
-// wait_for or wait_until, by what it is given.
+// wait_for or wait_until, depending on the argument.
 template <class Event, class Rep, class Period>
 wait_status timed_wait(Event& event, duration<Rep, Period> longest) {
     return event.wait_for(longest);
@@ -154,7 +154,7 @@ TYPED_TEST(EveryTimedEvent, TimeoutZeroOrPastMakesNoSystemCall) {
     EXPECT_TRUE(calls.numbers.empty()) << testing::PrintToString(calls);
 }
 
-// Waits in vain and compares on the clock of the deadline itself, exactly.
+// Waits in vain, and compares exactly, on the clock of the deadline.
 template <class Event, class Rep, class Period>
 void expect_not_early(duration<Rep, Period> longest) {
     Event event;
@@ -264,8 +264,8 @@ TYPED_TEST(EveryTimedEvent, OneThatTimesOutDoesNotDisturbTheOthers) {
     threads.join();
 }
 
-// The waiter's deadline passes while it can't run; then the event is set: the set was handed to it, so
-// it must say so.
+// The waiter's deadline passes while it can't run; then the event is set. The set was handed to the waiter, so the wait
+// must report it.
 TYPED_TEST(EveryTimedEvent, ASetThatWasHandedOverIsReportedEvenPastTheDeadline) {
     if (!freezer::works) GTEST_SKIP() << "no frozen threads under this sanitizer";
     for (int round = 0; round < 10; ++round) {
@@ -277,7 +277,7 @@ TYPED_TEST(EveryTimedEvent, ASetThatWasHandedOverIsReportedEvenPastTheDeadline) 
         threads.start("waiter", [&] { ended = event.wait_until(deadline); });
         support::until("parked, or late on a busy machine",
                        [&] { return tocsin::waiting_on(&event) == 1 || threads.finished(0); });
-        // Frozen while it falls asleep it might hold a mutex of the portable futex, which set() needs.
+        // A thread frozen while it falls asleep might hold a mutex of the portable futex, which set() needs.
         support::until("asleep, or late on a busy machine",
                        [&] { return support::state_of(threads.id(0)) == 'S' || threads.finished(0); });
         if (threads.finished(0)) continue;
@@ -328,7 +328,7 @@ TEST(ATimeout, NeverEatsASignal) {
     std::printf("%d signaled, %d timed out\n", signaled, timed_out);
 }
 
-TEST(AClockOfTheUsersOwn, IsReadAgainUntilItSaysThatTheTimeHasCome) {
+TEST(AUserDefinedClock, IsReadAgainUntilItReachesTheDeadline) {
     hand_clock::set(0);
     const long reads = hand_clock::reads.load();
     manual_reset_event event;
@@ -352,7 +352,7 @@ TEST(AClockOfTheUsersOwn, IsReadAgainUntilItSaysThatTheTimeHasCome) {
     threads.join();
 }
 
-TEST(AClockOfTheUsersOwn, MayStandStillWhileASetReleases) {
+TEST(AUserDefinedClock, MayStandStillWhileASetReleases) {
     hand_clock::set(0);
     auto_reset_event event;
     thread_group threads;
@@ -363,7 +363,7 @@ TEST(AClockOfTheUsersOwn, MayStandStillWhileASetReleases) {
     threads.join();
 }
 
-TEST(AClockOfTheUsersOwn, MayHavePassedAlready) {
+TEST(AUserDefinedClock, MayHavePassedAlready) {
     hand_clock::set(1000);
     auto_reset_event event;
     EXPECT_EQ(event.wait_until(hand_clock::time_point(1s)), wait_status::timed_out);

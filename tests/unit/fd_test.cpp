@@ -47,12 +47,10 @@ using tocsin::readable;
 using tocsin::readiness;
 using tocsin::source;
 using tocsin::wait_any;
-using tocsin::wait_any_for;
-using tocsin::wait_any_until;
 using tocsin::wait_status;
 using tocsin::writable;
 
-// A descriptor that is closed at the end.
+// A descriptor that is closed at the end of its scope.
 class owned {
 public:
     explicit owned(int descriptor) : descriptor_(descriptor) { EXPECT_GE(descriptor, 0); }
@@ -95,7 +93,7 @@ std::size_t open_descriptors() {
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Runs the wait in a thread of its own, and the act once the event is parked and the thread asleep.
+// Runs the wait in a thread of its own, and the act once the event has a parked waiter and the thread is asleep.
 template <class Wait, class Act>
 any_result result_of(auto_reset_event& parked_on, Wait wait, Act act) {
     any_result result{};
@@ -128,7 +126,7 @@ TEST(Descriptor, StaysReadyUntilItIsRead) {
     connected pair;
     pair.write_byte();
     EXPECT_EQ(wait_any(readable(pair.one)).index, 0u);
-    EXPECT_EQ(wait_any_for(0s, readable(pair.one)).status, wait_status::signaled);
+    EXPECT_EQ(wait_any({.until = 0s}, readable(pair.one)).status, wait_status::signaled);
 }
 
 TEST(Descriptor, EndsAWaitThatSleeps) {
@@ -156,15 +154,15 @@ TEST(Descriptor, WaitsAreStoppedAndTimeOut) {
     auto_reset_event event;
     std::stop_source stop;
     EXPECT_EQ(result_of(
-                  event, [&] { return wait_any(stop.get_token(), readable(pair.one), event); },
+                  event, [&] { return wait_any({.stop = stop.get_token()}, readable(pair.one), event); },
                   [&] { stop.request_stop(); })
                   .status,
               wait_status::stopped);
     const auto begin = steady_clock::now();
-    EXPECT_EQ(wait_any_for(3ms, readable(pair.one), event).status, wait_status::timed_out);
+    EXPECT_EQ(wait_any({.until = 3ms}, readable(pair.one), event).status, wait_status::timed_out);
     EXPECT_GE(steady_clock::now() - begin, 3ms);
     EXPECT_EQ(wait_any(readable(pair.one), after(1ms)).index, 1u);
-    EXPECT_EQ(wait_any_for(0s, readable(pair.one), event).status, wait_status::timed_out);
+    EXPECT_EQ(wait_any({.until = 0s}, readable(pair.one), event).status, wait_status::timed_out);
 }
 
 TEST(Descriptor, PipesEventfdsTimerfdsAndPidfdsAreWaitedFor) {
@@ -249,8 +247,8 @@ TEST(Descriptor, AWaitWithoutOneOpensNone) {
     const std::size_t before = open_descriptors();
     auto_reset_event a;
     auto_reset_event b;
-    (void)wait_any_for(1ms, a, b, after(1h));
-    (void)tocsin::wait_all_for(1ms, a, b);
+    (void)wait_any({.until = 1ms}, a, b, after(1h));
+    (void)tocsin::wait_all({.until = 1ms}, a, b);
     const auto taken = result_of(a, [&] { return wait_any(a, b); }, [&] { a.set(); });
     EXPECT_EQ(taken.index, 0u);
     EXPECT_EQ(open_descriptors(), before);
@@ -258,14 +256,14 @@ TEST(Descriptor, AWaitWithoutOneOpensNone) {
 
 TEST(Descriptor, AThousandWaitsOfAThreadOpenOneDoorbell) {
     connected pair;
-    (void)wait_any_for(
-        5ms, readable(pair.one));  // sleeps: in 1 us the time may be over before a doorbell is taken
+    (void)wait_any({.until = 5ms},
+                   readable(pair.one));  // sleeps: 1 us may be over before it takes a doorbell
     const std::size_t before = open_descriptors();
-    for (int i = 0; i != 1000; ++i) (void)wait_any_for(1us, readable(pair.one));
+    for (int i = 0; i != 1000; ++i) (void)wait_any({.until = 1us}, readable(pair.one));
     EXPECT_EQ(open_descriptors(), before);
 }
 
-TEST(Descriptor, AWaitGoesOnAfterSignals) {
+TEST(Descriptor, AWaitContinuesAfterSignals) {
     support::signal_counter signals(SIGUSR1);
     connected pair;
     auto_reset_event event;
@@ -330,7 +328,7 @@ TEST(Descriptor, TheSameTwiceWithDifferentQuestions) {
     EXPECT_EQ(wait_any(readable(pair.one), writable(pair.one)).index, 0u);
 }
 
-// No descriptor left for a doorbell: an error, and the event that is set meanwhile is still there.
+// No descriptor is left for a doorbell: that is an error, and an event that is set during the wait stays set.
 TEST(Descriptor, ExhaustionIsAnErrorAndLosesNothing) {
     EXPECT_EQ(support::ending_of_child([] {
                   int ends[2];
@@ -341,7 +339,7 @@ TEST(Descriptor, ExhaustionIsAnErrorAndLosesNothing) {
                   for (int next = dup(0); next >= 0; next = dup(0)) all.push_back(next);
                   auto_reset_event event;
                   try {
-                      (void)wait_any_for(1s, readable(ends[0]), event);
+                      (void)wait_any({.until = 1s}, readable(ends[0]), event);
                       return 2;
                   } catch (const std::system_error& error) {
                       if (error.code().value() != EMFILE) return 3;
@@ -350,7 +348,9 @@ TEST(Descriptor, ExhaustionIsAnErrorAndLosesNothing) {
                   event.set();
                   if (wait_any(readable(ends[0]), event).index != 1) return 5;  // ready: needs no doorbell
                   for (const int each : all) close(each);
-                  return wait_any_for(1ms, readable(ends[0]), event).status == wait_status::timed_out ? 0 : 6;
+                  return wait_any({.until = 1ms}, readable(ends[0]), event).status == wait_status::timed_out
+                             ? 0
+                             : 6;
               }),
               "");
 }

@@ -36,7 +36,7 @@ using tocsin::group_commit_options;
 
 thread_local long allocations = 0;
 
-// A submission, with what the flush answers.
+// A submission, and the flush's answer.
 struct item {
     int number = 0;
     int answer = 0;
@@ -46,7 +46,7 @@ struct disk_error : std::runtime_error {
     using runtime_error::runtime_error;
 };
 
-// A group_commit whose flush notes the groups it got, and stops inside while it is held.
+// A group_commit whose flush records its groups, and waits inside while it is held.
 class journal {
 public:
     explicit journal(const group_commit_options& options = {})
@@ -56,12 +56,12 @@ public:
     const groups_type& groups() const { return groups_; }
 
     void hold() { held_.store(true); }
-    // Lets one flush go on, which then throws if it shall.
+    // Lets one flush continue; it throws if `failing`.
     void let_go(bool failing = false) {
         failing_.store(failing);
         go_.set();
     }
-    // Lets this flush and all later ones go on.
+    // Lets this flush and all later ones continue.
     void let_all_go() {
         held_.store(false);
         go_.set();
@@ -129,7 +129,7 @@ TEST(GroupCommit, GroupIsASizedForwardRangeOfTheSubmissions) {
     static_assert(std::is_same_v<std::ranges::range_reference_t<commit_group<const item>>, const item&>);
 }
 
-TEST(GroupCommit, WhoIsAloneFlushesAtOnceInItsOwnThread) {
+TEST(GroupCommit, ALoneSubmitterFlushesAtOnceInItsOwnThread) {
     const auto self = std::this_thread::get_id();
     std::thread::id flusher;
     group_commit<item> commit([&](commit_group<item> group) {
@@ -144,7 +144,7 @@ TEST(GroupCommit, WhoIsAloneFlushesAtOnceInItsOwnThread) {
     EXPECT_EQ(mine.answer, 8);
 }
 
-TEST(GroupCommit, FlushGetsTheSubmittersOwnObjects) {
+TEST(GroupCommit, FlushGetsTheObjectsThatWereSubmitted) {
     const item* seen = nullptr;
     group_commit<item> commit([&](commit_group<item> group) { seen = &group.front(); });
     item mine;
@@ -176,7 +176,7 @@ TEST(GroupCommit, RefusesALargestGroupOfNothing) {
     EXPECT_THROW(journal({.largest_group = 0}), std::invalid_argument);
 }
 
-TEST(GroupCommit, WhoComesDuringAFlushGathersAndIsFlushedTogetherInJoiningOrder) {
+TEST(GroupCommit, SubmittersThatComeDuringAFlushAreFlushedTogetherInJoiningOrder) {
     journal log;
     log.hold();
     {
@@ -211,7 +211,8 @@ TEST(GroupCommit, NobodyWaitsForAGroupItDoesNotBelongTo) {
     EXPECT_EQ(log.groups(), (groups{{1}, {2, 3, 4}, {5, 6, 7}}));
 }
 
-// Trap 24: a group commit on an event that drops a reset acknowledges submissions no flush has covered.
+// The reset that is dropped (trap 24): a group commit on an event that drops one acknowledges submissions that no flush
+// has covered.
 TEST(GroupCommit, NobodyIsToldBeforeTheFlushThatCoversItHasEnded) {
     journal log;
     log.hold();
@@ -306,7 +307,7 @@ TEST(GroupCommit, AFlushThatThrowsFailsExactlyItsGroup) {
     EXPECT_EQ(counts.failed, 1u);
 }
 
-TEST(GroupCommit, WhoIsAloneGetsItsOwnExceptionAndTheNextOneSucceeds) {
+TEST(GroupCommit, ALoneSubmitterGetsItsOwnExceptionAndTheNextOneSucceeds) {
     bool fails = true;
     group_commit<item> commit([&](commit_group<item>) {
         if (fails) throw 42;
@@ -323,7 +324,7 @@ TEST(GroupCommit, WithdrawsWhenTheDeadlinePassesBeforeAFlushTakesIt) {
     log.start_leader(threads, 1);
     item late{2};
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(log.commit.submit_for(late, 20ms), commit_status::timed_out);
+    EXPECT_EQ(log.commit.submit({.until = 20ms}, late), commit_status::timed_out);
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 20ms);
     EXPECT_EQ(log.commit.statistics().waiting, 0u);
     log.start_follower(threads, 3);
@@ -335,7 +336,7 @@ TEST(GroupCommit, WithdrawsWhenTheDeadlinePassesBeforeAFlushTakesIt) {
     EXPECT_EQ(log.commit.statistics().submissions, 2u);
 }
 
-TEST(GroupCommit, WithdrawsFromAnyPlaceInTheQueue) {
+TEST(GroupCommit, WithdrawsFromAnyPositionInTheQueue) {
     for (std::size_t leaving = 0; leaving != 4; ++leaving) {
         journal log;
         log.hold();
@@ -351,7 +352,7 @@ TEST(GroupCommit, WithdrawsFromAnyPlaceInTheQueue) {
             }
             threads.start("leaving", [&, number] {
                 item mine{number};
-                EXPECT_EQ(log.commit.submit(mine, stop.get_token()), commit_status::stopped);
+                EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::stopped);
             });
             log.until_waiting(leaving + 1);
         }
@@ -372,7 +373,7 @@ TEST(GroupCommit, AGroupInWhichEverybodyMayWithdrawIsFlushedInJoiningOrder) {
         for (int number = 2; number <= 6; ++number) {
             threads.start([&, number] {
                 item mine{number};
-                EXPECT_EQ(log.commit.submit_for(mine, 1h), commit_status::committed);
+                EXPECT_EQ(log.commit.submit({.until = 1h}, mine), commit_status::committed);
                 EXPECT_EQ(mine.answer, -number);
             });
             log.until_waiting(static_cast<std::size_t>(number) - 1);
@@ -393,7 +394,7 @@ bool waits_past_its_deadline(std::chrono::nanoseconds longest) {
     const auto end = std::chrono::steady_clock::now() + longest;
     threads.start("with a deadline", [&] {
         item mine{3};
-        status = log.commit.submit_until(mine, end);
+        status = log.commit.submit({.until = end}, mine);
         EXPECT_EQ(mine.answer, status == commit_status::committed ? -3 : 0);
     });
     until("waiting for it to join or give up",
@@ -426,7 +427,7 @@ TEST(GroupCommit, WaitsForTheResultOfAFlushThatHasTakenItAfterAStop) {
     log.start_follower(threads, 2);
     threads.start("stopped too late", [&] {
         item mine{3};
-        EXPECT_EQ(log.commit.submit(mine, stop.get_token()), commit_status::committed);
+        EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::committed);
         EXPECT_EQ(mine.answer, -3);
     });
     log.until_waiting(2);
@@ -444,13 +445,14 @@ TEST(GroupCommit, SubmitsNothingWithADeadlineThatHasPassedOrAStopRequestedAlread
     journal log;
     std::stop_source stop;
     item mine{1};
-    EXPECT_EQ(log.commit.submit_for(mine, 0s), commit_status::timed_out);
-    EXPECT_EQ(log.commit.submit_for(mine, -1s), commit_status::timed_out);
-    EXPECT_EQ(log.commit.submit_until(mine, std::chrono::system_clock::now() - 1s), commit_status::timed_out);
-    EXPECT_EQ(log.commit.submit(mine, stop.get_token()), commit_status::committed);
+    EXPECT_EQ(log.commit.submit({.until = 0s}, mine), commit_status::timed_out);
+    EXPECT_EQ(log.commit.submit({.until = -1s}, mine), commit_status::timed_out);
+    EXPECT_EQ(log.commit.submit({.until = std::chrono::system_clock::now() - 1s}, mine),
+              commit_status::timed_out);
+    EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::committed);
     stop.request_stop();
-    EXPECT_EQ(log.commit.submit(mine, stop.get_token()), commit_status::stopped);
-    EXPECT_EQ(log.commit.submit_for(mine, 1h, stop.get_token()), commit_status::stopped);
+    EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::stopped);
+    EXPECT_EQ(log.commit.submit({.until = 1h, .stop = stop.get_token()}, mine), commit_status::stopped);
     EXPECT_EQ(log.groups(), (groups{{1}}));
     EXPECT_EQ(log.commit.statistics().submissions, 1u);
 }
@@ -458,8 +460,8 @@ TEST(GroupCommit, SubmitsNothingWithADeadlineThatHasPassedOrAStopRequestedAlread
 TEST(GroupCommit, MaximalDeadlinesAreNone) {
     journal log;
     item mine{1};
-    EXPECT_EQ(log.commit.submit_for(mine, std::chrono::hours::max()), commit_status::committed);
-    EXPECT_EQ(log.commit.submit_until(mine, std::chrono::steady_clock::time_point::max()),
+    EXPECT_EQ(log.commit.submit({.until = std::chrono::hours::max()}, mine), commit_status::committed);
+    EXPECT_EQ(log.commit.submit({.until = std::chrono::steady_clock::time_point::max()}, mine),
               commit_status::committed);
 }
 
@@ -515,7 +517,7 @@ TEST(GroupCommit, StopsGatheringWhenTheGroupIsFull) {
 TEST(GroupCommit, ALeaderThatGathersCanWithdraw) {
     journal log({.longest_gathering = 1h});
     item mine{1};
-    EXPECT_EQ(log.commit.submit_for(mine, 10ms), commit_status::timed_out);
+    EXPECT_EQ(log.commit.submit({.until = 10ms}, mine), commit_status::timed_out);
     EXPECT_TRUE(log.groups().empty());
     EXPECT_EQ(log.commit.statistics().withdrawn, 1u);
 }
@@ -526,7 +528,7 @@ TEST(GroupCommit, ALeaderThatWithdrawsLeavesTheLeadToTheNext) {
     thread_group threads;
     threads.start("leader", [&] {
         item mine{1};
-        EXPECT_EQ(log.commit.submit(mine, stop.get_token()), commit_status::stopped);
+        EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::stopped);
         EXPECT_EQ(mine.answer, 0);
     });
     threads.until_asleep(0);
@@ -542,7 +544,7 @@ TEST(GroupCommit, ALeaderThatWithdrawsLeavesTheLeadToTheNext) {
     EXPECT_EQ(log.groups(), (groups{{2, 3, 4}}));
 }
 
-TEST(GroupCommit, GatheringCountsFromTheFirstMembersComing) {
+TEST(GroupCommit, GatheringIsTimedFromTheArrivalOfTheFirstMember) {
     journal log({.longest_gathering = 30ms});
     log.hold();
     thread_group threads;
@@ -552,7 +554,7 @@ TEST(GroupCommit, GatheringCountsFromTheFirstMembersComing) {
     until("waiting for the time to gather to pass",
           [&] { return std::chrono::steady_clock::now() > joined + 40ms; });
     log.let_go();
-    log.until_in_flush(2);  // waits for no more, as it has waited already
+    log.until_in_flush(2);  // does not gather again, as it has waited already
     EXPECT_LT(log.commit.statistics().gathering, 10s);
     log.let_all_go();
 }
@@ -578,9 +580,9 @@ TEST(GroupCommit, CountsWhatHappened) {
     EXPECT_EQ(counts.waiting, 0u);
     EXPECT_GT(counts.flushing, 0ns);
     EXPECT_GT(counts.gathering, 0ns);
-    EXPECT_EQ(counts.sizes[0], 2u);  // two of one
+    EXPECT_EQ(counts.sizes[0], 2u);  // two groups of one
     EXPECT_EQ(counts.sizes[1], 0u);
-    EXPECT_EQ(counts.sizes[2], 1u);  // one of four to seven
+    EXPECT_EQ(counts.sizes[2], 1u);  // one group of four to seven
 }
 
 TEST(GroupCommit, PublishesInBothDirections) {
@@ -588,7 +590,7 @@ TEST(GroupCommit, PublishesInBothDirections) {
         int sent = 0;
         int* received = nullptr;
     };
-    int total = 0;  // only flushes touch it: each sees what the one before did
+    int total = 0;  // only flushes touch it: each sees what the previous one did
     group_commit<message> commit([&](commit_group<message> group) {
         for (message& each : group) *each.received = total += each.sent;
     });
@@ -622,7 +624,7 @@ TEST(GroupCommit, SubmittingAllocatesNothing) {
         const long before = allocations;
         ready.store(true);
         log.commit.submit(mine);
-        EXPECT_EQ(allocations, before + 2);  // the test's own: it notes a group of one number
+        EXPECT_EQ(allocations, before + 2);  // made by the test, which records a group of one number
     });
     log.until_waiting(1);
     EXPECT_TRUE(ready.load());
@@ -635,7 +637,7 @@ TEST(GroupCommit, SubmittingAllocatesNothing) {
     EXPECT_EQ(allocations, before);
 }
 
-TEST(GroupCommit, WhoIsAloneMakesNoSystemCall) {
+TEST(GroupCommit, ALoneSubmitterMakesNoSystemCall) {
     group_commit<item> commit([](commit_group<item>) {});
     const auto calls = support::system_calls_of([&] { commit.submit(item{}); },
                                                 [&] {
@@ -646,7 +648,7 @@ TEST(GroupCommit, WhoIsAloneMakesNoSystemCall) {
 }
 
 #if defined(__GLIBC__)
-// Cancelling a thread unwinds its stack with something that is no C++ exception. (musl ends the thread without that: no
+// Cancelling a thread unwinds its stack with something that is not a C++ exception. (musl does not unwind: no
 // destructor runs.)
 TEST(GroupCommit, AFlushThatIsCancelledCountsAsFailed) {
     if (support::thread_sanitizer || support::address_sanitizer)
@@ -672,7 +674,7 @@ TEST(GroupCommit, AFlushThatIsCancelledCountsAsFailed) {
     pthread_join(leader, &result);
     EXPECT_EQ(result, PTHREAD_CANCELED);
     EXPECT_EQ(commit.statistics().failed, 1u);
-    EXPECT_NO_THROW(commit.submit(item{}));  // and nobody leads for ever
+    EXPECT_NO_THROW(commit.submit(item{}));  // and the cancelled thread no longer leads
 }
 #endif
 
@@ -711,8 +713,8 @@ TEST(GroupCommitDeathTest, DestructionDuringAFlushIsNamed) {
 
 }  // namespace
 
-// Counts what a thread allocates; all forms of new end here. Not inlined: GCC 12 would then see free() of
-// what `new` gave, and warn.
+// Counts what a thread allocates; all forms of new end here. Not inlined: GCC 12 would see free() of memory from `new`,
+// and warn.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     ++allocations;
     if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;

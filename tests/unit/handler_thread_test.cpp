@@ -33,7 +33,7 @@ using tocsin::handler_thread;
 using tocsin::job;
 using tocsin::post_status;
 
-// Keeps a handler busy with one job until let go, or until this ends.
+// Keeps a handler busy with one job until it is released, or until the end of this object's life.
 class obstacle {
 public:
     explicit obstacle(handler_thread& handler) {
@@ -168,7 +168,7 @@ TEST(HandlerThread, SendReturnsTheResult) {
     EXPECT_TRUE(ran);
 }
 
-TEST(HandlerThread, SendRunsTheCallersOwnCallable) {
+TEST(HandlerThread, SendRunsTheCallableOfTheCaller) {
     struct counter {
         int calls = 0;
         int operator()() { return ++calls; }
@@ -180,7 +180,7 @@ TEST(HandlerThread, SendRunsTheCallersOwnCallable) {
     EXPECT_EQ(mine.calls, 2);
 }
 
-TEST(HandlerThread, SendThrowsWhatTheJobThrowsAndTheHandlerGoesOn) {
+TEST(HandlerThread, SendThrowsWhatTheJobThrowsAndTheHandlerContinues) {
     handler_thread handler;
     EXPECT_THROW(handler.send([]() -> int { throw std::out_of_range("far"); }), std::out_of_range);
     EXPECT_EQ(handler.send([] { return 1; }), 1);
@@ -300,13 +300,13 @@ TEST(HandlerThread, CancelReturnsWhatHasNotBegunOldestFirst) {
         busy.let_go();
     }
     EXPECT_EQ(left.size() + order.size(), 10u);
-    EXPECT_EQ(left.size(), 10u);  // the handler was in a job when it was told
+    EXPECT_EQ(left.size(), 10u);  // the handler was running a job at the time
     for (job& each : left) each();
     EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
     EXPECT_TRUE(handler.cancel().empty());
 }
 
-TEST(HandlerThread, AJobMayCancelTheRest) {
+TEST(HandlerThread, AJobMayCancelAllThatAreQueued) {
     handler_thread handler;
     std::vector<int> order;
     std::vector<job> left;
@@ -362,7 +362,7 @@ TEST(HandlerThread, RefusesACapacityOfNothing) {
     EXPECT_THROW(handler_thread({.capacity = 0, .on_exception = {}}), std::invalid_argument);
 }
 
-// A handler that is busy, with a queue of three that is full.
+// A busy handler with a full queue of three.
 struct full_handler {
     full_handler() {
         for (int i = 0; i != 3; ++i) EXPECT_EQ(handler.try_post([this] { ++runs; }), post_status::posted);
@@ -386,7 +386,7 @@ TEST(BoundedHandlerThread, SaysWhenItIsFull) {
     EXPECT_EQ(full.runs, 4);
 }
 
-TEST(BoundedHandlerThread, PostAndSendWaitForRoom) {
+TEST(BoundedHandlerThread, PostAndSendWaitForSpace) {
     full_handler full;
     thread_group threads;
     for (int i = 0; i != 5; ++i) {
@@ -431,7 +431,7 @@ TEST(BoundedHandlerThread, GivesUpWhenStopped) {
     EXPECT_EQ(full.handler.post_for([] {}, 1h, stop.get_token()), post_status::stopped);
 }
 
-TEST(BoundedHandlerThread, WhoGivesUpTakesNobodysRoom) {
+TEST(BoundedHandlerThread, ACallThatGivesUpTakesNoSpace) {
     full_handler full;
     std::stop_source stop;
     thread_group threads;
@@ -449,7 +449,7 @@ TEST(BoundedHandlerThread, WhoGivesUpTakesNobodysRoom) {
     EXPECT_EQ(full.runs, 4);
 }
 
-TEST(BoundedHandlerThread, TheCloseTellsWhoWaitsForRoom) {
+TEST(BoundedHandlerThread, TheCloseReleasesCallsThatWaitForSpace) {
     full_handler full;
     std::atomic<int> told{0};
     thread_group threads;

@@ -24,6 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using support::thread_group;
+using support::until_parked;
 using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::pollable;
@@ -82,7 +83,7 @@ TEST(Pollable, KeepsNobodyFromWaiting) {
     pollable view(event);
     thread_group other;
     other.start([&] { event.wait(tocsin::spin_policy::none()); });
-    support::until("queued", [&] { return tocsin::waiting_on(&event) == 1; });
+    until_parked(&event, 1);
     event.set();
     other.join();
     EXPECT_FALSE(view.try_wait()) << "somebody else was faster";
@@ -103,10 +104,10 @@ TEST(Pollable, SeveralViewsAndASetOfOneEvent) {
     EXPECT_TRUE(second.try_wait());
     EXPECT_FALSE(first.try_wait());
     tocsin::ready_item item;
-    EXPECT_EQ(set.wait_for(0ns, {&item, 1}).count, 0u);
+    EXPECT_EQ(set.wait({.until = 0ns}, {&item, 1}).count, 0u);
     event.set();
     EXPECT_TRUE(is_readable(first));
-    EXPECT_EQ(set.wait_for(0ns, {&item, 1}).count, 1u);
+    EXPECT_EQ(set.wait({.until = 0ns}, {&item, 1}).count, 1u);
 }
 
 TEST(Pollable, ItsEventMayBeDestroyedAfterIt) {

@@ -36,7 +36,7 @@ using tocsin::auto_reset_event;
 using tocsin::spin_policy;
 using tocsin::wait_status;
 
-// The process's policy as it was, after a test that sets it.
+// Restores the process's policy after a test that sets it.
 class SpinPolicy : public testing::Test {
 protected:
     void TearDown() override { tocsin::set_spin_policy(spin_policy()); }
@@ -111,7 +111,7 @@ TEST_F(SpinPolicy, DoesNotDelayATimeoutOrAStop) {
     EXPECT_LT(steady_clock::now() - begin, 900ms);
 }
 
-// Processor time that a wait burns which nobody ends for 300 ms.
+// The processor time used by a wait that nobody ends for 300 ms.
 nanoseconds burnt_in_vain(spin_policy policy) {
     auto_reset_event event;
     nanoseconds burnt{};
@@ -138,12 +138,12 @@ TEST_F(SpinPolicy, ManyFutileWaitsTeachTheAdaptiveOneToSleepAtOnce) {
     for (int i = 0; i < waits; ++i) {
         EXPECT_EQ(event.wait_for(200us, spin_policy::adaptive(100us)), wait_status::timed_out);
     }
-    // Spinning each time would burn 20 ms and more.
+    // Spinning each time would use 20 ms and more.
     EXPECT_LT(support::cpu_time_of(pthread_self()) - before, support::rounds(1, 4) * 16ms);
 }
 
 #if TOCSIN_ON_POSIX
-// Runs itself again on one processor only; the library looks once how many there are.
+// Runs this program again on one processor only: the library counts processors only once.
 TEST_F(SpinPolicy, NobodySpinsOnOneProcessor) {
     if (std::getenv("TOCSIN_TEST_ONE_PROCESSOR") != nullptr) {
         ASSERT_LT(burnt_in_vain(spin_policy::fixed(200ms)), 60ms);

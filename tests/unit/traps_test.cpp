@@ -1,9 +1,10 @@
-// Mistakes that other libraries made, each as a behaviour of ours. A trap that needs every interleaving is
-// searched by the models; here stands what real threads can show of it.
+// The traps of docs/traps.md: mistakes that other libraries made, each as a behaviour of ours. These suites hold what
+// real threads can show of them; the models search every interleaving of those that need it.
 //
-// Shown elsewhere: 3 and 9 as costs, by the laboratory; 10 for every width, by address_test.cpp; 18 by
-// boring_edges_test.cpp; 22 by internal/signal_handler_test.cpp; 23 by tests/copies. To come with their
-// features: 6 and 7 (wait_all), 19 (systems whose public interfaces differ from the fast ones).
+// Held elsewhere: 3 and 9 as costs, by the lab; 6 and 7 by the suites WaitAll (wait_test.cpp) and all_model
+// (model/many_model_test.cpp); 10 for every width, by address_test.cpp; 18 by the suite Threads
+// (startup_and_exit_test.cpp); 22 by internal/signal_handler_test.cpp; 23 by tests/copies. Trap 19 has no test: the
+// private call is behind an option that is off, TOCSIN_APPLE_ULOCK.
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
@@ -54,13 +55,13 @@ using tocsin::wait_status;
 // How long two threads race for one order of their steps.
 constexpr auto litmus_time = 1s;
 
-// A few nanoseconds up to a few microseconds, so that racing threads meet in ever different ways.
+// Waits between a few nanoseconds and a few microseconds, so that racing threads meet at ever different points.
 void dither(support::random_source& random, std::size_t most) {
     for (std::size_t i = random.below(most); i > 0; --i) asm volatile("" ::: "memory");
 }
 
-// Lines that two threads write in turn. A store after one to each of them becomes visible late, because
-// stores leave a processor in order: that is when a missing fence shows.
+// Cache lines that two threads write in turn. A store that follows one to each of them becomes visible late, because
+// stores leave a processor in order. Then a missing fence shows.
 struct slow_stores {
     struct alignas(64) line {
         std::atomic<int> value{0};
@@ -74,8 +75,8 @@ struct slow_stores {
 
 // ---- 1: set skipped because it is set already ---------------------------------------------------
 
-// The producer stores, then sets an event that is set; the consumer takes it, then looks. Either the
-// consumer sees the store, or the set it did not take is still there.
+// The producer stores, then sets an event that is set already. The consumer takes the event, then looks. Either it sees
+// the store, or the set that it did not take is still there.
 template <class Event>
 int signals_lost_by_a_set_on_a_set_event(int count) {
     Event event;
@@ -192,7 +193,7 @@ TEST(Trap03, WaitersOnAlignedNeighboursAreLeftAsleepByAThousandWakes) {
         own.event.set();
         own.event.reset();
     }
-    for (int i = 0; i < 50; ++i) {  // and with real hand-offs
+    for (int i = 0; i < 50; ++i) {  // also with real hand-offs
         std::thread partner([&] { own.event.wait(); });
         own.event.set();
         partner.join();
@@ -208,7 +209,7 @@ TEST(Trap03, WaitersOnAlignedNeighboursAreLeftAsleepByAThousandWakes) {
 
 // ---- 4: a woken thread looks again, and may look for ever ---------------------------------------
 
-TEST(Trap04, SetAndResetAtOnceReleaseWhoWaited) {
+TEST(Trap04, SetAndResetAtOnceReleaseEveryThreadThatWaited) {
     manual_reset_event event;
     for (int round = 0; round < rounds(100, 30); ++round) {
         thread_group threads;
@@ -290,8 +291,8 @@ TEST(Trap08, AnEventOnTheWaitersStackIsACorrectOneShot) {
 
 // ---- 9: serial broadcast ------------------------------------------------------------------------
 
-// No thread of a broadcast needs another one of it to have returned; and the setter is through before
-// the last are awake.
+// No thread of a broadcast needs another one of it to have returned, and the setter has returned before the last are
+// awake.
 TEST(Trap09, ABroadcastReleasesHundreds) {
     manual_reset_event event;
     constexpr int waiters = 300;
@@ -358,7 +359,7 @@ TEST(Trap11, AnIdleWaiterIsNeverWoken) {
 
 TEST(Trap12, FifteenHundredWaitersAreReleasedByFifteenHundredSets) {
     constexpr std::size_t waiters = 1500;
-    const support::room_for_threads room;
+    const support::small_stacks stacks;
     auto_reset_event event;
     std::atomic<std::uint8_t> byte{0};
     std::atomic<std::size_t> released{0};
@@ -403,7 +404,7 @@ TEST(Trap13, SignalsDoNotProlongATimedWait) {
     });
     threads.start("lock", [&] { EXPECT_FALSE(lock.try_lock_for(80ms)); });
     for (std::size_t i = 0; i < 4; ++i) (void)threads.id(i);
-    while (threads.finished() < 4) {  // for as long as it takes: one that began anew would never end
+    while (threads.finished() < 4) {  // for as long as it takes: a timeout that began anew would never end
         for (std::size_t i = 0; i < 4; ++i) {
             if (!threads.finished(i)) pthread_kill(threads.handle(i), SIGUSR1);
         }
@@ -419,9 +420,9 @@ TEST(Trap13, SignalsDoNotProlongATimedWait) {
 
 // ---- 14, 15, 26: a wake that sees nobody, while somebody goes to sleep --------------------------
 
-// Rounds of: one looks and goes to sleep, one changes and wakes. No round may hang, whatever the order
-// of the user's store. The waker's delay is steered to where about half of the waits find the change and
-// half must be woken: there the two meet.
+// In each round one thread looks and goes to sleep, and another changes the word and wakes it. No round may hang,
+// whatever the memory order of that store. The waker's delay is adjusted until about half of the waits find the change
+// and half must be woken: there the two meet.
 void change_and_wake_against_look_and_sleep(std::memory_order order, spin_policy policy, int count) {
     alignas(64) std::atomic<std::uint32_t> word{0};
     alignas(64) std::atomic<int> slept{0};
@@ -502,7 +503,7 @@ TEST(Trap14, AnEventsSetIsNeverSkippedWhileAWaiterGoesToSleep) {
 // ---- 16, 17: spinning and napping instead of sleeping -------------------------------------------
 
 #if TOCSIN_ON_POSIX
-// Only the one system call that sleeps: no nap before it, no polling, and few yields.
+// Only one system call, to sleep: no nap before it, no polling, and few yields.
 TEST(Trap17, AWaitSleepsOnceAndTakesNoNaps) {
     for (const auto longest : {nanoseconds(50us), nanoseconds(2ms), nanoseconds(40ms)}) {
         const auto calls = support::system_calls_of([&] {
@@ -547,8 +548,8 @@ TEST(Trap20, AWakeOfMoreThanAnIntHoldsWakesAll) {
 // ---- 21: spinning on what a thread of lower priority holds --------------------------------------
 
 #if TOCSIN_ON_POSIX
-// An urgent thread and an ordinary one share one processor and one event. If the urgent one ever spun
-// on the other's lock, it would burn all its time.
+// An urgent thread and an ordinary one share one processor and one event. If the urgent one spun on a lock that the
+// other holds, it would use all its time.
 TEST(Trap21, AnUrgentThreadNeverSpinsOnAnOrdinaryOne) {
     auto_reset_event event;
     std::atomic<std::uint32_t> word{0};

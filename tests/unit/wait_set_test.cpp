@@ -29,6 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using support::thread_group;
+using support::until_parked;
 using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::readable;
@@ -37,9 +38,9 @@ using tocsin::wait_set;
 using tocsin::wait_status;
 
 // The tags that are ready now, sorted.
-std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t room = 64) {
-    std::vector<ready_item> items(room);
-    const auto found = set.wait_for(0ns, items);
+std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t most = 64) {
+    std::vector<ready_item> items(most);
+    const auto found = set.wait({.until = 0ns}, items);
     std::vector<std::uint64_t> tags;
     for (std::size_t i = 0; i != found.count; ++i) tags.push_back(items[i].tag);
     std::ranges::sort(tags);
@@ -73,7 +74,7 @@ private:
     int ends_[2];
 };
 
-// Waits in a thread of its own until something is ready, and keeps the first.
+// Waits in a thread of its own until something is ready, and keeps the first item.
 struct waiting_thread {
     explicit waiting_thread(wait_set& set) {
         threads.start("waits in the set", [&] {
@@ -114,7 +115,7 @@ TEST(WaitSet, ReportsAManualEventAsLongAsItIsSet) {
     EXPECT_EQ(ready_in(set), tags{7});
 }
 
-TEST(WaitSet, WhatDoesNotFitComesWithTheNextWaitsAndAllGetTheirTurn) {
+TEST(WaitSet, NextWaitsReportWhatDidNotFitAndAllGetTheirTurn) {
     manual_reset_event gates[5];
     wait_set set;
     for (std::size_t i = 0; i != 5; ++i) {
@@ -168,11 +169,11 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     waiting_thread in_set(set);
     thread_group other;
     other.start("waits for the event", [&] { event.wait(tocsin::spin_policy::none()); });
-    support::until("queued", [&] { return tocsin::waiting_on(&event) == 1; });
+    until_parked(&event, 1);
     event.set();
     in_set.threads.join();
-    EXPECT_FALSE(other.finished(0)) << "the set stood first";
-    // It waits again, but now stands behind.
+    EXPECT_FALSE(other.finished(0)) << "the set was queued first";
+    // The set waits again, but is now behind.
     waiting_thread again(set);
     event.set();
     other.join();
@@ -180,19 +181,19 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     event.set();
 }
 
-TEST(WaitSet, WithNobodyInTheSetTheEventGoesToWhoWaits) {
+TEST(WaitSet, WithNobodyInTheSetTheEventGoesToAnotherWaiter) {
     auto_reset_event event;
     wait_set set;
     set.add(event, 1);
     thread_group other;
     other.start([&] { event.wait(tocsin::spin_policy::none()); });
-    support::until("queued", [&] { return tocsin::waiting_on(&event) == 1; });
+    until_parked(&event, 1);
     event.set();
     other.join();
     EXPECT_EQ(ready_in(set), tags{});
 }
 
-TEST(WaitSet, StandsBesideOtherWaitsForTheSameEvents) {
+TEST(WaitSet, WorksBesideOtherWaitsForTheSameEvents) {
     auto_reset_event a;
     auto_reset_event b;
     wait_set set;
@@ -200,7 +201,7 @@ TEST(WaitSet, StandsBesideOtherWaitsForTheSameEvents) {
     set.add(b, 2);
     thread_group other;
     other.start([&] { tocsin::wait_all(a, b); });
-    support::until("queued", [&] { return tocsin::waiting_on(&b) == 1; });
+    until_parked(&b, 1);
     a.set();
     b.set();
     other.join();
@@ -241,7 +242,7 @@ TEST(WaitSet, ARemovedEventIsFree) {
     event->set();
     EXPECT_TRUE(set.remove(*event));
     EXPECT_FALSE(set.remove(*event));
-    EXPECT_TRUE(event->is_set()) << "nobody had taken it";
+    EXPECT_TRUE(event->is_set()) << "nobody has taken it";
     event->reset();
     event.reset();
     EXPECT_EQ(ready_in(set), tags{});
@@ -284,22 +285,22 @@ TEST(WaitSet, TimesOutAndIsStopped) {
     wait_set set;
     set.add(event, 1);
     ready_item items[2];
-    EXPECT_EQ(set.wait_for(5ms, items).status, wait_status::timed_out);
+    EXPECT_EQ(set.wait({.until = 5ms}, items).status, wait_status::timed_out);
     std::stop_source stop;
     thread_group threads;
     threads.start("waits", [&] {
         ready_item found[2];
-        EXPECT_EQ(set.wait(stop.get_token(), found).status, wait_status::stopped);
+        EXPECT_EQ(set.wait({.stop = stop.get_token()}, found).status, wait_status::stopped);
     });
     threads.until_asleep(0);
     stop.request_stop();
     threads.join();
     event.set();
-    EXPECT_EQ(set.wait(stop.get_token(), items).count, 1u) << "what is there is taken first";
-    EXPECT_EQ(set.wait(stop.get_token(), items).status, wait_status::stopped);
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, items).count, 1u) << "what is there is taken first";
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, items).status, wait_status::stopped);
 }
 
-TEST(WaitSet, DescriptorsStandBesideEvents) {
+TEST(WaitSet, DescriptorsWorkBesideEvents) {
     channel pipes[2];
     auto_reset_event event;
     wait_set set;
@@ -319,6 +320,20 @@ TEST(WaitSet, DescriptorsStandBesideEvents) {
     EXPECT_EQ(ready_in(set), tags{});
 }
 
+TEST(WaitSet, ADescriptorThatIsReadyIsReportedBeforeAStopOrADeadlineCounts) {
+    channel pipe;
+    pipe.put();
+    wait_set set;
+    set.add(readable(pipe.out()), 1);
+    std::stop_source stop;
+    stop.request_stop();
+    ready_item item;
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, {&item, 1}).count, 1u);
+    EXPECT_EQ(set.wait({.until = 0s}, {&item, 1}).count, 1u);
+    pipe.get();
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, {&item, 1}).status, wait_status::stopped);
+}
+
 TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
     channel pipe;
     pipe.put();
@@ -331,8 +346,9 @@ TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
     EXPECT_TRUE(seen[1] && seen[2]);
 }
 
-// After events that left no room the descriptors go first; they are not looked at once more behind the events.
-TEST(WaitSet, ReportsADescriptorOnceInAWaitInWhichItGoesFirst) {
+// After events have filled the result, the next wait begins with the descriptors, and does not look at them again after
+// the events.
+TEST(WaitSet, ReportsADescriptorOnceInAWaitThatBeginsWithIt) {
     channel pipe;
     pipe.put();
     auto_reset_event event;
@@ -378,7 +394,7 @@ TEST(WaitSet, TimesOutWithDescriptors) {
     set.add(readable(pipe.out()), 2);
     ready_item items[2];
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(set.wait_for(5ms, items).status, wait_status::timed_out);
+    EXPECT_EQ(set.wait({.until = 5ms}, items).status, wait_status::timed_out);
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 5ms);
 }
 
@@ -474,7 +490,7 @@ TEST(WaitSet, OneThreadWaitsAtATime) {
     set.add(event, 1);
     waiting_thread waits(set);
     ready_item item;
-    EXPECT_THROW((void)set.wait_for(0ns, {&item, 1}), std::logic_error);
+    EXPECT_THROW((void)set.wait({.until = 0ns}, {&item, 1}), std::logic_error);
     event.set();
 }
 
@@ -492,7 +508,7 @@ TEST(WaitSet, AForkedChildMayDestroyIt) {
               }),
               "");
     event->set();
-    EXPECT_EQ(ready_in(*set), tags{1}) << "and the parent's goes on";
+    EXPECT_EQ(ready_in(*set), tags{1}) << "and the parent's still works";
 }
 #endif
 
@@ -519,8 +535,8 @@ TEST(WaitSet, WithoutDescriptorsItMakesNoSystemCallButToSleepAndWake) {
 }
 #endif
 
-// The machine is noisy: the least of many is compared, with much room. Every idle member looked at would cost
-// hundreds of times as much.
+// The machine is noisy: this compares the least of many, with a wide margin. A wait that looked at every idle member
+// would cost hundreds of times as much.
 TEST(WaitSet, AWaitCostsTheSameHoweverManyAreIdle) {
     const auto least = [](std::size_t idle) {
         std::deque<auto_reset_event> events(idle);

@@ -40,11 +40,7 @@ using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::source;
 using tocsin::wait_all;
-using tocsin::wait_all_for;
-using tocsin::wait_all_until;
 using tocsin::wait_any;
-using tocsin::wait_any_for;
-using tocsin::wait_any_until;
 using tocsin::wait_status;
 
 constexpr any_result timed_out{wait_status::timed_out};
@@ -175,7 +171,7 @@ TEST(WaitAny, SharesAnEventWithManyOtherWaitsFirstInFirstOut) {
     auto_reset_event shared;
     auto_reset_event own[4];
     std::atomic<int> order{0};
-    std::array<int, 4> place{};
+    std::array<int, 4> position{};
     thread_group threads;
     for (int i = 0; i != 4; ++i) {
         threads.start([&, i] {
@@ -184,7 +180,7 @@ TEST(WaitAny, SharesAnEventWithManyOtherWaitsFirstInFirstOut) {
             } else {
                 shared.wait();
             }
-            place[static_cast<std::size_t>(i)] = order.fetch_add(1);
+            position[static_cast<std::size_t>(i)] = order.fetch_add(1);
         });
         until_parked(&shared, static_cast<std::size_t>(i) + 1);
     }
@@ -192,7 +188,7 @@ TEST(WaitAny, SharesAnEventWithManyOtherWaitsFirstInFirstOut) {
         shared.set();
         threads.until_finished(static_cast<std::size_t>(i) + 1);
     }
-    EXPECT_EQ(place, (std::array{0, 1, 2, 3}));
+    EXPECT_EQ(position, (std::array{0, 1, 2, 3}));
 }
 
 // --- all ----------------------------------------------------------------------------------------------------
@@ -207,7 +203,7 @@ TEST(WaitAll, TakesAllThatAreReady) {
     EXPECT_TRUE(gate.is_set());
 }
 
-TEST(WaitAll, TakesNothingUntilTheLastComes) {
+TEST(WaitAll, TakesNothingUntilTheLastIsReady) {
     auto_reset_event a;
     auto_reset_event b;
     thread_group threads;
@@ -222,7 +218,7 @@ TEST(WaitAll, TakesNothingUntilTheLastComes) {
     EXPECT_FALSE(b.is_set());
 }
 
-TEST(WaitAll, LeavesWhatHasComeToOthersUntilTheLastComes) {
+TEST(WaitAll, LeavesWhatIsReadyToOthersUntilTheLastIsReady) {
     auto_reset_event a;
     auto_reset_event b;
     thread_group threads;
@@ -237,7 +233,7 @@ TEST(WaitAll, LeavesWhatHasComeToOthersUntilTheLastComes) {
     EXPECT_FALSE(b.is_set());
 }
 
-// Is set back when it has been read once.
+// A clock that is set back once it has been read.
 struct clock_set_back {
     using duration = std::chrono::milliseconds;
     using rep = duration::rep;
@@ -251,10 +247,11 @@ struct clock_set_back {
 
 TEST(WaitAll, IsNotEarlyWhenAClockIsSetBack) {
     const clock_set_back::time_point in_5_ms(5ms);
-    EXPECT_EQ(tocsin::wait_all_for(60ms, tocsin::after(20ms), tocsin::at(in_5_ms)), wait_status::timed_out);
+    EXPECT_EQ(tocsin::wait_all({.until = 60ms}, tocsin::after(20ms), tocsin::at(in_5_ms)),
+              wait_status::timed_out);
 }
 
-TEST(WaitAll, IsNotSatisfiedByWhatNeverStoodTogether) {
+TEST(WaitAll, IsNotSatisfiedBySourcesThatWereNeverReadyTogether) {
     manual_reset_event a;
     manual_reset_event b;
     thread_group threads;
@@ -272,7 +269,7 @@ TEST(WaitAll, IsNotSatisfiedByWhatNeverStoodTogether) {
 TEST(WaitAll, TakesNothingWhenItTimesOut) {
     auto_reset_event a(true);
     auto_reset_event b;
-    EXPECT_EQ(wait_all_for(2ms, a, b), wait_status::timed_out);
+    EXPECT_EQ(wait_all({.until = 2ms}, a, b), wait_status::timed_out);
     EXPECT_TRUE(a.is_set());
     EXPECT_EQ(tocsin::waiting_on(&a), 0u);
     EXPECT_EQ(tocsin::waiting_on(&b), 0u);
@@ -285,7 +282,7 @@ TEST(WaitAll, TakesNothingWhenItIsStopped) {
     std::stop_source stop;
     wait_status result{};
     thread_group threads;
-    threads.start("waiter", [&] { result = wait_all(stop.get_token(), a, b); });
+    threads.start("waiter", [&] { result = wait_all({.stop = stop.get_token()}, a, b); });
     until_parked(&b, 1);
     stop.request_stop();
     threads.join();
@@ -358,12 +355,12 @@ TEST(WaitAll, OverlappingWaitsAreServedInTheOrderInWhichTheyCanBe) {
     until_parked(&c, 1);
     const auto third = threads.start("a", [&] { a.wait(); });
     until_parked(&a, 3);
-    a.set();  // nobody but the last can take it
+    a.set();  // only the last can take it
     threads.until_finished(1);
     EXPECT_TRUE(threads.finished(third));
     b.set();
     c.set();
-    a.set();  // both can: the older does
+    a.set();  // both can take it: the older does
     threads.until_finished(2);
     EXPECT_TRUE(threads.finished(first));
     EXPECT_TRUE(c.is_set());
@@ -409,7 +406,7 @@ TEST(WaitAll, ItsEventsMayBeDestroyedAtOnce) {
     }
 }
 
-// Odd phases: all have been set, and only the wait may take them.
+// In odd phases all are set, and only the wait may take them.
 TEST(WaitAll, NobodySeesOneTakenAndAnotherNot) {
     auto_reset_event a;
     auto_reset_event b;
@@ -453,9 +450,9 @@ TEST(WaitMany, UpToSixteenSourcesNeedNoAllocation) {
     const auto sources = sources_of(events);
     const auto until = tocsin::deadline(1ms);
     const long before = allocations();
-    (void)wait_any_until(until, sources);
-    (void)wait_all_until(until, sources);
-    (void)wait_any_for(1ms, events[0], after(1h), events[1]);
+    (void)wait_any({.until = until}, sources);
+    (void)wait_all({.until = until}, sources);
+    (void)wait_any({.until = 1ms}, events[0], after(1h), events[1]);
     EXPECT_EQ(allocations(), before);
 }
 
@@ -463,10 +460,10 @@ TEST(WaitMany, MoreTakeOneBlock) {
     std::deque<auto_reset_event> events(17);
     const auto sources = sources_of(events);
     long before = allocations();
-    (void)wait_any_for(1ms, sources);
+    (void)wait_any({.until = 1ms}, sources);
     EXPECT_EQ(allocations(), before + 1);
     before = allocations();
-    (void)wait_all_for(1ms, sources);
+    (void)wait_all({.until = 1ms}, sources);
     EXPECT_EQ(allocations(), before + 1);
     events[16].set();
     before = allocations();
@@ -478,14 +475,14 @@ TEST(WaitMany, ATimeoutOfZeroMakesNoSystemCall) {
     auto_reset_event a;
     auto_reset_event b;
     const auto calls = support::system_calls_of([&] {
-        if (wait_any_for(0s, a, b) != timed_out) _exit(1);
-        if (wait_all_for(0s, a, b) != wait_status::timed_out) _exit(2);
-        if (wait_any_until(steady_clock::now() - 1s, a, b) != timed_out) _exit(3);
+        if (wait_any({.until = 0s}, a, b) != timed_out) _exit(1);
+        if (wait_all({.until = 0s}, a, b) != wait_status::timed_out) _exit(2);
+        if (wait_any({.until = steady_clock::now() - 1s}, a, b) != timed_out) _exit(3);
         a.set();
         b.set();
-        if (wait_any_for(0s, a, b) != taken(0)) _exit(4);
+        if (wait_any({.until = 0s}, a, b) != taken(0)) _exit(4);
         a.set();
-        if (wait_all_for(0s, a, b) != wait_status::signaled) _exit(5);
+        if (wait_all({.until = 0s}, a, b) != wait_status::signaled) _exit(5);
     });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
@@ -499,12 +496,40 @@ TEST(WaitMany, NeverTimesOutEarly) {
     auto_reset_event b;
     for (const auto longest : {1ns, 1'000ns, 3'000'000ns}) {
         auto begin = steady_clock::now();
-        EXPECT_EQ(wait_any_for(longest, a, b), timed_out);
+        EXPECT_EQ(wait_any({.until = longest}, a, b), timed_out);
         EXPECT_GE(steady_clock::now() - begin, longest);
         begin = steady_clock::now();
-        EXPECT_EQ(wait_all_for(longest, a, b), wait_status::timed_out);
+        EXPECT_EQ(wait_all({.until = longest}, a, b), wait_status::timed_out);
         EXPECT_GE(steady_clock::now() - begin, longest);
     }
+}
+
+// A mistake to avoid: if the index of a wait that timed out were 0, a switch over it would act as if the first source
+// had ended the wait.
+TEST(WaitAny, TheIndexOfAWaitThatEndedOtherwiseNamesNoSource) {
+    auto_reset_event a;
+    auto_reset_event b;
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_EQ(wait_any({.until = 0s}, a, b).index, any_result::npos);
+    EXPECT_EQ(wait_any({.until = 1ms}, a, b).index, any_result::npos);
+    EXPECT_EQ(wait_any({.stop = stop.get_token()}, a, b).index, any_result::npos);
+}
+
+TEST(WaitMany, LimitsWithANameCanBeUsedAgain) {
+    auto_reset_event a(true);
+    auto_reset_event b;
+    std::stop_source stop;
+    const std::stop_token token = stop.get_token();
+    const tocsin::limits until_stopped{.stop = token};
+    std::vector<source> both{a, b};
+    EXPECT_EQ(wait_any(until_stopped, both), taken(0));
+    b.set();
+    EXPECT_EQ(wait_any(until_stopped, a, b), taken(1));
+    stop.request_stop();
+    EXPECT_EQ(wait_any(until_stopped, both), stopped);
+    EXPECT_EQ(wait_all(until_stopped, both), wait_status::stopped);
+    EXPECT_EQ(wait_all(until_stopped, a, b), wait_status::stopped);
 }
 
 TEST(WaitMany, WhatIsThereIsTakenBeforeAStopOrADeadlineCounts) {
@@ -512,11 +537,11 @@ TEST(WaitMany, WhatIsThereIsTakenBeforeAStopOrADeadlineCounts) {
     auto_reset_event b(true);
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_EQ(wait_any_until(tocsin::deadline(0s), stop.get_token(), a, b), taken(0));
+    EXPECT_EQ(wait_any({.until = 0s, .stop = stop.get_token()}, a, b), taken(0));
     a.set();
-    EXPECT_EQ(wait_all_until(tocsin::deadline(0s), stop.get_token(), a, b), wait_status::signaled);
-    EXPECT_EQ(wait_any(stop.get_token(), a, b), stopped);
-    EXPECT_EQ(wait_all(stop.get_token(), a, b), wait_status::stopped);
+    EXPECT_EQ(wait_all({.until = 0s, .stop = stop.get_token()}, a, b), wait_status::signaled);
+    EXPECT_EQ(wait_any({.stop = stop.get_token()}, a, b), stopped);
+    EXPECT_EQ(wait_all({.stop = stop.get_token()}, a, b), wait_status::stopped);
 }
 
 TEST(WaitAny, IsStoppedWhileItSleeps) {
@@ -525,7 +550,7 @@ TEST(WaitAny, IsStoppedWhileItSleeps) {
     std::stop_source stop;
     any_result result{};
     thread_group threads;
-    threads.start("waiter", [&] { result = wait_any(stop.get_token(), a, b); });
+    threads.start("waiter", [&] { result = wait_any({.stop = stop.get_token()}, a, b); });
     until_parked(&b, 1);
     stop.request_stop();
     threads.join();
@@ -549,15 +574,15 @@ TEST(Timer, TheFirstOfSeveralEndsIt) {
 
 TEST(Timer, BeforeTheDeadlineIsASignalAfterItATimeout) {
     auto_reset_event a;
-    EXPECT_EQ(wait_any_for(1h, a, after(2ms)), taken(1));
-    EXPECT_EQ(wait_any_for(2ms, a, after(1h)), timed_out);
-    EXPECT_EQ(wait_all_for(2ms, after(1h)), wait_status::timed_out);
+    EXPECT_EQ(wait_any({.until = 1h}, a, after(2ms)), taken(1));
+    EXPECT_EQ(wait_any({.until = 2ms}, a, after(1h)), timed_out);
+    EXPECT_EQ(wait_all({.until = 2ms}, after(1h)), wait_status::timed_out);
     a.set();
-    EXPECT_EQ(wait_all_for(2ms, a, after(1h)), wait_status::timed_out);
+    EXPECT_EQ(wait_all({.until = 2ms}, a, after(1h)), wait_status::timed_out);
     EXPECT_TRUE(a.is_set());
 }
 
-TEST(Timer, FollowsTheSteadyTheSystemAndAUsersClock) {
+TEST(Timer, FollowsSteadySystemAndUserDefinedClocks) {
     auto_reset_event a;
     EXPECT_EQ(wait_any(a, at(steady_clock::now() + 2ms)), taken(1));
     EXPECT_EQ(wait_any(a, at(std::chrono::system_clock::now() + 2ms)), taken(1));
@@ -568,8 +593,8 @@ TEST(Timer, FollowsTheSteadyTheSystemAndAUsersClock) {
     EXPECT_EQ(wait_any(a, at(steady_clock::now() - 1s)), taken(1));
 }
 
-// Whether it looks at the clock when somebody has set it back: it goes by the clock.
-TEST(Timer, OfAClockThatIsSetBackComesWhenTheClockComesThere) {
+// A timer goes by its clock, and so looks at it again when the clock has been set back.
+TEST(Timer, OfAClockThatIsSetBackPassesWhenTheClockGetsThere) {
     using support::hand_clock;
     hand_clock::set(1000);
     auto_reset_event a;
@@ -587,7 +612,7 @@ TEST(Timer, OfAClockThatIsSetBackComesWhenTheClockComesThere) {
     EXPECT_EQ(result, taken(1));
 }
 
-TEST(Timer, InAWaitForAllCountsOnceItHasCome) {
+TEST(Timer, InAWaitForAllCountsOnceItHasPassed) {
     auto_reset_event a(true);
     const auto begin = steady_clock::now();
     EXPECT_EQ(wait_all(a, after(3ms), after(1ms)), wait_status::signaled);
@@ -595,12 +620,12 @@ TEST(Timer, InAWaitForAllCountsOnceItHasCome) {
     EXPECT_FALSE(a.is_set());
 }
 
-TEST(Timer, InAWaitForAllTakesNothingWhileItIsToCome) {
+TEST(Timer, InAWaitForAllTakesNothingBeforeItPasses) {
     auto_reset_event a;
     wait_status result{};
     std::stop_source stop;
     thread_group threads;
-    threads.start("waiter", [&] { result = wait_all(stop.get_token(), a, after(1h)); });
+    threads.start("waiter", [&] { result = wait_all({.stop = stop.get_token()}, a, after(1h)); });
     until_parked(&a, 1);
     a.set();
     EXPECT_TRUE(a.is_set());
@@ -610,7 +635,7 @@ TEST(Timer, InAWaitForAllTakesNothingWhileItIsToCome) {
     EXPECT_TRUE(a.is_set());
 }
 
-TEST(Timer, InAWaitForAllMayComeBeforeTheEvent) {
+TEST(Timer, InAWaitForAllMayPassBeforeTheEventIsSet) {
     auto_reset_event a;
     thread_group threads;
     const auto waiter = threads.start("waiter", [&] { wait_all(after(1ms), a); });
@@ -623,7 +648,7 @@ TEST(Timer, InAWaitForAllMayComeBeforeTheEvent) {
 
 // --- sources of one's own ----------------------------------------------------------------------------------------
 
-TEST(Custom, StandsInAWaitForAnyBesideEvents) {
+TEST(Custom, WorksInAWaitForAnyBesideEvents) {
     countdown left(2);
     auto_reset_event event;
     any_result result{};
@@ -639,7 +664,7 @@ TEST(Custom, StandsInAWaitForAnyBesideEvents) {
     EXPECT_EQ(wait_any(event, left), taken(1));
 }
 
-TEST(Custom, StandsInAWaitForAllIfItStaysReady) {
+TEST(Custom, WorksInAWaitForAllIfItStaysReady) {
     countdown left(1);
     auto_reset_event event(true);
     thread_group threads;
@@ -662,8 +687,8 @@ TEST(Custom, ReadyAtTheStartCountsInAWaitForAll) {
 TEST(Custom, IsLeftByAWaitThatTimesOut) {
     countdown left(1);
     auto_reset_event event;
-    EXPECT_EQ(wait_any_for(1ms, event, left), timed_out);
-    EXPECT_EQ(wait_all_for(1ms, event, left), wait_status::timed_out);
+    EXPECT_EQ(wait_any({.until = 1ms}, event, left), timed_out);
+    EXPECT_EQ(wait_all({.until = 1ms}, event, left), wait_status::timed_out);
     EXPECT_FALSE(left.is_waited_for());
 }
 
@@ -695,12 +720,12 @@ TEST(Custom, TokensInAreTokensOut) {
 struct begins_with_an_event {
     auto_reset_event event{true};
     bool try_wait() noexcept { return true; }
-    bool enlist(tocsin::waiting&) noexcept { return false; }
-    void delist(tocsin::waiting&) noexcept {}
+    bool enlist(tocsin::wait_entry&) noexcept { return false; }
+    void delist(tocsin::wait_entry&) noexcept {}
     static constexpr bool stays_ready = true;
 };
 
-// An event that is the first member of a custom source stands at the same address, and is another source.
+// An event that is the first member of a custom source has the same address, and is another source.
 TEST(Custom, MayBeginWithAnEvent) {
     begins_with_an_event object;
     EXPECT_EQ(wait_all(object, object.event), wait_status::signaled);

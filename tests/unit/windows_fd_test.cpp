@@ -1,4 +1,4 @@
-// Sockets and kernel handles of Windows as sources: in waits, in sets; and an event as a handle for someone else's loop.
+// Sockets and kernel handles of Windows as sources of waits and sets, and an event as a handle for a foreign loop.
 #include "facts.hpp"
 #include "task.hpp"
 #include "threads.hpp"
@@ -40,7 +40,7 @@ using tocsin::writable;
 
 const auto* const started = testing::AddGlobalTestEnvironment(new support::winsock);
 
-// Runs `act` when a thread sleeps in `wait`; what the wait returned.
+// Runs `act` once a thread sleeps in `wait`, and returns the result of the wait.
 template <class Wait, class Act>
 any_result woken_by(const void* event, Wait wait, Act act) {
     any_result result{wait_status::stopped};
@@ -88,7 +88,7 @@ TEST(WindowsSources, ReadinessStaysUntilSomebodyReads) {
     pair.fill();
     for (int i = 0; i < 3; ++i) EXPECT_EQ(wait_any(event, readable(pair[1])).index, 1u);
     pair.empty();
-    EXPECT_EQ(tocsin::wait_any_for(5ms, event, readable(pair[1])).status, wait_status::timed_out);
+    EXPECT_EQ(tocsin::wait_any({.until = 5ms}, event, readable(pair[1])).status, wait_status::timed_out);
 }
 
 TEST(WindowsSources, AClosedPeerIsReadable) {
@@ -100,34 +100,34 @@ TEST(WindowsSources, AClosedPeerIsReadable) {
     EXPECT_TRUE(has(found.found, readiness::readable));
 }
 
-// So that a connection that is full stays full: the system would find more room for it by and by.
-void fix_room(const socket_pair& pair) {
+// Keeps a full connection full: otherwise the system would find more space for it after a while.
+void fix_buffer_sizes(const socket_pair& pair) {
     const int size = 50'000;
     const auto* const plain = reinterpret_cast<const char*>(&size);
     EXPECT_EQ(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, plain, sizeof size), 0);
     EXPECT_EQ(setsockopt(pair[1], SOL_SOCKET, SO_RCVBUF, plain, sizeof size), 0);
 }
 
-// The system promises a note that there is room only to who was told that there was none.
-TEST(WindowsSources, RoomIsFoundAfterASendThatWasAcceptedWhole) {
+// The system announces space only to a sender that was told that there was none.
+TEST(WindowsSources, SpaceIsFoundAfterASendThatWasAcceptedWhole) {
     const socket_pair pair;
     auto_reset_event event;
-    fix_room(pair);
+    fix_buffer_sizes(pair);
     const std::vector<char> bytes(1'000);
     const auto size = static_cast<int>(bytes.size());
     std::size_t sent = 0;
     u_long on = 1;
     ASSERT_EQ(ioctlsocket(pair[1], FIONBIO, &on), 0);
-    while (tocsin::wait_any_for(300ms, event, writable(pair[0])).status == wait_status::signaled) {
+    while (tocsin::wait_any({.until = 300ms}, event, writable(pair[0])).status == wait_status::signaled) {
         ASSERT_EQ(send(pair[0], bytes.data(), size, 0), size);
         sent += bytes.size();
     }
     const auto found = woken_by(
         &event, [&] { return wait_any(event, writable(pair[0])); },
         [&] {
-            std::vector<char> room(sent);
+            std::vector<char> received(sent);
             while (sent != 0) {
-                const int read = recv(pair[1], room.data(), static_cast<int>(sent), 0);
+                const int read = recv(pair[1], received.data(), static_cast<int>(sent), 0);
                 if (read > 0) sent -= static_cast<std::size_t>(read);
             }
         });
@@ -165,7 +165,7 @@ TEST(WindowsSources, MoreThanSixtyFourHandlesAndSockets) {
     EXPECT_EQ(woken_by(&event, wait, [&] { handles[0].set(); }).index, 1u);
 }
 
-// The system's thread that waits for those beyond 64 does so once: then it must be asked again.
+// The system's thread that waits for handles beyond 64 does so once, and must then be asked again.
 TEST(WindowsSources, AHandleBeyondSixtyFourThatWasSignaledForNobodyStillWakes) {
     auto_reset_event event;
     const std::vector<kernel_event> handles(70);
@@ -221,10 +221,10 @@ TEST(WindowsSources, TimeoutsAreNotEarlyOnEitherClock) {
     const socket_pair pair;
     auto_reset_event event;
     const auto steady = std::chrono::steady_clock::now() + 30ms;
-    EXPECT_EQ(tocsin::wait_any_until(steady, event, readable(pair[1])).status, wait_status::timed_out);
+    EXPECT_EQ(tocsin::wait_any({.until = steady}, event, readable(pair[1])).status, wait_status::timed_out);
     EXPECT_GE(std::chrono::steady_clock::now(), steady);
     const auto system = std::chrono::system_clock::now() + 30ms;
-    EXPECT_EQ(tocsin::wait_any_until(system, event, readable(pair[1])).status, wait_status::timed_out);
+    EXPECT_EQ(tocsin::wait_any({.until = system}, event, readable(pair[1])).status, wait_status::timed_out);
     EXPECT_GE(std::chrono::system_clock::now(), system);
 }
 
@@ -261,7 +261,7 @@ TEST(WindowsSet, ReportsEventsSocketsAndHandles) {
     set.add(signaled(kernel.get()), 3);
     EXPECT_THROW(set.add(readable(pair[1]), 4), std::system_error);
     tocsin::ready_item found[4];
-    EXPECT_EQ(set.wait_for(5ms, found).status, wait_status::timed_out);
+    EXPECT_EQ(set.wait({.until = 5ms}, found).status, wait_status::timed_out);
     thread_group threads;
     threads.start("waker", [&] { pair.fill(); });
     ASSERT_EQ(set.wait(found).count, 1u);
@@ -275,16 +275,16 @@ TEST(WindowsSet, ReportsEventsSocketsAndHandles) {
     event.set();
     ASSERT_EQ(set.wait(found).count, 1u);
     EXPECT_EQ(found[0].tag, 1u);
-    EXPECT_EQ(set.wait_for(5ms, found).status, wait_status::timed_out);
+    EXPECT_EQ(set.wait({.until = 5ms}, found).status, wait_status::timed_out);
 }
 
-// No fact to wait for: so that what follows comes anywhere in another thread's poll.
+// No fact to wait for: the next step is to meet another thread's poll at any point.
 void pass_time(int i) {
     const auto enough = std::chrono::steady_clock::now() + i % 20 * 50us;
     while (std::chrono::steady_clock::now() < enough) SwitchToThread();
 }
 
-// Few handles, which the poll waits for itself, and more than it has room for.
+// Few handles, for which the poll itself waits, or more than it can hold.
 TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsOut) {
     for (const std::size_t others : {0u, 70u}) {
         const std::vector<kernel_event> idle(others);
@@ -310,7 +310,7 @@ TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsOut) {
                 pass_time(i);
                 EXPECT_TRUE(set.remove(signaled(passing.get())));
             }
-            pass_time(i + 10);  // before its number is another's
+            pass_time(i + 10);  // before another handle gets its number
         }
         stop.set();
         threads.join();
@@ -334,7 +334,8 @@ TEST(WindowsSet, ASocketMayBeWaitedForElsewhereAsSoonAsItIsOut) {
         pass_time(i);
         EXPECT_TRUE(set.remove(readable(pair[1])));
         try {
-            EXPECT_EQ(tocsin::wait_any_for(1ms, event, readable(pair[1])).status, wait_status::timed_out);
+            EXPECT_EQ(tocsin::wait_any({.until = 1ms}, event, readable(pair[1])).status,
+                      wait_status::timed_out);
         } catch (const std::system_error& error) {
             ADD_FAILURE() << error.what();
             break;
@@ -353,7 +354,7 @@ TEST(WindowsAwait, ASocketMayBeWaitedForElsewhereWhenTheWaitHasEnded) {
         std::this_thread::sleep_for(2ms);  // no fact to wait for: the library's thread sleeps on it, mostly
         event.set();
         ASSERT_TRUE(one.done());
-        EXPECT_EQ(tocsin::wait_any_for(1ms, event, readable(pair[1])).status, wait_status::timed_out);
+        EXPECT_EQ(tocsin::wait_any({.until = 1ms}, event, readable(pair[1])).status, wait_status::timed_out);
     }
 }
 

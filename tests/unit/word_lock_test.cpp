@@ -71,7 +71,7 @@ TYPED_TEST(EveryWordLock, LocksAndUnlocks) {
     lock.unlock();
 }
 
-TYPED_TEST(EveryWordLock, WorksWithTheStandardsLockTypes) {
+TYPED_TEST(EveryWordLock, WorksWithTheLockTypesOfTheStandard) {
     word_lock<TypeParam> first;
     word_lock<TypeParam> second;
     {
@@ -122,7 +122,7 @@ TYPED_TEST(EveryWordLock, AWaiterSleepsUntilTheLockIsFree) {
 
 TYPED_TEST(EveryWordLock, ExcludesEachOther) {
     word_lock<TypeParam> lock;
-    long count = 0;  // plain: lost additions and ThreadSanitizer show a hole
+    long count = 0;  // plain: lost additions and ThreadSanitizer reveal two threads inside
     int inside = 0;
     const int each = rounds(20'000, 3'000);
     thread_group threads;
@@ -249,7 +249,7 @@ TYPED_TEST(EveryWordLock, NothingUncontendedMakesASystemCall) {
     EXPECT_TRUE(calls.numbers.empty()) << testing::PrintToString(calls);
 }
 
-TEST(WordLock, NeighboursAreLocksOfTheirOwn) {
+TEST(WordLock, NeighboursAreIndependentLocks) {
     std::array<word_lock<std::uint8_t>, 8> locks;
     for (auto& each : locks) each.lock();
     thread_group threads;

@@ -1,4 +1,5 @@
-// A program without std::thread, as MinGW-w64's thread model win32 has none: that the library sleeps and wakes there.
+// Checks that the library sleeps and wakes in a program without std::thread, which MinGW-w64's thread model win32
+// lacks.
 #include <tocsin/address.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>

@@ -1,11 +1,11 @@
-// For std::make_exception_ptr: what libc++ 19 asks of its ABI library, and Emscripten 3.1.6 has not.
+// For std::make_exception_ptr: a function of the ABI library that libc++ 19 calls and Emscripten 3.1.6 lacks.
 #include <cstddef>
 #include <cstdint>
 #include <typeinfo>
 
 namespace __cxxabiv1 {
 
-// As Emscripten's JavaScript looks at it, in front of what was thrown.
+// The header in front of a thrown object, as Emscripten's JavaScript reads it.
 struct __cxa_exception {
     std::size_t references;
     std::type_info* type;

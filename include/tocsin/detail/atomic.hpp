@@ -53,7 +53,7 @@ using std::stop_token;
 
 inline void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
-// Tells the processor that this is a spin: cheaper for its sibling thread and for the memory bus.
+// Tells the processor that this is a spin, which then costs its sibling thread and the memory bus less.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -86,10 +86,10 @@ inline std::uint64_t load_erased(const volatile void* address, unsigned size) no
 
 namespace tocsin::detail {
 
-// Whether every read-modify-write is a full fence as well. It is on x86, so there the fence after one can
-// be left out, and a set on a set event can publish with a fence and a load instead of a write: the
-// consumer's read-modify-write is the other fence. Not on ARM, where the consumer could read the user's
-// data before its own write lands. ThreadSanitizer does not understand fences and gets the general way.
+// Whether every read-modify-write is also a full fence. It is on x86. There the fence after one can be left out, and
+// a set of a set event can publish with a fence and a load instead of a write: the consumer's read-modify-write is
+// the other fence. Not on ARM, where the consumer could read the published data before its own write becomes visible.
+// ThreadSanitizer does not understand fences and takes the general way.
 #if defined(TOCSIN_MODEL)
 inline bool rmw_is_full_fence() noexcept { return model::rmw_is_full_fence(); }
 #elif defined(__x86_64__) || defined(__i386__) || defined(_M_X64) || defined(_M_IX86)

@@ -1,5 +1,4 @@
-// The byte of an event, and the half of its operations that is inline. The protocol and the argument
-// for it: src/event.cpp.
+// The byte of an event, and the inline half of its operations. The protocol and its argument: src/event.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>
@@ -22,7 +21,7 @@ class basic_event;  // event.hpp
 namespace event_state {
 inline constexpr std::uint8_t unset = 0b000;
 inline constexpr std::uint8_t set_bit = 0b001;
-inline constexpr std::uint8_t parked_bit = 0b010;  // somebody is queued in the lot
+inline constexpr std::uint8_t parked_bit = 0b010;  // a node is queued in the lot
 inline constexpr std::uint8_t held_bit = 0b100;  // set, and being taken by a wait for all: ask under the lock
 
 constexpr bool is_plainly_set(std::uint8_t seen) noexcept { return (seen & (set_bit | held_bit)) == set_bit; }
@@ -33,26 +32,27 @@ TOCSIN_API bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept
 
 inline bool event_is_set(const event_byte& state) noexcept {
     const std::uint8_t seen = state.load(std::memory_order_acquire);  // [event-publish] [all-taken]
-    if ((seen & event_state::set_bit) == 0) [[likely]]  // who polls finds it unset but for the last time
+    if ((seen & event_state::set_bit) == 0)
+        [[likely]]  // a thread that polls finds it unset every time but the last
         return false;
     return (seen & event_state::held_bit) == 0 || event_is_set_slow(state);
 }
 
-// A first look at any event, which is enough if it says no.
+// A first look at any event. False is certain; true is not.
 inline bool event_may_be_set(const event_byte& state) noexcept {
-    // [all-taken] who finds it taken by a wait for all sees the others held.
+    // [all-taken] a thread that finds it taken by a wait for all sees the others held.
     return (state.load(std::memory_order_acquire) & event_state::set_bit) != 0;
 }
 
 template <reset_mode Mode>
 bool event_try_wait(event_byte& state) noexcept {
     if constexpr (Mode == reset_mode::manual_reset) {
-        // [event-publish] [all-taken] as event_is_set(), for who finds it set
+        // [event-publish] [all-taken] as in event_is_set(), for a thread that finds it set
         const auto seen = state.load(std::memory_order_acquire);
         return event_state::is_plainly_set(seen) ||
                ((seen & event_state::held_bit) != 0 && event_is_set_slow(state));
     } else {
-        // [all-taken] who finds it taken by a wait for all sees the others held.
+        // [all-taken] a thread that finds it taken by a wait for all sees the others held.
         std::uint8_t seen = state.load(std::memory_order_acquire);
         while ((seen & event_state::set_bit) != 0) {
             if ((seen & event_state::held_bit) != 0) [[unlikely]]
@@ -73,7 +73,7 @@ TOCSIN_API wait_status event_wait_slow(event_byte& state, reset_mode mode,
                                        const wait_options& options) noexcept;
 TOCSIN_API void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept;
 
-// How events are waited for together with other things. A function, because the address of what comes from a DLL is no
+// How to wait for events together with other things. A function, because the address of an object in a DLL is no
 // constant.
 TOCSIN_API extern const lot_source manual_reset_source;
 TOCSIN_API extern const lot_source auto_reset_source;

@@ -1,5 +1,5 @@
-// How the library says no: it throws, or, built without exceptions (-fno-exceptions, for embedded users), ends the
-// process with the same message. All that throws, and all that catches, goes through here.
+// How the library refuses a call: it throws or, built without exceptions (-fno-exceptions, for embedded users), ends
+// the process with the same message. Every throw and every catch goes through here.
 #pragma once
 
 #include <tocsin/detail/config.hpp>

@@ -22,7 +22,7 @@ class absl_monitor : public absl_lock {
 public:
     void sleep() { changed_.Wait(&mutex_); }
     bool sleep_until(std::int64_t when) {
-        // Its deadlines are on the wall clock, so it can be early by ours.
+        // Its deadlines are on the wall clock, so it can return early by the steady clock.
         return !changed_.WaitWithTimeout(&mutex_, absl::Nanoseconds(when - now())) || now() < when;
     }
     void wake_one() { changed_.Signal(); }

@@ -1,11 +1,11 @@
-// Whatever has an atomic with wait and notify: the standard library, and Boost.
+// Contestants that have an atomic with wait and notify: the standard library, and Boost.
 #pragma once
 
 #include "../contestant.hpp"
 
 namespace lab {
 
-// A Kind has atomic<T>, and the orders `relaxed` and `acquire` as that atomic wants them.
+// A Kind has atomic<T>, and the orders `relaxed` and `acquire` in that atomic's type.
 template <class Kind>
 struct atomics {
     template <class T>
@@ -53,7 +53,7 @@ struct atomics {
         atomic<Word> word_{0};
     };
 
-    // The locks of document 004 on that wait.
+    // The locks of docs/requirements.md#waits-on-addresses, made of that wait.
     template <class Word>
     class word_lock {
     public:

@@ -3,7 +3,7 @@
 
 #include "../contestant.hpp"
 
-#include <cassert>  // which its header forgets
+#include <cassert>  // which its header needs but doesn't include
 
 #include <concurrentqueue/concurrentqueue.h>
 #include <concurrentqueue/lightweightsemaphore.h>

@@ -1,4 +1,4 @@
-// Descriptors as events: every operation is a system call, and a poller can wait for it.
+// Descriptors as events: every operation is a system call, and a poller can wait for them.
 #pragma once
 
 #include "../contestant.hpp"
@@ -14,8 +14,8 @@
 
 namespace lab {
 
-// Both events of a Descriptor: set() makes it readable, take() reads it empty and says whether there was
-// something, to_poll() is the one that becomes readable. It is made with whether take() blocks until then.
+// Both events made of a Descriptor: set() makes it readable, take() empties it and returns whether there was something,
+// to_poll() is the descriptor that becomes readable. Its constructor's argument: whether take() blocks until then.
 template <class Descriptor>
 struct polled {
     static constexpr bool is_descriptor = true;
@@ -49,7 +49,7 @@ struct polled {
             while (!it_.take()) {
             }
         }
-        // Only for one consumer: between poll and read another could take it.
+        // For one consumer only: another could take it between poll and read.
         bool try_wait() noexcept { return wait_for(std::chrono::nanoseconds(0)); }
         bool wait_for(std::chrono::nanoseconds longest) noexcept {
             const timespec relative = timespec_of(longest.count());
@@ -83,7 +83,7 @@ private:
     int number_;
 };
 
-// A full pipe is as set as one with a byte, so a write that would wait is left out.
+// A full pipe is as set as one with a single byte, so writing doesn't block, and a write that fails is ignored.
 class pipe_descriptor {
 public:
     explicit pipe_descriptor(bool blocks) noexcept {

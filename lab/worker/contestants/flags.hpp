@@ -1,4 +1,4 @@
-// Waiting for several events at once, as it is done by hand.
+// Waiting for several events at once, written by hand.
 #pragma once
 
 #include "../contestant.hpp"
@@ -55,7 +55,7 @@ struct std_cond_flags {
         .label = "flags + std cond",
         .role = role::peer,
         .about = "flags for all events under one std::mutex, with one std::condition_variable",
-        .limits = "all events share a lock, and are made for one waiter; wakes for each that comes",
+        .limits = "all events share a lock and serve one waiter; each set wakes it",
         .no_manual_event = "is a way to wait for several",
         .no_auto_event = "is a way to wait for several",
         .no_lock = "is a way to wait for several",

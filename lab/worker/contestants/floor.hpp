@@ -1,5 +1,5 @@
-// The floor is no primitive: in each scenario it runs the operation that the machine needs at least.
-// What that is, each scenario says; the scenario `floors` measures all of them alone.
+// The floor is not a primitive: in each scenario it runs the operation that the machine needs at least. Each scenario
+// says what that is; the scenario `floors` measures all of them alone.
 #pragma once
 
 #include "../contestant.hpp"
@@ -18,7 +18,7 @@ struct floor_contestant {
     };
 };
 
-// A plain unconditional exchange on every set: what a cheap check before it saves.
+// An unconditional exchange on every set: shows what a cheap check before it saves.
 struct exchange_contestant {
     static constexpr contestant_info info{
         .name = "exchange",

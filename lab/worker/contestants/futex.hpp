@@ -1,5 +1,5 @@
-// Three events made of the bare futex: the system call every time; only when somebody waits; and passed
-// on from one woken thread to the next.
+// Three events made of the bare futex: one makes the system call every time, one only when somebody waits, and one has
+// each woken thread wake the next.
 #pragma once
 
 #include "../contestant.hpp"
@@ -8,7 +8,7 @@
 
 namespace lab {
 
-// The absolute deadline of a timed wait from now on.
+// The absolute deadline of a timed wait that starts now.
 inline timespec deadline_after(std::chrono::nanoseconds longest) noexcept {
     return timespec_of(now() + longest.count());
 }
@@ -82,7 +82,7 @@ struct raw_futex {
         futex_word word_{0};
     };
 
-    // The lock of document 004, over the system call.
+    // The lock of docs/requirements.md#waits-on-addresses, made of the system call.
     template <class Word>
         requires(sizeof(Word) == 4)
     class word_lock {
@@ -108,7 +108,7 @@ struct tracked_futex {
         .about = "a futex word that remembers whether somebody waits; no system call otherwise",
         .limits = "re-checks after waking: set then reset may release nobody; 4-byte words only",
         .no_lock = "a futex is 4 bytes wide, and a bit of it can't be waited for exactly",
-        .no_address_wait = "the word belongs to its user, so there is no room to remember who waits",
+        .no_address_wait = "the word belongs to its user, so it can't also record whether somebody waits",
     };
 
     class manual_event {

@@ -30,7 +30,7 @@ public:
     glib_monitor& operator=(const glib_monitor&) = delete;
 
     void sleep() noexcept { g_cond_wait(&changed_, &mutex_); }
-    // Its clock is the steady one in microseconds: rounded up, to wait no less.
+    // It takes the steady clock in microseconds: rounded up, so as not to return early.
     bool sleep_until(std::int64_t when) noexcept {
         return g_cond_wait_until(&changed_, &mutex_, (when + 999) / 1'000) != FALSE;
     }

@@ -1,4 +1,4 @@
-// Group commit made by hand: one algorithm, which differs only in how the members of a group are woken.
+// Group commit written by hand: one algorithm, with several ways to wake the members of a group.
 #pragma once
 
 #include "../contestant.hpp"
@@ -14,11 +14,11 @@
 
 namespace lab {
 
-// Who comes first to a group leads it: it waits for its turn, which is when the flush before has ended, closes
-// the group, flushes, gives the turn to the next group's leader and wakes its own members. So nobody is
+// The first thread to join a group leads it. It waits for its turn, which comes when the previous flush has ended. Then
+// it closes the group, flushes, gives the turn to the next group's leader and wakes its own members. So no thread is
 // woken for a group that isn't its own, and the next flush begins while this group wakes up.
 //
-// A Channel is what the members of a group wait on: finish(group) ends wait(group) of that group and all before.
+// A Channel is what the members of a group wait on: finish(group) ends wait() for that group and all before it.
 template <class Channel>
 class hand_made_committer {
 public:
@@ -49,7 +49,7 @@ private:
         return std::exchange(members_, 0);
     }
 
-    // Members of the last groups may still be on their way out when the next ones gather.
+    // Members of earlier groups may still be on their way out while later ones gather.
     static constexpr std::uint32_t ring = 8, first = 1;
     Channel& turn_of(std::uint32_t group) noexcept { return turns_[group % ring]; }
     Channel& end_of(std::uint32_t group) noexcept { return ends_[group % ring]; }
@@ -61,7 +61,7 @@ private:
     std::array<Channel, ring> turns_, ends_;
 };
 
-// Groups are numbered round and round.
+// Group numbers wrap around.
 constexpr bool is_before(std::uint32_t one, std::uint32_t other) noexcept {
     return static_cast<std::int32_t>(one - other) < 0;
 }
@@ -98,7 +98,7 @@ public:
         while (next != nullptr) {
             sleeper& one = *next;
             next = one.next;
-            const std::scoped_lock held(one.mutex);  // it can't go while this is held
+            const std::scoped_lock held(one.mutex);  // the sleeper can't leave while this is held
             one.woken = true;
             one.changed.notify_one();
         }
@@ -130,7 +130,7 @@ private:
     std::uint32_t finished_ = 0;
 };
 
-// Sets the word unless a later group has; false if it has.
+// Sets the word to `group`, unless it holds that or a later one already. Returns whether it did.
 inline bool advance(std::atomic<std::uint32_t>& finished, std::uint32_t group) noexcept {
     std::uint32_t seen = finished.load();
     while (is_before(seen, group)) {
@@ -165,9 +165,9 @@ private:
     std::atomic<std::uint32_t> finished_{0};
 };
 
-// What is said of all of them.
+// The `info` of all of them.
 constexpr contestant_info hand_made(std::string_view name, std::string_view label, std::string_view about) {
-    constexpr std::string_view only = "is a group commit and nothing else";
+    constexpr std::string_view only = "is only a group commit";
     return {.name = name,
             .label = label,
             .role = role::peer,

@@ -1,4 +1,4 @@
-// libc++'s own, where they aren't the system's: its waits on atomics, and what it makes of them.
+// What libc++ implements itself instead of taking it from the system: its waits on atomics, and what is made of them.
 #pragma once
 
 #include "semaphores.hpp"
@@ -6,7 +6,7 @@
 
 namespace lab {
 
-// A copy of what is said of the same thing in the other standard library.
+// A copy of the `info` of its equivalent in the other standard library.
 constexpr contestant_info as_libcxx(contestant_info info, std::string_view name, std::string_view label) {
     info.name = name;
     info.label = label;

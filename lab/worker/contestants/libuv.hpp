@@ -1,4 +1,4 @@
-// libuv 1.44 (Debian's): its threads' part; its loop is measured where loops are.
+// libuv 1.44 (Debian's): its mutex and condition variable, and its loop.
 #pragma once
 
 #include "monitor.hpp"
@@ -49,7 +49,7 @@ struct libuv_cond : monitored<uv_monitor> {
     };
 };
 
-// A loop with the sockets in it, woken by a uv_async_t, which saves writes by a flag of its own.
+// A loop with the sockets in it, woken by a uv_async_t, which saves writes with a flag of its own.
 class uv_async_waker {
 public:
     explicit uv_async_waker(std::span<const int> idle) : polls_(idle.size()) {
@@ -79,7 +79,7 @@ public:
 private:
     uv_loop_t loop_;
     uv_async_t bell_;
-    bool rung_ = false;  // of the loop's thread
+    bool rung_ = false;  // only the loop's thread uses it
     std::vector<uv_poll_t> polls_;
 };
 

@@ -1,5 +1,5 @@
-// Events made of a flag, a mutex and a condition variable: what most programs use where they want an event,
-// and most libraries have.
+// Events made of a flag, a mutex and a condition variable: what most programs use where they want an event, and what
+// most libraries have.
 #pragma once
 
 #include "../contestant.hpp"
@@ -14,8 +14,8 @@ namespace lab {
 
 // A Monitor:
 //     lock() unlock()
-//     sleep()              under the lock, which it lets go of meanwhile; may return for no reason
-//     sleep_until(when)    false if that time of the steady clock has passed, in nanoseconds
+//     sleep()              called under the lock, which it releases while it sleeps; may return for no reason
+//     sleep_until(when)    the same; `when` in nanoseconds of the steady clock; false if that time has passed
 //     wake_one() wake_all()
 template <class Monitor>
 struct monitored {

@@ -9,7 +9,7 @@
 
 namespace lab {
 
-// What is left until a time of the steady clock, as nsync's own clock has it.
+// A time of the steady clock as a deadline on nsync's own clock.
 inline nsync::nsync_time nsync_deadline(std::int64_t when) noexcept {
     const std::int64_t left = std::max<std::int64_t>(when - now(), 0);
     return nsync::nsync_time_add(

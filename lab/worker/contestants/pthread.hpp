@@ -1,4 +1,4 @@
-// The POSIX threads: a condition variable, and a mutex alone.
+// POSIX threads: a mutex with a condition variable, and a mutex alone.
 #pragma once
 
 #include "../contestant.hpp"

@@ -15,7 +15,7 @@ public:
     void lock() { mutex_.lock(); }
     void unlock() { mutex_.unlock(); }
     void sleep() { changed_.wait(&mutex_); }
-    // It rounds in its own ways, so it can be early.
+    // It rounds in its own way, so it can return early.
     bool sleep_until(std::int64_t when) {
         const std::chrono::nanoseconds left(std::max<std::int64_t>(when - now(), 0));
         return changed_.wait(&mutex_, QDeadlineTimer(left, Qt::PreciseTimer)) || now() < when;

@@ -1,4 +1,4 @@
-// Designs of ours that lost, kept so that the choice can be tried again.
+// Designs of ours that lost, kept so that the choice can be measured again.
 #pragma once
 
 #include "../contestant.hpp"
@@ -10,7 +10,7 @@
 
 namespace lab {
 
-// Four bytes instead of one, no table: who sleeps is a count beside the state.
+// Four bytes instead of one and no table: the number of sleepers is kept beside the state.
 struct rejected_futex_word {
     static constexpr contestant_info info{
         .name = "rejected_futex_word",
@@ -34,7 +34,7 @@ struct rejected_futex_word {
     protected:
         static constexpr std::uint32_t set_bit = 1, waiter = 2;
 
-        // Whoever is woken looks again.
+        // Woken threads look again.
         void set_and_wake(int count) noexcept {
             if (word_.fetch_or(set_bit) >= waiter) futex_wake(word_, count);
         }
@@ -75,7 +75,7 @@ struct rejected_futex_word {
     };
 };
 
-// Hands itself over as tocsin does, but the setter makes the system call for every waiter itself.
+// Hands the set to waiters as tocsin does, but the setter itself makes the system call for every waiter.
 struct rejected_one_by_one {
     static constexpr contestant_info info{
         .name = "rejected_one_by_one",
@@ -100,7 +100,7 @@ struct rejected_one_by_one {
             waiter* next = nullptr;
         };
 
-        // Under the lock; lets go of it and sleeps.
+        // Called under the lock; releases it and sleeps.
         void sleep(std::unique_lock<std::mutex>& held) noexcept {
             waiter self;
             *last_ = &self;
@@ -108,7 +108,7 @@ struct rejected_one_by_one {
             held.unlock();
             while (self.released.load(std::memory_order_acquire) == 0) futex_wait(self.released, 0);
         }
-        // Under the lock.
+        // Called under the lock.
         waiter* take_first() noexcept {
             waiter* const taken = first_;
             if (taken != nullptr && (first_ = taken->next) == nullptr) last_ = &first_;

@@ -1,4 +1,4 @@
-// From the Rust world, through the C interface of ../crates: a call that Rust would inline is a call here.
+// Contestants from the Rust world, through the C interface of ../crates: what Rust would inline is a call here.
 #pragma once
 
 #include "../contestant.hpp"
@@ -50,20 +50,20 @@ void lab_atomic_wake_all(const void* word);
 
 namespace lab {
 
-// A Rust object of that size; the crate asserts it.
+// Storage for a Rust object of that size, which the crate asserts.
 template <std::size_t Bytes, void (*New)(void*), void (*Drop)(void*)>
 class rust_object {
 public:
-    rust_object() noexcept { New(place_); }
-    ~rust_object() { Drop(place_); }
+    rust_object() noexcept { New(storage_); }
+    ~rust_object() { Drop(storage_); }
     rust_object(const rust_object&) = delete;
     rust_object& operator=(const rust_object&) = delete;
 
 protected:
-    void* it() const noexcept { return place_; }
+    void* it() const noexcept { return storage_; }
 
 private:
-    alignas(Bytes < 8 ? Bytes : 8) mutable std::byte place_[Bytes];
+    alignas(Bytes < 8 ? Bytes : 8) mutable std::byte storage_[Bytes];
 };
 
 class parking_lot_monitor : rust_object<16, lab_monitor_new, lab_monitor_drop> {

@@ -1,4 +1,4 @@
-// Semaphores. They count, so they are events only where a set can't meet a set one.
+// Semaphores. They count, so they work as events only where no event is set that is already set.
 #pragma once
 
 #include "../contestant.hpp"
@@ -15,7 +15,7 @@ struct posix_semaphore {
         .name = "posix_semaphore",
         .label = "POSIX semaphore",
         .role = role::peer,
-        .about = "sem_post and sem_wait; as a manual event a turnstile: who passes posts again",
+        .about = "sem_post and sem_wait; as a manual event a turnstile: whoever passes posts again",
         .limits = "counts: sets don't absorb each other; the turnstile lets one through at a time",
         .no_lock = "any thread may post it",
         .no_address_wait = "waits on itself only",
@@ -43,7 +43,7 @@ struct posix_semaphore {
 
     class manual_event : public semaphore {
     public:
-        // Takes what is there; the caller knows that nobody is passing.
+        // Takes what is there; the caller makes sure that no thread is passing.
         void reset() noexcept {
             while (try_acquire()) {
             }
@@ -70,7 +70,7 @@ struct posix_semaphore {
     };
 };
 
-// Both of the standard library's, which differ only in how high they may count.
+// The standard library's two, which differ only in how high they may count.
 template <class Semaphore>
 class semaphore_as_event {
 public:

@@ -1,5 +1,5 @@
-// The rest of the standard library: std::atomic's wait and notify, std::latch, std::mutex, std::condition_variable (on
-// Linux the same as the POSIX threads' own).
+// From the standard library: std::atomic's wait and notify, std::latch, std::mutex and std::condition_variable (on
+// Linux the last two are those of POSIX threads).
 #pragma once
 
 #include "../contestant.hpp"
@@ -60,7 +60,7 @@ public:
     void sleep() {
         std::unique_lock held(mutex_, std::adopt_lock);
         changed_.wait(held);
-        held.release();  // its caller unlocks
+        held.release();  // the caller unlocks
     }
     bool sleep_until(std::int64_t when) {
         std::unique_lock held(mutex_, std::adopt_lock);

@@ -1,5 +1,5 @@
-// oneTBB 2021.8 (Debian's): its wait on an address, which its mutexes and queues are made of. It isn't public,
-// but nothing else of it sleeps like an event.
+// oneTBB 2021.8 (Debian's): its wait on an address, of which its mutexes and queues are made. The wait isn't public,
+// but nothing else in oneTBB sleeps like an event.
 #pragma once
 
 #include "../contestant.hpp"

@@ -1,5 +1,5 @@
-// tocsin as a user has it, over whichever backend this worker is linked with; and with a spin policy
-// given to every wait.
+// tocsin as its users have it, over the backend that this worker is linked with; and tocsin with a spin policy for
+// every wait.
 #pragma once
 
 #include "../contestant.hpp"
@@ -17,7 +17,7 @@
 
 namespace lab {
 
-// `Policy::spin()` goes to every wait.
+// Passes `Policy::spin()` to every wait.
 template <class Policy>
 struct tocsin_adapter {
     class manual_event {
@@ -107,7 +107,7 @@ private:
     std::vector<tocsin::source> sources_;
 };
 
-// Set by threads, awaited by coroutines, which go on inside the set.
+// Set by threads, awaited by coroutines, which the set resumes before it returns.
 class tocsin_coroutine_event {
 public:
     void set() noexcept { event_.set(); }
@@ -117,7 +117,7 @@ private:
     tocsin::auto_reset_event event_;
 };
 
-// An event beside idle sockets: in a set, or in one call.
+// An event beside idle sockets: in a wait_set, or in one wait_any().
 class tocsin_set_waker {
 public:
     explicit tocsin_set_waker(std::span<const int> idle) {
@@ -152,7 +152,11 @@ class tocsin_coalesced_waker : tocsin_any_waker {
 public:
     using tocsin_any_waker::tocsin_any_waker;
     using tocsin_any_waker::wake;
-    void wait() { interval_.wait_any(sources_); }
+    void wait() {
+        interval_.pause();
+        tocsin::wait_any(sources_);
+        interval_.start();
+    }
 
 private:
     tocsin::coalescer interval_{std::chrono::milliseconds(10)};
@@ -184,9 +188,9 @@ struct tocsin_default : tocsin_adapter<default_spin> {
 };
 
 struct tocsin_wait_any {
-    static constexpr waker_only info{"tocsin_wait_any", "tocsin wait_any",
-                                     "an event and the sockets in one wait_any(), registered with every wait",
-                                     "", role::variant};
+    static constexpr waker_only info{
+        "tocsin_wait_any", "tocsin wait_any",
+        "an event and the sockets in one wait_any(), which registers them at every wait", "", role::variant};
     using loop_waker = tocsin_any_waker;
 };
 
@@ -211,7 +215,7 @@ struct tocsin_long_spin {
         .name = "tocsin_long_spin",
         .label = "tocsin, long spin",
         .role = role::variant,
-        .about = "every wait with spin_policy::fixed(100 ms): a core burnt for latency",
+        .about = "every wait with spin_policy::fixed(100 ms): burns a core for latency",
         .no_manual_event = "is measured for the latency of one waiter",
         .no_lock = "is measured for the latency of one waiter",
         .no_address_wait = "is measured for the latency of one waiter",
@@ -226,10 +230,10 @@ struct tocsin_gathering {
         .label = "tocsin, gathering",
         .role = role::variant,
         .about = "tocsin::group_commit whose groups wait 100 us for more members",
-        .no_manual_event = "is a group commit and nothing else",
-        .no_auto_event = "is a group commit and nothing else",
-        .no_lock = "is a group commit and nothing else",
-        .no_address_wait = "is a group commit and nothing else",
+        .no_manual_event = "is only a group commit",
+        .no_auto_event = "is only a group commit",
+        .no_lock = "is only a group commit",
+        .no_address_wait = "is only a group commit",
     };
     using committer = tocsin_committer<100'000>;
 };

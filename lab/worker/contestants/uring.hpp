@@ -1,5 +1,5 @@
-// A futex waited for through io_uring (Linux 6.7): what a thread would do that waits for files and a futex
-// in one place. A ring a thread.
+// A futex waited for through io_uring (Linux 6.7), as a thread would that waits for files and a futex in one place.
+// Each thread has a ring.
 #pragma once
 
 #include "../contestant.hpp"
@@ -15,7 +15,7 @@
 
 namespace lab {
 
-// One submission at a time, waited for at once.
+// Submits one request at a time and waits for it at once.
 class futex_ring {
 public:
     futex_ring() noexcept {
@@ -44,7 +44,7 @@ public:
 
     bool is_open() const noexcept { return completions_ != nullptr; }
 
-    // 0 when woken, -EAGAIN if the word holds another value, another error if this can't be done here.
+    // 0 when woken, -EAGAIN if the word holds another value, another error if this system can't do it.
     int wait(const futex_word& word, std::uint32_t expected) noexcept {
         constexpr std::uint8_t wait_for_futex = 51;  // IORING_OP_FUTEX_WAIT, which older headers lack
         constexpr int private_and_32_bits = 128 | 2;

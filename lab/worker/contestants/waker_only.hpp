@@ -1,4 +1,4 @@
-// What is said of a contestant that wakes loops and does nothing else.
+// The `info` of a contestant that only wakes loops.
 #pragma once
 
 #include "../contestant.hpp"
@@ -7,7 +7,6 @@
 
 namespace lab {
 
-// A contestant that is a waker and nothing else.
 struct waker_only : contestant_info {
     constexpr waker_only(std::string_view its_name, std::string_view its_label, std::string_view its_about,
                          std::string_view its_limits, lab::role its_role = role::peer,

@@ -1,5 +1,5 @@
-// Waking a thread that waits for sockets: what loops are made of. A waker is made over the idle sockets' descriptors;
-// wake() may be called by any thread, wait() returns after one or more of them.
+// Waking a thread that waits for sockets: what event loops are made of. A waker is constructed with the descriptors of
+// the idle sockets; any thread may call wake(), and wait() returns after one or more wakes.
 #pragma once
 
 #include "../contestant.hpp"
@@ -34,7 +34,7 @@ private:
 
 class pipe_select_waker {
 public:
-    static constexpr std::size_t most_descriptors = 1'000;  // select() knows none from 1,024 on
+    static constexpr std::size_t most_descriptors = 1'000;  // select() takes no descriptor above 1,023
 
     explicit pipe_select_waker(std::span<const int> idle) {
         FD_ZERO(&wanted_);
@@ -60,7 +60,7 @@ private:
     int greatest_ = 0;
 };
 
-// Edge-triggered, so never read; written only if the waiter has looked since the last write.
+// Edge-triggered, so the eventfd is never read. It is written only if the waiter has looked since the last write.
 class eventfd_epoll_waker {
 public:
     explicit eventfd_epoll_waker(std::span<const int> idle) : epoll_(epoll_create1(EPOLL_CLOEXEC)) {

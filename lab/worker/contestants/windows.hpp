@@ -1,4 +1,4 @@
-// What Windows itself has: kernel events and semaphores, slim locks, critical sections and condition variables.
+// What Windows itself offers: kernel events and semaphores, slim locks, critical sections and condition variables.
 #pragma once
 
 #include "../contestant.hpp"
@@ -21,13 +21,13 @@
 
 namespace lab {
 
-// How long until then, as a Windows wait wants it: rounded up.
+// From now until then, in the milliseconds of a Windows wait, rounded up.
 inline DWORD milliseconds_until(std::int64_t when) noexcept {
     const std::int64_t left = when - now();
     return left <= 0 ? 0 : static_cast<DWORD>((left + 999'999) / 1'000'000);
 }
 
-// A kernel object that is waited for; the wait takes what there is to take.
+// A kernel object to wait for; the wait takes what there is to take.
 class kernel_object {
 public:
     explicit kernel_object(HANDLE made) noexcept : handle_(made) {}
@@ -50,7 +50,7 @@ protected:
     const HANDLE handle_;
 };
 
-// Auto-reset events, and WaitForMultipleObjects over all of them: 64 at most.
+// Auto-reset events, at most 64, and WaitForMultipleObjects over all of them.
 class kernel_event_group {
 public:
     explicit kernel_event_group(std::size_t count) {
@@ -194,7 +194,7 @@ struct critical_section_cond : monitored<critical_section_monitor> {
     };
 };
 
-// What is said of all locks.
+// The `info` of all locks.
 constexpr contestant_info windows_lock(std::string_view name, std::string_view label,
                                        std::string_view limits) {
     return {.name = name,
@@ -226,7 +226,7 @@ struct critical_section_lock {
     using own_lock = critical_section;
 };
 
-// tocsin once more, over the ways to sleep that older Windows has: the same program, started with another choice.
+// tocsin over the ways to sleep that older Windows has: the same program, started with another choice.
 
 inline constexpr contestant_info tocsin_srw{
     .name = "tocsin_srw",

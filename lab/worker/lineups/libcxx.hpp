@@ -1,4 +1,4 @@
-// The standard library once more, by LLVM: built by clang.
+// LLVM's standard library, libc++; clang builds this worker.
 #pragma once
 
 #include "../contestants/libcxx.hpp"

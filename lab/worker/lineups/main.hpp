@@ -1,4 +1,4 @@
-// Who runs in the main worker.
+// The contestants of the main worker.
 #pragma once
 
 #include "../contestants/descriptors.hpp"

@@ -1,5 +1,4 @@
-// tocsin once more, over the portable futex. In a worker of its own: two copies of the library must not
-// live in one process.
+// tocsin over the portable futex, in a worker of its own: two copies of the library must not live in one process.
 #pragma once
 
 #include "../contestants/tocsin.hpp"

@@ -1,5 +1,5 @@
-// Who runs in the worker of Windows. std::atomic's wait, and what is made of it (semaphores, std::latch), does not: it
-// hangs now and then with MinGW-w64 (docs/platforms.md).
+// The contestants of the worker for Windows. std::atomic's wait and what is made of it (semaphores, std::latch) are
+// left out: they hang now and then with MinGW-w64 (docs/platforms.md).
 #pragma once
 
 #include "../contestants/flags.hpp"

@@ -1,5 +1,5 @@
-// Times an operation too short for the clock: in batches long enough that reading the clock (about
-// 50 ns) is a quarter of a percent of one.
+// Times operations that are too short for the clock, in batches. A batch is long enough that reading the clock (about
+// 50 ns) takes a quarter of a percent of it.
 #pragma once
 
 #include "../scenario.hpp"
@@ -13,10 +13,9 @@ namespace lab {
 
 inline constexpr std::int64_t batch_ns = 20'000;
 
-// Runs operation(subject) `count` times. The operation has no state of its own, so that the loop holds the
-// subject's address in a register, as a program's would; were it captured, every acquire would make the
-// compiler fetch it again. Not inlined and aligned, so that every contestant's loop starts at the same kind
-// of address.
+// Runs operation(subject) `count` times. The operation is stateless, so that the loop keeps the subject's address in a
+// register, as a program would; if the operation captured it, the compiler would load it again after every acquire.
+// Aligned and never inlined, so that every contestant's loop starts at the same kind of address.
 template <class Subject, class Operation>
 [[gnu::noinline, gnu::aligned(64)]] void repeat(std::uint64_t count, Subject& subject, Operation operation) {
     static_assert(std::is_empty_v<Operation>);
@@ -25,10 +24,10 @@ template <class Subject, class Operation>
 
 struct batch {
     std::uint64_t size = 4;      // operations that take at least batch_ns
-    std::uint64_t executed = 0;  // in finding that out
+    std::uint64_t executed = 0;  // operations run to find that out
 };
 
-// Also warms up caches, predictors and the core.
+// Finds the batch size. Warms up caches, predictors and the core, too.
 template <class Subject, class Operation>
 batch find_batch(Subject& subject, Operation operation, std::int64_t warm_up_ns) {
     batch found;
@@ -46,7 +45,8 @@ batch find_batch(Subject& subject, Operation operation, std::int64_t warm_up_ns)
     }
 }
 
-// In the calling thread, until the run's budget is spent. Records the mean of each batch under `metric`.
+// Times the operation in the calling thread until the run's budget is spent. Records the mean of each batch under
+// `metric`.
 template <class Subject, class Operation>
 void time_batches(context& run, const char* metric, Subject& subject, Operation operation) {
     histogram& times = run.distribution(metric);
@@ -66,16 +66,16 @@ void time_batches(context& run, const char* metric, Subject& subject, Operation 
 }
 
 struct batches_done {
-    std::uint64_t operations = 0;  // warming up among them
+    std::uint64_t operations = 0;  // including the warm-up
     std::uint64_t harness_calls = 0;
 };
 
-// In each of several threads at once, by the thread's CPU clock: what an operation costs, whoever else
-// runs on the core. A turn is so many operations.
+// The same for each of several threads at once, by the thread's CPU clock: what an operation costs, no matter what else
+// runs on the core. A turn is OperationsATurn operations.
 template <std::uint64_t OperationsATurn = 1, class Subject, class Turn>
 batches_done time_batches_by_cpu(std::int64_t budget_ns, histogram& times, Subject& subject, Turn turn) {
     const batch found = find_batch(subject, turn, budget_ns / 10);
-    const std::uint64_t size = found.size * 4;  // this clock is a system call
+    const std::uint64_t size = found.size * 4;  // reading this clock is a system call
     batches_done done{found.executed * OperationsATurn, 1};
     const std::int64_t end = now() + budget_ns;
     std::int64_t start = thread_cpu();

@@ -1,5 +1,5 @@
-// Time, in integer nanoseconds. Reading the steady clock is no system call on Linux (20-40 ns); the
-// thread's CPU clock is one. Windows: machine_windows.cpp.
+// Time in integer nanoseconds. On Linux reading the steady clock takes no system call (20-40 ns), reading the thread's
+// CPU clock takes one. Windows: machine_windows.cpp.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline timespec timespec_of(std::int64_t nanoseconds) noexcept {
 #if defined(_WIN32)
 
 std::int64_t now() noexcept;
-// Windows counts them in ticks of up to 15.6 ms.
+// Windows counts CPU time in ticks of up to 15.6 ms.
 std::int64_t thread_cpu() noexcept;
 std::int64_t process_cpu() noexcept;
 
@@ -36,7 +36,7 @@ inline std::int64_t now() noexcept { return read_clock(CLOCK_MONOTONIC); }
 inline std::int64_t thread_cpu() noexcept { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 inline std::int64_t process_cpu() noexcept { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
-// One system call. Interrupted or not, returns at `when` or later.
+// Returns at `when` or later, even if interrupted. One system call, unless it is.
 inline void sleep_until(std::int64_t when) noexcept {
     const timespec at = timespec_of(when);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) != 0) {

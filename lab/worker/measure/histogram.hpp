@@ -1,8 +1,8 @@
-// A log-linear histogram: each power of two is cut into the same number of equal buckets, so that every
-// value is kept within 0.4 % whether it is a nanosecond or a minute (the idea of HdrHistogram).
+// A log-linear histogram: each power of two is cut into the same number of equal buckets, so that it keeps every value
+// within 0.4 %, whether a nanosecond or a minute (the idea of HdrHistogram).
 //
-// Values are picoseconds, because an operation can take less than a nanosecond. Recording is one
-// increment: no allocation, no locks; threads record into histograms of their own, merged afterwards.
+// Values are picoseconds, because an operation can take less than a nanosecond. Recording increments counters and
+// neither allocates nor locks. Each thread records into its own histogram; they are merged afterwards.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ public:
         return static_cast<std::size_t>((octave + 1) * per_octave + ((value >> octave) - per_octave));
     }
 
-    // The least value that falls into the bucket, and how many different values do.
+    // The lowest value in the bucket, and how many different values it holds.
     static constexpr std::uint64_t lowest_of(std::size_t index) noexcept {
         if (index < per_octave) return index;
         const std::uint64_t octave = index / per_octave - 1;
@@ -48,7 +48,7 @@ public:
         most_ = std::max(most_, picoseconds);
     }
 
-    // `operations` that took `nanoseconds` together count as one value: their mean.
+    // Counts `operations` that took `nanoseconds` in total as one value, their mean.
     void record_batch(std::int64_t nanoseconds, std::uint64_t operations) noexcept {
         const double mean = static_cast<double>(std::max<std::int64_t>(nanoseconds, 0)) * 1e3 /
                             static_cast<double>(operations);
@@ -69,7 +69,7 @@ public:
     std::uint64_t most() const noexcept { return most_; }
     double sum() const noexcept { return sum_; }
 
-    // The value below which the share `q` of all values lies, to a bucket's width; 0 without values.
+    // The value below which the share `q` of all values lies, to within a bucket's width; 0 if there are none.
     std::uint64_t quantile(double q) const noexcept {
         if (total_ == 0) return 0;
         const auto rank = static_cast<std::uint64_t>(q * static_cast<double>(total_ - 1));

@@ -33,7 +33,7 @@ struct proc_text {
     std::string_view text;
 };
 
-// The letter after the name in parentheses; the name may hold anything, so look from its end.
+// The state is the letter after the name in parentheses. The name may hold anything, so search from the end.
 bool sleeps(pid_t thread) {
     std::array<char, 64> path{};
     std::snprintf(path.data(), path.size(), "/proc/self/task/%d/stat", thread);
@@ -55,7 +55,7 @@ std::uint64_t number_after(std::string_view text, std::string_view label) {
     return std::strtoull(text.data() + at + label.size(), nullptr, 10);
 }
 
-// Of the main thread, which the harness never pins.
+// The cores of the main thread, which the harness never pins.
 cpu_set_t allowed() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -148,7 +148,7 @@ std::uint64_t open_descriptors() {
         if (entry->d_name[0] != '.') ++count;
     }
     closedir(folder);
-    return count - 1;  // the one that reads the folder
+    return count - 1;  // minus the one that reads the folder
 }
 
 void allow_descriptors() {

@@ -1,5 +1,5 @@
-// Windows. What it has no public interface for: whether a thread sleeps (a thread that used no processor cycles for a
-// while does, or waits for a processor), context switches, exact timers before Windows 10 1803.
+// Windows has no public interface for context switches, for exact timers before Windows 10 1803, and for whether a
+// thread sleeps. Here a thread sleeps if it has used no processor cycles for a while (or it waits for a processor).
 #include "clock.hpp"
 #include "futex.hpp"
 #include "machine.hpp"
@@ -43,7 +43,7 @@ private:
     const HANDLE handle_;
 };
 
-std::int64_t nanoseconds_of(const FILETIME& time) noexcept {  // it counts 100 ns
+std::int64_t nanoseconds_of(const FILETIME& time) noexcept {  // which counts units of 100 ns
     return static_cast<std::int64_t>(std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime) * 100;
 }
 
@@ -62,7 +62,7 @@ bool pin(HANDLE thread, int core) noexcept {
     return SetThreadAffinityMask(thread, DWORD_PTR{1} << core) != 0;
 }
 
-// The steady clock when `until` has come, in the milliseconds of a Windows wait, rounded up.
+// From now until then on the steady clock, in the milliseconds of a Windows wait, rounded up.
 DWORD milliseconds_until(const timespec* until) noexcept {
     if (until == nullptr) return INFINITE;
     const std::int64_t left = std::int64_t{until->tv_sec} * 1'000'000'000 + until->tv_nsec - now();
@@ -98,7 +98,7 @@ std::int64_t process_cpu() noexcept {
 }
 
 void sleep_until(std::int64_t when) noexcept {
-    // As exact as the system has it; one a thread, until the process ends.
+    // As exact as the system has one. Each thread keeps its own until the process ends.
     static thread_local const HANDLE timer = [] {
         constexpr DWORD high_resolution = 2;  // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION
         const HANDLE exact = CreateWaitableTimerExW(nullptr, nullptr, high_resolution, TIMER_ALL_ACCESS);
@@ -130,7 +130,7 @@ long futex_wake(const futex_word& word, int count) noexcept {
     } else {
         for (int i = 0; i < count; ++i) WakeByAddressSingle(address);
     }
-    return 0;  // the system does not say how many
+    return 0;  // the system does not say how many it woke
 }
 
 // machine.hpp
@@ -159,10 +159,10 @@ bool pin_thread_to_nth(pid_t thread, std::size_t index) noexcept {
     return handle.get() != nullptr && !cores.empty() && pin(handle.get(), cores[index % cores.size()]);
 }
 
-// The nearest there is: the system raises the priority of a woken thread, unless it is told not to.
+// The nearest equivalent: the system raises the priority of a woken thread unless told not to.
 void never_preempt_others() noexcept { SetThreadPriorityBoost(GetCurrentThread(), TRUE); }
 
-void exact_timers() noexcept {}  // sleep_until() asks for them
+void exact_timers() noexcept {}  // sleep_until() asks for one
 
 pid_t thread_id() noexcept { return static_cast<pid_t>(GetCurrentThreadId()); }
 
@@ -212,11 +212,12 @@ void enter_kernel() noexcept { SwitchToThread(); }
 
 bool started_with(std::string_view futex) {
     char value[32];
-    return GetEnvironmentVariableA("TOCSIN_FUTEX", value, sizeof value) == futex.size() && futex == value;
+    return GetEnvironmentVariableA("TOCSIN_WINDOWS_SLEEP", value, sizeof value) == futex.size() &&
+           futex == value;
 }
 
 int start_with(std::string_view futex) {
-    SetEnvironmentVariableA("TOCSIN_FUTEX", std::string(futex).c_str());
+    SetEnvironmentVariableA("TOCSIN_WINDOWS_SLEEP", std::string(futex).c_str());
     std::string command = GetCommandLineA();
     STARTUPINFOA how{};
     how.cb = sizeof how;

@@ -1,6 +1,6 @@
-// Counts the system calls of this process and of the threads it creates afterwards, with the kernel's
-// tracepoint raw_syscalls:sys_enter. Tracing costs a little time at every call, so counting happens in
-// runs of its own whose times are thrown away.
+// Counts the system calls of this process and of the threads that it creates afterwards, with the kernel's tracepoint
+// raw_syscalls:sys_enter. Tracing makes every call a little slower, so separate runs count, and their times are thrown
+// away.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace lab {
 
 class syscall_counter {
 public:
-    // Before the first thread is created. If counting is not possible, why_not() says why.
+    // Construct before the first thread is created. If counting is impossible, why_not() says why.
     syscall_counter();
     ~syscall_counter();
     syscall_counter(const syscall_counter&) = delete;
@@ -20,7 +20,7 @@ public:
     const std::string& why_not() const noexcept { return why_not_; }
 
     void start() noexcept;
-    // System calls since start(), the counter's own not among them.
+    // System calls since start(), without the counter's own.
     std::uint64_t stop() noexcept;
 
 private:

@@ -22,8 +22,8 @@ std::uint64_t read_tracepoint_id() {
     return id;
 }
 
-// Where tracefs isn't mounted, it is for this process alone: in a mount namespace of its own that goes
-// when the process does. The machine is left as it was.
+// Where tracefs isn't mounted, this mounts it for this process alone, in a mount namespace that ends with the process.
+// The machine is left as it was.
 std::uint64_t find_tracepoint_id() {
     if (const std::uint64_t id = read_tracepoint_id(); id != 0) return id;
     if (unshare(CLONE_NEWNS) != 0) return 0;
@@ -57,7 +57,7 @@ syscall_counter::~syscall_counter() {
 }
 
 std::uint64_t syscall_counter::read_count() const noexcept {
-    std::uint64_t count = 0;  // of this thread and of its descendants, also of those gone
+    std::uint64_t count = 0;  // of this thread and its descendants, even those that have ended
     if (read(descriptor_, &count, sizeof count) != sizeof count) return 0;
     return count;
 }
@@ -70,7 +70,7 @@ void syscall_counter::start() noexcept {
 
 std::uint64_t syscall_counter::stop() noexcept {
     if (!is_open()) return 0;
-    ioctl(descriptor_, PERF_EVENT_IOC_DISABLE, 0);  // counts itself: it enters before it disables
+    ioctl(descriptor_, PERF_EVENT_IOC_DISABLE, 0);  // counts itself: it enters the kernel before it disables
     const std::uint64_t counted = read_count() - before_;
     return counted == 0 ? 0 : counted - 1;
 }

@@ -3,7 +3,7 @@
 
 namespace lab {
 
-syscall_counter::syscall_counter() : why_not_("the system has no public way to do so") {}
+syscall_counter::syscall_counter() : why_not_("the system has no public way to count them") {}
 syscall_counter::~syscall_counter() = default;
 void syscall_counter::start() noexcept {}
 std::uint64_t syscall_counter::stop() noexcept { return 0; }

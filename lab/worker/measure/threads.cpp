@@ -17,7 +17,7 @@ thread_group::thread_group(std::size_t wanted, std::function<void(std::size_t)> 
     : body_(std::move(body)), members_(wanted), ids_(wanted) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 128 * 1024);  // thousands of them must fit
+    pthread_attr_setstacksize(&attributes, 128 * 1024);  // so that thousands of them fit
     threads_.reserve(wanted);
     for (std::size_t i = 0; i < wanted; ++i) {
         members_[i] = {this, i};

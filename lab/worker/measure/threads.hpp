@@ -1,4 +1,4 @@
-// Threads for the scenarios: small stacks, as many as the system gives, all starting together.
+// Threads for the scenarios: with small stacks, as many as the system allows, all starting together.
 #pragma once
 
 #include "futex.hpp"
@@ -13,7 +13,7 @@
 
 namespace lab {
 
-// Closed until opened. A futex and nothing else, so that it costs the same beside every contestant.
+// Closed until opened. Only a futex, so that it costs the same beside every contestant.
 class gate {
 public:
     void open() noexcept {
@@ -29,8 +29,8 @@ private:
     futex_word word_{0};
 };
 
-// Runs body(index) in `wanted` threads, or in as many as the system lets it create. They all wait at the
-// start until go(); join() returns when the last has finished.
+// Runs body(index) in `wanted` threads, or in as many as the system lets it create. All wait at the start until go();
+// join() returns when the last has finished.
 class thread_group {
 public:
     thread_group(std::size_t wanted, std::function<void(std::size_t)> body);
@@ -40,7 +40,7 @@ public:
 
     std::size_t size() const noexcept { return ids_.size(); }
     std::span<const pid_t> ids() const noexcept { return ids_; }
-    // Why fewer than wanted; empty if all are there.
+    // Why there are fewer than wanted; empty if there are not.
     const std::string& shortage() const noexcept { return shortage_; }
 
     void go() noexcept { start_.open(); }

@@ -1,4 +1,4 @@
-// Work that takes about as long as asked for and touches no memory.
+// Work that takes about as long as requested and touches no memory.
 #pragma once
 
 #include "clock.hpp"
@@ -9,7 +9,7 @@
 
 namespace lab {
 
-// A chain of multiplications, each of which needs the one before: a unit is one to two nanoseconds.
+// A chain of multiplications, each of which needs the result of the one before: a unit takes one to two nanoseconds.
 inline void work(std::uint64_t units) noexcept {
     std::uint64_t chain = units;
     for (std::uint64_t i = 0; i < units; ++i) {
@@ -18,7 +18,7 @@ inline void work(std::uint64_t units) noexcept {
     }
 }
 
-// How many units take this long on this machine, at its best.
+// How many units this machine, at its fastest, does in this time.
 inline std::uint64_t work_units(std::int64_t nanoseconds) noexcept {
     constexpr std::uint64_t probe = 20'000;
     std::int64_t best = INT64_MAX;

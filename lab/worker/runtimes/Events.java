@@ -1,4 +1,4 @@
-// Java's LockSupport in the scenarios of the laboratory; how it is called: worker.py.
+// Java's LockSupport in the scenarios of the lab; worker.py says how it is called.
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -20,7 +20,7 @@ public final class Events {
         System.out.println(line);
     }
 
-    // For one waiter, which sets itself before it waits.
+    // For one waiter, which stores itself in `waiter` before it waits.
     static final class Event {
         private volatile boolean set;
         private volatile Thread waiter;
@@ -66,7 +66,7 @@ public final class Events {
         meet("done");
         report("trip", size, times);
         System.out.println("operations " + size * times.size());
-        if (answers != size * times.size()) System.out.println("wrong each trip was answered once");
+        if (answers != size * times.size()) System.out.println("wrong each trip is answered once");
         over = true;
         there.set();
         partner.join();

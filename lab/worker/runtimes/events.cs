@@ -1,4 +1,4 @@
-// .NET's events in the scenarios of the laboratory; how it is called: worker.py.
+// .NET's events in the scenarios of the lab; worker.py says how it is called.
 
 using System;
 using System.Collections.Generic;
@@ -61,14 +61,14 @@ static class Events {
         partner.IsBackground = true;
         partner.Start();
         int trips = Repeat(budget, "trip", 8, () => { there.Set(); back.WaitOne(); });
-        if (answers != trips) Console.Out.WriteLine("wrong each trip was answered once");
+        if (answers != trips) Console.Out.WriteLine("wrong each trip is answered once");
     }
 
     static void Broadcast(long budget, int count) {
         var held = new List<long>();
         var last = new List<long>();
         var woke = new long[count];
-        // A round's events are made anew, and a thread that is late still has those of its own round.
+        // Each round has new events, and a thread that is late still uses those of its own round.
         var gates = new ManualResetEventSlim[2];
         CountdownEvent all = null;
         int arrived = 0, awake = 0;

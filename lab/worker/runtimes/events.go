@@ -1,4 +1,4 @@
-// Go's channels in the scenarios of the laboratory; how it is called: worker.py.
+// Go's channels in the scenarios of the lab; worker.py says how it is called.
 package main
 
 import (
@@ -31,7 +31,7 @@ func report(metric string, size int, times []int64) {
 	fmt.Println(line.String())
 }
 
-// A channel of one: a send that finds it full is a set on a set event.
+// A channel with room for one: a send that finds it full is a set on a set event.
 type event chan struct{}
 
 func (e event) set() {
@@ -84,7 +84,7 @@ func pingPong(budget int64) {
 		back.wait()
 	})
 	if answers != trips {
-		fmt.Println("wrong each trip was answered once")
+		fmt.Println("wrong each trip is answered once")
 	}
 }
 

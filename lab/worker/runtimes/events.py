@@ -1,4 +1,4 @@
-"""Python's threading.Event in the scenarios of the laboratory; how it is called: worker.py."""
+"""Python's threading.Event in the scenarios of the lab; worker.py says how it is called."""
 
 import sys
 import threading
@@ -50,7 +50,7 @@ def ping_pong(budget_ns):
             back.clear()
         times.append(now() - start)
     sync("done")
-    wrong = [] if answers[0] == size * len(times) else ["each trip was answered once"]
+    wrong = [] if answers[0] == size * len(times) else ["each trip is answered once"]
     answers[0] = None
     there.set()
     thread.join()

@@ -1,16 +1,16 @@
-"""A worker for other languages' own runtimes: speaks the laboratory's protocol (lab/README.md) and has the
-measuring done by one small program a language, in a process of its own.
+"""A worker for the runtimes of other languages. It speaks the lab's protocol (lab/README.md); one small program for
+each language does the measuring, in a process of its own.
 
     PROGRAM SCENARIO BUDGET_MS [PARAMETER=VALUE ...]
 
-The program prepares, writes `ready` and waits for a line; measures; writes `done` and waits for a line; then writes
-what it found, a line each:
+The program prepares, writes `ready` and waits for a line; measures; writes `done` and waits for a line. Then it writes
+what it found, one line for each:
 
-    batch METRIC COUNT NS NS ...    each NS was taken by COUNT operations
+    batch METRIC COUNT NS NS ...    each NS is the time of COUNT operations
     operations N
     wrong TEXT
 
-Meanwhile, from `ready` to `done`, CPU time and switches of its threads are read from outside.
+This worker reads the CPU time and the switches of the program's threads at `ready` and at `done`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import Any
 
 SUB_BITS = 8
 
-# By language: label, what it is made of, and in which cases it takes part.
+# For each language: the label, what its contestant is made of, and the kinds of case it takes part in.
 PAIR, RESET, PONG, CROWD = "auto_set_wait", "manual_set_reset", "ping_pong", "broadcast"
 LANGUAGES: dict[str, tuple[str, str, set[str]]] = {
     "python": ("Python Event", "threading.Event, cleared by its one waiter", {RESET, PONG, CROWD}),
-    "go": ("Go channel", "a channel of one as auto event; to wake all, close of a channel", {PAIR, PONG, CROWD}),
-    "java": ("Java LockSupport", "a volatile flag, park and unpark; to wake all, unpark of each", {PONG, CROWD}),
+    "go": ("Go channel", "a channel with room for one as auto event; to wake all, close()", {PAIR, PONG, CROWD}),
+    "java": ("Java LockSupport", "a volatile flag, park() and unpark(); to wake all, unpark() of each", {PONG, CROWD}),
     "mono": (".NET events (Mono)", "AutoResetEvent; ManualResetEventSlim", {PAIR, RESET, PONG, CROWD}),
 }
-LIMITS = "threads are the runtime's, nobody is pinned; CPU time has the runtime's share; asleep is taken for granted"
+LIMITS = "threads are the runtime's, none is pinned; CPU time includes the runtime's; sleep is not verified"
 
-CASES: list[tuple[str, dict[str, str], str, str]] = [  # scenario, parameters, tier, what of LANGUAGES it needs
+CASES: list[tuple[str, dict[str, str], str, str]] = [  # scenario, parameters, tier, the kind of case in LANGUAGES
     ("pairs", {"operation": "auto_set_wait"}, "quick", PAIR),
     ("pairs", {"operation": "manual_set_reset"}, "quick", RESET),
     ("ping_pong", {"cores": "2"}, "quick", PONG),
@@ -58,7 +58,7 @@ def describe(programs: dict[str, list[str]]) -> dict[str, Any]:
     ]
     scenarios: dict[str, dict[str, Any]] = {}
     for scenario, parameters, tier, need in CASES:
-        refusals = {f"{name}_runtime": "has none like it" for name in programs if need not in LANGUAGES[name][2]}
+        refusals = {f"{name}_runtime": "has no equivalent" for name in programs if need not in LANGUAGES[name][2]}
         known = scenarios.setdefault(scenario, {"name": scenario, "cases": []})
         known["cases"].append({"parameters": parameters, "tier": tier, "refusals": refusals})
     build = {"compiler": "by language", "flags": "", "standard_library": ", ".join(programs)}
@@ -66,7 +66,7 @@ def describe(programs: dict[str, list[str]]) -> dict[str, Any]:
 
 
 def threads_of(process: int) -> tuple[int, int]:
-    """Nanoseconds on a core and switches, of all threads that are alive."""
+    """Nanoseconds of CPU time and context switches of all threads that are alive."""
     cpu = switches = 0
     for task in Path(f"/proc/{process}/task").iterdir():
         try:
@@ -74,7 +74,7 @@ def threads_of(process: int) -> tuple[int, int]:
             for line in (task / "status").read_text().splitlines():
                 if "ctxt_switches" in line:
                     switches += int(line.split()[1])
-        except OSError:  # it ended meanwhile
+        except OSError:  # the thread has just ended
             continue
     return cpu, switches
 
@@ -102,7 +102,7 @@ def distribution(values: list[int]) -> dict[str, Any]:
 
 
 def measure(command: list[str], watchdog_s: float) -> dict[str, Any]:
-    """What the program found, as the fields of a sample."""
+    """What the program measured, as the fields of a sample."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     watchdog = threading.Timer(watchdog_s, process.kill)
     watchdog.start()
@@ -112,7 +112,7 @@ def measure(command: list[str], watchdog_s: float) -> dict[str, Any]:
         if process.stdout.readline().strip() != expected:
             watchdog.cancel()
             process.kill()
-            sys.exit(f"{command[0]} did not get as far as `{expected}`")
+            sys.exit(f"{command[0]} did not reach `{expected}`")
         readings.append(threads_of(process.pid))
         process.stdin.write("\n")
         process.stdin.flush()

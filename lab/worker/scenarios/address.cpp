@@ -1,6 +1,5 @@
-// Address waits that needn't sleep or wake: a wake with no waiter, a wait for a value that isn't there.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// Address waits without a sleeper: a wake that finds no waiter, a wait that finds another value than the expected one.
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "physical.hpp"
@@ -25,15 +24,18 @@ std::vector<scenario_case> widths(std::vector<std::string> strangers) {
     return cases;
 }
 
-struct address_wake {
+void pin(context& run) {
+    if (!pin_to_nth(0)) run.note("not permitted to pin threads to cores");
+}
+
+struct address_wake : scenario_of<address_wake, address_words> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "address_wake",
             .question = "What does it cost to wake an address on which nobody waits?",
             .method =
                 "one thread pinned to a core wakes one waiter of a word that has none, in batches; also "
-                "while a "
-                "stranger, an unrelated thread, sleeps on a word 4,096 bytes further on",
+                "while a stranger, an unrelated thread, sleeps on a word 4,096 bytes further on",
             .columns = {{"wake", "median", "a wake", "ns", true},
                         {"wake", "p99", "p99", "ns"},
                         syscalls_column},
@@ -43,37 +45,21 @@ struct address_wake {
         return about;
     }
 
-    template <class C>
-    static std::string refuses(const parameters& given) {
-        if constexpr (is_floor<C>)
-            return {};
-        else
-            return refuses_address_word<C>(given);
-    }
-    template <class C>
-    static void check(context& run) {
-        check_address_words<C>(run);
+    static void run_floor(context& run) {
+        pin(run);
+        std::atomic<std::uint32_t> word{0};
+        time_batches(run, "wake", word, [](auto& subject) { physical::fence_and_load(subject); });
     }
 
-    template <class C>
-    static void run(context& run) {
-        if (!pin_to_nth(0)) run.note("not permitted to pin threads to cores");
-        if constexpr (is_floor<C>) {
-            std::atomic<std::uint32_t> word{0};
-            time_batches(run, "wake", word, [](auto& subject) { physical::fence_and_load(subject); });
-        } else {
-            with_address_word<C>(run.given, [&]<class Word>(std::type_identity<Word>) { wake<Word>(run); });
-        }
-    }
-
-    // Words a page apart, as page-aligned objects have them: a table that hashes badly puts them together.
+    // Words a page apart, as in page-aligned objects: a table with a bad hash puts them into the same bucket.
     template <class Word>
     struct alignas(4096) page {
         Word word;
     };
 
     template <class Word>
-    static void wake(context& run) {
+    static void run_with(context& run) {
+        pin(run);
         auto pages = std::make_unique<std::array<page<Word>, 2>>();
         Word& own = (*pages)[0].word;
         Word& other = (*pages)[1].word;
@@ -91,7 +77,7 @@ struct address_wake {
         stranger.go();
         run.require(wait_until_asleep(stranger.ids()), "the stranger sleeps");
         time_batches(run, "wake", own, [](Word& subject) { subject.wake_one(); });
-        run.require(!left, "a wake of one word releases nobody who waits on another");
+        run.require(!left, "a wake of one word releases nobody that waits on another");
         over = true;
         other.store(2);
         other.wake_all();
@@ -99,11 +85,11 @@ struct address_wake {
     }
 };
 
-struct address_differs {
+struct address_differs : scenario_of<address_differs, address_words> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "address_differs",
-            .question = "What does an address wait cost when the value is another one already?",
+            .question = "What does an address wait cost when the value has already changed?",
             .method = "one thread pinned to a core, in batches",
             .columns = {{"wait", "median", "a wait", "ns", true},
                         {"wait", "p99", "p99", "ns"},
@@ -114,37 +100,24 @@ struct address_differs {
         return about;
     }
 
-    template <class C>
-    static std::string refuses(const parameters& given) {
-        if constexpr (is_floor<C>)
-            return {};
-        else
-            return refuses_address_word<C>(given);
-    }
-    template <class C>
-    static void check(context& run) {
-        check_address_words<C>(run);
+    static void run_floor(context& run) {
+        pin(run);
+        std::atomic<std::uint32_t> word{0};
+        time_batches(run, "wait", word, [](auto& subject) { physical::load(subject); });
     }
 
-    template <class C>
-    static void run(context& run) {
-        if (!pin_to_nth(0)) run.note("not permitted to pin threads to cores");
-        if constexpr (is_floor<C>) {
-            std::atomic<std::uint32_t> word{0};
-            time_batches(run, "wait", word, [](auto& subject) { physical::load(subject); });
-        } else {
-            with_address_word<C>(run.given, [&]<class Word>(std::type_identity<Word>) {
-                Word word;
-                word.store(1);
-                time_batches(run, "wait", word, [](Word& subject) { subject.wait(2); });
-            });
-        }
+    template <class Word>
+    static void run_with(context& run) {
+        pin(run);
+        Word word;
+        word.store(1);
+        time_batches(run, "wait", word, [](Word& subject) { subject.wait(2); });
     }
 };
 
-}  // namespace
+const registration<address_wake> address_wake_registered{lineup{}};
+const registration<address_differs> address_differs_registered{lineup{}};
 
-void add_address_wake(registry& all) { all.add<address_wake>(lineup{}); }
-void add_address_differs(registry& all) { all.add<address_differs>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

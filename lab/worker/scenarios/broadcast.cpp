@@ -1,6 +1,7 @@
-// Document 002's benchmark: many sleeping threads, one set that wakes them all.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// The benchmark of the broadcast (docs/requirements.md#the-broadcast): many sleeping threads, and one set that wakes
+// them all.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "crowd.hpp"
 #include "physical.hpp"
@@ -8,16 +9,17 @@
 namespace lab {
 namespace {
 
-struct broadcast {
+struct broadcast : scenario_of<broadcast, manual_events> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "broadcast",
             .question = "How long is the waker held, and when is the last of many sleeping threads awake?",
             .method =
-                "threads wait on one manual event until all of them sleep in the kernel; then set(). held: "
-                "until set() returns. last: until the last thread has read the clock. CPU: of all threads "
-                "from set() until all sleep again at a futex gate that is the same for every contestant, "
-                "per thread. Unpinned. The distribution `awake` is the curve of threads awake over time",
+                "threads wait on one manual event until all of them sleep in the kernel; then another calls "
+                "set(). held: until set() returns. last: until the last thread has read the clock. CPU: of "
+                "all threads from set() until all sleep again at a futex gate that is the same for every "
+                "contestant, per thread. Unpinned. The distribution `awake` is the curve of threads awake "
+                "over time",
             .columns = {{"held", "median", "waker held", "ns", true},
                         {"last", "median", "last awake", "ns", true},
                         {"awake", "median", "half awake", "ns"},
@@ -36,25 +38,11 @@ struct broadcast {
     }
 
     template <class C>
-    static std::string refuses(const parameters& given) {
-        if constexpr (is_floor<C>) return {};
+    static std::string refuses_contestant(const parameters& given) {
         if constexpr (requires { C::most_threads; }) {
             if (given.number("threads") > C::most_threads) return "would take minutes with so many threads";
         }
-        return refuses_manual_event<C>();
-    }
-
-    template <class C>
-    static void check(context& run) {
-        with_manual_event<C>([&]<class E>(std::type_identity<E>) { check_manual_event<E>(run); });
-    }
-
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>)
-            run_floor(run);
-        else
-            with_manual_event<C>([&]<class E>(std::type_identity<E>) { run_event<E>(run); });
+        return {};
     }
 
     template <class E>
@@ -72,7 +60,7 @@ struct broadcast {
     };
 
     template <class E>
-    static void run_event(context& run) {
+    static void run_with(context& run) {
         event_to_set<E> subject;
         crowd(run, subject).wake_again_and_again();
     }
@@ -84,8 +72,8 @@ struct broadcast {
     }
 };
 
-}  // namespace
+const registration<broadcast> registered{lineup{}};
 
-void add_broadcast(registry& all) { all.add<broadcast>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,6 +1,6 @@
-// What threads that sleep on other events cost those who use this one.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// What threads that sleep on other events cost the users of this one.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "physical.hpp"
@@ -10,16 +10,15 @@
 namespace lab {
 namespace {
 
-struct bystanders {
+struct bystanders : scenario_of<bystanders, auto_events> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "bystanders",
-            .question = "What does an event cost while threads wait for the ones beside it?",
+            .question = "What does an event cost while threads wait for the events beside it?",
             .method =
-                "auto events side by side in memory; a thread sleeps on each but the one in the middle, "
-                "which "
-                "another thread, pinned to a core, sets and waits for, in batches. Disturbed: context "
-                "switches of all the sleepers per pair",
+                "auto events side by side in memory; a thread sleeps on each except the one in the middle, "
+                "which another thread, pinned to a core, sets and waits for, in batches. Disturbed: context "
+                "switches of all sleepers per set and wait",
             .columns = {{"time", "median", "set and wait", "ns", true},
                         {"time", "p99", "p99", "ns"},
                         {"disturbed", "value", "sleepers' switches", "count"},
@@ -35,34 +34,19 @@ struct bystanders {
     }
 
     template <class C>
-    static std::string refuses(const parameters&) {
-        if constexpr (is_floor<C>)
-            return {};
-        else if constexpr (burns_a_core<C>)
-            return "its waiters never sleep";
-        else
-            return refuses_auto_event<C>();
+    static std::string refuses_contestant(const parameters&) {
+        return burns_a_core<C> ? "its waiters never sleep" : "";
     }
 
-    template <class C>
-    static void check(context& run) {
-        with_auto_event<C>([&]<class E>(std::type_identity<E>) { check_auto_event<E>(run); });
-    }
-
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>) {
-            pin_to_nth(0);
-            std::atomic<std::uint8_t> byte{0};
-            time_batches(run, "time", byte, [](auto& word) { physical::two_exchanges(word); });
-            run.value("disturbed", 0);
-        } else {
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) { run_event<E>(run); });
-        }
+    static void run_floor(context& run) {
+        pin_to_nth(0);
+        std::atomic<std::uint8_t> byte{0};
+        time_batches(run, "time", byte, [](auto& word) { physical::two_exchanges(word); });
+        run.value("disturbed", 0);
     }
 
     template <class E>
-    static void run_event(context& run) {
+    static void run_with(context& run) {
         const std::size_t waiters = run.given.number("waiters");
         const auto events = std::make_unique<E[]>(waiters + 1);
         const auto of_sleeper = [&](std::size_t i) -> E& { return events[i < waiters / 2 ? i : i + 1]; };
@@ -84,14 +68,14 @@ struct bystanders {
         if (counts_switches)
             run.value("disturbed", static_cast<double>(context_switches_of(sleepers.ids()) - before) /
                                        static_cast<double>(run.operations()));
-        run.require(left.load() == 0, "a set of one event releases nobody who waits for another");
+        run.require(left.load() == 0, "a set of one event releases nobody that waits for another");
         for (std::size_t i = 0; i < sleepers.size(); ++i) of_sleeper(i).set();
         sleepers.join();
     }
 };
 
-}  // namespace
+const registration<bystanders> registered{lineup{}};
 
-void add_bystanders(registry& all) { all.add<bystanders>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

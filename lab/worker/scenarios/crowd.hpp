@@ -1,5 +1,5 @@
-// Many threads that all sleep until one thing wakes them, again and again: how long who wakes them is held,
-// and who is awake when.
+// Many threads that all sleep until one call wakes them, again and again: how long the call holds its thread, and when
+// each of them is awake.
 #pragma once
 
 #include "../measure/machine.hpp"
@@ -13,10 +13,10 @@
 namespace lab {
 
 // A Subject is what they sleep for:
-//     arm()             makes it something to wait for; everybody has left
+//     arm()             makes it ready to be waited for; called when nobody uses it
 //     wait()            a member waits for it
 //     fire()            wakes all
-//     start, returned   when the waking began and when whoever did it was free again; read when all are awake
+//     start, returned   when the waking began, and when the thread that did it was free again; read when all are awake
 template <class Subject>
 class crowd {
 public:
@@ -28,8 +28,8 @@ public:
         if (!threads_.shortage().empty()) run.note(threads_.shortage());
     }
 
-    // Until the budget is spent, three times at least. The first warms up: stacks are touched, threads meet
-    // their cores.
+    // Until the budget is spent, but at least three times. The first one only warms up: it touches the stacks, and
+    // threads find their cores.
     void wake_again_and_again() {
         threads_.go();
         const std::int64_t end = now() + run_.budget_ns();
@@ -40,7 +40,7 @@ public:
         } while (run_.failures().empty() && (++repetition < 3 || now() < end));
         section.stop(wakes_, harness_cpu_, harness_calls_);
         over_ = true;
-        if (!run_.failures().empty()) subject_.fire();  // it woke somebody too early: let the others out
+        if (!run_.failures().empty()) subject_.fire();  // somebody woke too early: let the others out
         open_gate();
         threads_.join();
     }
@@ -87,7 +87,7 @@ private:
         harness_calls_ += 2 + await_gathering();
         if (repetition == 0) return;
         section.pause();
-        // Looking who sleeps is the harness's work, not the contestant's.
+        // Checking which threads sleep is the harness's work, not the contestant's.
         harness_cpu_ += thread_cpu() - own_cpu;
         wakes_ += threads_.size();
         record();
@@ -96,16 +96,16 @@ private:
     void record() {
         const std::int64_t start = subject_.start;
         run_.distribution("held").record_nanoseconds(subject_.returned - start);
-        const auto members =
-            std::span(woke_at_).first(threads_.size());  // fewer than wanted where the system has no more
+        // Fewer than wanted if the system refused more threads.
+        const auto members = std::span(woke_at_).first(threads_.size());
         run_.distribution("last").record_nanoseconds(*std::ranges::max_element(members) - start);
         histogram& awake = run_.distribution("awake");
         for (const std::int64_t woke : members)
             awake.record_nanoseconds(std::max<std::int64_t>(woke - start, 0));
     }
 
-    // Until all have gone to sleep at the gate. Looking whether they have is thousands of system calls, so a
-    // run that counts them just waits long enough. Returns how many it made.
+    // Returns when all sleep at the gate. Checking that takes thousands of system calls, so a run that counts system
+    // calls only waits long enough. Returns how many it made.
     std::uint64_t await_gathering() {
         if (!run_.counting()) {
             wait_until_asleep(threads_.ids());

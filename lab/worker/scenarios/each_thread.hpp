@@ -1,4 +1,4 @@
-// Several threads that do the same to one subject, each timed by its own CPU clock.
+// Several threads do the same to one subject, each timed by its own CPU clock.
 #pragma once
 
 #include "../measure/batch.hpp"

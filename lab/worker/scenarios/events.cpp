@@ -1,6 +1,6 @@
-// Whether an event's cost depends on how many there are: a table, or caches, might make it.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// Whether the cost of an event depends on how many there are, because of a table or of the caches.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "physical.hpp"
@@ -11,15 +11,15 @@
 namespace lab {
 namespace {
 
-struct events {
+struct events : scenario_of<events, auto_events> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "events",
-            .question = "What does an event cost that is one of very many?",
+            .question = "What does an event cost when it is one of very many?",
             .method =
                 "n auto events side by side in memory; one thread pinned to a core sets and consumes one "
-                "after the other, never a neighbour next, in batches: what grows is the memory that is gone "
-                "through",
+                "after the other, never two neighbours in a row, in batches: what grows is the memory that "
+                "it walks through",
             .columns = {{"time", "median", "set and wait", "ns", true},
                         {"time", "p99", "p99", "ns"},
                         syscalls_column},
@@ -33,38 +33,25 @@ struct events {
     }
 
     template <class C>
-    static std::string refuses(const parameters& given) {
-        if constexpr (is_floor<C>) {
-            return {};
-        } else {
-            if (requires { C::is_descriptor; } && given.number("events") > 1) {
-                return "more descriptors than a process may have";
-            }
-            return refuses_auto_event<C>();
-        }
+    static std::string refuses_contestant(const parameters& given) {
+        const bool too_many = requires { C::is_descriptor; } && given.number("events") > 1;
+        return too_many ? "more descriptors than a process may have" : "";
     }
 
-    template <class C>
-    static void check(context& run) {
-        with_auto_event<C>([&]<class E>(std::type_identity<E>) { check_auto_event<E>(run); });
+    static void run_floor(context& run) {
+        go_round<std::atomic<std::uint8_t>>(run, [](auto& byte) { physical::two_exchanges(byte); });
     }
 
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>) {
-            go_round<std::atomic<std::uint8_t>>(run, [](auto& byte) { physical::two_exchanges(byte); });
-        } else {
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) {
-                go_round<E>(run, [](E& event) {
-                    event.set();
-                    event.wait();
-                });
-            });
-        }
+    template <class E>
+    static void run_with(context& run) {
+        go_round<E>(run, [](E& event) {
+            event.set();
+            event.wait();
+        });
     }
 
-    // Every event once in each round: the number of them is a power of two and the step odd. The step is the golden
-    // section of them, so that no two that follow each other share a line.
+    // Visits every event once in each round, because their number is a power of two and the step is odd. The step is
+    // the golden section of their number, so that no two visits in a row are to the same cache line.
     template <class E>
     struct ring {
         explicit ring(std::size_t count)
@@ -84,8 +71,8 @@ struct events {
     }
 };
 
-}  // namespace
+const registration<events> registered{lineup{}};
 
-void add_events(registry& all) { all.add<events>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

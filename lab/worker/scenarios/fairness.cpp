@@ -1,6 +1,5 @@
-// Who gets how much, and who waits how long, when several threads want the same thing all the time.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// How many turns each thread gets and how long it waits for one, when several threads want the same thing all the time.
+#include "../lineup.hpp"
 #include "../measure/machine.hpp"
 #include "../measure/work.hpp"
 #include "width.hpp"
@@ -15,16 +14,55 @@ namespace {
 
 constexpr std::uint64_t work_inside = 500, work_outside = 500;  // units of one to two nanoseconds
 
-struct fairness {
+// A lock made of an event that is set while nobody has the lock.
+template <class E>
+class passed_on {
+public:
+    passed_on() { event_.set(); }
+    void lock() { event_.wait(); }
+    void unlock() { event_.set(); }
+
+private:
+    E event_;
+};
+
+// What the threads take turns with, as a lock: an auto event, or a lock of 4 bytes or of its own size.
+struct turns_of_case {
+    static bool is_event(const parameters& given) { return given.text("turn") == "event"; }
+
+    template <class C, class F>
+    static void with(const parameters& given, F f) {
+        if (is_event(given)) {
+            auto_events::with<C>(
+                given, [&]<class E>(std::type_identity<E>) { f(std::type_identity<passed_on<E>>{}); });
+        } else {
+            (void)(offer_word_lock<C, std::uint32_t>(f) || offer_own_lock<C>(f));
+        }
+    }
+
+    template <class C>
+    static std::string refuses(const parameters& given) {
+        if (is_event(given)) return auto_events::refuses<C>(given);
+        const bool has_one = has_word_lock<C, std::uint32_t> || has_own_lock<C>;
+        return has_one ? std::string() : std::string(C::info.no_lock);
+    }
+
+    template <class Turn>
+    static void check(context& run) {
+        check_lock<Turn>(run);
+    }
+};
+
+struct fairness : scenario_of<fairness, turns_of_case> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "fairness",
-            .question = "Does everybody get a turn, and how long does the unluckiest wait for it?",
+            .question = "Does every thread get a turn, and how long does the unluckiest wait for it?",
             .method =
-                "each thread takes its turn, works for 500 units (0.5 to 1 us), passes it on, works as long "
-                "outside and wants the next, until the time is up. event: a turn is what one set of an auto "
-                "event gives; lock: a word lock of 4 bytes, or the lock of its own size. A thread's longest "
-                "wait is one value; shares are of the turns, 1 is even. Unpinned",
+                "each thread takes a turn, works for 500 units (0.5 to 1 us), passes the turn on, works as "
+                "long outside and wants the next, until the time is up. event: one set of an auto event "
+                "gives one turn; lock: a word lock of 4 bytes, or a lock of its own size. A thread's "
+                "longest wait is one value; shares are of the turns, 1 is even. Unpinned",
             .columns = {{"longest", "median", "longest wait", "ns", true},
                         {"longest", "most", "of the unluckiest", "ns"},
                         {"least_share", "value", "least share", "count"},
@@ -37,56 +75,12 @@ struct fairness {
                       {{{"turn", "lock"}, {"threads", "4"}}, tier::standard},
                       {{{"turn", "event"}, {"threads", "16"}}, tier::full},
                       {{{"turn", "lock"}, {"threads", "16"}}, tier::full}},
-            .floor = "none: an even share takes a switch of threads a turn, the fastest way none",
+            .floor = "none: an even share takes a thread switch per turn, and the fastest way takes none",
         };
         return about;
     }
 
-    static bool is_event(const parameters& given) { return given.text("turn") == "event"; }
-
-    template <class C>
-    static std::string refuses(const parameters& given) {
-        if constexpr (is_floor<C>)
-            return "an even share and a fast turn exclude each other";
-        else if (is_event(given))
-            return refuses_auto_event<C>();
-        else if constexpr (has_word_lock<C, std::uint32_t> || has_own_lock<C>)
-            return {};
-        else
-            return std::string(C::info.no_lock);
-    }
-
-    template <class C, class F>
-    static void with_turn(const parameters& given, F f) {
-        if (is_event(given)) {
-            with_auto_event<C>(
-                [&]<class E>(std::type_identity<E>) { f(std::type_identity<passed_on<E>>{}); });
-        } else {
-            (void)(offer_word_lock<C, std::uint32_t>(f) || offer_own_lock<C>(f));
-        }
-    }
-
-    // A lock made of an event that is set while nobody has it.
-    template <class E>
-    class passed_on {
-    public:
-        passed_on() { event_.set(); }
-        void lock() { event_.wait(); }
-        void unlock() { event_.set(); }
-
-    private:
-        E event_;
-    };
-
-    template <class C>
-    static void check(context& run) {
-        with_turn<C>(run.given, [&]<class Turn>(std::type_identity<Turn>) { check_lock<Turn>(run); });
-    }
-
-    template <class C>
-    static void run(context& run) {
-        with_turn<C>(run.given, [&]<class Turn>(std::type_identity<Turn>) { take_turns<Turn>(run); });
-    }
+    static constexpr std::string_view no_floor = "an even share and a fast turn exclude each other";
 
     struct alignas(128) record {
         std::uint64_t turns = 0;
@@ -94,7 +88,7 @@ struct fairness {
     };
 
     template <class Turn>
-    static void take_turns(context& run) {
+    static void run_with(context& run) {
         const std::size_t wanted = run.given.number("threads");
         struct alignas(128) shared {
             Turn turn;
@@ -105,7 +99,7 @@ struct fairness {
         std::atomic<bool> over{false};
         thread_group threads(wanted, [&](std::size_t index) {
             record own;
-            do {  // one turn at least, however late this thread came
+            do {  // at least one turn, however late this thread starts
                 const std::int64_t start = now();
                 data->turn.lock();
                 own.longest = std::max(own.longest, now() - start);
@@ -144,8 +138,8 @@ struct fairness {
     }
 };
 
-}  // namespace
+const registration<fairness> registered{lineup{}};
 
-void add_fairness(registry& all) { all.add<fairness>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

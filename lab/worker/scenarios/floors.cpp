@@ -1,5 +1,5 @@
-// The floors alone: what this machine needs for the operations that everything else is made of.
-#include LAB_LINEUP
+// The floors alone: what this machine needs for the operations that all others are made of.
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "physical.hpp"
@@ -11,12 +11,13 @@ struct floors {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "floors",
-            .question = "What do the operations cost that every wake-up is made of?",
+            .question = "What do the operations cost that make up every wake-up?",
             .method =
                 "one thread pinned to a core, in batches; hand-offs between two threads, pinned. "
                 "futex_wake_sleeper: how long the call takes when the sleeper's core is idle, or is the "
-                "caller's own (one_core). wake_to_running: from the call to a sleeper that runs on the "
-                "caller's core once the caller sleeps, and ran there before or on another (migrated)",
+                "caller's own (one_core). wake_to_running: from the call until the sleeper runs on the "
+                "caller's core, which the caller leaves at once; the sleeper ran there before, or on "
+                "another core (migrated)",
             .columns = {{"time", "median", "time", "ns", false}, {"time", "p99", "p99", "ns", false}},
             .cases = {{{{"operation", "load"}}, tier::quick},
                       {{{"operation", "exchange"}}, tier::quick},
@@ -37,7 +38,7 @@ struct floors {
 
     template <class C>
     static std::string refuses(const parameters& given) {
-        if constexpr (!is_floor<C>) return "is no floor";
+        if constexpr (!is_floor<C>) return "is not a floor";
         const std::string& operation = given.text("operation");
         const bool takes_two = operation == "cache_line_round_trip" || operation == "futex_wake_sleeper" ||
                                operation == "wake_to_running_migrated";
@@ -84,8 +85,8 @@ struct floors {
     }
 };
 
-}  // namespace
+const registration<floors> registered{lineup{}};
 
-void add_floors(registry& all) { all.add<floors>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

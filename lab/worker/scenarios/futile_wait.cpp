@@ -1,21 +1,20 @@
-// A timed wait that nobody ends: what waiting itself costs.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// A timed wait for an event that nobody sets: what waiting itself costs.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 
 namespace lab {
 namespace {
 
-struct futile_wait {
+struct futile_wait : scenario_of<futile_wait, auto_events> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "futile_wait",
-            .question = "What does a wait of a millisecond cost when nobody comes?",
+            .question = "What does a wait of a millisecond cost when nobody sets the event?",
             .method =
                 "one thread pinned to a core waits 1 ms for an auto event, again and again; CPU of the "
-                "process "
-                "per wait, and how late it returns. Timers as exact as the kernel can make them",
+                "process per wait, and how late it returns. Timers are as exact as the kernel can make them",
             .columns = {cpu_column,
                         {"late", "median", "returns late by", "ns"},
                         {"late", "p99", "p99", "ns"},
@@ -27,38 +26,23 @@ struct futile_wait {
         return about;
     }
 
-    template <class C>
-    static std::string refuses(const parameters&) {
-        if constexpr (is_floor<C>) {
-            return {};
-        } else {
-            std::string why = refuses_auto_event<C>();
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) {
-                if constexpr (!timed<E>) why = "has no timed wait";
-            });
-            return why;
-        }
+    template <class E>
+    static std::string refuses_type(const parameters&) {
+        return timed<E> ? "" : "has no timed wait";
     }
 
-    template <class C>
-    static void check(context& run) {
-        with_auto_event<C>([&]<class E>(std::type_identity<E>) { check_auto_event<E>(run); });
+    static void run_floor(context& run) {
+        wait_in_vain(run, [] {
+            sleep_until(now() + millisecond);
+            return false;
+        });
     }
 
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>) {
-            wait_in_vain(run, [] {
-                sleep_until(now() + millisecond);
-                return false;
-            });
-        } else {
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) {
-                if constexpr (timed<E>) {
-                    E event;
-                    wait_in_vain(run, [&] { return event.wait_for(std::chrono::nanoseconds(millisecond)); });
-                }
-            });
+    template <class E>
+    static void run_with(context& run) {
+        if constexpr (timed<E>) {
+            E event;
+            wait_in_vain(run, [&] { return event.wait_for(std::chrono::nanoseconds(millisecond)); });
         }
     }
 
@@ -83,13 +67,13 @@ struct futile_wait {
             ++waits;
         }
         section.stop(waits);
-        run.require(in_vain, "a wait for nobody times out");
-        run.require(in_time, "a timed-out wait has waited its time");
+        run.require(in_vain, "a wait for an event that nobody sets times out");
+        run.require(in_time, "a wait that times out has lasted its time");
     }
 };
 
-}  // namespace
+const registration<futile_wait> registered{lineup{}};
 
-void add_futile_wait(registry& all) { all.add<futile_wait>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

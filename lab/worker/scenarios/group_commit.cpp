@@ -1,6 +1,7 @@
-// Document 002's purpose: many threads, one fdatasync for all who are there, and all of them woken.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// What the broadcast is for (docs/requirements.md#the-broadcast): one fdatasync for many threads, all of them woken
+// after it.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "crowd.hpp"
 #include "log_file.hpp"
@@ -12,27 +13,19 @@
 namespace lab {
 namespace {
 
-// When the flush ended that this thread has led, until it has looked how long the rest took.
+// The end of the flush that this thread has led; 0 again once the thread has taken the time since then.
 thread_local std::int64_t led_until = 0;
 
-template <class C>
-std::string refuses_committer() {
-    if constexpr (is_floor<C> || has_committer<C>)
-        return {};
-    else
-        return std::string(C::info.no_committer);
-}
-
-struct group_commit {
+struct group_commit : scenario_of<group_commit, committers> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "group_commit",
-            .question = "What does a commit cost when one thread flushes for all who are there?",
+            .question = "What does a commit cost when one thread flushes for a whole group?",
             .method =
-                "each thread commits again and again; whoever leads writes 128 bytes for each of its group "
-                "and calls fdatasync once: on a file of the disk (below /var/tmp) or in memory. A commit: "
-                "wall time over all threads; its latency is from the call to the return, held is what the "
-                "leader needs after its flush. Unpinned",
+                "each thread commits again and again; the leader of a group writes 128 bytes for each "
+                "member and calls fdatasync once: on a file on the disk (below /var/tmp) or in memory. A "
+                "commit: wall time over all threads; its latency is from the call to the return; held is "
+                "what the leader needs after its flush. Unpinned",
             .columns = {{"commit", "value", "time a commit", "ns", true},
                         {"latency", "median", "latency", "ns"},
                         {"latency", "p99", "p99", "ns", true},
@@ -56,24 +49,8 @@ struct group_commit {
     static bool on_disk(const parameters& given) { return given.text("on") == "disk"; }
 
     template <class C>
-    static std::string refuses(const parameters& given) {
-        if (on_disk(given) && !log_file::has_disk()) return "there is no disk below /var/tmp";
-        return refuses_committer<C>();
-    }
-
-    template <class C>
-    static void check(context& run) {
-        if constexpr (has_committer<C>) check_committer<typename C::committer>(run);
-    }
-
-    template <class C>
-    static void run(context& run) {
-        log_file log(on_disk(run.given));
-        if (!run.require(log.is_open(), "a file for the log can be created")) return;
-        if constexpr (is_floor<C>)
-            run_floor(run, log);
-        else if constexpr (has_committer<C>)
-            run_threads<typename C::committer>(run, log);
+    static std::string refuses_contestant(const parameters& given) {
+        return on_disk(given) && !log_file::has_disk() ? "there is no disk below /var/tmp" : "";
     }
 
     // A sample with a handful of flushes says nothing: the disk gets three times the budget.
@@ -81,7 +58,7 @@ struct group_commit {
         return on_disk(run.given) ? 3 * run.budget_ns() : run.budget_ns();
     }
 
-    // What all flushes together have done.
+    // Of all flushes so far.
     struct progress {
         std::atomic<std::uint64_t> begun{0}, ended{0}, covered{0};
     };
@@ -93,7 +70,9 @@ struct group_commit {
     };
 
     template <class Committer>
-    static void run_threads(context& run, log_file& log) {
+    static void run_with(context& run) {
+        log_file log(on_disk(run.given));
+        if (!run.require(log.is_open(), "a file for the log can be created")) return;
         const std::size_t wanted = run.given.number("threads");
         progress sofar;
         bool overlapped = false;
@@ -152,7 +131,7 @@ struct group_commit {
         timed_section section(run);
         const std::int64_t start = now();
         const std::uint64_t flushes = sofar.ended.load(), commits = sofar.covered.load();
-        // One group at least, however slow the disk.
+        // At least one group, however slow the disk.
         do {
             sleep_until(now() + budget_of(run));
         } while (sofar.ended.load() == flushes);
@@ -162,7 +141,9 @@ struct group_commit {
         section.stop(made, 0, 1);
     }
 
-    static void run_floor(context& run, log_file& log) {
+    static void run_floor(context& run) {
+        log_file log(on_disk(run.given));
+        if (!run.require(log.is_open(), "a file for the log can be created")) return;
         const std::uint64_t threads = run.given.number("threads");
         physical::wake_one_sleeper(run, "held");
         std::uint64_t commits = 0;
@@ -181,20 +162,18 @@ struct group_commit {
     }
 };
 
-// The wake-up alone, of more threads than a disk would have wait.
-struct group_wake {
+// The wake-up alone, of more threads than a disk would keep waiting.
+struct group_wake : scenario_of<group_wake, committers> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "group_wake",
             .question =
-                "How long does a flush's end hold its leader, and when is the last of the group awake?",
+                "How long does the end of a flush hold its leader, and when is the last of the group awake?",
             .method =
-                "while one flush is made to last, all threads gather in the next group until all of them "
-                "sleep in the kernel; then their leader flushes nothing. Times are from the end of that "
-                "flush: held: "
-                "until the leader's submission returns; last: until the last member's has. CPU a thread as "
-                "in "
-                "broadcast. Unpinned",
+                "while one flush is held up, all threads gather in the next group until all of them sleep "
+                "in the kernel; then their leader flushes nothing. Times are from the end of that flush. "
+                "held: until the leader's submission returns; last: until the last member's has. CPU a "
+                "thread as in broadcast. Unpinned",
             .columns = {{"held", "median", "leader held", "ns", true},
                         {"last", "median", "last awake", "ns", true},
                         {"awake", "median", "half awake", "ns"},
@@ -209,29 +188,19 @@ struct group_wake {
         return about;
     }
 
-    template <class C>
-    static std::string refuses(const parameters&) {
-        return refuses_committer<C>();
+    static void run_floor(context& run) {
+        physical::wake_one_sleeper(run, "held");
+        physical::hand_offs_on_one_core(run, "hand_off");
+        run.value("cpu", static_cast<double>(run.distribution("hand_off").quantile(0.5)) / 1e3);
     }
 
-    template <class C>
-    static void check(context& run) {
-        if constexpr (has_committer<C>) check_committer<typename C::committer>(run);
+    template <class Committer>
+    static void run_with(context& run) {
+        end_of_flush<Committer> subject(run);
+        crowd(run, subject).wake_again_and_again();
     }
 
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>) {
-            physical::wake_one_sleeper(run, "held");
-            physical::hand_offs_on_one_core(run, "hand_off");
-            run.value("cpu", static_cast<double>(run.distribution("hand_off").quantile(0.5)) / 1e3);
-        } else if constexpr (has_committer<C>) {
-            end_of_flush<typename C::committer> subject(run);
-            crowd(run, subject).wake_again_and_again();
-        }
-    }
-
-    // A thread of its own leads the group before, whose flush lasts until fire().
+    // A thread of its own leads the previous group, whose flush lasts until fire().
     template <class Committer>
     struct end_of_flush {
         explicit end_of_flush(context& run)
@@ -264,7 +233,7 @@ struct group_wake {
                 held_up.pass();
                 return;
             }
-            if (!over.load() && count != members) run.note("a group wasn't everybody");
+            if (!over.load() && count != members) run.note("a group did not include every thread");
             led_until = start = now();
         }
         void hold_again_and_again() {
@@ -285,9 +254,9 @@ struct group_wake {
     };
 };
 
-}  // namespace
+const registration<group_commit> group_commit_registered{lineup{}};
+const registration<group_wake> group_wake_registered{lineup{}};
 
-void add_group_commit(registry& all) { all.add<group_commit>(lineup{}); }
-void add_group_wake(registry& all) { all.add<group_wake>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,6 +1,7 @@
-// Document 000, second benchmark: at each hurdle every thread waits for the last one to arrive.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// The gate's second benchmark (docs/requirements.md#the-gate): at each hurdle every thread waits for the last one to
+// arrive.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 
@@ -10,23 +11,24 @@
 namespace lab {
 namespace {
 
-// A hurdle and its neighbours on lines of their own. Two would do: when all have arrived at one, all have
-// left the one before. Four keep a fast thread off a line that a slow one still reads.
+// Each hurdle is on cache lines of its own. Two hurdles would do: when all threads have arrived at one, all have left
+// the one before. Four keep a fast thread off a line that a slow one still reads.
 template <class E>
 struct alignas(128) hurdle {
     std::atomic<std::uint64_t> arrived{0};
     alignas(128) E event;
 };
 
-struct hurdles {
+struct hurdles : scenario_of<hurdles, manual_events> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "hurdles",
             .question = "How fast do threads that wait for each other get over a hurdle together?",
             .method =
-                "a manual event a hurdle: the last to arrive resets the next hurdle's and sets this one's, "
-                "the others wait; wall time per hurdle in batches of 16 and CPU time of all threads per "
-                "hurdle; thread i pinned to core i as long as there are cores, else unpinned",
+                "each hurdle has a manual event: the last thread to arrive resets the next hurdle's event "
+                "and sets this one's, the others wait. Wall time per hurdle, in batches of 16, and CPU time "
+                "of all threads per hurdle; thread i pinned to core i if there are cores for all, else "
+                "unpinned",
             .columns = {{"hurdle", "median", "a hurdle", "ns", true},
                         {"hurdle", "p99", "p99", "ns"},
                         cpu_column,
@@ -37,41 +39,20 @@ struct hurdles {
                       {{{"threads", "4"}}, tier::standard},
                       {{{"threads", "8"}}, tier::standard},
                       {{{"threads", "16"}}, tier::quick}},
-            .floor = "one exchange a thread a hurdle, on one shared word",
+            .floor = "one exchange per thread and hurdle, on one shared word",
         };
         return about;
     }
 
-    template <class C>
-    static std::string refuses(const parameters&) {
-        if constexpr (is_floor<C>)
-            return {};
-        else
-            return refuses_manual_event<C>();
-    }
-
-    template <class C>
-    static void check(context& run) {
-        with_manual_event<C>([&]<class E>(std::type_identity<E>) { check_manual_event<E>(run); });
-    }
-
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>)
-            run_floor(run);
-        else
-            with_manual_event<C>([&]<class E>(std::type_identity<E>) { run_event<E>(run); });
-    }
-
     static constexpr std::uint64_t chunk = 16;
 
-    // Written by the last to arrive only. Relaxed: the event must order it, and that is checked.
+    // Written only by the last to arrive. Relaxed: the event must order it, and the run checks that it does.
     struct alignas(128) progress {
         std::atomic<std::uint64_t> taken{0};
-        std::atomic<std::uint64_t> last{~std::uint64_t{0}};  // after which everybody stops
+        std::atomic<std::uint64_t> last{~std::uint64_t{0}};  // the hurdle after which all stop
     };
 
-    // What the last to arrive notes, alone: it holds everybody.
+    // Written by the last to arrive, which is alone then: all others wait for it.
     struct timing {
         histogram& times;
         std::int64_t end;
@@ -87,7 +68,7 @@ struct hurdles {
     };
 
     template <class E>
-    static void run_event(context& run) {
+    static void run_with(context& run) {
         const std::uint64_t wanted = run.given.number("threads");
         std::array<hurdle<E>, 4> ring;
         progress sofar;
@@ -126,7 +107,7 @@ struct hurdles {
         run.require(!passed_early, "nobody passes a hurdle before the last one has arrived");
     }
 
-    // As many exchanges as threads are a hurdle. The first thread looks now and then how many there were.
+    // One exchange per thread makes a hurdle. Now and then the first thread looks how many exchanges there were.
     static void run_floor(context& run) {
         const std::uint64_t wanted = run.given.number("threads");
         histogram& times = run.distribution("hurdle");
@@ -160,8 +141,8 @@ struct hurdles {
     }
 };
 
-}  // namespace
+const registration<hurdles> registered{lineup{}};
 
-void add_hurdles(registry& all) { all.add<hurdles>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,6 +1,5 @@
-// Locks made of address waits (document 004), 1 to 8 bytes, beside the system's own.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// Locks of 1 to 8 bytes made of address waits (docs/requirements.md#waits-on-addresses), beside the system's own.
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "../measure/work.hpp"
@@ -15,24 +14,50 @@ namespace {
 
 constexpr std::uint64_t work_inside = 30, work_outside = 100;  // units of one to two nanoseconds
 
-struct locks {
+// Locks in a word or in a bit, as the case asks for; a contestant's lock of its own size counts as one in a word.
+struct locks_of_case {
+    template <class C, class F>
+    static bool offer(const parameters& given, F f) {
+        return with_width(given, [&]<class Word>(std::type_identity<Word>) {
+            if (given.text("lock") == "bit") return offer_bit_lock<C, Word>(f);
+            return offer_word_lock<C, Word>(f) || offer_own_lock<C>(f);
+        });
+    }
+
+    template <class C, class F>
+    static void with(const parameters& given, F f) {
+        offer<C>(given, f);
+    }
+
+    template <class C>
+    static std::string refuses(const parameters& given) {
+        if (offer<C>(given, [](auto) {})) return {};
+        return has_own_lock<C> ? "has no lock in a bit" : std::string(C::info.no_lock);
+    }
+
+    template <class Lock>
+    static void check(context& run) {
+        check_lock<Lock>(run);
+    }
+};
+
+struct locks : scenario_of<locks, locks_of_case> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "locks",
             .question = "What does a lock cost that is made of an address wait?",
             .method =
-                "each thread takes the lock, works for 30 units (30 to 50 ns), releases it and works for 100 "
-                "outside, until the time is up. Wall time and CPU of all threads per turn; the share of the "
-                "thread that got least (1 is fair). Unpinned. Locks of a size of their own run beside the "
-                "word "
-                "locks of every size",
+                "each thread takes the lock, works for 30 units (30 to 50 ns), releases it and works for "
+                "100 outside, until the time is up. Wall time and CPU of all threads per turn; the share of "
+                "the thread that got least (1 is fair). Unpinned. Locks with a size of their own run beside "
+                "the word locks of every size",
             .columns = {{"turn", "value", "time a turn", "ns", true},
                         cpu_column,
                         {"least_share", "value", "least share", "count"},
                         switches_column,
                         syscalls_column},
             .cases = cases(),
-            .floor = "the same work with two exchanges of a word of the thread's own",
+            .floor = "the same work with two exchanges of a word that only the thread itself uses",
         };
         return about;
     }
@@ -57,60 +82,33 @@ struct locks {
         return all;
     }
 
-    static bool is_word(const parameters& given) { return given.text("lock") == "word"; }
-
-    // f(std::type_identity<Lock>) if the contestant has the lock of this case; says whether it has.
-    template <class C, class F>
-    static bool with_lock(const parameters& given, F f) {
-        return with_width(given, [&]<class Word>(std::type_identity<Word>) {
-            if (!is_word(given)) return offer_bit_lock<C, Word>(f);
-            return offer_word_lock<C, Word>(f) || offer_own_lock<C>(f);
-        });
-    }
-
-    template <class C>
-    static std::string refuses(const parameters& given) {
-        if constexpr (is_floor<C>) return {};
-        if (with_lock<C>(given, [](auto) {})) return {};
-        if constexpr (has_own_lock<C>) return "is no lock in a bit";
-        return std::string(C::info.no_lock);
-    }
-
-    template <class C>
-    static void check(context& run) {
-        with_lock<C>(run.given, [&]<class Lock>(std::type_identity<Lock>) { check_lock<Lock>(run); });
-    }
-
-    // Not shared with anybody: the floor.
+    // The floor's: no thread shares it with another.
     struct alignas(128) private_word {
         std::atomic<std::uint8_t> word{0};
     };
 
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>) {
-            std::vector<private_word> words(run.given.number("threads"));
-            take_turns(
-                run,
-                [&](std::size_t thread) { keep(words[thread].word.exchange(1, std::memory_order_relaxed)); },
-                [&](std::size_t thread) { keep(words[thread].word.exchange(0, std::memory_order_relaxed)); });
-        } else {
-            with_lock<C>(run.given, [&]<class Lock>(std::type_identity<Lock>) {
-                struct alignas(128) shared {
-                    Lock lock;
-                    alignas(128) std::uint64_t inside = 0;
-                };
-                const auto data = std::make_unique<shared>();
-                const std::uint64_t turns = take_turns(
-                    run,
-                    [&](std::size_t) {
-                        data->lock.lock();
-                        ++data->inside;
-                    },
-                    [&](std::size_t) { data->lock.unlock(); });
-                run.require(data->inside == turns, "one thread at a time holds the lock");
-            });
-        }
+    static void run_floor(context& run) {
+        std::vector<private_word> words(run.given.number("threads"));
+        take_turns(
+            run, [&](std::size_t thread) { keep(words[thread].word.exchange(1, std::memory_order_relaxed)); },
+            [&](std::size_t thread) { keep(words[thread].word.exchange(0, std::memory_order_relaxed)); });
+    }
+
+    template <class Lock>
+    static void run_with(context& run) {
+        struct alignas(128) shared {
+            Lock lock;
+            alignas(128) std::uint64_t inside = 0;
+        };
+        const auto data = std::make_unique<shared>();
+        const std::uint64_t turns = take_turns(
+            run,
+            [&](std::size_t) {
+                data->lock.lock();
+                ++data->inside;
+            },
+            [&](std::size_t) { data->lock.unlock(); });
+        run.require(data->inside == turns, "one thread at a time holds the lock");
     }
 
     template <class Enter, class Leave>
@@ -120,7 +118,7 @@ struct locks {
         std::vector<std::uint64_t> turns(wanted);
         thread_group threads(wanted, [&](std::size_t i) {
             std::uint64_t own = 0;
-            do {  // one turn at least, however late this thread came
+            do {  // at least one turn, however late this thread starts
                 enter(i);
                 work(work_inside);
                 leave(i);
@@ -138,7 +136,7 @@ struct locks {
         threads.join();
         const std::int64_t took = now() - start;
         const std::uint64_t total = std::accumulate(turns.begin(), turns.end(), std::uint64_t{0});
-        section.stop(total, 0, 1 + wanted);  // one sleep; opening the gate and joining, about
+        section.stop(total, 0, 1 + wanted);  // one sleep; about as many as threads to open the gate and join
         run.value("turn", static_cast<double>(took) / static_cast<double>(total));
         run.value("least_share", static_cast<double>(*std::ranges::min_element(turns)) *
                                      static_cast<double>(threads.size()) / static_cast<double>(total));
@@ -146,8 +144,8 @@ struct locks {
     }
 };
 
-}  // namespace
+const registration<locks> registered{lineup{}};
 
-void add_locks(registry& all) { all.add<locks>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,4 +1,4 @@
-// What a group commit writes to: a file that nobody else sees, on the disk or in memory.
+// What a group commit writes to: a file on the disk or in memory, which no other process sees.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@ class log_file {
 public:
     static constexpr std::size_t record_size = 128;
 
-    // Whether the folder of temporary files that survive a restart is on one.
+    // Whether the folder for temporary files that survive a restart is on a disk.
     static bool has_disk();
 
-    // Its blocks are written once beforehand, so that no sync has to allocate any.
+    // Writes all its blocks once, so that no sync has to allocate any.
     explicit log_file(bool on_disk);
     ~log_file();
     log_file(const log_file&) = delete;
     log_file& operator=(const log_file&) = delete;
 
     bool is_open() const noexcept { return descriptor_ >= 0; }
-    // One write and one fdatasync for so many records; begins again where the file ends.
+    // One write and one fdatasync for that many records; starts over at the end of the file.
     void append(std::size_t records);
-    // Whether all of that has succeeded.
+    // Whether all of this has succeeded.
     bool is_whole() const noexcept { return whole_; }
 
 private:

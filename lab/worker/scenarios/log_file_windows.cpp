@@ -1,4 +1,4 @@
-// A temporary file, on the disk or marked as one that need not get there; FlushFileBuffers syncs.
+// A temporary file, on the disk or marked as temporary, so that it need not get there; FlushFileBuffers syncs.
 #include "log_file.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// What the table of waiters does in one place when several threads come there at once, without a system call between:
-// coroutines park, and sets take them out again and go on with them.
-#include LAB_LINEUP
+// What the lot does when several threads use it at once, with no system call in between: coroutines park, and sets
+// take them out again and resume them.
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "../measure/threads.hpp"
@@ -16,7 +16,7 @@
 namespace lab {
 namespace {
 
-// Runs until it waits, and ends by itself.
+// A coroutine that runs until it waits, and destroys itself at its end.
 struct on_its_own {
     struct promise_type {
         on_its_own get_return_object() noexcept { return {}; }
@@ -27,19 +27,63 @@ struct on_its_own {
     };
 };
 
-struct lot {
+template <class E>
+struct alignas(128) awaited_event {
+    E event;
+    std::atomic<bool> over{false};
+    // Of coroutines that have ended: how often they were released, and how many they are.
+    std::atomic<std::uint64_t> released{0}, left{0};
+};
+
+template <class E>
+on_its_own await_again_and_again(awaited_event<E>& at) {
+    std::uint64_t released = 0;  // counted here, so that threads share no cache line for it
+    while (!at.over.load(std::memory_order_relaxed)) {
+        co_await at.event.coming();
+        ++released;
+    }
+    at.released.fetch_add(released);
+    at.left.fetch_add(1);
+}
+
+struct alignas(128) padded_byte {
+    std::atomic<std::uint8_t> byte{0};
+};
+
+struct coroutine_events {
+    template <class C, class F>
+    static void with(const parameters&, F f) {
+        if constexpr (has_coroutine_event<C>) f(std::type_identity<typename C::coroutine_event>{});
+    }
+
+    template <class C>
+    static std::string refuses(const parameters&) {
+        return has_coroutine_event<C> ? "" : "has no coroutines that wait";
+    }
+
+    template <class E>
+    static void check(context& run) {
+        awaited_event<E> one;
+        await_again_and_again(one);
+        one.event.set();
+        one.over = true;
+        run.require(one.left.load() == 0, "a coroutine waits again");
+        one.event.set();
+        run.require(one.left.load() == 1 && one.released == 2, "each set resumes the coroutine");
+    }
+};
+
+struct lot : scenario_of<lot, coroutine_events> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "lot",
-            .question = "What does parking and releasing cost while other threads do it, too?",
+            .question = "What do parking and releasing cost while other threads do the same?",
             .method =
                 "each thread, pinned to a core of its own, sets an auto event on which as many coroutines "
-                "wait as "
-                "threads set it; the set takes the first out of the queue and goes on with it, and it waits "
-                "again: two turns at the lock of a bucket and no system call. Time of a set and a wait, by "
-                "the wall clock: the mean of a thread. own: each thread has an event with one coroutine; "
-                "shared: all "
-                "have one event",
+                "wait as threads set it. The set takes the first out of the queue and resumes it, and it "
+                "waits again: a bucket is locked twice, and no system call is made. Wall time of a set and "
+                "a wait, the mean of a thread. own: each thread has an event with one coroutine; shared: "
+                "all threads share one event",
             .columns = {{"turn", "value", "release and park", "ns"},
                         {"time", "median", "by batch", "ns"},
                         {"time", "p99", "p99", "ns"},
@@ -47,7 +91,9 @@ struct lot {
                         switches_column,
                         syscalls_column},
             .cases = cases(),
-            .floor = "four exchanges: two locks taken and freed; on one byte, or on one for each thread",
+            .floor =
+                "four exchanges, as if two locks were taken and released: on one shared byte, or on a byte "
+                "for each thread",
         };
         return about;
     }
@@ -65,102 +111,58 @@ struct lot {
     }
 
     template <class C>
-    static std::string refuses(const parameters& given) {
-        if (given.number("threads") > usable_cores().size()) return "needs a core for each thread";
-        if constexpr (!is_floor<C> && !has_coroutine_event<C>)
-            return "has no coroutines that wait";
-        else
-            return {};
+    static std::string refuses_contestant(const parameters& given) {
+        return given.number("threads") > usable_cores().size() ? "needs a core for each thread" : "";
     }
 
-    template <class C>
-    static void check(context& run) {
-        if constexpr (has_coroutine_event<C>) {
-            place<typename C::coroutine_event> one;
-            wait_on(one);
-            one.event.set();
-            one.over = true;
-            run.require(one.left.load() == 0, "it waits again");
-            one.event.set();
-            run.require(one.left.load() == 1 && one.released == 2, "each set resumes it");
-        }
-    }
-
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>) {
-            std::vector<byte_place> places(places_of(run.given));
-            time_all(run, places, [](byte_place& one) {
-                physical::two_exchanges(one.byte);
-                physical::two_exchanges(one.byte);
-            });
-        } else if constexpr (has_coroutine_event<C>) {
-            run_coroutines<typename C::coroutine_event>(run);
-        }
-    }
-
-    struct alignas(128) byte_place {
-        std::atomic<std::uint8_t> byte{0};
-    };
-
-    template <class E>
-    struct alignas(128) place {
-        E event;
-        std::atomic<bool> over{false};
-        // Of coroutines that have ended.
-        std::atomic<std::uint64_t> released{0}, left{0};
-    };
-
-    static std::size_t places_of(const parameters& given) {
-        return given.text("event") == "own" ? given.number("threads") : 1;
+    static void run_floor(context& run) {
+        std::vector<padded_byte> bytes(events_of(run.given));
+        time_all(run, bytes, [](padded_byte& one) {
+            physical::two_exchanges(one.byte);
+            physical::two_exchanges(one.byte);
+        });
     }
 
     template <class E>
-    static on_its_own wait_on(place<E>& at) {
-        std::uint64_t released = 0;  // counted here, so that the count is no line that threads share
-        while (!at.over.load(std::memory_order_relaxed)) {
-            co_await at.event.coming();
-            ++released;
-        }
-        at.released.fetch_add(released);
-        at.left.fetch_add(1);
-    }
-
-    template <class E>
-    static void run_coroutines(context& run) {
+    static void run_with(context& run) {
         const std::uint64_t threads = run.given.number("threads");
-        std::vector<place<E>> places(places_of(run.given));
-        const std::uint64_t at_each = threads / places.size();
-        for (place<E>& each : places) {
-            for (std::uint64_t i = 0; i != at_each; ++i) wait_on(each);
+        std::vector<awaited_event<E>> events(events_of(run.given));
+        const std::uint64_t at_each = threads / events.size();
+        for (awaited_event<E>& each : events) {
+            for (std::uint64_t i = 0; i != at_each; ++i) await_again_and_again(each);
         }
-        const std::uint64_t sets = time_all(run, places, [](place<E>& one) { one.event.set(); });
+        const std::uint64_t sets = time_all(run, events, [](awaited_event<E>& one) { one.event.set(); });
         std::uint64_t released = 0;
-        for (place<E>& each : places) {
+        for (awaited_event<E>& each : events) {
             each.over = true;
-            // A set each, and one more where an earlier one had found nobody and been kept.
+            // A set for each coroutine, and one more in case an earlier set found no waiter and the event is set.
             for (std::uint64_t i = 0; i <= at_each; ++i) each.event.set();
             run.require(each.left.load() == at_each, "every coroutine ends");
             released += each.released.load();
         }
-        // The last of each is the one that ended it. Alone, every set finds its coroutine waiting; of several that set
-        // one event, one may find all on their way back.
+        // The last release of each coroutine is the one that ended it. A thread with an event of its own always finds
+        // its coroutine waiting; if several threads set one event, a set may find every coroutine on its way back.
         const std::uint64_t timed = released - threads;
         run.require(at_each == 1 ? timed == sets : timed <= sets && timed > 0, "a set resumes one coroutine");
     }
 
-    // How often it was done altogether.
-    template <class Place, class Operation>
-    static std::uint64_t time_all(context& run, std::vector<Place>& places, Operation operation) {
+    // How many events there are.
+    static std::size_t events_of(const parameters& given) {
+        return given.text("event") == "own" ? given.number("threads") : 1;
+    }
+
+    // Returns how many operations all threads have done.
+    template <class Subject, class Operation>
+    static std::uint64_t time_all(context& run, std::vector<Subject>& subjects, Operation operation) {
         const std::uint64_t wanted = run.given.number("threads");
         std::vector<histogram> times(wanted);
         std::vector<std::uint64_t> done(wanted);
-        std::vector<double> took(
-            wanted);  // by an operation, on average: the lock favours who has just had it
+        // By an operation, on average: a lock favours the thread that has just had it.
+        std::vector<double> took(wanted);
         std::atomic<bool> pinned{true};
         thread_group threads(wanted, [&](std::size_t i) {
             if (!pin_to_nth(i)) pinned = false;
-            Place& own = places[i % places.size()];
+            Subject& own = subjects[i % subjects.size()];
             const batch found = find_batch(own, operation, run.budget_ns() / 10);
             done[i] = found.executed;
             const std::int64_t begin = now();
@@ -180,7 +182,7 @@ struct lot {
         threads.join();
         if (!pinned) run.note("not permitted to pin threads to cores");
         std::uint64_t sum = 0;
-        double each_ns = 0;  // operations that one thread does in a nanosecond, summed up
+        double each_ns = 0;  // operations per nanosecond, the sum over all threads
         for (std::size_t i = 0; i != wanted; ++i) {
             run.distribution("time").merge(times[i]);
             sum += done[i];
@@ -192,8 +194,8 @@ struct lot {
     }
 };
 
-}  // namespace
+const registration<lot> registered{lineup{}};
 
-void add_lot(registry& all) { all.add<lot>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,5 +1,5 @@
 // One thread waits for several events at once: for any of them, or for all.
-#include LAB_LINEUP
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "../measure/threads.hpp"
@@ -10,19 +10,42 @@
 namespace lab {
 namespace {
 
-struct wait_many {
+// Whether a group of events can be waited for as a whole, not only for any of them.
+template <class Group>
+constexpr bool can_wait_for_all = requires(Group group) { group.wait_all(); };
+
+struct event_groups {
+    template <class C, class F>
+    static void with(const parameters&, F f) {
+        if constexpr (has_event_group<C>) f(std::type_identity<typename C::event_group>{});
+    }
+
+    template <class C>
+    static std::string refuses(const parameters&) {
+        return has_event_group<C> ? "" : "has no wait for several";
+    }
+
+    template <class Group>
+    static void check(context& run) {
+        Group group(3);
+        group.set(2);
+        group.set(1);
+        run.require(group.wait_any() == 1 && group.wait_any() == 2, "the lowest that is set is taken first");
+    }
+};
+
+struct wait_many : scenario_of<wait_many, event_groups> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "wait_many",
             .question = "What does it cost to wait for several events at once?",
             .method =
                 "ready: one thread sets the last of n auto events and waits for any, in batches. comes: it "
-                "waits for "
-                "any of n, another thread, on another core, sets them in turn and waits for the answer; a "
-                "round "
-                "trip. all: the other sets all n, one after the other, each round; time per round. "
-                "all_one_core: the same with both on one core, where the waiter has gone to sleep before "
-                "the first is set: two switches a round are one sleep and one wake-up for all n",
+                "waits for any of n; another thread, on another core, sets them in turn and waits for the "
+                "answer: a round trip. all: each round the other sets all n, one after the other, and it "
+                "waits for all; time per round. all_one_core: the same with both on one core, where the "
+                "waiter is asleep before the first is set: two switches a round are one sleep and one "
+                "wake-up for all n",
             .columns = {{"time", "median", "time", "ns", true},
                         {"time", "p99", "p99", "ns"},
                         cpu_column,
@@ -30,8 +53,8 @@ struct wait_many {
                         syscalls_column},
             .cases = cases(),
             .floor =
-                "ready: two exchanges, as for a single event; all_one_core: a futex hand-off there and back; "
-                "else a cache line that goes there and back",
+                "ready: two exchanges, as for a single event; all_one_core: a futex hand-off there and "
+                "back; else a cache line that goes there and back",
         };
         return about;
     }
@@ -49,61 +72,45 @@ struct wait_many {
     }
 
     template <class C>
-    static std::string refuses(const parameters& given) {
+    static std::string refuses_contestant(const parameters& given) {
         const std::string& what = given.text("what");
         const bool one_core = what == "ready" || what == "all_one_core";
-        if (!one_core && usable_cores().size() < 2) return "needs two cores";
-        if constexpr (is_floor<C>)
-            return {};
-        else if constexpr (!has_event_group<C>)
-            return "has no wait for several";
-        else if constexpr (!can_wait_for_all<C>)
-            return what.starts_with("all") ? "can't wait for all" : "";
+        return !one_core && usable_cores().size() < 2 ? "needs two cores" : "";
+    }
+
+    template <class Group>
+    static std::string refuses_type(const parameters& given) {
+        const bool for_all = given.text("what").starts_with("all");
+        return for_all && !can_wait_for_all<Group> ? "can't wait for all" : "";
+    }
+
+    static void run_floor(context& run) {
+        const std::string& what = run.given.text("what");
+        if (what == "ready") {
+            pin_to_nth(0);
+            std::atomic<std::uint8_t> byte{0};
+            time_batches(run, "time", byte, [](auto& word) { physical::two_exchanges(word); });
+        } else if (what == "all_one_core") {
+            physical::hand_offs_on_one_core(run, "time", 1.0);
+        } else {
+            physical::cache_line_round_trips(run, "time");
+        }
+    }
+
+    template <class Group>
+    static void run_with(context& run) {
+        if (run.given.text("what") == "ready")
+            run_ready<Group>(run);
         else
-            return {};
+            run_two<Group>(run);
     }
 
-    template <class C>
-    static constexpr bool can_wait_for_all = requires(typename C::event_group group) { group.wait_all(); };
-
-    template <class C>
-    static void check(context& run) {
-        if constexpr (has_event_group<C>) {
-            typename C::event_group group(3);
-            group.set(2);
-            group.set(1);
-            run.require(group.wait_any() == 1 && group.wait_any() == 2,
-                        "the lowest that is set is taken first");
-        }
-    }
-
-    template <class C>
-    static void run(context& run) {
-        const bool alone = run.given.text("what") == "ready";
-        if constexpr (is_floor<C>) {
-            if (alone) {
-                pin_to_nth(0);
-                std::atomic<std::uint8_t> byte{0};
-                time_batches(run, "time", byte, [](auto& word) { physical::two_exchanges(word); });
-            } else if (run.given.text("what") == "all_one_core") {
-                physical::hand_offs_on_one_core(run, "time", 1.0);
-            } else {
-                physical::cache_line_round_trips(run, "time");
-            }
-        } else if constexpr (has_event_group<C>) {
-            if (alone)
-                run_ready<C>(run);
-            else
-                run_two<C>(run);
-        }
-    }
-
-    template <class C>
+    template <class Group>
     static void run_ready(context& run) {
         struct {
             std::size_t last;
-            typename C::event_group group;
-        } subject{run.given.number("events") - 1, typename C::event_group(run.given.number("events"))};
+            Group group;
+        } subject{run.given.number("events") - 1, Group(run.given.number("events"))};
         pin_to_nth(0);
         time_batches(run, "time", subject, [](auto& one) {
             one.group.set(one.last);
@@ -111,23 +118,23 @@ struct wait_many {
         });
     }
 
-    template <class C>
+    template <class Group>
     static void run_two(context& run) {
         const std::size_t events = run.given.number("events");
         const bool all = run.given.text("what") != "comes";
         const std::size_t other_core = run.given.text("what") == "all_one_core" ? 0 : 1;
-        typename C::event_group group(events);
-        typename C::event_group answer(1);
+        Group group(events);
+        Group answer(1);
         std::atomic<bool> over{false};
         bool in_turn = true;
         std::size_t round = 0;
         thread_group answerer(1, [&](std::size_t) {
             pin_to_nth(other_core);
-            // Whether it is the last is looked up before the answer: after it the other goes on at once.
+            // Reads `over` before it answers, because the other thread continues at once after the answer.
             for (bool last = false; !last;) {
                 if (!all) {
                     in_turn &= group.wait_any() == round++ % events;
-                } else if constexpr (can_wait_for_all<C>) {
+                } else if constexpr (can_wait_for_all<Group>) {
                     group.wait_all();
                 }
                 last = over.load(std::memory_order_relaxed);
@@ -162,12 +169,12 @@ struct wait_many {
         over = true;
         once();
         answerer.join();
-        run.require(in_turn, "each event in its turn");
+        run.require(in_turn, "the events come in turn");
     }
 };
 
-}  // namespace
+const registration<wait_many> registered{lineup{}};
 
-void add_many(registry& all) { all.add<wait_many>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,6 +1,6 @@
-// What an event and a waiter weigh.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// How much memory an event and a waiter take.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/machine.hpp"
 
 #include <memory>
@@ -9,16 +9,15 @@
 namespace lab {
 namespace {
 
-struct memory {
+struct memory : scenario_of<memory, events_of_case<names_manual_event>> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "memory",
-            .question = "What does an event weigh, and a thread that waits for it?",
+            .question = "How much memory do an event and a waiting thread take?",
             .method =
-                "events made in a row, each set once: their size, heap beyond that size, descriptors, RAM "
-                "that the process has more than before. Then 64 threads sleep on one of them: heap per "
-                "waiter. "
-                "Not timed",
+                "an array of events, each set once: their size, heap beyond that size, descriptors, and how "
+                "much more RAM the process has than before. Then 64 threads sleep on one of them: heap per "
+                "waiter. Not timed",
             .columns = {{"size", "value", "size", "bytes", true},
                         {"heap", "value", "heap an event", "bytes"},
                         {"kernel_objects", "value", "kernel objects an event", "count"},
@@ -34,46 +33,30 @@ struct memory {
     }
 
     template <class C>
-    static std::string refuses(const parameters& given) {
-        if constexpr (is_floor<C>) {
-            return {};
-        } else {
-            if (requires { C::is_descriptor; } && given.number("events") > 1'000) {
-                return "more descriptors than a process may have";
-            }
-            return given.text("event") == "auto" ? refuses_auto_event<C>() : refuses_manual_event<C>();
-        }
+    static std::string refuses_contestant(const parameters& given) {
+        const bool too_many = requires { C::is_descriptor; } && given.number("events") > 1'000;
+        return too_many ? "more descriptors than a process may have" : "";
     }
 
-    template <class C>
-    static void check(context&) {}
-
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>) {
-            run.value("size", 1);
-            run.value("heap", 0);
-            run.value("kernel_objects", 0);
-            run.value("resident", 1);
-            run.value("waiter_heap", 0);
-        } else if (run.given.text("event") == "auto") {
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) { weigh<E>(run); });
-        } else {
-            with_manual_event<C>([&]<class E>(std::type_identity<E>) { weigh<E>(run); });
-        }
+    static void run_floor(context& run) {
+        run.value("size", 1);
+        run.value("heap", 0);
+        run.value("kernel_objects", 0);
+        run.value("resident", 1);
+        run.value("waiter_heap", 0);
     }
 
     template <class E>
-    static void weigh(context& run) {
+    static void run_with(context& run) {
         allow_descriptors();  // a thousand events may be two thousand
         const std::size_t count = run.given.number("events");
         const auto an_event = [&](double all) { return all / static_cast<double>(count); };
         const auto before_descriptors = open_descriptors();
         const auto before_array = heap_in_use();
-        // The array itself is one allocation: taken off, with what rounding adds to it.
-        auto room = std::make_unique<std::byte[]>(count * sizeof(E) + alignof(E));
+        // The array itself is one allocation, which is not counted, nor what rounding adds to it.
+        auto plain_array = std::make_unique<std::byte[]>(count * sizeof(E) + alignof(E));
         const double array = heap_in_use() - before_array;
-        room.reset();
+        plain_array.reset();
         const double before = heap_in_use();
         const std::uint64_t before_resident = resident_bytes();
         auto events = std::make_unique<E[]>(count);
@@ -112,7 +95,7 @@ struct memory {
         } else if constexpr (counting<E>) {
             for (std::size_t i = 0; i < threads.size(); ++i) event.set();
         } else {
-            // A set may meet one that nobody has consumed yet.
+            // A set is absorbed if nobody has consumed the one before.
             while (left.load() != threads.size()) {
                 event.set();
                 sleep_until(now() + 50'000);
@@ -122,8 +105,8 @@ struct memory {
     }
 };
 
-}  // namespace
+const registration<memory> registered{lineup{}};
 
-void add_memory(registry& all) { all.add<memory>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,5 +1,6 @@
-// Document 001's scenario: one thread waits for an event and for idle sockets at once; another wakes it.
-#include LAB_LINEUP
+// The multiplexed sleeper (docs/requirements.md#the-multiplexed-sleeper): one thread waits for an event and for idle
+// sockets at once; another wakes it.
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "../measure/threads.hpp"
@@ -14,7 +15,7 @@
 namespace lab {
 namespace {
 
-// Pairs of connected sockets on which nothing ever comes.
+// Pairs of connected sockets on which nothing ever arrives.
 class idle_sockets {
 public:
     explicit idle_sockets(std::size_t count) {
@@ -39,19 +40,38 @@ private:
     std::vector<int> near_, far_;
 };
 
-struct multiplexed {
+struct loop_wakers {
+    template <class C, class F>
+    static void with(const parameters&, F f) {
+        if constexpr (has_loop_waker<C>) f(std::type_identity<typename C::loop_waker>{});
+    }
+
+    template <class C>
+    static std::string refuses(const parameters&) {
+        return has_loop_waker<C> ? "" : "wakes no loop";
+    }
+
+    template <class Waker>
+    static void check(context& run) {
+        const idle_sockets idle(2);
+        Waker waker(idle.near());
+        waker.wake();
+        waker.wait();
+        run.require(true, "a wake before the wait ends it");
+    }
+};
+
+struct multiplexed : scenario_of<multiplexed, loop_wakers> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "multiplexed",
             .question = "What does it cost to wake a thread that also waits for sockets?",
             .method =
-                "a thread on one core waits for a wake-up and for n idle sockets, another on another core "
-                "wakes it at "
-                "a steady rate: asleep between two wakes up to 1,000 a second, looking at the clock above. "
-                "CPU, "
-                "switches and system calls of both per wake, without what the pace takes; wake-ups: how "
-                "often the wait "
-                "returned; latency from just before wake() to the return that saw it",
+                "a thread on one core waits for a wake-up and for n idle sockets; a thread on another core "
+                "wakes it at a steady rate: up to 1,000 a second it sleeps between two wakes, above that it "
+                "watches the clock. CPU, switches and system calls of both per wake, without the pacing; "
+                "wake-ups: how often the wait returned; latency from just before wake() to the return that "
+                "saw it",
             .columns = {cpu_column,
                         syscalls_column,
                         {"latency", "median", "latency", "ns"},
@@ -80,44 +100,30 @@ struct multiplexed {
         return all;
     }
 
-    template <class C>
-    static std::string refuses(const parameters& given) {
-        if (usable_cores().size() < 2) return "needs two cores";
-        if constexpr (!has_loop_waker<C>)
-            return "wakes no loop";
-        else if constexpr (requires { C::loop_waker::most_descriptors; })
-            return given.number("sockets") > C::loop_waker::most_descriptors
-                       ? "can't have that many descriptors"
-                       : "";
-        else
-            return {};
-    }
+    static constexpr std::string_view no_floor = "wakes no loop";
 
     template <class C>
-    static void check(context& run) {
-        if constexpr (has_loop_waker<C>) {
-            const idle_sockets idle(2);
-            typename C::loop_waker waker(idle.near());
-            waker.wake();
-            waker.wait();
-            run.require(true, "a wake before the wait ends it");
-        }
-    }
-
-    template <class C>
-    static void run(context& run) {
-        if constexpr (has_loop_waker<C>) run_waker<typename C::loop_waker>(run);
+    static std::string refuses_contestant(const parameters&) {
+        return usable_cores().size() < 2 ? "needs two cores" : "";
     }
 
     template <class Waker>
-    static void run_waker(context& run) {
+    static std::string refuses_type(const parameters& given) {
+        if constexpr (requires { Waker::most_descriptors; }) {
+            if (given.number("sockets") > Waker::most_descriptors) return "can't have that many descriptors";
+        }
+        return {};
+    }
+
+    template <class Waker>
+    static void run_with(context& run) {
         const idle_sockets idle(run.given.number("sockets"));
         if (idle.near().size() < run.given.number("sockets"))
             run.note("not permitted to open so many sockets");
         Waker waker(idle.near());
         const auto interval = static_cast<std::int64_t>(1'000'000'000 / run.given.number("rate"));
         const bool sleeps = interval >= 1'000'000;
-        std::atomic<std::int64_t> sent{0};  // when the last wake began; its least bit: it was the last
+        std::atomic<std::int64_t> sent{0};  // when the latest wake began; the lowest bit: it was the last one
         std::uint64_t wakeups = 0;
         thread_group waiter(1, [&](std::size_t) {
             pin_to_nth(0);
@@ -157,8 +163,8 @@ struct multiplexed {
     }
 };
 
-}  // namespace
+const registration<multiplexed> registered{lineup{}};
 
-void add_multiplexed(registry& all) { all.add<multiplexed>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,6 +1,7 @@
-// Document 003's benchmark and its relatives: what operations cost that meet nobody.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// The benchmark of the economical event (docs/requirements.md#the-economical-event) and its relatives: what operations
+// cost that meet no other thread.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "physical.hpp"
@@ -8,11 +9,16 @@
 namespace lab {
 namespace {
 
-struct pairs {
+bool is_manual(const parameters& given) {
+    const std::string& operation = given.text("operation");
+    return operation == "manual_set_reset" || operation == "wait_on_set";
+}
+
+struct pairs : scenario_of<pairs, events_of_case<is_manual>> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "pairs",
-            .question = "What do operations cost that have nobody to wake and nothing to wait for?",
+            .question = "What do operations cost when there is nobody to wake and nothing to wait for?",
             .method = "one thread pinned to a core, in batches",
             .columns = {{"time", "median", "time", "ns", true},
                         {"time", "p99", "p99", "ns"},
@@ -27,59 +33,35 @@ struct pairs {
         return about;
     }
 
-    static bool is_manual(const parameters& given) {
-        const std::string& operation = given.text("operation");
-        return operation == "manual_set_reset" || operation == "wait_on_set";
+    template <class E>
+    static std::string refuses_type(const parameters& given) {
+        if (given.text("operation") == "manual_set_reset" && !resettable<E>) return "works once";
+        if (given.text("operation") == "wait_for_0_unset" && !timed<E>) return "has no timed wait";
+        return {};
     }
 
-    template <class C>
-    static std::string refuses(const parameters& given) {
-        if constexpr (is_floor<C>) {
-            return {};
-        } else if (is_manual(given)) {
-            std::string why = refuses_manual_event<C>();
-            with_manual_event<C>([&]<class E>(std::type_identity<E>) {
-                if (given.text("operation") == "manual_set_reset" && !resettable<E>) why = "works once";
-            });
-            return why;
-        } else {
-            std::string why = refuses_auto_event<C>();
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) {
-                if (given.text("operation") == "wait_for_0_unset" && !timed<E>) why = "has no timed wait";
-            });
-            return why;
-        }
-    }
-
-    template <class C>
-    static void check(context& run) {
-        if (is_manual(run.given)) {
-            with_manual_event<C>([&]<class E>(std::type_identity<E>) { check_manual_event<E>(run); });
-        } else {
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) { check_auto_event<E>(run); });
-        }
-    }
-
-    template <class C>
-    static void run(context& run) {
-        if (!pin_to_nth(0)) run.note("not permitted to pin threads to cores");
+    static void run_floor(context& run) {
+        pin(run);
         const std::string& operation = run.given.text("operation");
-        if constexpr (is_floor<C>) {
-            run_floor(run, operation);
-        } else if (is_manual(run.given)) {
-            with_manual_event<C>([&]<class E>(std::type_identity<E>) { run_manual<E>(run, operation); });
-        } else {
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) { run_auto<E>(run, operation); });
-        }
-    }
-
-    static void run_floor(context& run, const std::string& operation) {
         std::atomic<std::uint8_t> byte{0};
         if (operation == "auto_set_wait" || operation == "manual_set_reset") {
             time_batches(run, "time", byte, [](auto& word) { physical::two_exchanges(word); });
         } else {
             time_batches(run, "time", byte, [](auto& word) { physical::load(word); });
         }
+    }
+
+    template <class E>
+    static void run_with(context& run) {
+        pin(run);
+        if constexpr (consumable<E>)
+            run_auto<E>(run, run.given.text("operation"));
+        else
+            run_manual<E>(run, run.given.text("operation"));
+    }
+
+    static void pin(context& run) {
+        if (!pin_to_nth(0)) run.note("not permitted to pin threads to cores");
     }
 
     template <class E>
@@ -121,8 +103,8 @@ struct pairs {
     }
 };
 
-}  // namespace
+const registration<pairs> registered{lineup{}};
 
-void add_pairs(registry& all) { all.add<pairs>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

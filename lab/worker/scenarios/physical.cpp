@@ -11,7 +11,7 @@ namespace lab::physical {
 
 namespace {
 
-// `waits` is what the waker does until the sleeper has run.
+// `waits` is what the waker calls again and again until the sleeper has run.
 template <class Waits>
 void wake_one_sleeper_on(context& run, const char* metric, std::size_t core, Waits waits) {
     histogram& times = run.distribution(metric);
@@ -82,7 +82,7 @@ void wakes_to_running_here(context& run, const char* metric, std::size_t came_fr
     timed_section section(run, true);
     while (wakes < 3 || now() < end) {
         if (!wait_until_asleep(sleeper.ids())) break;
-        // A sleeper is moved by nobody before it is woken: it then finds that it may run here only.
+        // The kernel doesn't move a sleeping thread. When it is woken, the thread may run only here.
         if (!pin_thread_to_nth(sleeper.ids()[0], 0)) run.note("not permitted to pin threads to cores");
         section.resume();
         const std::int64_t start = now();
@@ -93,7 +93,7 @@ void wakes_to_running_here(context& run, const char* metric, std::size_t came_fr
         times.record_nanoseconds(ran_at - start);
     }
     section.stop(wakes);
-    word.store(wakes + 2);  // one further than the next wake: the last
+    word.store(wakes + 2);  // beyond the next wake's number: that wake is the last
     futex_wake(word);
     sleeper.join();
 }
@@ -102,7 +102,7 @@ namespace {
 
 constexpr std::uint64_t trips_a_batch = 8;
 
-// Way 0 goes to the partner, way 1 comes back. `share` of a trip is what is asked for.
+// Way 0 leads to the partner, way 1 back. Records `share` of each round trip's time.
 template <class Send, class Receive>
 void round_trips(context& run, const char* metric, std::size_t partner_core, double share, Send send,
                  Receive receive) {
@@ -150,13 +150,13 @@ struct alignas(128) line {
 
 }  // namespace
 
-// Each way is a counter that only its sender writes: a line goes there, a line comes back, no more.
+// Each way is a counter that only its sender writes, so a trip moves one cache line there and one back, and no more.
 void cache_line_round_trips(context& run, const char* metric) {
     std::array<line, 2> lines;
     struct alignas(128) own_count {
         std::uint32_t sent_or_received = 0;
     };
-    std::array<own_count, 4> counts;  // sent and received, of each way; each touched by one thread
+    std::array<own_count, 4> counts;  // sent and received, for each way; each used by one thread
     round_trips(
         run, metric, 1, 1.0,
         [&](std::size_t way) {

@@ -1,4 +1,4 @@
-// The floors that several scenarios measure beside their contestants.
+// Floors that several scenarios share.
 #pragma once
 
 #include "../measure/batch.hpp"
@@ -33,23 +33,22 @@ void fence_and_load(const std::atomic<Word>& word) noexcept {
     load(word);
 }
 
-// How long FUTEX_WAKE holds its caller when one thread really sleeps there, on another core if there is
-// one.
+// How long FUTEX_WAKE holds its caller when one thread really sleeps on the word; on another core, if there is one.
 void wake_one_sleeper(context& run, const char* metric);
 
-// The same when the sleeper belongs on the caller's core and doesn't push the caller off it: what is left is
-// the call itself, without waking a processor.
+// The same with the sleeper pinned to the caller's core, where it doesn't preempt the caller: only the call itself
+// remains, without the waking of a processor.
 void wake_one_sleeper_here(context& run, const char* metric);
 
-// From a FUTEX_WAKE to its sleeper reading the clock on the caller's core, which the caller leaves at once.
-// Before it slept it ran on the `came_from`-th core: 0 is the caller's.
+// From a FUTEX_WAKE until its sleeper reads the clock on the caller's core, which the caller leaves at once. Before it
+// slept, the sleeper ran on the `came_from`-th core; 0 is the caller's.
 void wakes_to_running_here(context& run, const char* metric, std::size_t came_from);
 
-// A byte that goes to the other core and back: both threads spin.
+// A byte that travels to another core and back, while both threads spin.
 void cache_line_round_trips(context& run, const char* metric);
 
-// Two threads on one core, each sleeping in a futex until the other wakes it. Half a round trip is one wake
-// and one switch.
+// Two threads on one core, each asleep in a futex until the other wakes it. Half a round trip is one wake and one
+// switch.
 void hand_offs_on_one_core(context& run, const char* metric, double share = 0.5);
 
 }  // namespace lab::physical

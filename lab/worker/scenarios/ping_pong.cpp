@@ -1,6 +1,6 @@
-// Two threads wake each other in turn: across two cores and on one, with the same settings.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// Two threads wake each other in turn, on two cores or on one, with the same settings.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "physical.hpp"
@@ -8,13 +8,13 @@
 namespace lab {
 namespace {
 
-struct ping_pong {
+struct ping_pong : scenario_of<ping_pong, auto_events> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "ping_pong",
             .question = "How fast do two threads hand something back and forth?",
             .method =
-                "two auto events; wall time per round trip in batches of 8. Two cores: a thread pinned to "
+                "two auto events; wall time per round trip in batches of 8. Two cores: one thread pinned to "
                 "each; one core: both pinned to the same. CPU and system calls of both, per trip",
             .columns = {{"trip", "median", "a round trip", "ns", true},
                         {"trip", "p99", "p99", "ns"},
@@ -28,36 +28,23 @@ struct ping_pong {
     }
 
     template <class C>
-    static std::string refuses(const parameters& given) {
+    static std::string refuses_contestant(const parameters& given) {
         if (given.number("cores") == 2 && usable_cores().size() < 2) return "needs two cores";
         if (given.number("cores") == 1 && burns_a_core<C>) return "never sleeps, so it needs two cores";
-        if constexpr (is_floor<C>)
-            return {};
+        return {};
+    }
+
+    static void run_floor(context& run) {
+        if (run.given.number("cores") == 2)
+            physical::cache_line_round_trips(run, "trip");
         else
-            return refuses_auto_event<C>();
-    }
-
-    template <class C>
-    static void check(context& run) {
-        with_auto_event<C>([&]<class E>(std::type_identity<E>) { check_auto_event<E>(run); });
-    }
-
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>) {
-            if (run.given.number("cores") == 2)
-                physical::cache_line_round_trips(run, "trip");
-            else
-                physical::hand_offs_on_one_core(run, "trip", 1.0);
-        } else {
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) { run_event<E>(run); });
-        }
+            physical::hand_offs_on_one_core(run, "trip", 1.0);
     }
 
     static constexpr std::uint64_t batch = 8;
 
     template <class E>
-    static void run_event(context& run) {
+    static void run_with(context& run) {
         struct alignas(128) side {
             E event;
         };
@@ -101,15 +88,15 @@ struct ping_pong {
             trips += batch;
         }
         section.stop(trips);
-        run.require(answer - before == trips, "each trip was answered once");
+        run.require(answer - before == trips, "each trip is answered once");
         over = true;
         there.event.set();
         partner.join();
     }
 };
 
-}  // namespace
+const registration<ping_pong> registered{lineup{}};
 
-void add_ping_pong(registry& all) { all.add<ping_pong>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,20 +1,20 @@
-// Document 000, first benchmark: threads poll an event that doesn't change.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// The gate's first benchmark (docs/requirements.md#the-gate): threads poll an event that doesn't change.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "each_thread.hpp"
 #include "physical.hpp"
 
 namespace lab {
 namespace {
 
-struct polling {
+struct polling : scenario_of<polling, manual_events> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "polling",
-            .question = "What does it cost to look whether an event is set?",
+            .question = "What does it cost to check whether an event is set?",
             .method =
-                "each thread polls one unset manual event that nobody changes; CPU time of the thread per "
-                "poll, in batches; thread i pinned to core i as long as there are cores",
+                "all threads poll the same unset manual event, which nobody changes; CPU time of the thread "
+                "per poll, in batches; thread i pinned to core i if there are cores for all",
             .columns = {{"poll", "median", "a poll", "ns", true},
                         {"poll", "p99", "p99", "ns"},
                         syscalls_column},
@@ -28,36 +28,21 @@ struct polling {
         return about;
     }
 
-    template <class C>
-    static std::string refuses(const parameters&) {
-        if constexpr (is_floor<C>)
-            return {};
-        else
-            return refuses_manual_event<C>();
+    static void run_floor(context& run) {
+        std::atomic<std::uint8_t> byte{0};
+        poll(run, byte, [](auto& word) { physical::load(word); });
     }
 
-    template <class C>
-    static void check(context& run) {
-        with_manual_event<C>([&]<class E>(std::type_identity<E>) { check_manual_event<E>(run); });
+    template <class E>
+    static void run_with(context& run) {
+        E event;
+        poll(run, event, [](E& polled) {
+            if (polled.is_set()) [[unlikely]]
+                stay_a_branch();
+        });
     }
 
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>) {
-            std::atomic<std::uint8_t> byte{0};
-            poll(run, byte, [](auto& word) { physical::load(word); });
-        } else {
-            with_manual_event<C>([&]<class E>(std::type_identity<E>) {
-                E event;
-                poll(run, event, [](E& polled) {
-                    if (polled.is_set()) [[unlikely]]
-                        stay_a_branch();
-                });
-            });
-        }
-    }
-
-    // Eight polls a turn, so that the loop around them counts for little.
+    // Eight polls a turn, so that the loop around them costs little.
     template <class Subject, class Poll>
     static void poll(context& run, Subject& subject, Poll) {
         const auto eight = [](Subject& polled) {
@@ -69,8 +54,8 @@ struct polling {
     }
 };
 
-}  // namespace
+const registration<polling> registered{lineup{}};
 
-void add_polling(registry& all) { all.add<polling>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

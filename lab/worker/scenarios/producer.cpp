@@ -1,7 +1,7 @@
-// Document 003's use: producers hand items to one consumer, slowly, about as fast as it can consume them, and as
-// fast as they can. The same settings must serve all.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// How the economical event is used (docs/requirements.md#the-economical-event): producers hand items to one consumer,
+// slowly, about as fast as it can consume them, and as fast as they can. The same settings must serve all three.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "../measure/work.hpp"
@@ -19,7 +19,7 @@ constexpr std::int64_t paced_interval = 100'000;
 constexpr std::int64_t consumer_work = 700;
 constexpr std::int64_t producer_work_least = 500, producer_work_spread = 1'000;
 
-// Both sides' share of an item, in units of work.
+// What each side does for an item, in units of work.
 struct workload {
     bool paced = false;
     std::uint64_t consume = 0, produce_least = 0, produce_spread = 1;
@@ -33,7 +33,7 @@ struct workload {
     }
 };
 
-// A ring that one thread fills and one empties; how full, in a counter each.
+// A ring that one thread fills and another empties; each counts its items.
 struct items {
     static constexpr std::uint64_t capacity = 4096;
     std::array<std::int64_t, capacity> content{};
@@ -41,18 +41,43 @@ struct items {
     alignas(128) std::atomic<std::uint64_t> consumed{0};
 };
 
-struct producer {
+// An item is handed over through a ring and an auto event, or as a job posted to a handler thread.
+struct events_or_handlers {
+    template <class C, class F>
+    static void with(const parameters& given, F f) {
+        if constexpr (has_handler<C>)
+            f(std::type_identity<typename C::handler>{});
+        else
+            auto_events::with<C>(given, f);
+    }
+
+    template <class C>
+    static std::string refuses(const parameters& given) {
+        if constexpr (has_handler<C>)
+            return {};
+        else if constexpr (requires { C::auto_event::once_only; })
+            return "may not be set twice in a row";
+        else
+            return auto_events::refuses<C>(given);
+    }
+
+    template <class P>
+    static void check(context& run) {
+        if constexpr (consumable<P>) check_auto_event<P>(run);
+    }
+};
+
+struct producer : scenario_of<producer, events_or_handlers> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "producer",
-            .question = "What does an item cost that one thread hands to another?",
+            .question = "What does it cost to hand an item from one thread to another?",
             .method =
-                "each producer has a ring, all set one auto event; the consumer empties the rings, then "
-                "waits. paced: an item every 100 us and producer. balanced: 0.5 to 1.5 us of work to make "
-                "one, "
-                "0.7 us to consume it. full: no work at all. A core each as long as there are cores, else "
-                "unpinned. CPU of all threads per item, work and timer among it; wake-ups: how often a wait "
-                "returned; latency from just before set() (paced)",
+                "each producer fills a ring of its own, and all set one auto event; the consumer empties "
+                "the rings, then waits. paced: each producer makes an item every 100 us. balanced: 0.5 to "
+                "1.5 us of work to make one, 0.7 us to consume it. full: no work at all. A core each if "
+                "there are cores for all, else unpinned. CPU of all threads per item, including work and "
+                "timers; wake-ups: how often a wait returned; latency from just before set() (paced)",
             .columns = {cpu_column,
                         {"latency", "median", "latency", "ns"},
                         {"latency", "p99", "p99", "ns"},
@@ -81,32 +106,19 @@ struct producer {
     }
 
     template <class C>
-    static std::string refuses(const parameters&) {
-        if (usable_cores().size() < 2) return "needs two cores";
-        if constexpr (is_floor<C> || has_handler<C>)
-            return {};
-        else if constexpr (requires { C::auto_event::once_only; })
-            return "may not be set twice in a row";
+    static std::string refuses_contestant(const parameters&) {
+        return usable_cores().size() < 2 ? "needs two cores" : "";
+    }
+
+    template <class P>
+    static void run_with(context& run) {
+        if constexpr (consumable<P>)
+            run_event<P>(run);
         else
-            return refuses_auto_event<C>();
+            run_handler<P>(run);
     }
 
-    template <class C>
-    static void check(context& run) {
-        with_auto_event<C>([&]<class E>(std::type_identity<E>) { check_auto_event<E>(run); });
-    }
-
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>)
-            run_floor(run);
-        else if constexpr (has_handler<C>)
-            run_handler<typename C::handler>(run);
-        else
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) { run_event<E>(run); });
-    }
-
-    // Makes items until the budget is spent; `publish(i)` hands over the i-th. Returns how many.
+    // Makes items until the budget is spent; `publish(i)` hands over the i-th. Returns how many there were.
     template <class Publish>
     static std::uint64_t produce(const context& run, const workload& load, std::size_t index,
                                  Publish publish) {
@@ -129,7 +141,7 @@ struct producer {
         return i;
     }
 
-    // What the consumer does with an item of a producer, and what it has seen.
+    // What the consumer does with an item, and what it has seen of each producer.
     class consumer {
     public:
         consumer(context& run, const workload& load)
@@ -156,8 +168,8 @@ struct producer {
         bool in_order_ = true;
     };
 
-    // Runs the producers to their end. `publish(index, i, item)` hands over an item and returns how many
-    // system calls of the harness it took; `finish` returns when all is consumed.
+    // Runs the producers to their end. `publish(index, i, item)` hands over an item and returns how many system calls
+    // the harness made for it; `finish` returns when all items are consumed.
     template <class Publish, class Finish>
     static void run_producers(context& run, const workload& load, consumer& sink, Publish publish,
                               Finish finish) {
@@ -229,7 +241,7 @@ struct producer {
         run.value("wakeups", static_cast<double>(wakeups) / static_cast<double>(sink.count()));
     }
 
-    // Takes what each ring has; whether there was anything.
+    // Takes what each ring holds. Returns whether there was anything.
     static bool empty_once(std::span<items> rings, consumer& sink) {
         bool any = false;
         for (std::size_t index = 0; index < rings.size(); ++index) {
@@ -272,8 +284,8 @@ struct producer {
     }
 };
 
-}  // namespace
+const registration<producer> registered{lineup{}};
 
-void add_producer(registry& all) { all.add<producer>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

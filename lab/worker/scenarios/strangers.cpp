@@ -1,6 +1,5 @@
-// Threads that wait on other addresses must sleep through a notify.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// A notify must not disturb threads that wait on other addresses.
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 #include "width.hpp"
@@ -40,17 +39,15 @@ private:
     std::byte* memory_;
 };
 
-struct strangers {
+struct strangers : scenario_of<strangers, address_words> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "strangers",
             .question = "Does waking one address disturb threads that wait on others?",
             .method =
-                "32 threads sleep, each on a word of its own: side by side (neighbours) or a page apart. "
-                "1,000 "
-                "times another word among them is changed and its one waiter, that isn't there, woken. "
-                "Context "
-                "switches of the 32 and CPU of the process per notify",
+                "32 threads sleep, each on a word of its own; the words lie side by side (neighbours) or a "
+                "page apart. Another word among them, on which nobody waits, is changed 1,000 times, and "
+                "one waiter woken each time. Context switches of the 32 and CPU of the process per notify",
             .columns = {{"disturbed", "value", "strangers' switches", "count", true},
                         {"cpu", "value", "CPU", "ns"},
                         syscalls_column},
@@ -63,31 +60,17 @@ struct strangers {
         return about;
     }
 
-    template <class C>
-    static std::string refuses(const parameters& given) {
-        if constexpr (is_floor<C>)
-            return "nobody is disturbed at best";
-        else if constexpr (!counts_switches)
-            return "the system does not tell how often a thread was switched";
-        else
-            return refuses_address_word<C>(given);
-    }
+    static constexpr std::string_view no_floor = "nobody is disturbed at best";
 
     template <class C>
-    static void check(context& run) {
-        check_address_words<C>(run);
-    }
-
-    template <class C>
-    static void run(context& run) {
-        with_address_word<C>(run.given, [&]<class Word>(std::type_identity<Word>) {
-            disturb<Word>(run, run.given.text("words") == "neighbours" ? sizeof(Word) : 4096);
-        });
+    static std::string refuses_contestant(const parameters&) {
+        return counts_switches ? "" : "the system does not tell how often a thread was switched";
     }
 
     template <class Word>
-    static void disturb(context& run, std::size_t distance) {
-        // The one that is woken is in their middle.
+    static void run_with(context& run) {
+        const std::size_t distance = run.given.text("words") == "neighbours" ? sizeof(Word) : 4096;
+        // The word that is notified is in the middle of the others.
         spaced_words<Word> words(stranger_count + 1, distance);
         const auto stranger_word = [&](std::size_t i) -> Word& {
             return words[i < stranger_count / 2 ? i : i + 1];
@@ -121,8 +104,8 @@ struct strangers {
     }
 };
 
-}  // namespace
+const registration<strangers> registered{lineup{}};
 
-void add_strangers(registry& all) { all.add<strangers>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,6 +1,7 @@
-// Document 004's benchmark: how long from set() until a thread runs that has slept for a while.
-#include LAB_LINEUP
-#include "../checks.hpp"
+// The benchmark of waits on addresses (docs/requirements.md#waits-on-addresses): how long it takes from set() until a
+// thread runs that has slept for a while.
+#include "../kinds.hpp"
+#include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
 
@@ -9,7 +10,7 @@
 namespace lab {
 namespace {
 
-// What the floor waits with: it never stops looking.
+// The floor's event: its waiter never stops looking.
 class spinning_event {
 public:
     void set() noexcept { set_.store(true, std::memory_order_release); }
@@ -23,16 +24,15 @@ private:
     std::atomic<bool> set_{false};
 };
 
-struct wake_latency {
+struct wake_latency : scenario_of<wake_latency, auto_events> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "wake_latency",
-            .question = "How long from set() until the thread runs that has been waiting?",
+            .question = "How long does it take from set() until the waiting thread runs?",
             .method =
                 "one thread waits on an auto event; another sleeps for the delay, reads the clock and sets "
-                "it; "
-                "the woken thread reads the clock. Two cores: each thread pinned to its own; one core: both "
-                "to the same. CPU: of the process per wake-up, the setter's timer among it",
+                "it; the woken thread reads the clock. Two cores: each thread pinned to its own; one core: "
+                "both to the same. CPU: of the process per wake-up, including the setter's timer",
             .columns = {{"latency", "median", "latency", "ns", true},
                         {"latency", "p99", "p99", "ns", true},
                         cpu_column,
@@ -48,31 +48,17 @@ struct wake_latency {
     }
 
     template <class C>
-    static std::string refuses(const parameters& given) {
+    static std::string refuses_contestant(const parameters& given) {
         const bool one_core = given.number("cores") == 1;
         if (!one_core && usable_cores().size() < 2) return "needs two cores";
         if (one_core && (is_floor<C> || burns_a_core<C>)) return "never sleeps, so it needs two cores";
-        if constexpr (is_floor<C>)
-            return {};
-        else
-            return refuses_auto_event<C>();
+        return {};
     }
 
-    template <class C>
-    static void check(context& run) {
-        with_auto_event<C>([&]<class E>(std::type_identity<E>) { check_auto_event<E>(run); });
-    }
-
-    template <class C>
-    static void run(context& run) {
-        if constexpr (is_floor<C>)
-            run_event<spinning_event>(run);
-        else
-            with_auto_event<C>([&]<class E>(std::type_identity<E>) { run_event<E>(run); });
-    }
+    static void run_floor(context& run) { run_with<spinning_event>(run); }
 
     template <class E>
-    static void run_event(context& run) {
+    static void run_with(context& run) {
         const std::int64_t delay = static_cast<std::int64_t>(run.given.number("delay_ms")) * 1'000'000;
         const std::size_t waiter_core = run.given.number("cores") == 1 ? 0 : 1;
         histogram& latency = run.distribution("latency");
@@ -97,13 +83,13 @@ struct wake_latency {
         waiter.go();
         sleep_until(now() + delay);
 
-        // A sample with a handful of wake-ups says nothing: it gets three times the budget.
+        // A sample with a handful of wake-ups says nothing, so it gets three times the budget.
         const auto wakes =
             std::max<std::uint64_t>(6, static_cast<std::uint64_t>(3 * run.budget_ns() / delay));
         timed_section section(run);
         for (std::uint64_t i = 0; i < wakes; ++i) {
             sleep_until(now() + delay);
-            while (awake.load(std::memory_order_acquire) != i) sleep_until(now() + delay);  // a very late one
+            while (awake.load(std::memory_order_acquire) != i) sleep_until(now() + delay);  // woken very late
             set_at = now();
             event.set();
         }
@@ -116,8 +102,8 @@ struct wake_latency {
     }
 };
 
-}  // namespace
+const registration<wake_latency> registered{lineup{}};
 
-void add_wake_latency(registry& all) { all.add<wake_latency>(lineup{}); }
+}  // namespace
 
 }  // namespace lab

@@ -1,9 +1,7 @@
-// From the parameter `bytes` to a type, and to what a contestant has of that size.
+// From the parameter `bytes` to a type, and to the contestant's words and locks of that size.
 #pragma once
 
-#include "../checks.hpp"
-#include "../contestant.hpp"
-#include "../scenario.hpp"
+#include "../kinds.hpp"
 
 #include <cstdint>
 #include <string>
@@ -11,7 +9,7 @@
 
 namespace lab {
 
-// f(std::type_identity<Word>) for the unsigned word of so many bytes.
+// f(std::type_identity<Word>) for the unsigned word of that many bytes.
 template <class F>
 decltype(auto) with_width(const parameters& given, F&& f) {
     switch (given.number("bytes")) {
@@ -22,7 +20,7 @@ decltype(auto) with_width(const parameters& given, F&& f) {
     }
 }
 
-// f(std::type_identity<X>) with the contestant's X of that word, if it has one; says whether it has.
+// f(std::type_identity<X>) with the contestant's X in that word, if it has one; returns whether it has.
 
 template <class C, class Word, class F>
 bool offer_address_word(F& f) {
@@ -48,23 +46,24 @@ bool offer_own_lock(F& f) {
     return has_own_lock<C>;
 }
 
-// The same with the word of the case.
-template <class C, class F>
-bool with_address_word(const parameters& given, F f) {
-    return with_width(given,
-                      [&]<class Word>(std::type_identity<Word>) { return offer_address_word<C, Word>(f); });
-}
+// The words of the size that the case asks for.
+struct address_words {
+    template <class C, class F>
+    static void with(const parameters& given, F f) {
+        with_width(given, [&]<class Word>(std::type_identity<Word>) { offer_address_word<C, Word>(f); });
+    }
 
-template <class C>
-std::string refuses_address_word(const parameters& given) {
-    if (with_address_word<C>(given, [](auto) {})) return {};
-    return std::string(C::info.no_address_wait);
-}
+    template <class C>
+    static std::string refuses(const parameters& given) {
+        const bool has_one =
+            with_width(given, []<class Word>(std::type_identity<Word>) { return has_address_word<C, Word>; });
+        return has_one ? std::string() : std::string(C::info.no_address_wait);
+    }
 
-template <class C>
-void check_address_words(context& run) {
-    with_address_word<C>(run.given,
-                         [&]<class Word>(std::type_identity<Word>) { check_address_word<Word>(run); });
-}
+    template <class Word>
+    static void check(context& run) {
+        check_address_word<Word>(run);
+    }
+};
 
 }  // namespace lab

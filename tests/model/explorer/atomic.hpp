@@ -1,9 +1,8 @@
-// std::atomic's interface over the explorer: what the library's sources see of it.
+// std::atomic's interface over the explorer, which the library's sources are compiled with.
 //
-// An object has the size of its value, so that layouts stay what they are; the
-// engine knows it by its address. The member holds the newest value in
-// modification order. Not trivially destructible: the end of an object is an event
-// of the model.
+// An object has the size of its value, so that layouts do not change; the engine knows it by its address. The
+// member holds the newest value in modification order. The type is not trivially destructible: the model sees
+// the end of an object.
 #pragma once
 
 #include "hooks.hpp"
@@ -169,7 +168,7 @@ public:
         return old;
     }
 
-    // Operators can't take a place: their rows have none.
+    // Operators can't take a source location, so their rows have none.
     operator T() const noexcept { return load(seq_cst, source{}); }
     T operator=(T value) noexcept {
         store(value, seq_cst, source{});

@@ -1,5 +1,4 @@
-// Who decides. The engine asks a chooser for every choice of a run: which thread
-// makes the next step, and which of several results that step has.
+// A chooser makes every choice of a run: which thread makes the next step, and which of several results that step has.
 #pragma once
 
 #include "footprint.hpp"
@@ -16,17 +15,19 @@
 namespace tocsin::model {
 
 struct situation {
-    thread_mask ready = 0;  // can make a step of its own
-    thread_mask exits = 0;  // sleeps, but may time out or wake for no reason
-    int running = 0;        // who made the last step; may be in neither
-    bool barrier = false;   // only reached because nothing else could run
+    thread_mask ready = 0;   // can make a step of its own
+    thread_mask exits = 0;   // sleeps, but may time out or return spuriously
+    thread_mask forced = 0;  // of those: its deadline may pass only because no thread is ready
+    int running = 0;         // the thread that made the last step; may be in neither
+
+    bool fixed = false;  // the test wants one schedule here: fix_schedule()
 
     thread_mask all() const noexcept { return ready | exits; }
 };
 
-enum class choice { message, place, exit, weak, user };
+enum class choice { message, position, exit, weak, user };
 
-// What each thread will do next: valid for live threads.
+// What each live thread will do next.
 struct intentions {
     std::array<footprint, max_threads> next{};
     thread_mask live = 0;
@@ -39,13 +40,13 @@ public:
     // `all` outlives the run.
     virtual void start(const intentions& all) = 0;
     virtual int thread(const situation& now) = 0;
-    // One of these; a key says the same in every search, whatever that leaves out.
+    // Chooses one of these results. A key means the same in every search, whatever the search leaves out.
     virtual unsigned value(const std::vector<unsigned>& keys, choice what) = 0;
     // The step just chosen turned out to touch this.
     virtual void executed(int thread, const footprint& touched);
     // The next step of `to` happens after the last one of `from`.
     virtual void edge(int from, int to);
-    // Before this step, that sleeper could have left by itself; now it can't.
+    // Until this step, that sleeper could have left on its own.
     virtual void withdrawn(int sleeper);
     virtual bool next() = 0;  // is there another run to make?
 
@@ -53,7 +54,7 @@ public:
     // given that it comes after step `behind`?
     virtual bool follows(int thread, std::uint32_t behind, int writer, std::uint32_t earlier) const;
     virtual std::uint32_t step_number() const { return 0; }
-    virtual bool cut() const { return false; }       // the rest of the run repeats an earlier one
+    virtual bool cut() const { return false; }       // what follows repeats an earlier run
     virtual bool diverged() const { return false; }  // the body is not repeatable
 };
 

@@ -1,24 +1,74 @@
 // The exhaustive search.
 //
-// A run is a sequence of frames, one per step: the thread chosen, and the
-// choices among results that its step had. After a run the last choice that has
-// an alternative is changed, everything before it is replayed. Results are always
-// all explored; threads depend on the reduction:
+// A run is a sequence of frames, one a step: the thread chosen, and the choices among results that its step had. After
+// a run, the last choice that has an alternative is changed and everything before it is replayed. Results are always
+// all explored; which threads are explored depends on the reduction:
 //
-// none        all that can run, within the preemption bound.
-// sleep_sets  all that can run and are not asleep. A thread falls asleep in a
-//             frame when its step has been explored from there, and wakes with
-//             the first step that is dependent on its own (Godefroid).
-// dpor        only one at first. When a step is found to be in a race with an
-//             earlier one (dependent, of another thread, not ordered by others in
-//             between), a thread that can begin the reversed order is added where
-//             the earlier one was chosen, unless one is there already; together with
-//             sleep sets (source sets: Abdulla and others 2014. The older rule, to
-//             add the racing thread itself, loses runs when that one is asleep).
+// none        all that can run, within the preemption bound; with `one_schedule` the first that can run.
+// sleep_sets  all that can run and are not asleep. A thread falls asleep in a frame when its step has been explored
+//             from there, and wakes with the first step that its own depends on (Godefroid 1996).
+// dpor        one at first, more where steps conflict; with sleep sets (source sets: Abdulla and others 2014).
 //
-// A run in which all that could run is asleep repeats others. It is finished
-// without further branching instead of being abandoned: its threads hold
-// resources on their stacks, and its failures are real.
+// State. Every step has a footprint (footprint.hpp). A step *happens after* the steps of its thread, those that it
+// depends on by footprint and those that an edge names (a wake, a spawn, an end that was joined), and what these happen
+// after: the clock of its frame. Two runs are equivalent if swapping adjacent independent steps turns one into the
+// other; all that a run computes, and the results that a step may have, depend on its class alone. A sleeping thread
+// may *exit*, by its deadline or spuriously, while its budgets last; it need not. All other enabled threads are
+// *ready*.
+//
+// Invariants.
+//   depth_first-1  Independent steps commute: neither enables, disables or changes the other. Enabledness that no
+//                  footprint shows is the exception, and is dealt with one by one:
+//                  - a wake disables the exits of the threads it wakes: withdrawn() has them explored instead;
+//                  - a deadline beyond the budget passes only where no thread is ready, so it happens after every step
+//                    before it and before every step after it (footprint::last_resort), and no such exit sleeps;
+//                  - the fact of a wait_until() must stay true once it is (the engine fails a run where it does not);
+//                  - fairness (engine.cpp) keeps a spinning thread from its turn: see *Spinning*.
+//   depth_first-2  A frame explores one ready thread or, if it began with an exit, all that can run.
+//   depth_first-3  Let p be the step of a frame, and let a later step e of the same run be in a race with it:
+//                  dependent, and not ordered through others in between. Let v be the steps between them that don't
+//                  happen after p, then e. The frame then explores one more ready thread that can *begin* v: its first
+//                  step in v happens after nothing in v. If only exits can begin v, it explores all of these. Threads
+//                  that it has explored and threads that were asleep on arrival don't count.
+//   depth_first-4  A futex_wait() that returns at once touches less than it announced. Before p it might have slept,
+//                  and so depended on wakes. A frame in a race with it explores all that can run. (A failed
+//                  compare-exchange touches less than a successful one. That matters only where p can change its
+//                  result without a write to the location, through the sequentially consistent order alone; there
+//                  it keeps the footprint of a write: operations.cpp.)
+//
+// Nothing is lost. Claim: let E be a frame whose subtree has been explored without a failure. Let u be a sequence of
+// steps that is possible from E and that no thread asleep on arrival can begin. Then some run through E makes the steps
+// of u in an equivalent order. If u ends the run, or leads to a state where no thread is ready, some run makes them
+// with no other step in between. For the first frame this says: every class of runs is explored.
+// Proof, by induction on the order in which subtrees end, then on the length of u:
+//   If E explored a thread that can begin u, take the first such thread, make its step, and continue with the remainder
+//   of u. No thread that is asleep after this step can begin the remainder.
+//   Otherwise E did not explore all that can run, so it explored a ready thread (depth_first-2). Let p be the step of
+//   the last ready thread that it explored. Let w be the steps of u that neither depend on p nor happen after one that
+//   does. All of them are possible after p.
+//   If w is all of u, the induction gives a run that makes p and u. Then p's thread is ready after u, so u leads to no
+//   state without ready threads; and u does not end in a failure, which that run would have found.
+//   Otherwise let e be a step of u outside w that happens after steps of w only. It is no step of p's thread, which
+//   could begin u. It is no last resort, since p's thread is ready. If p disables e, then e is the exit of a sleeper
+//   that p wakes. w has no step on that sleeper's queue, so the exit can begin u, and withdrawn() had it explored.
+//   Otherwise e's thread can make a step e' after p and w: the same operation, perhaps with another result. It depends
+//   on p. No thread asleep after p can begin w and e', so by induction a run makes p, w and e', and there e' is in a
+//   race with p. If e' touches less than e, E explored all that can run (depth_first-4), which was excluded. Otherwise
+//   e' happens after each step of w that e happens after. Let q be the thread of the first of these steps, or of e' if
+//   there is none. q can begin v. It can also begin u, so it is neither explored nor asleep on arrival. By
+//   depth_first-3, E explores a ready thread after p, or q itself: both were excluded.
+//
+// Stale reads. Which results are left out (memory.hpp, Redundancy) is decided by clocks, and so by the class alone.
+// Each is a result in another class, in which the load comes before the stores that it does not see.
+//
+// Spinning. A thread that has called cpu_relax `relaxes` times gives way, in every kind of search. A spin that ends
+// only when another thread acts loses nothing by that: the run without the vain looks has the same outcome. Of a longer
+// bounded spin, runs in which it gives up early may be missing; the report then says that spins were bounded.
+//
+// Where all that could run is asleep, the run repeats others. It is finished without further branching instead of being
+// abandoned: its threads hold resources on their stacks, and its failures are real.
+//
+// Checked by: reduction_test.cpp, thousands of random programs against the search without reduction.
 #include "chooser.hpp"
 
 #include <bit>
@@ -51,7 +101,8 @@ int lowest(thread_mask m) noexcept { return std::countr_zero(m); }
 class depth_first final : public chooser {
 public:
     explicit depth_first(const options& how) : bound_(how.preemption_bound), reduce_(how.reduce) {
-        if (bound_ >= 0) reduce_ = reduction::none;
+        one_schedule_ = how.one_schedule;
+        if (bound_ >= 0 || one_schedule_) reduce_ = reduction::none;
         ordered_ = bound_ >= 0 || reduce_ != reduction::none;
     }
 
@@ -69,20 +120,20 @@ public:
         if (cut_) return preferred(now, now.all());
         result_ = 0;
         if (used_ < depth_) return again(now);
-        const thread_mask asleep = reduce_ == reduction::none || now.barrier ? 0 : asleep_next_;
+        const thread_mask asleep = reduce_ == reduction::none ? 0 : asleep_next_ & ~now.forced;
         const thread_mask awake = now.all() & ~asleep;
         if (awake == 0) {
             cut_ = true;
-            races_of_the_rest();
             return preferred(now, now.all());
         }
         return first_time(now, asleep, preferred(now, awake));
     }
 
-    unsigned value(const std::vector<unsigned>& keys, choice) override {
+    unsigned value(const std::vector<unsigned>& keys, choice what) override {
         const auto count = static_cast<unsigned>(keys.size());
         if (cut_ || used_ == 0 || count == 1) return 0;
         frame& f = frames_[used_ - 1];
+        if ((one_schedule_ || f.at.fixed) && what != choice::user) return 0;
         if (result_ == f.results.size()) f.results.push_back({0, count});
         result_choice& r = f.results[result_++];
         if (r.count != count) diverged_ = true;
@@ -101,9 +152,9 @@ public:
         f.touched = touched;
         thread_clock c = clocks_[p];
         join(c, edges_[p]);
-        if (f.at.barrier)
+        if (touched.last_resort)
             for (const thread_clock& other : clocks_) join(c, other);
-        races(used_ - 1, thread, touched, c);
+        races(thread, touched, c);
         c[p] = static_cast<std::uint32_t>(used_);
         f.clock = clocks_[p] = c;
         edges_[p].fill(0);
@@ -158,8 +209,7 @@ private:
             if (a[i] < b[i]) a[i] = b[i];
     }
 
-    // Staying with the running thread keeps the tables short; those that would
-    // leave a sleep by themselves come last.
+    // Staying with the running thread keeps the tables short. Exits come last: depth_first-2.
     static int preferred(const situation& now, thread_mask among) noexcept {
         if (among & now.ready & mask_of(now.running)) return now.running;
         return lowest((among & now.ready) != 0 ? among & now.ready : among);
@@ -184,7 +234,9 @@ private:
         f.at = now;
         f.asleep = asleep;
         f.done = 0;
-        f.wanted = reduce_ == reduction::dpor && !now.barrier ? mask_of(thread) : now.all();
+        const bool one =
+            one_schedule_ || now.fixed || (reduce_ == reduction::dpor && (now.ready & mask_of(thread)) != 0);
+        f.wanted = one ? mask_of(thread) : now.all();
         f.thread = thread;
         f.preemptions = before(used_ - 1) + (preempts(now, thread) ? 1 : 0);
         f.results.clear();
@@ -205,43 +257,43 @@ private:
         return false;
     }
 
-    // Threads that still want to make a step when a run is cut may be in a race
-    // with it too.
-    void races_of_the_rest() {
-        if (reduce_ != reduction::dpor) return;
-        for (thread_mask m = all_->live; m != 0; m &= m - 1) {
-            const auto p = static_cast<std::size_t>(lowest(m));
-            thread_clock c = clocks_[p];
-            join(c, edges_[p]);
-            races(used_, lowest(m), all_->next[p], c);
-        }
-    }
-
-    // From the newest step back, so that a step ordered through later ones is
-    // known by the time it is met. `c` takes in all that the new step depends on.
-    void races(std::size_t count, int thread, const footprint& touched, thread_clock& c) {
+    // From the newest step back, so that a step ordered through later ones is known by the time it is met. `c` takes in
+    // all that the new step depends on.
+    void races(int thread, const footprint& touched, thread_clock& c) {
+        const std::size_t count = used_ - 1;
+        const bool narrowed = touched.queue < 0 && all_->next[static_cast<std::size_t>(thread)].queue >= 0;
         for (std::size_t i = count; i-- > 0;) {
-            frame& e = frames_[i];
-            if (e.thread == thread || i + 1 <= c[static_cast<std::size_t>(e.thread)]) continue;
-            if (!dependent(e.touched, touched)) continue;
-            if (reduce_ == reduction::dpor) reverse(e, initials(i, count, thread, c), thread);
-            join(c, e.clock);
+            frame& earlier = frames_[i];
+            if (earlier.thread == thread || i + 1 <= c[static_cast<std::size_t>(earlier.thread)]) continue;
+            if (!dependent(earlier.touched, touched)) continue;
+            if (reduce_ == reduction::dpor) {
+                if (narrowed)
+                    earlier.wanted |= earlier.at.all();  // depth_first-4
+                else
+                    reverse(earlier, beginners(i, count, thread, c), thread);
+            }
+            join(c, earlier.clock);
         }
     }
 
-    // What must be explored instead of `e` is v: the steps after it that don't
-    // depend on it, then the new one. Any thread that can begin v will do.
-    void reverse(frame& e, thread_mask beginners, int thread) {
-        beginners &= e.at.all();
-        if (beginners == 0)
-            e.wanted |= e.at.all();
-        else if ((beginners & e.wanted) == 0)
-            e.wanted |= (beginners & mask_of(thread)) != 0 ? mask_of(thread) : beginners & (~beginners + 1);
+    // depth_first-3
+    void reverse(frame& earlier, thread_mask can_begin, int thread) {
+        can_begin &= earlier.at.all();
+        if (can_begin == 0) {  // gives way there
+            earlier.wanted |= earlier.at.all();
+            return;
+        }
+        can_begin &= ~(earlier.asleep | earlier.done);
+        const thread_mask ready = can_begin & earlier.at.ready;
+        if (ready == 0)
+            earlier.wanted |= can_begin;
+        else if ((ready & earlier.wanted) == 0)
+            earlier.wanted |= (ready & mask_of(thread)) != 0 ? mask_of(thread) : ready & (~ready + 1);
     }
 
-    // The threads whose first step in v depends on nothing in v. `c` holds what
-    // the new step depends on, as far back as frame `first`.
-    thread_mask initials(std::size_t first, std::size_t count, int thread, const thread_clock& c) {
+    // The threads whose first step in v happens after nothing in v. `c` holds what the new step depends on, as far back
+    // as frame `first`.
+    thread_mask beginners(std::size_t first, std::size_t count, int thread, const thread_clock& c) {
         const auto owner = static_cast<std::size_t>(frames_[first].thread);
         thread_mask met = 0, found = 0;
         between_.clear();
@@ -265,6 +317,7 @@ private:
     const intentions* all_ = nullptr;
     int bound_;
     reduction reduce_;
+    bool one_schedule_;
     bool ordered_;               // knows which steps depend on which
     std::vector<frame> frames_;  // the first depth_ are the current prefix, then spares
     std::vector<std::size_t> between_;

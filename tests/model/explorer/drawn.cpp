@@ -1,8 +1,8 @@
 // Searches that draw their choices, and the replay of one run.
 //
-// random  every thread that can run is as likely as any other; a load takes the
-//         newest message half of the time.
-// pct     threads have random priorities and the highest one runs; at depth - 1
+// random  Every thread that can run is equally likely; a load takes the newest message
+//         half of the time.
+// pct     Threads have random priorities and the highest one runs. At depth - 1
 //         steps, drawn over the length of the runs seen so far, the running
 //         thread gets the lowest one. A bug that needs d ordering constraints is
 //         found with probability at least 1 / (n k^(d-1)) per run of k steps and
@@ -48,15 +48,14 @@ public:
     void start(const intentions&) override { draw_.seed(seed_ * 0xD1342543DE82EF95u + ++runs_); }
 
     int thread(const situation& now) override {
-        // Leaving a sleep early is drawn less often, or hardly anything would
-        // ever stay asleep.
+        // An early exit is drawn less often; otherwise hardly any thread would stay asleep.
         const bool early = now.ready == 0 || (now.exits != 0 && draw_.below(8) == 0);
         const thread_mask among = early && now.exits != 0 ? now.exits : now.ready;
         return nth(among, draw_.below(static_cast<unsigned>(std::popcount(among))));
     }
 
     unsigned value(const std::vector<unsigned>& keys, choice what) override {
-        if ((what == choice::message || what == choice::place) && draw_.below(2) == 0) return 0;
+        if ((what == choice::message || what == choice::position) && draw_.below(2) == 0) return 0;
         return draw_.below(static_cast<unsigned>(keys.size()));
     }
 
@@ -86,7 +85,7 @@ public:
         ++step_;
         for (unsigned c : changes_)
             if (c == step_) priority_[static_cast<std::size_t>(now.running)] = --lowest_;
-        // A thread that never stops would starve the others for ever.
+        // A thread that never blocks would starve the others.
         if (step_ > 4 * longest_ + 100 && draw_.below(4) == 0) return random_chooser::thread(now);
         thread_mask among = now.ready;
         if (among == 0 || (now.exits != 0 && draw_.below(16) == 0)) among = now.all();

@@ -23,7 +23,7 @@ namespace tocsin::model {
 
 namespace {
 
-// The threads of a failing run are abandoned where they stand, with what they own.
+// The threads of a failing run are abandoned at their last step, with everything they own.
 struct leaks_expected {
 #if defined(TOCSIN_MODEL_LSAN)
     leaks_expected() { __lsan_disable(); }
@@ -68,6 +68,7 @@ report engine::explore(const std::function<void()>& body, std::unique_ptr<choose
     chooser_ = std::move(how);
     report_ = {};
     report_.preemption_bound = options_.preemption_bound;
+    report_.one_schedule = options_.one_schedule;
     const auto start = std::chrono::steady_clock::now();
     const auto elapsed = [&] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -104,7 +105,7 @@ void engine::count_run() {
     report_.hit_stale_repeats |= memory_.worn_out;
 }
 
-// Tables are written in a second run only: the first ones must be fast.
+// Only this second run writes a table: the others must be fast.
 report engine::again_with_table(const std::function<void()>& body) {
     report first = report_;
     engine second(options_);
@@ -141,6 +142,8 @@ void engine::begin(const std::function<void()>& body) {
     failure_.clear();
     intentions_ = {};
     thread_count_ = 1;
+    services_ = 0;
+    fixed_ = false;
     running_ = last_stepped_ = 0;
     could_step_ = 0;
     model_thread& t = me();
@@ -193,6 +196,11 @@ int engine::spawn(std::string_view name, std::function<void()> body) {
     return number;
 }
 
+int engine::spawn_service(std::string_view name, std::function<void()> body) {
+    services_ |= mask_of(thread_count_);
+    return spawn(name, std::move(body));
+}
+
 void engine::thread_main(void* self) { static_cast<engine*>(self)->thread_body(); }
 
 void engine::thread_body() {
@@ -241,6 +249,7 @@ void engine::join(thread_mask threads, source where) {
 void engine::wait_until(const std::function<bool()>& fact, source where) {
     me().state = thread_state::expecting;
     me().expects = &fact;
+    me().came_true = false;
     const footprint f{.everything = true};
     announce(f, "wait_until");
     me().state = thread_state::ready;
@@ -286,16 +295,35 @@ int engine::next_thread() {
     return thread;
 }
 
-bool engine::can_step(const model_thread& t) {
+bool engine::fact_of(model_thread& t) {
+    detail::exploring = false;  // atomics are variables for a moment
+    const bool holds = (*t.expects)();
+    detail::exploring = true;
+    if (t.came_true && !holds && options_.reduces())
+        fail("what " + t.name +
+             " waits for came true and was taken back: a reduced search may overlook that");
+    t.came_true = holds;
+    return holds;
+}
+
+void engine::fix_schedule(bool on) {
+    if (options_.reduces()) fail("a search with partial-order reduction can't fix the schedule");
+    fixed_ = on;
+}
+
+bool engine::others_are_blocked() {
+    for (int i = 0; i < thread_count_; ++i) {
+        model_thread& t = thread_at(i);
+        if (t.state != thread_state::expecting && can_step(t)) return false;
+    }
+    return true;
+}
+
+bool engine::can_step(model_thread& t) {
     switch (t.state) {
         case thread_state::ready: return true;
         case thread_state::joining: return settled(t.waits_for);
-        case thread_state::expecting: {
-            detail::exploring = false;  // atomics are variables for a moment
-            const bool holds = (*t.expects)();
-            detail::exploring = true;
-            return holds;
-        }
+        case thread_state::expecting: return fact_of(t);
         case thread_state::sleeping:
         case thread_state::finished: break;
     }
@@ -305,9 +333,10 @@ bool engine::can_step(const model_thread& t) {
 situation engine::look() {
     situation s;
     s.running = last_stepped_;
+    s.fixed = fixed_;
     thread_mask timed = 0, spent = 0;
     for (int i = 0; i < thread_count_; ++i) {
-        const model_thread& t = thread_at(i);
+        model_thread& t = thread_at(i);
         if (can_step(t)) s.ready |= mask_of(i);
         if (t.state != thread_state::sleeping) continue;
         if (t.may_time_out) timed |= mask_of(i);
@@ -318,19 +347,18 @@ situation engine::look() {
         s.ready = fair(s.ready);
         return s;
     }
-    // Nothing moves by itself: clocks go on. A return for no
-    // reason is nothing that a program may rely on.
+    // No thread is ready, so time passes. Without a deadline this is a deadlock: no program may rely on a
+    // spurious return.
     s.exits |= timed;
-    s.barrier = spent != 0;
+    s.forced = spent;
     if (timed == 0) s.exits = 0;
     return s;
 }
 
-// The fair scheduler of Musuvathi and Qadeer (2008). A thread that spins gives way,
-// at the end of every window of `relaxes` calls of cpu_relax, to those that could
-// have made a step all through the window and did not get one, or that it has
-// stopped itself. Without this a spinning thread has infinite executions in which
-// nobody else runs; with it, only runs that spin on in vain are left out.
+// The fair scheduler of Musuvathi and Qadeer (2008). A spinning thread gives way at the end of every
+// window of `relaxes` calls of cpu_relax. It gives way to each thread that could have made a step all
+// through the window and did not, or that its own steps have blocked. Without this, a spinning thread has infinite
+// executions in which no other thread runs. With it, only runs that keep spinning in vain are left out.
 thread_mask engine::fair(thread_mask ready) {
     const thread_mask lost = could_step_ & ~ready;
     could_step_ = ready;
@@ -343,6 +371,7 @@ thread_mask engine::fair(thread_mask ready) {
         t.after &= ~mask_of(last_stepped_);
         if ((ready & mask_of(i)) != 0 && (t.after & ready) == 0) allowed |= mask_of(i);
     }
+    report_.cut_spins |= allowed != ready;
     return allowed;
 }
 

@@ -1,8 +1,7 @@
-// The engine runs one execution at a time: it owns the model threads (fibers),
-// hands every visible operation to the memory, and asks the chooser wherever more
-// than one thing may happen. A thread announces its next operation, then the
-// next thread is chosen; the chosen one performs what it has announced and runs
-// on to its next announcement. What lies between two operations is atomic.
+// The engine runs one execution at a time. It owns the model threads (fibers), hands every visible
+// operation to the memory, and asks the chooser wherever more than one thing may happen. A thread
+// announces its next operation; then the next thread is chosen. That thread performs the operation it has
+// announced and runs up to its next announcement. Code between two operations is atomic.
 #pragma once
 
 #include "chooser.hpp"
@@ -31,13 +30,13 @@ struct model_thread {
     std::function<void()> body;
     thread_memory memory;
     thread_state state = thread_state::finished;
-    int returns_to = -1;  // until its first announcement: who started it
-    // fairness; see look()
+    int returns_to = -1;  // until its first announcement: the thread that started it
+    // fairness; see fair()
     unsigned relaxed = 0;                   // calls of cpu_relax in the current window
-    thread_mask after = 0;                  // these go first, if they can
+    thread_mask after = 0;                  // these run first, if they can
     thread_mask stepped = ~thread_mask{0};  // since the window began
     thread_mask could_step = 0;             // all through the window
-    thread_mask stopped = 0;                // by this thread, in the window
+    thread_mask stopped = 0;                // blocked by this thread's steps in the window
     unsigned spurious_left = 0;
     unsigned timeouts_left = 0;
     unsigned weak_left = 0;
@@ -49,12 +48,13 @@ struct model_thread {
     word slept_for = 0;
     thread_mask waits_for = 0;                       // joining
     const std::function<bool()>* expects = nullptr;  // expecting
+    bool came_true = false;                          // what it expects
     const char* doing = "";
 };
 
 class engine {
 public:
-    // The one that is running a model thread now; none outside of explorations.
+    // The engine whose model thread is running; null outside explorations.
     static inline engine* active = nullptr;
 
     explicit engine(const options& how);
@@ -82,11 +82,14 @@ public:
     void cell_written(object o, source where);
 
     int spawn(std::string_view name, std::function<void()> body);
+    int spawn_service(std::string_view name, std::function<void()> body);
     void join(thread_mask threads, source where);
     void wait_until(const std::function<bool()>& fact, source where);
     unsigned choose(unsigned count, std::string_view what, source where);
     int running() const noexcept { return running_; }
-    thread_mask spawned() const noexcept { return mask_of(thread_count_) - 1; }
+    void fix_schedule(bool on);
+    thread_mask spawned() const noexcept { return (mask_of(thread_count_) - 1) & ~services_; }
+    bool others_are_blocked();
     const std::string& thread_name(int t) const { return thread_at(t).name; }
 
     void name(const void* address, std::string_view text);
@@ -124,7 +127,8 @@ private:
     situation look();
     thread_mask fair(thread_mask ready);
     void close_window();
-    bool can_step(const model_thread& t);
+    bool can_step(model_thread& t);
+    bool fact_of(model_thread& t);
     void switch_to(int thread);
     void executed(const footprint& f);
     std::string deadlock();
@@ -141,7 +145,7 @@ private:
         if (wanted) memory_.fence(me().memory, std::memory_order_seq_cst);
     }
     int write(int x, int behind, word value, std::memory_order order, bool rmw);
-    const std::vector<int>& places(int x, std::memory_order order, bool fence);
+    const std::vector<int>& positions(int x, std::memory_order order, bool fence);
     const std::vector<int>& readable(int x, std::memory_order order);
     bool follows(bool everything, std::uint32_t behind, const message& m) const;
     std::int32_t queue_of(const void* address);
@@ -171,9 +175,11 @@ private:
     fiber outside_;
     std::vector<std::unique_ptr<model_thread>> threads_;
     int thread_count_ = 0;
+    thread_mask services_ = 0;  // need not end before the run does
     int running_ = 0;
     int last_stepped_ = 0;
     situation now_;
+    bool fixed_ = false;
     thread_mask could_step_ = 0;
     intentions intentions_;
     std::vector<sleeper> sleepers_;  // in order of arrival

@@ -1,13 +1,10 @@
-// The rest of the explorer: what it detects, how it reports, and that its shortcuts
-// leave nothing out.
+// What the explorer detects and how it reports it. That its reductions leave nothing out: reduction_test.cpp.
 #include <explorer/expect.hpp>
 
 #include <memory>
 #include <new>
-#include <random>
 #include <set>
 #include <stdexcept>
-#include <vector>
 
 namespace {
 
@@ -217,7 +214,7 @@ TEST(races, JoinedAndSpawnedThreadsAreOrdered) {
     });
 }
 
-// The futex orders nothing: only the atomics do.
+// The futex orders nothing; only the atomics do.
 TEST(races, AWakeUpDoesNotPublish) {
     expect_finds("data race", {}, [](run& r) {
         atomic<std::uint32_t> word{0};
@@ -265,12 +262,12 @@ TEST(sleeping, EndsInEveryWayThatItMay) {
     options quiet;
     quiet.spurious_returns = 0;
     EXPECT_EQ(results_of_a_wait(quiet, false, true), (std::set{differed, woken}));
-    quiet.timeouts = 0;  // but time goes on when nothing else does
+    quiet.timeouts = 0;  // but time passes where no thread is ready
     EXPECT_EQ(results_of_a_wait(quiet, true, false), (std::set{timed_out}));
     EXPECT_EQ(results_of_a_wait(quiet, true, true), (std::set{differed, woken}));
 }
 
-// A wake-up for no reason must not hide that nobody is going to wake the sleeper.
+// A spurious return must not hide that no thread is going to wake the sleeper.
 TEST(sleeping, SpuriousReturnsSaveNobody) {
     expect_finds("nobody is left to wake it", {}, [](run& r) {
         atomic<std::uint32_t> word{0};
@@ -358,96 +355,6 @@ TEST(stopping, RunsACallbackAtOnceIfRequestedAlready) {
         stop_callback callback(source.get_token(), [&] { ++calls; });
         check(calls == 1, "in the constructor");
     });
-}
-
-// --- the reductions against the full search ---
-
-struct operation {
-    int kind, location, value;
-    std::memory_order order;
-};
-using program = std::vector<std::vector<operation>>;
-
-program random_program(unsigned seed, int threads, int length) {
-    constexpr std::memory_order loads[] = {relaxed, acquire, seq_cst};
-    constexpr std::memory_order stores[] = {relaxed, release, seq_cst};
-    constexpr std::memory_order all[] = {relaxed, acquire, release, acq_rel, seq_cst};
-    std::mt19937 draw(seed);
-    const auto below = [&](unsigned n) { return static_cast<int>(draw() % n); };
-    program p(static_cast<std::size_t>(threads));
-    int value = 0;
-    for (auto& thread : p)
-        for (int i = 0; i < length; ++i) {
-            const int d = below(10);
-            const int kind = d < 4 ? 0 : d < 7 ? 1 : d - 5;  // load, store, exchange, cas, fence
-            const std::memory_order o = kind == 0   ? loads[below(3)]
-                                        : kind == 1 ? stores[below(3)]
-                                        : kind == 4 ? all[1 + below(4)]
-                                                    : all[below(5)];
-            thread.push_back({kind, below(2), ++value, o});
-        }
-    return p;
-}
-
-std::set<std::vector<int>> outcomes_of(const program& p, const options& how, report& made) {
-    std::set<std::vector<int>> seen;
-    made = explore(how, [&](run& r) {
-        atomic<int> x[2]{0, 0};
-        std::vector<std::vector<int>> got(p.size());
-        for (std::size_t t = 0; t < p.size(); ++t)
-            r.spawn("thread", [&, t] {
-                for (const operation& o : p[t]) {
-                    atomic<int>& at = x[o.location];
-                    int expected = 0;
-                    switch (o.kind) {
-                        case 0: got[t].push_back(at.load(o.order)); break;
-                        case 1: at.store(o.value, o.order); break;
-                        case 2: got[t].push_back(at.exchange(o.value, o.order)); break;
-                        case 3:
-                            got[t].push_back(at.compare_exchange_strong(expected, o.value, o.order));
-                            got[t].push_back(expected);
-                            break;
-                        default: thread_fence(o.order);
-                    }
-                }
-            });
-        r.join_all();
-        std::vector<int> all{x[0].load(relaxed), x[1].load(relaxed)};
-        for (const auto& g : got) all.insert(all.end(), g.begin(), g.end());
-        seen.insert(all);
-    });
-    return seen;
-}
-
-TEST(reduction, KeepsEveryOutcomeOfRandomPrograms) {
-    std::uint64_t full = 0, reduced = 0;
-    for (unsigned seed = 0; seed < 200; ++seed) {
-        const program p = random_program(seed, 2 + seed % 2, seed % 2 ? 2 : 3);
-        for (options how : {options{}, options::x86()}) {
-            report r;
-            how.reduce = reduction::none;
-            const auto all = outcomes_of(p, how, r);
-            ASSERT_TRUE(r.exhausted());
-            full += r.executions;
-            for (const auto reduce : {reduction::sleep_sets, reduction::dpor}) {
-                how.reduce = reduce;
-                EXPECT_EQ(outcomes_of(p, how, r), all) << "program " << seed;
-            }
-            reduced += r.executions;
-        }
-    }
-    std::printf("  %llu executions, reduced to %llu\n", static_cast<unsigned long long>(full),
-                static_cast<unsigned long long>(reduced));
-}
-
-TEST(reduction, DrawnRunsStayWithinWhatIsPossible) {
-    for (unsigned seed = 0; seed < 20; ++seed) {
-        const program p = random_program(seed, 3, 2);
-        report r;
-        const auto all = outcomes_of(p, {}, r);
-        const auto drawn = outcomes_of(p, options::drawn(500), r);
-        for (const auto& outcome : drawn) EXPECT_TRUE(all.contains(outcome)) << "program " << seed;
-    }
 }
 
 }  // namespace

@@ -14,10 +14,10 @@
 //     });
 //     EXPECT_TRUE(result.exhausted()) << result.text();
 //
-// The body is itself a model thread, "main". It runs once per execution and must
-// depend on nothing but its choices: no clocks, no random numbers, no state that
-// survives it, except atomics and plains, which are restored. Code between two
-// visible operations is atomic, so counters of a test may be ordinary variables.
+// The body is itself a model thread, "main". It runs once per execution and must depend on nothing but its
+// choices: no clocks, no random numbers, no state that outlives it, except atomics and plains, which are
+// restored. Code between two visible operations is atomic, so the counters of a test may be ordinary variables.
+// Decisions must not depend on such a variable, except through wait_until(): the reduction does not see it.
 #pragma once
 
 #include "atomic.hpp"
@@ -46,12 +46,19 @@ public:
     // Starts at once and runs up to its first visible operation.
     thread spawn(std::string_view name, std::function<void()> body);
 
-    // Before the body returns: what it has on its stack goes with it.
+    // One that may still be running or asleep when the body returns: join_all() does not wait for it.
+    thread spawn_service(std::string_view name, std::function<void()> body);
+
+    // Call it before the body returns, which destroys what is on its stack.
     void join_all(std::source_location where = std::source_location::current());
 
     // Explores all of 0 .. count - 1.
     unsigned choose(unsigned count, std::string_view what = {},
                     std::source_location where = std::source_location::current());
+
+    // From here on an exhaustive search makes one schedule only, until it is told otherwise: for what comes before and
+    // after the part that matters. Not with partial-order reduction; drawn searches ignore it.
+    void fix_schedule(bool on = true);
 
     void check(bool condition, std::string_view text,
                std::source_location where = std::source_location::current());
@@ -61,18 +68,23 @@ using test_body = std::function<void(run&)>;
 
 report explore(const options& how, const test_body& body);
 
-// The one run that a report's replay string stands for, with its table.
+// Repeats the one run that a report's replay string describes, and writes its table.
 report replay(const options& how, std::string_view text, const test_body& body);
 
-// The condition holds, or this run is the failure. From any model thread.
+// Fails the run if the condition is false. Any model thread may call it.
 void check(bool condition, std::string_view text,
            std::source_location where = std::source_location::current());
 
-// Until a fact has come true, without polling: for tests that need others to have got
-// somewhere, e.g. to sleep. The fact is looked at from outside of the model: atomics show
-// their newest values, nothing is a step, and it must not lock or wait. Orders nothing.
+// Waits until a fact is true, without polling: for tests that need another thread to have reached
+// some point, such as a sleep. The fact is evaluated outside the model: atomics show their newest
+// values and nothing is a step. It must not lock or wait, and it orders nothing. Once true it must stay true
+// until the waiting thread has continued; a search with partial-order reduction fails a run in which it does not.
 void wait_until(const std::function<bool()>& fact,
                 std::source_location where = std::source_location::current());
+
+// For a fact of wait_until(): whether every thread has ended, sleeps, joins or waits for a fact. Sleepers may still leave
+// by a deadline or spuriously.
+bool others_are_blocked();
 
 // A line for the table.
 void note(std::string_view text, std::source_location where = std::source_location::current());

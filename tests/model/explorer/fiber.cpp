@@ -1,5 +1,5 @@
-// swapcontext would do, but it makes two system calls for the signal mask, and a
-// run of a small test has some dozens of switches in ten microseconds.
+// swapcontext would do, but it makes two system calls for the signal mask. A run of a small test makes dozens of
+// switches in ten microseconds.
 #include "fiber.hpp"
 
 #include <cstdint>
@@ -86,8 +86,8 @@ namespace tocsin::model {
 
 namespace {
 
-fiber* entering = nullptr;  // whom first_frame() starts
-fiber* leaving = nullptr;   // whom it comes from
+fiber* entering = nullptr;  // the fiber that first_frame() starts
+fiber* leaving = nullptr;   // the fiber that switched to it
 
 }  // namespace
 

@@ -14,14 +14,13 @@ class fiber {
 public:
     using entry = void (*)(void* argument);
 
-    fiber() = default;  // the caller's own stack: a place to switch back to
+    fiber() = default;  // the caller's stack, to switch back to
     ~fiber();
     fiber(const fiber&) = delete;
     fiber& operator=(const fiber&) = delete;
 
-    // The next switch to this fiber calls `start(argument)`, which must not
-    // return. Whatever was on the stack before is forgotten. The stack is
-    // allocated once and stays at its address, so that runs are repeatable.
+    // The next switch to this fiber calls `start(argument)`, which must not return. The previous content of the
+    // stack is discarded. The stack is allocated once and keeps its address, so that runs are repeatable.
     void prepare(entry start, void* argument);
 
     // Leaves `from`, which must be the running fiber.

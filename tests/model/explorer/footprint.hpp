@@ -1,5 +1,4 @@
-// What one step of a thread touches: enough to say whether two steps of
-// different threads commute.
+// What one step of a thread touches: enough to tell whether two steps of different threads commute.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +9,16 @@ struct footprint {
     std::int32_t location = -1;  // an atomic
     std::int32_t queue = -1;     // the sleepers on one address
     bool writes = false;         // the location
-    bool sc = false;             // takes a place in the sequentially consistent order at its location
-    bool everything = false;     // looks at all there is
-    bool fence = false;          // takes a place in that order for all locations
+    bool sc = false;             // takes a position in the sequentially consistent order at its location
+    bool everything = false;     // may look at any state
+    bool fence = false;          // takes a position in that order for all locations
+    bool last_resort = false;    // possible only because no thread is ready: comes after every step before it
 };
 
-// Steps that are not dependent lead to the same state in either order, and
-// neither takes a possibility from the other.
+// Two steps that are not dependent lead to the same state in either order, and neither takes a possibility from the
+// other (but see depth_first-1).
 constexpr bool dependent(const footprint& a, const footprint& b) noexcept {
-    if (a.everything || b.everything) return true;
+    if (a.everything || b.everything || a.last_resort || b.last_resort) return true;
     if (a.location >= 0 && a.location == b.location && (a.writes || b.writes || (a.sc && b.sc))) return true;
     if (a.queue >= 0 && a.queue == b.queue) return true;
     return (a.fence && (b.fence || b.sc)) || (b.fence && a.sc);

@@ -1,5 +1,5 @@
-// The narrow way from the atomics' templates into the engine. Outside of an
-// exploration `exploring` is false, and an atomic is a plain variable.
+// The narrow interface between the atomics' templates and the engine. Outside an exploration `exploring` is false,
+// and an atomic is an ordinary variable.
 #pragma once
 
 #include <atomic>

@@ -247,8 +247,8 @@ int memory::write(thread_memory& by, int number, int behind, word value, std::me
                   std::uint32_t step_clock, bool rmw) {
     location& x = at(number);
     const auto n = static_cast<std::size_t>(number);
-    const auto place = static_cast<std::size_t>(behind) + 1;
-    const timestamp t = *stamp_behind(x, place - 1);
+    const auto position = static_cast<std::size_t>(behind) + 1;
+    const timestamp t = *stamp_behind(x, position - 1);
     by.current.raise(n, t);
     by.acquired.raise(n, t);
     if (is_sc(o)) sc_.raise(n, t);
@@ -265,15 +265,15 @@ int memory::write(thread_memory& by, int number, int behind, word value, std::me
     m.carried = releases(o) ? by.current : by.released;
     m.carried.raise(n, t);
     if (rmw) {
-        m.carried.join(x.history[place - 1].carried);
-        x.history[place - 1].claimed = true;
+        m.carried.join(x.history[position - 1].carried);
+        x.history[position - 1].claimed = true;
     }
     const auto first = x.history.begin();
-    std::rotate(first + static_cast<std::ptrdiff_t>(place), first + static_cast<std::ptrdiff_t>(x.count),
+    std::rotate(first + static_cast<std::ptrdiff_t>(position), first + static_cast<std::ptrdiff_t>(x.count),
                 first + static_cast<std::ptrdiff_t>(x.count) + 1);
     ++x.count;
     poke(x.where, x.newest().value);
-    return static_cast<int>(place);
+    return static_cast<int>(position);
 }
 
 void memory::fence(thread_memory& by, std::memory_order o) {

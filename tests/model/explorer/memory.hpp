@@ -1,8 +1,8 @@
 // The memory of one run.
 //
 // State. Every atomic object is a location with a history: its messages in
-// modification order, each with a value, a timestamp and a view (what a thread
-// learns that reads it with acquire). A thread has three views: `current` (it may
+// modification order, each with a value, a timestamp and a view (what an acquire
+// load of it learns). A thread has three views: `current` (it may
 // not read anything older than that), `acquired` (what an acquire fence would
 // add: the views of everything it has read), `released` (what its relaxed stores
 // carry: `current` at its last release fence). One more view is global: `sc_`.
@@ -22,17 +22,16 @@
 // current, and puts current into sc_: [atomics.order] 4.1 to 4.4, case by case.
 // It passes on memory, not happens-before: plain data stay racy across it.
 //
-// Bounds. A load goes at most stale_distance messages back, and a thread takes the
-// same outdated message stale_repeats times, then a newer one: the standard asks that
-// stores become visible in finite time, and spinning threads have to end. Both are
-// reported when felt.
+// Bounds. A load goes at most stale_distance messages back, and a thread takes the same
+// outdated message at most stale_repeats times: the standard asks that stores become visible
+// in finite time, and spinning threads have to end. A report says where a bound made a difference.
 //
-// Redundancy. Reading something outdated, or being put before a newer store, is only
-// another outcome if the newer store had to be executed first (it is in this step's
-// past by conflicts, or in that of the message taken). Otherwise a schedule in which
-// this step comes first has the same outcome, so the depth-first searches leave the
-// choice out. With a preemption bound that schedule counts its preemptions. A test
-// compares with the full search on random programs.
+// Redundancy. Reading an outdated message, or placing a store before a newer one, is a new
+// outcome only if the newer store had to be executed first: it is in this step's past by
+// conflicts, or in that of the message taken. Otherwise a schedule in which this step comes
+// first has the same outcome, so the depth-first searches leave the choice out. With a
+// preemption bound, that schedule counts its preemptions. reduction_test.cpp compares with
+// the full search on random programs.
 //
 // Not modelled. Load buffering: a load never takes the value of a store that is
 // executed later, so po and rf are acyclic (as in RC11; out-of-thin-air values
@@ -66,7 +65,7 @@ struct message {
     int writer = -1;
     unsigned step = 0;
     std::uint32_t writer_step_clock = 0;  // the chooser's number of that step
-    bool claimed = false;                 // a read-modify-write stands directly behind it
+    bool claimed = false;                 // a read-modify-write follows it directly
     view carried;
 };
 
@@ -77,7 +76,7 @@ struct location {
     word initial = 0;
     int born_by = -1;
     std::uint32_t born_at = 0;
-    std::size_t count = 0;         // of the messages in use; the rest are spare
+    std::size_t count = 0;         // of the messages in use; the others are spare
     std::vector<message> history;  // in modification order
     thread_clock touched{};        // each thread's last access
     std::source_location first_use;
@@ -113,7 +112,7 @@ struct thread_memory {
     std::uint32_t epoch() const noexcept { return current.clock[static_cast<std::size_t>(id)]; }
 };
 
-// From an address to the number of what stands there.
+// Maps an address to the number of the object there.
 class address_map {
 public:
     int find(const void* address) const noexcept;
@@ -153,14 +152,14 @@ public:
     std::string write_cell(object o, const thread_memory& by, bool destroys = false);
 
     // --- accesses, once the engine has chosen a message ---
-    // `before(k, m)` says whether the step that wrote m must be executed before this
-    // one anyway, if step k must. To be earlier than any other store, in a read or in
-    // modification order, is left to the schedules in which it is: they are explored.
+    // `before(k, m)` says whether the step that wrote m must be executed before this one anyway, if step k
+    // must. Being earlier than any other store, in a read or in modification order, is left to the schedules
+    // in which this step is executed earlier: they are explored.
     // The messages a load may take, newest first.
     template <class Before>
     const std::vector<int>& readable(const thread_memory& by, int number, std::memory_order o,
                                      Before&& before);
-    // Those a read-modify-write may take, or behind which a store may stand.
+    // Those that a read-modify-write may take, or that a store may directly follow.
     template <class Before>
     const std::vector<int>& placeable(const thread_memory& by, int number, std::memory_order o,
                                       Before&& before);
@@ -170,7 +169,7 @@ public:
               std::uint32_t step_clock, bool rmw);
     void fence(thread_memory& by, std::memory_order o);
 
-    bool out_of_reach = false;  // the bounds on stale reads were felt
+    bool out_of_reach = false;  // the bounds on stale reads made a difference
     bool worn_out = false;
 
     static word peek(object o) noexcept;

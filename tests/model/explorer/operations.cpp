@@ -1,4 +1,4 @@
-// What the running thread does to atomics, and how it is told in the table.
+// What the running thread does to atomics, and how the table tells it.
 #include "engine.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ std::string change(word from, word to) { return tracer::value(from) + " -> " + t
 void engine::tell(std::string_view operation, const void* address, std::string value, std::string_view order,
                   std::string remark, source where) {
     trace_.add({steps_, me().name, std::string(operation), address ? trace_.name_of(address) : std::string(),
-                std::move(value), std::string(order), std::move(remark), tracer::place(where)});
+                std::move(value), std::string(order), std::move(remark), tracer::file_and_line(where)});
 }
 
 std::string engine::origin(const location& x, int from) const {
@@ -72,7 +72,7 @@ std::string engine::origin(const location& x, int from) const {
 
 void engine::fail(const void* address, std::string_view what, source where) {
     std::string text = trace_.name_of(address) + ' ' + std::string(what) + ", by " + me().name;
-    if (const std::string p = tracer::place(where); !p.empty()) text += " at " + p;
+    if (const std::string p = tracer::file_and_line(where); !p.empty()) text += " at " + p;
     if (trace_.on) tell("FAILS", address, "", "", std::string(what), where);
     fail(std::move(text));
 }
@@ -99,8 +99,8 @@ unsigned engine::pick(unsigned count, choice what) {
     return pick_key(what);
 }
 
-// A message's key is its distance from the newest one. It is noted even if the
-// search leaves no choice, because a replay knows nothing of what that left out.
+// A message's key is its distance from the newest one. It is recorded even if the search leaves no choice,
+// because a replay does not know what the search left out.
 int engine::pick_message(const location& x, const std::vector<int>& among, choice what) {
     if (x.count == 1) return 0;
     keys_.clear();
@@ -114,13 +114,13 @@ std::memory_order engine::strengthened(std::memory_order o, bool reads, bool wri
     return reads ? std::memory_order_acquire : std::memory_order_release;
 }
 
-// Steps that take a place in the order of all sequentially consistent ones depend
-// on more than their own location; they may pass whatever the memory allows.
+// Steps that take a position in the order of all sequentially consistent ones depend on more than their own
+// location. They may choose whatever the memory allows.
 bool engine::follows(bool everything, std::uint32_t behind, const message& m) const {
     return everything || chooser_->follows(running_, behind, m.writer, m.writer_step_clock);
 }
 
-const std::vector<int>& engine::places(int x, std::memory_order order, bool fence) {
+const std::vector<int>& engine::positions(int x, std::memory_order order, bool fence) {
     return memory_.placeable(me().memory, x, order,
                              [this, any = fence || is_sc(order)](std::uint32_t k, const message& m) {
                                  return follows(any, k, m);
@@ -158,7 +158,7 @@ void engine::store(object o, word value, std::memory_order order, source where) 
     footprint f{.writes = true, .sc = is_sc(order), .fence = full};
     const int x = enter(o, f, "store", where);
     full_fence_if(full);
-    const int taken = pick_message(memory_.at(x), places(x, order, full), choice::place);
+    const int taken = pick_message(memory_.at(x), positions(x, order, full), choice::position);
     executed(f);
     const int placed = write(x, taken, value, order, false);
     full_fence_if(full);
@@ -177,7 +177,7 @@ word engine::rmw(object o, rmw_kind kind, word operand, std::memory_order order,
     footprint f{.writes = true, .sc = is_sc(order), .fence = full};
     const int x = enter(o, f, text_of(kind), where);
     full_fence_if(full);
-    const int taken = pick_message(memory_.at(x), places(x, order, full), choice::place);
+    const int taken = pick_message(memory_.at(x), positions(x, order, full), choice::position);
     executed(f);
     const std::string remark = trace_.on ? origin(memory_.at(x), taken) : std::string();
     const word old = memory_.read(me().memory, x, taken, order);
@@ -189,8 +189,8 @@ word engine::rmw(object o, rmw_kind kind, word operand, std::memory_order order,
     return old;
 }
 
-// What a compare-exchange may do, newest message first: fail with any message it
-// may read that differs, succeed with one that it may stand behind.
+// What a compare-exchange may do, newest message first: fail with any message that it may read and that
+// differs, succeed with one that it may directly follow.
 void engine::outcomes(int x, word expected, std::memory_order success, std::memory_order failure, bool weak,
                       unsigned size) {
     outcomes_.clear();
@@ -198,7 +198,7 @@ void engine::outcomes(int x, word expected, std::memory_order success, std::memo
     const auto matches = [&](int i) {
         return cut_to(l.history[static_cast<std::size_t>(i)].value, size) == expected;
     };
-    for (int i : places(x, success, options_.rmw_is_full_fence))
+    for (int i : positions(x, success, options_.rmw_is_full_fence))
         if (matches(i)) outcomes_.push_back({i, true});
     if (weak && me().weak_left > 0 && !outcomes_.empty())
         outcomes_.push_back({outcomes_.front().from, false});
@@ -233,7 +233,7 @@ bool engine::compare_exchange(object o, word& expected, word desired, std::memor
     full_fence_if(full);
     outcomes(x, expected, success, failure, weak, o.size);
     const outcome taken = outcomes_[pick_outcome(x)];
-    f.writes = taken.succeeds;
+    f.writes = taken.succeeds || (!options_.total_store_order && (f.sc || f.fence));
     executed(f);
     const std::memory_order order = taken.succeeds ? success : failure;
     const std::string remark = trace_.on ? origin(memory_.at(x), taken.from) : std::string();
@@ -259,7 +259,7 @@ bool engine::compare_exchange(object o, word& expected, word desired, std::memor
 void engine::fence(std::memory_order order, source where) {
     if (order == std::memory_order_relaxed) return;
     const footprint f{.fence = is_sc(order)};
-    // Only the sequentially consistent fence touches what others see.
+    // Only a sequentially consistent fence touches what others see.
     if (f.fence) {
         announce(f, "fence");
         executed(f);

@@ -1,4 +1,4 @@
-// How to explore, and what came of it.
+// How to explore, and the report of an exploration.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@ struct options {
     search how = search::exhaustive;
     reduction reduce = reduction::dpor;
     int preemption_bound = -1;                  // -1: unbounded
+    bool one_schedule = false;                  // explores what choose() offers, each with one schedule
     std::uint64_t max_executions = 20'000'000;  // then stop, and say `complete == false`
     double max_seconds = 0;                     // 0: no limit
     std::uint64_t seed = 1;
@@ -37,25 +38,30 @@ struct options {
     bool rmw_is_full_fence = false;
     // Loads acquire, stores release, modification order is execution order.
     bool total_store_order = false;
-    // A store may be put before newer stores of other threads that its thread
-    // has not seen. Needed for 2+2W.
+    // A store may be placed before newer stores of other threads that its thread has not seen. Needed for 2+2W.
     bool store_insertion = true;
-    // A load reads at most that many messages behind the newest one.
+    // A load reads at most this many messages behind the newest one.
     unsigned stale_distance = 8;
-    // A thread reads the same outdated message at most that often.
+    // A thread reads the same outdated message at most this often.
     unsigned stale_repeats = 2;
 
     // --- the environment; each number is a budget per thread and run ---
     unsigned spurious_returns = 1;
     unsigned timeouts = 1;  // at any point; more only when nothing else can run
     unsigned weak_failures = 0;
-    // After each so many calls of cpu_relax a thread gives way to those that could
-    // have run meanwhile and did not. Bounded spins should be no longer than that.
+    // After this many calls of cpu_relax a thread gives way to those that could have run
+    // in the meantime and did not. A spin that ends on its own should be no longer: of a longer
+    // one, runs in which it gives up early may be missing. Other spins lose nothing.
     unsigned relaxes = 2;
 
-    // Called after every complete run, outside of it: atomics then hold their
-    // last values. A text that is not empty is a failure.
+    // Called after every complete run, outside of it: atomics then hold their last values. A text that is not empty
+    // is a failure.
     std::function<std::string()> on_execution_end;
+
+    // Are branches left out that only other orders of steps need?
+    bool reduces() const noexcept {
+        return how == search::exhaustive && preemption_bound < 0 && reduce == reduction::dpor && !one_schedule;
+    }
 
     // x86: read-modify-writes are full fences and the stores are TSO's.
     static options x86() {
@@ -100,8 +106,10 @@ struct report {
     std::uint64_t steps = 0;          // of all runs
     unsigned longest = 0;             // steps of the longest run
     int preemption_bound = -1;        // the bound explored up to, -1 if none
+    bool one_schedule = false;        // of each combination of choices
     bool hit_stale_distance = false;  // an older message was out of reach of a load
     bool hit_stale_repeats = false;   // a load was refused an outdated message for repetition
+    bool cut_spins = false;           // a spinning thread had to give way to others
     double seconds = 0;
 
     bool passed() const noexcept { return !failed; }

@@ -1,5 +1,5 @@
-// Bugs of published code, planted: each broken version must be found, each repaired
-// one must pass in all executions.
+// Bugs of published code, planted: the explorer must find each broken version, and each repaired one must hold in all
+// executions.
 #include <explorer/expect.hpp>
 
 #include <array>
@@ -144,7 +144,7 @@ TEST(futex_mutex, RacesIfUnlockIsRelaxed) {
 
 // --- two wakes that hit the same sleeper ---
 
-// Two sleepers stand in the queue; a waker wakes one twice before either has run.
+// Two sleepers are in the queue; a waker wakes the same one twice before either has run.
 test_body two_wakes(bool waker_takes_off_the_queue) {
     return [=](run& r) {
         struct node {

@@ -13,8 +13,8 @@ std::int32_t engine::queue_of(const void* address) {
     return number;
 }
 
-// The word is compared with its newest value and the thread is queued, in one
-// step. Neither that nor the wake-up tells the thread anything about memory.
+// One step compares the word's newest value and queues the thread. Neither this step nor the wake tells the thread
+// anything about memory.
 wake_reason engine::futex_wait(object o, word expected, bool may_time_out, bool& slept, source where) {
     footprint f{.queue = queue_of(o.address)};
     const int x = enter(o, f, "futex_wait", where);
@@ -62,10 +62,10 @@ void engine::sleep(object o, word expected, bool may_time_out, const footprint& 
 
 void engine::leave_sleep(const footprint& f) {
     model_thread& t = me();
-    const bool late = t.may_time_out && (t.timeouts_left > 0 || now_.barrier);
+    const bool late = t.may_time_out && (t.timeouts_left > 0 || now_.ready == 0);
     const bool spurious = t.spurious_left > 0;
     const bool times_out = late && (!spurious || pick(2, choice::exit) == 0);
-    executed({.queue = f.queue});
+    executed({.queue = f.queue, .last_resort = times_out && t.timeouts_left == 0});
     if (times_out && t.timeouts_left > 0) --t.timeouts_left;
     if (!times_out) --t.spurious_left;
     t.reason = times_out ? wake_reason::timed_out : wake_reason::spurious;

@@ -8,8 +8,7 @@ constexpr std::uint32_t requested_bit = 1;
 constexpr std::uint32_t one_operation = 2;
 }  // namespace
 
-// Whoever drops the last reference is ordered after the others in a real
-// implementation by the count, which is not modelled.
+// In a real implementation the reference count orders the last release after the others; it is not modelled.
 stop_state::~stop_state() {
     if (exploring) {
         forgotten(&word_, sizeof word_);
@@ -61,7 +60,7 @@ void stop_state::delist(stop_callback_base& c) noexcept {
         return;
     }
     if (requester_ == this_thread()) {
-        if (c.gone) *c.gone = true;  // destroyed by itself
+        if (c.gone) *c.gone = true;  // destroyed by its own call
         return;
     }
     while (c.finished.load(std::memory_order_acquire) == 0) futex_wait(&c.finished, 0);

@@ -1,6 +1,5 @@
-// std::stop_token and its like for model threads. One word carries the order: each
-// operation makes one read-modify-write on it and then has the list to itself up to
-// its next visible operation.
+// std::stop_token, stop_source and stop_callback for model threads. One word carries the order: each operation makes
+// one read-modify-write on it, then uses the list alone until its next visible operation.
 #pragma once
 
 #include "atomic.hpp"

@@ -32,7 +32,7 @@ std::string tracer::name_of(const void* address) {
     return names_.back().text;
 }
 
-std::string tracer::place(const std::source_location& where) {
+std::string tracer::file_and_line(const std::source_location& where) {
     if (where.line() == 0) return {};
     std::string_view file = where.file_name();
     if (const auto slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);

@@ -26,12 +26,12 @@ public:
     void clear();
     void name(const void* address, std::string_view text);
     void forget(const void* address);
-    // The name given, or one made up at the first request.
+    // The name it was given, or one invented at the first request.
     std::string name_of(const void* address);
     void add(trace_row row) { rows_.push_back(std::move(row)); }
     std::string table() const;
 
-    static std::string place(const std::source_location& where);
+    static std::string file_and_line(const std::source_location& where);
     static std::string value(unsigned long long v);
 
 private:

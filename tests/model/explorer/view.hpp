@@ -1,7 +1,6 @@
-// What a thread, a message or the global order of sequentially consistent
-// operations knows about memory: for every location the newest message it has
-// seen, and for every thread how far that thread's past is included
-// (happens-before, for the race checks).
+// What a thread, a message or the global order of sequentially consistent operations knows about memory:
+// for every location the newest message it has seen, and for every thread how much of that thread's past it
+// includes (happens-before, for the race checks).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 
 namespace tocsin::model {
 
-// A message's place in its location's modification order. Not an index: a store
+// A message's position in its location's modification order. Not an index: a store
 // may be put between two older ones.
 using timestamp = std::uint64_t;
 
@@ -38,8 +37,8 @@ public:
         seen_[location] = std::max(seen_[location], to);
     }
 
-    // Knowledge of memory alone: what a sequentially consistent fence passes on.
-    // It does not order the threads' plain accesses.
+    // Knowledge of memory alone, which a sequentially consistent fence passes on. It does not order the threads'
+    // plain accesses.
     void join_seen(const view& other) {
         if (other.seen_.size() > seen_.size()) seen_.resize(other.seen_.size(), 0);
         for (std::size_t i = 0; i < other.seen_.size(); ++i) seen_[i] = std::max(seen_[i], other.seen_[i]);

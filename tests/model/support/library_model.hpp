@@ -1,11 +1,11 @@
-// What the models of the library's algorithms have in common. The library's own sources are compiled over the
-// explorer, with a table of one bucket, so that everything meets everything (or of two, for what locks several).
+// What the models of the library's algorithms share. The sources of the library are compiled over the explorer, with a
+// table of one bucket, so that everything meets everything (or of two, for what locks several).
 #pragma once
 
-#include "core/lot.hpp"
+#include "core/lot/lot.hpp"
 #include "explorer/explore.hpp"
 #include "explorer/futex.hpp"
-#include "platform/poller.hpp"
+#include "platform/poller/poller.hpp"
 
 #include <tocsin/tocsin.hpp>
 
@@ -17,13 +17,14 @@
 
 namespace tocsin::library_model {
 
-// How many processors the library believes in: up to two relay one by one, more in wider steps. Spinning is
-// the callers' to forbid (`sleep_at_once`): a look more or less is nothing to prove.
+// How many processors the library is told of. With up to two it relays one by one, with more in wider steps. Callers
+// forbid spinning (`sleep_at_once`): one look more or less proves nothing.
 inline unsigned processors = 1;
 
 inline constexpr spin_policy sleep_at_once = spin_policy::none();
 
-// The one flag (platform/flag.hpp) of a model: down, up or closed. It orders nothing: less than systems do.
+// The only flag (platform/poller/readable_flag.hpp) of a model: down, up or closed. It orders nothing, which is less
+// than systems do.
 inline constexpr std::uint32_t flag_down = 0;
 inline constexpr std::uint32_t flag_up = 1;
 inline constexpr std::uint32_t flag_closed = 2;
@@ -32,8 +33,9 @@ inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
 // A deadline that may pass at any point of a run.
 inline deadline some_time() { return std::chrono::hours(1); }
 
-// What the system knows of descriptors in a run: they are all ready, or none is; and of the doorbell of the only
-// thread that polls. As it is promised in platform/poller.hpp; that the real ones keep it: P9, internal tests.
+// What the system knows in a run: whether all descriptors are ready or none is, and the state of the doorbell of the
+// only thread that polls. It does what platform/poller/poller.hpp promises. P9 and internal tests show that the real
+// pollers do.
 class poller {
 public:
     poller() noexcept { the_one = this; }
@@ -44,12 +46,12 @@ public:
     void ring() noexcept { change(rung); }
     void make_ready() noexcept { change(ready); }
 
-    platform::poll_result poll(std::span<platform::pollable> what, bool with_bell,
+    platform::poll_result poll(std::span<platform::poll_entry> what, bool with_bell,
                                const deadline& until) noexcept {
         for (;;) {
             const std::uint32_t seen = state_.load(std::memory_order_acquire);
             if ((seen & ready) != 0) {
-                for (platform::pollable& each : what) each.found = readiness::readable;
+                for (platform::poll_entry& each : what) each.found = readiness::readable;
                 return {.ready = what.size()};
             }
             if (with_bell && (seen & rung) != 0) {
@@ -60,7 +62,7 @@ public:
             if (model::futex_wait(&state_, seen, !until.is_never()) == model::futex_result::timed_out) {
                 return {.timed_out = true};
             }
-            if (with_bell) return {.rung = true};  // perhaps for no reason, which a real one may say, too
+            if (with_bell) return {.rung = true};  // perhaps for no reason, as a real poller may
         }
     }
 
@@ -78,7 +80,7 @@ private:
     model::atomic<std::uint32_t> state_{0};
 };
 
-// After every run nobody is parked, no lock is held, no filter bit is left on.
+// After every run nobody is parked, no lock is held, and no filter bit is on.
 inline std::string lot_is_empty() {
     for (const core::bucket& each : core::the_lot->at) {
         if (!each.is_pristine()) return "the lot is not empty at the end";
@@ -86,21 +88,21 @@ inline std::string lot_is_empty() {
     return {};
 }
 
-// How many are parked on it. Takes the bucket's lock, as everyone who looks into the lot.
+// How many are parked on it. Takes the bucket's lock, as everything does that looks into the lot.
 template <class Event>
 std::size_t parked_on(const Event& event) {
     std::size_t count = 0;
-    core::parking({&event, core::use::event}).for_each([&](const core::node&) { ++count; });
+    core::locked_queue({&event, core::wait_kind::event}).for_each([&](const core::wait_node&) { ++count; });
     return count;
 }
 
-// E2 (src/event.cpp): its byte says that somebody is parked exactly if somebody is.
+// event-2 (src/event.cpp): its byte says that somebody is parked if and only if somebody is.
 template <class Event>
 bool tells_who_is_parked(Event& event) {
     const source itself = event;
     const auto& byte = *static_cast<const detail::event_byte*>(itself.object());
-    const core::parking lot({&event, core::use::event});
-    return ((byte.load(std::memory_order_relaxed) & detail::event_state::parked_bit) != 0) == !lot.empty();
+    const core::locked_queue queue({&event, core::wait_kind::event});
+    return ((byte.load(std::memory_order_relaxed) & detail::event_state::parked_bit) != 0) == !queue.empty();
 }
 
 // Explores the program under C++'s memory model, and under x86's with the library's x86 code.
@@ -121,12 +123,12 @@ inline void explore_both(const char* search, model::options how, const model::te
     }
 }
 
-// Two or three threads: every execution there is, with partial-order reduction.
+// For two or three threads: every execution, with partial-order reduction.
 inline void holds_always(const model::test_body& program) { explore_both("all", {}, program); }
 
-// More: every execution with up to so many preemptions and without spurious returns of the futex, then many
-// drawn ones with any number of preemptions and with spurious returns. With TOCSIN_PROVE in the environment,
-// one preemption more and ten times as many.
+// For more threads: every execution with up to so many preemptions and without spurious returns of the futex. Then many
+// that are drawn at random, with any number of preemptions and with spurious returns. With TOCSIN_PROVE in the
+// environment, one more preemption and twenty times as many drawn executions.
 inline void holds_within(int preemptions, const model::test_body& program) {
     const bool prove = std::getenv("TOCSIN_PROVE") != nullptr;
     auto bounded = model::options::bounded(preemptions + (prove ? 1 : 0));

@@ -1,10 +1,9 @@
-// The platform of a model build: sleeping and waking are the explorer's, the rest is still.
+// The platform of a model build, without the futex (futex_model.cpp).
 #include "library_model.hpp"
-#include "platform/flag.hpp"
-#include "platform/futex.hpp"
-#include "platform/one_copy.hpp"
-#include "platform/poller.hpp"
-#include "platform/system.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/poller/readable_flag.hpp"
+#include "platform/shared_table/shared_table.hpp"
+#include "platform/system/system.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -13,41 +12,41 @@
 
 namespace tocsin::platform {
 
-sleep_result futex_wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
-    if (until.which() == deadline::clock::passed) return sleep_result::timed_out;
-    const auto result = model::futex_wait(&word, expected, !until.is_never());
-    return result == model::futex_result::timed_out ? sleep_result::timed_out : sleep_result::returned;
+template <>
+void model_poller::after_fork() noexcept {}
+template <>
+taken_doorbell model_poller::take_doorbell() noexcept {
+    return {.id = 0};
 }
-
-void futex_wake_one(const void* word) noexcept { model::futex_wake(word, 1); }
-
-void futex_after_fork() noexcept {}
-void poller_after_fork() noexcept {}
-
-taken_doorbell take_doorbell() noexcept { return {.id = 0}; }
-void give_doorbell_back(doorbell_id) noexcept {}
-void ring_doorbell(doorbell_id) noexcept { library_model::poller::the_one->ring(); }
-poll_result poll(std::span<pollable> what, doorbell_id bell, const deadline& until) noexcept {
+template <>
+void model_poller::give_doorbell_back(doorbell_id) noexcept {}
+template <>
+void model_poller::ring_doorbell(doorbell_id) noexcept {
+    library_model::poller::the_one->ring();
+}
+template <>
+poll_result model_poller::poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
     return library_model::poller::the_one->poll(what, bell != no_doorbell, until);
 }
-std::unique_ptr<standing_poll> open_standing_poll(int& error) noexcept {
+template <>
+std::unique_ptr<poll_set> model_poller::open_poll_set(int& error) noexcept {
     error = 1;
     return nullptr;
 }
 
-int flag::open() noexcept {
+int readable_flag::open() noexcept {
     library_model::the_flag.store(library_model::flag_down, std::memory_order_relaxed);
     return 0;
 }
-void flag::raise() noexcept {
+void readable_flag::raise() noexcept {
     const auto before = library_model::the_flag.exchange(library_model::flag_up, std::memory_order_relaxed);
     model::check(before != library_model::flag_closed, "nobody raises a flag that is closed");
     model::futex_wake(&library_model::the_flag, 1);
 }
-void flag::lower() noexcept {
+void readable_flag::lower() noexcept {
     library_model::the_flag.exchange(library_model::flag_down, std::memory_order_relaxed);
 }
-void flag::close() noexcept {
+void readable_flag::close() noexcept {
     library_model::the_flag.exchange(library_model::flag_closed, std::memory_order_relaxed);
 }
 
@@ -57,7 +56,7 @@ void yield_thread() noexcept {}
 
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
 
-// No times and no descriptors of coroutines in models.
+// Coroutines have no timers and no descriptors in models.
 int start_thread(void (*)() noexcept) noexcept { return ENOTSUP; }
 
 bool other_threads_are_gone() noexcept { return false; }

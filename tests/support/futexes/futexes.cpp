@@ -1,5 +1,5 @@
-// The futexes of FreeBSD and OpenBSD, made of Linux's. What these systems do of their own is not shown by it; how
-// their backends call them is.
+// The futexes of FreeBSD and OpenBSD, made of Linux's. They show how the backends call these systems, not what the
+// systems themselves do.
 #include <cerrno>
 
 #include <sys/futex.h>
@@ -9,8 +9,8 @@
 
 namespace {
 
-// Linux's, of its headers, which have the names of OpenBSD's.
-constexpr int wait = 0;
+// Linux's numbers. Its header has the same names as OpenBSD's.
+constexpr int wait_for = 0;
 constexpr int wake = 1;
 constexpr int wait_until = 9;
 constexpr int is_private = 128;
@@ -46,7 +46,7 @@ int futex(volatile std::uint32_t* word, int operation, int value, const timespec
     const int before = errno;
     const bool wakes = operation == FUTEX_WAKE_PRIVATE;
     const long result =
-        linux_futex(word, wakes ? wake : wait, static_cast<unsigned>(value), wakes ? nullptr : length);
+        linux_futex(word, wakes ? wake : wait_for, static_cast<unsigned>(value), wakes ? nullptr : length);
     if (result >= 0 || !support::futex_returns_errors) return static_cast<int>(result);
     const int error = errno;
     errno = before;

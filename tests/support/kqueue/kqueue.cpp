@@ -1,5 +1,5 @@
-// An epoll instance is the queue. It has one registration for a descriptor, a kqueue one for each filter: a table has
-// the filters of each descriptor, all level- or all edge-triggered, which is how the poller uses them.
+// The queue is an epoll instance. epoll has one registration for each descriptor, a kqueue one for each filter. So a
+// table holds the filters of each descriptor: all level- or all edge-triggered, as the poller uses them.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -59,7 +59,7 @@ int apply(int queue, const struct kevent& change) {
     return result;
 }
 
-// One filter's report for a descriptor, whichever of its filters holds.
+// Reports one filter of a descriptor, any that holds.
 bool translate(int queue, const epoll_event& found, struct kevent& into) {
     const std::lock_guard lock(mutex);
     const auto& all = queues()[queue];
@@ -80,7 +80,7 @@ bool translate(int queue, const epoll_event& found, struct kevent& into) {
 int kqueue() {
     const int made = ::epoll_create1(0);
     const std::lock_guard lock(mutex);
-    if (made >= 0) queues()[made].clear();  // an earlier one had this number
+    if (made >= 0) queues()[made].clear();  // an earlier queue may have had this number
     return made;
 }
 

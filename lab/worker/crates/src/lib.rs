@@ -1,22 +1,22 @@
-//! Contestants from the Rust world. Every object lives in storage of its C++ adapter (contestants/rust.hpp):
-//! `*_new` makes it there, `*_drop` ends it, and both sides state its size.
+//! Contestants from the Rust world. Every object lives in the storage of its C++ adapter (contestants/rust.hpp):
+//! `*_new` constructs it there, `*_drop` destroys it, and both sides state its size.
 
 use std::mem::size_of;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// `new` and `drop` of a type with a C name, and its size, which the adapter relies on.
+/// `new` and `drop` of a type, under C names; asserts the size that the adapter relies on.
 macro_rules! object {
     ($type:ty, $bytes:literal, $new:ident, $make:expr, $drop:ident) => {
         const _: () = assert!(size_of::<$type>() == $bytes);
         #[no_mangle]
-        pub unsafe extern "C" fn $new(place: *mut $type) {
-            ptr::write(place, $make)
+        pub unsafe extern "C" fn $new(storage: *mut $type) {
+            ptr::write(storage, $make)
         }
         #[no_mangle]
-        pub unsafe extern "C" fn $drop(place: *mut $type) {
-            ptr::drop_in_place(place)
+        pub unsafe extern "C" fn $drop(storage: *mut $type) {
+            ptr::drop_in_place(storage)
         }
     };
 }
@@ -41,7 +41,7 @@ mod parking {
     pub unsafe extern "C" fn lab_monitor_unlock(it: &Monitor) {
         it.mutex.force_unlock()
     }
-    /// Under the lock; false if the time has passed.
+    /// Called under the lock; false if the time has passed.
     #[no_mangle]
     pub unsafe extern "C" fn lab_monitor_sleep(it: &Monitor, nanoseconds: u64) -> bool {
         let mut held = it.mutex.make_guard_unchecked();
@@ -83,7 +83,7 @@ mod parking {
         }
     }
 
-    /// Sleeps while the word of so many bytes has that value.
+    /// Sleeps while the word of that many bytes has that value.
     #[no_mangle]
     pub unsafe extern "C" fn lab_park(word: *const u8, bytes: u32, expected: u64) {
         while holds(word, bytes, expected) {
@@ -133,7 +133,7 @@ mod listened {
         }
     }
 
-    /// How many to wake: one, or all.
+    /// `count`: how many to wake, one or all.
     #[no_mangle]
     pub extern "C" fn lab_flag_set(it: &Flag, count: usize) {
         it.set.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-// What futex_openbsd.cpp uses of futex(2), for its tests on Linux: futexes.cpp.
+// What src/platform/futex/openbsd.cpp uses of futex(2), for its tests on Linux: futexes.cpp.
 #pragma once
 
 #include <cstdint>

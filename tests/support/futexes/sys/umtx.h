@@ -1,4 +1,4 @@
-// What futex_freebsd.cpp uses of _umtx_op(2), for its tests on Linux: futexes.cpp.
+// What src/platform/futex/freebsd.cpp uses of _umtx_op(2), for its tests on Linux: futexes.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What poller_kqueue.cpp uses of kqueue(2), for its tests on Linux. As the manual pages of macOS, FreeBSD and OpenBSD
-// have it; made of epoll(7) by kqueue.cpp, which has none of these systems' peculiarities.
+// What src/platform/poller/kqueue.cpp uses of kqueue(2), for its tests on Linux: as the manual pages of macOS, FreeBSD
+// and OpenBSD describe it. kqueue.cpp beside it makes it of epoll(7), with none of these systems' peculiarities.
 #pragma once
 #pragma GCC system_header  // as the real one is: a struct and a function of one name
 

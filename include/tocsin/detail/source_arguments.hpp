@@ -1,0 +1,143 @@
+// Which arguments a wait over several sources accepts, and one sentence for each mistake that a caller makes.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/event_state.hpp>
+#include <tocsin/limits.hpp>
+#include <tocsin/source.hpp>
+
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <initializer_list>
+#include <iterator>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace tocsin::detail {
+
+template <reset_mode Mode>
+void takes_event(const basic_event<Mode>& event);  // never defined
+template <class T>
+concept event_like = requires(T& event) { takes_event(event); };
+
+template <class T>
+inline constexpr bool is_duration = false;
+template <class Rep, class Period>
+inline constexpr bool is_duration<std::chrono::duration<Rep, Period>> = true;
+
+template <class T>
+inline constexpr bool is_time_point = std::same_as<T, deadline>;
+template <class Clock, class Duration>
+inline constexpr bool is_time_point<std::chrono::time_point<Clock, Duration>> = true;
+
+template <class T>
+concept list_of_sources = std::convertible_to<T, std::span<const source>>;
+
+// Lists are other overloads; a call with limits as its first source is one of those with limits.
+template <class... Arguments>
+concept one_by_one = sizeof...(Arguments) != 1 || (!list_of_sources<Arguments> && ...);
+template <class... Arguments>
+inline constexpr bool begins_with_limits = false;
+template <class First, class... Others>
+inline constexpr bool begins_with_limits<First, Others...> = std::same_as<std::remove_cvref_t<First>, limits>;
+template <class... Arguments>
+concept no_limits_first = one_by_one<Arguments...> && !begins_with_limits<Arguments...>;
+
+// An argument that is no source: says what to write instead. `Number` begins with 1 and does not count the limits.
+template <std::size_t Number, class Argument>
+constexpr bool is_source() {
+    using type = std::remove_cvref_t<Argument>;
+    constexpr bool accepted = std::is_convertible_v<Argument, source>;
+    if constexpr (accepted) {
+    } else if constexpr (std::same_as<type, limits>) {
+        static_assert(accepted,
+                      "tocsin: limits come first, once: wait_any({.until = 50ms, .stop = token}, a, b)");
+    } else if constexpr (is_duration<type>) {
+        static_assert(
+            accepted,
+            "tocsin: a duration is no source: limit the wait by wait_any({.until = 50ms}, ...), or give it a "
+            "timer as a source, tocsin::after(50ms)");
+    } else if constexpr (is_time_point<type>) {
+        static_assert(accepted,
+                      "tocsin: a time is no source: limit the wait by wait_any({.until = time}, ...), or "
+                      "give it a timer "
+                      "as a source, tocsin::at(time)");
+    } else if constexpr (std::same_as<type, stop_token>) {
+        static_assert(accepted, "tocsin: a stop token is no source: write wait_any({.stop = token}, ...)");
+    } else if constexpr (std::same_as<type, spin_policy>) {
+        static_assert(accepted, "tocsin: a spin policy is no source: write wait_any({.spin = policy}, ...)");
+    } else if constexpr (std::is_integral_v<type>) {
+        static_assert(accepted,
+                      "tocsin: a number is no source: for a descriptor write tocsin::readable(number) or "
+                      "tocsin::writable(number)");
+    } else if constexpr (std::is_pointer_v<type>) {
+        static_assert(accepted, "tocsin: a pointer is no source: write *pointer, for the object itself");
+    } else if constexpr (!std::is_lvalue_reference_v<Argument> && std::is_convertible_v<type&, source>) {
+        static_assert(
+            accepted,
+            "tocsin: nobody can set a temporary: give the event or source a name, and wait for that");
+    } else if constexpr (event_like<type>) {
+        static_assert(
+            accepted,
+            "tocsin: a const event can't be waited for, because a wait may take it: drop the const");
+    } else if constexpr (requires(type& list) { std::begin(list); }) {
+        static_assert(
+            accepted,
+            "tocsin: a list of sources is a std::span<const tocsin::source>, alone after the limits: make a "
+            "std::vector<tocsin::source>(begin, end) of these objects, and pass that");
+    } else {
+        static_assert(accepted,
+                      "tocsin: this argument is no source: sources are events, after(), at(), readable(), "
+                      "writable() and "
+                      "types with try_wait(), enlist() and delist() that are noexcept (tocsin/source.hpp)");
+    }
+    return accepted;
+}
+
+template <class... Arguments>
+constexpr bool are_sources() {
+    static_assert(sizeof...(Arguments) != 0, "tocsin: nothing to wait for: give at least one source");
+    return sizeof...(Arguments) != 0 && []<std::size_t... Index>(std::index_sequence<Index...>) {
+        return (is_source<Index + 1, Arguments>() && ...);
+    }(std::index_sequence_for<Arguments...>());
+}
+
+template <class... Sources>
+std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept {
+    return {source(from)...};
+}
+
+// The result of a call that does not compile.
+template <class Result>
+Result refused();
+
+}  // namespace tocsin::detail
+
+// Overloads for the mistakes that no other overload matches, so that each gets its sentence.
+#define TOCSIN_REFUSE_MISUSE(call, result)                                                                  \
+    template <class First, class... Others>                                                                 \
+    result call(First&&, const limits&, Others&&...) {                                                      \
+        static_assert(detail::never<First>, "tocsin: limits come first: " #call "({.until = 50ms}, a, b)"); \
+        return detail::refused<result>();                                                                   \
+    }                                                                                                       \
+    template <class First, class Second, class... Others>                                                   \
+    result call(First&&, Second&&, const limits&, Others&&...) {                                            \
+        static_assert(detail::never<First>, "tocsin: limits come first: " #call "({.until = 50ms}, a, b)"); \
+        return detail::refused<result>();                                                                   \
+    }                                                                                                       \
+    template <class... Others>                                                                              \
+    result call(const limits&, const limits&, Others&&...) {                                                \
+        static_assert(detail::never<Others...>,                                                             \
+                      "tocsin: limits come once: " #call "({.until = 50ms, .stop = token}, a, b)");         \
+        return detail::refused<result>();                                                                   \
+    }                                                                                                       \
+    template <class Result = result>                                                                        \
+    Result call(std::initializer_list<source>) {                                                            \
+        static_assert(detail::never<Result>, "tocsin: write the sources without braces, " #call             \
+                                             "(a, b), or make a list first: tocsin::source list[]{a, b}");  \
+        return detail::refused<result>();                                                                   \
+    }

@@ -1,0 +1,51 @@
+// What limits a wait: the first argument of everything that waits for more than one thing.
+//
+//     tocsin::wait_any({.until = 50ms, .stop = token}, job, tocsin::readable(socket));
+//     set.wait({.until = tomorrow}, ready);
+//     co_await tocsin::async_wait({.stop = token}, job);
+//
+// Calls on a single object keep the shape of the standard library: wait(), wait_for(duration), wait_until(time), with
+// an optional stop token after the time and an optional spin policy last.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/detail/wait_options.hpp>
+#include <tocsin/spin.hpp>
+#include <tocsin/stop_token.hpp>
+
+namespace tocsin {
+
+// Refers to a stop token, or to none. A copy of a token costs an atomic increment and a decrement; this costs nothing.
+class stop_reference {
+public:
+    constexpr stop_reference() noexcept = default;
+    constexpr stop_reference(const stop_token& token TOCSIN_LIFETIMEBOUND) noexcept  // implicit on purpose
+        : token_(&token) {}
+
+    constexpr const stop_token* get() const noexcept { return token_; }  // null: none
+
+private:
+    const stop_token* token_ = nullptr;
+};
+
+// Write it in the call. A named one must not outlive the stop token, nor a time point of a clock of your own.
+struct limits {
+    // The wait ends with `timed_out` when this has passed. A duration counts from where the limits are made, so named
+    // limits end all their waits at the same time. A time point may be of any clock.
+    deadline until = deadline::never();
+    // The wait ends with `stopped` when a stop is requested. What is ready is taken first.
+    stop_reference stop{};
+    // How wait_any() looks before it sleeps. All other waits over several things sleep at once.
+    spin_policy spin{};
+};
+
+namespace detail {
+
+template <class...>
+inline constexpr bool never = false;  // for a static_assert that only a call fails
+
+inline wait_options options_of(const limits& how) noexcept { return {how.until, how.stop.get(), how.spin}; }
+
+}  // namespace detail
+}  // namespace tocsin

@@ -1,0 +1,10 @@
+// The stop token that every wait accepts: std::stop_token, from a std::jthread or a std::stop_source.
+#pragma once
+
+#include <tocsin/detail/atomic.hpp>
+
+namespace tocsin {
+
+using stop_token = detail::stop_token;
+
+}  // namespace tocsin

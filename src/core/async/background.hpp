@@ -1,0 +1,46 @@
+// What timer_thread.cpp and poll_thread.cpp share: threads that serve coroutines, and the state that these threads use.
+#pragma once
+
+#include "platform/system/system.hpp"
+
+#include <tocsin/detail/refuse.hpp>
+
+#include <new>
+#include <system_error>
+
+namespace tocsin::core {
+
+// Holds a state that is never destroyed, because its thread keeps running while the process exits.
+template <class State>
+union never_destroyed {
+    constexpr never_destroyed() noexcept : it() {}
+    constexpr ~never_destroyed() {}
+    State it;
+};
+
+// Makes such an object anew in the child of a fork. What the parent's state holds is left alone.
+template <auto& Object>
+struct renewed_in_child {
+    renewed_in_child() noexcept {
+        platform::on_fork_in_child([]() noexcept { new (&Object.it) decltype(Object.it); });
+    }
+};
+
+// Started when it is first needed; it then lives as long as the process. Its owner's lock guards it.
+class background_thread {
+public:
+    // Throws std::system_error if the system has no thread.
+    void start(void (*body)() noexcept) {
+        if (started_) return;
+        if (const int error = platform::start_thread(body); error != 0) {
+            detail::throw_or_die(std::system_error(error, platform::error_category(),
+                                                   "tocsin: can't start the thread that serves coroutines"));
+        }
+        started_ = true;
+    }
+
+private:
+    bool started_ = false;
+};
+
+}  // namespace tocsin::core

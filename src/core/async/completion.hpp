@@ -1,0 +1,44 @@
+// What a timer or a poll does when it is due: for coroutines, which have no thread of their own to do it while they
+// wait.
+#pragma once
+
+#include "core/lot/resume_queue.hpp"
+
+#include <tocsin/detail/intrusive_list.hpp>
+
+namespace tocsin::core {
+
+class completion : public detail::list_links<completion> {
+public:
+    completion() noexcept = default;
+    completion(const completion&) = delete;
+    completion& operator=(const completion&) = delete;
+    virtual ~completion() = default;
+
+    // Called when it is due, under the lock of the thread that serves it. Returns whether run() is to be called; if
+    // so, the object exists until then.
+    virtual bool claim() noexcept = 0;
+    // Called under no lock, once.
+    virtual void run() noexcept = 0;
+};
+
+// Those that are due.
+class completions {
+public:
+    void claim(completion& due) noexcept {
+        if (due.claim()) due_.append(due);
+    }
+
+    // Runs them all before any coroutine resumes. Returns whether there were any.
+    bool run() noexcept {
+        const defer_resumes until_all_have_run;
+        const bool any = !due_.empty();
+        while (completion* const each = due_.take_first()) each->run();  // after which it may be gone
+        return any;
+    }
+
+private:
+    detail::intrusive_list<completion> due_;
+};
+
+}  // namespace tocsin::core

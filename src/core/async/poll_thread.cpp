@@ -1,0 +1,254 @@
+// State
+//   A list of requests, and a thread that polls the descriptors of all of them, from a table that it makes of the list.
+//   The thread starts when it is first needed and lives as long as the process.
+//
+// Invariants
+//   poll_thread-1  The list is touched under the lock only. So is the table, except that it is the thread's own while
+//       the thread polls. The table names no request: whom a result concerns follows from the list.
+//   poll_thread-2  A due request leaves the list first; it is claimed under the same lock. So after cancel() a request
+//       either has been claimed, and will run, or never will be.
+//   poll_thread-3  Requests run under no lock. All that are due run before any coroutine resumes
+//       (core/lot/resume_queue.hpp).
+//   poll_thread-4  The thread polls what it saw under the lock: whoever adds descriptors rings its doorbell afterwards.
+//   poll_thread-5  After cancel() the thread does not poll the request's descriptors on its account: cancel() rings,
+//       and returns when the poll under way has ended. So the descriptors may be closed; no system keeps them open, or
+//       tied to the poll, any longer. The beginning and the end of a poll are noted under the lock, and its end wakes
+//       as many threads as have noted under it that they wait. The thread itself cancels between its polls and does not
+//       wait.
+//
+// No lost wake-up: a ring ends the poll under way or, if none is, the next one at once (platform/poller/poller.hpp).
+//
+// Locks: no other lock is taken under the one of this file, nor is it taken under a lock of the lot.
+//
+// Exit and fork: nothing is destroyed, so the thread may keep running while the process exits. The child of a fork has
+// no requests and no thread; both begin anew there.
+//
+// Several copies of the library in a process each have their own thread. A copy that has started it can't be unloaded.
+//
+// Memory order: the lock orders everything. The number of polls is a futex; only its value counts.
+//
+// Checked by: tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
+#include "core/async/poll_thread.hpp"
+
+#include "core/async/background.hpp"
+#include "core/sync/futex_lock.hpp"
+#include "platform/futex/futex.hpp"
+#include "platform/system/system.hpp"
+
+#include <tocsin/detail/intrusive_list.hpp>
+#include <tocsin/detail/refuse.hpp>
+
+#include <cstdint>
+#include <mutex>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace tocsin::core {
+
+// What is polled: each descriptor once, however many requests name it. (Some systems let a process poll no more
+// descriptors than it may have.) Entries that ask for hang-ups are shared only among themselves: the system tells them
+// more.
+class polled_table {
+public:
+    std::span<platform::poll_entry> all() noexcept { return polls_; }
+    std::size_t capacity() const noexcept { return polls_.capacity(); }
+
+    void reserve(std::size_t capacity) {
+        polls_.reserve(capacity);
+        indices_.reserve(capacity);
+        buckets_.reserve(2 * capacity);
+    }
+
+    // Makes it empty, for `count` descriptors.
+    void clear(std::size_t count) noexcept {
+        polls_.clear();
+        indices_.clear();
+        buckets_.assign(2 * count, none);
+    }
+    // Numbers them in a row and returns the first number.
+    std::size_t add(std::span<const platform::poll_entry> what) noexcept {
+        const std::size_t first = indices_.size();
+        for (const platform::poll_entry& each : what) indices_.push_back(index_for(each));
+        return first;
+    }
+
+    // The index in all() of what is polled for this number.
+    std::uint32_t index(std::size_t number) const noexcept { return indices_[number]; }
+    // Of what was polled for several, the part that concerns one that asked for this.
+    readiness found(std::size_t number, readiness asked) const noexcept {
+        constexpr readiness unasked = readiness::hang_up | readiness::error | readiness::invalid;
+        return polls_[indices_[number]].found & (asked | unasked);
+    }
+
+private:
+    static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
+
+    std::uint32_t index_for(const platform::poll_entry& one) noexcept {
+        constexpr readiness apart = readiness::hang_up | readiness::signaled;
+        const readiness kind = one.asked & apart;
+        std::size_t bucket = static_cast<std::uint32_t>(one.descriptor) % buckets_.size();
+        for (; buckets_[bucket] != none; bucket = (bucket + 1) % buckets_.size()) {
+            platform::poll_entry& there = polls_[buckets_[bucket]];
+            if (there.descriptor != one.descriptor || (there.asked & apart) != kind) continue;
+            there.asked = there.asked | one.asked;
+            return buckets_[bucket];
+        }
+        buckets_[bucket] = static_cast<std::uint32_t>(polls_.size());
+        polls_.push_back(one);
+        return buckets_[bucket];
+    }
+
+    std::vector<platform::poll_entry> polls_;
+    std::vector<std::uint32_t> indices_;  // in polls_, by number
+    std::vector<std::uint32_t> buckets_;  // indices in polls_ by descriptor; linear probing
+};
+
+class poll_thread {
+public:
+    void set(poll_request& one, std::span<platform::poll_entry> what, void (*body)() noexcept) {
+        {
+            const std::lock_guard guard(lock_);
+            take_bell();
+            thread_.start(body);
+            if (descriptors_ + what.size() > capacity_) grow(2 * (descriptors_ + what.size()));
+            one.what_ = what;
+            one.is_set_ = true;
+            requests_.append(one);
+            descriptors_ += what.size();
+            changed_ = true;
+        }
+        platform::poller::ring_doorbell(bell_);
+    }
+
+    void cancel(poll_request& one) noexcept {
+        std::unique_lock guard(lock_);
+        if (!one.is_set_) return;
+        const bool is_polled = is_polling_ && one.is_polled_;
+        remove(one);
+        if (!is_polled || platform::other_threads_are_gone()) return;
+        ++cancelers_;
+        const std::uint32_t poll = polls_.load(std::memory_order_relaxed);  // no order: the lock's
+        guard.unlock();
+        platform::poller::ring_doorbell(bell_);
+        for (guard.lock(); polls_.load(std::memory_order_relaxed) == poll;  // no order: the lock's
+             guard.lock()) {
+            guard.unlock();
+            (void)platform::futex::wait(polls_, poll, deadline::never());
+        }
+    }
+
+    void run() noexcept {
+        for (;;) {
+            {
+                const std::lock_guard guard(lock_);
+                if (std::exchange(changed_, false)) rebuild();
+                is_polling_ = true;
+            }
+            const auto result = platform::poller::poll(polled_.all(), bell_, deadline::never());
+            completions due;
+            std::size_t cancelers;
+            {
+                const std::lock_guard guard(lock_);
+                is_polling_ = false;
+                polls_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's
+                cancelers = std::exchange(cancelers_, 0);
+                if (result.ready != 0 || result.error != 0) take_due(due, result);
+            }
+            for (; cancelers != 0; --cancelers) platform::futex::wake_one(&polls_);
+            due.run();
+        }
+    }
+
+private:
+    void take_bell() {
+        if (bell_ != platform::no_doorbell) return;
+        const auto taken = platform::poller::take_doorbell();
+        if (taken.error != 0) {
+            detail::throw_or_die(
+                std::system_error(taken.error, platform::error_category(), "tocsin: can't open a doorbell"));
+        }
+        bell_ = taken.id;
+    }
+
+    // The memory comes from the caller that needs more of it, so that the thread need not allocate.
+    void grow(std::size_t capacity) {
+        polled_table larger;
+        larger.reserve(capacity);
+        larger_ = std::move(larger);
+        capacity_ = capacity;
+    }
+
+    void rebuild() noexcept {
+        if (larger_.capacity() > polled_.capacity()) polled_ = std::exchange(larger_, {});
+        polled_.clear(descriptors_);
+        for (poll_request* each = requests_.first(); each != nullptr; each = requests_.next(*each)) {
+            each->number_ = polled_.add(each->what_);
+            each->is_polled_ = true;
+        }
+    }
+
+    void take_due(completions& due, const platform::poll_result& result) noexcept {
+        for (poll_request *each = requests_.first(), *next = nullptr; each != nullptr; each = next) {
+            next = requests_.next(*each);
+            if (!each->is_polled_ || !note_result(*each, result)) continue;
+            remove(*each);
+            due.claim(*each);
+        }
+    }
+
+    // Notes what was found and returns whether the request is due. An error of one descriptor ends the requests that
+    // name it; any other error ends all.
+    bool note_result(poll_request& one, const platform::poll_result& result) const noexcept {
+        bool due = result.error != 0 && result.culprit == platform::no_culprit;
+        for (std::size_t i = 0; i != one.what_.size(); ++i) {
+            const std::size_t number = one.number_ + i;
+            readiness& found = one.what_[i].found;
+            found = result.error == 0 ? polled_.found(number, one.what_[i].asked) : readiness::none;
+            due |= found != readiness::none;
+            if (result.error == 0 || result.culprit != polled_.index(number)) continue;
+            one.culprit_ = i;
+            due = true;
+        }
+        if (due) one.error_ = result.error;
+        return due;
+    }
+
+    void remove(poll_request& one) noexcept {
+        one.is_set_ = one.is_polled_ = false;
+        requests_.remove(one);
+        descriptors_ -= one.what_.size();
+        changed_ = true;
+    }
+
+    futex_lock lock_;
+    background_thread thread_;
+    bool changed_ = false;  // the list, since the table was made of it
+    bool is_polling_ = false;
+    platform::doorbell_id bell_ = platform::no_doorbell;
+    detail::intrusive_list<poll_request> requests_;
+    std::size_t descriptors_ = 0;  // of all requests; some perhaps several times
+    std::size_t capacity_ = 0;
+    polled_table polled_;
+    polled_table larger_;
+    std::size_t cancelers_ = 0;      // threads that wait for the end of the poll under way
+    platform::futex_word polls_{0};  // that have ended
+};
+
+namespace {
+
+constinit never_destroyed<poll_thread> thread;
+
+const renewed_in_child<thread> thread_renewed;
+
+}  // namespace
+
+void poll_request::set(std::span<platform::poll_entry> what) {
+    thread.it.set(*this, what, []() noexcept { thread.it.run(); });
+}
+
+void poll_request::cancel() noexcept {
+    if (!what_.empty()) thread.it.cancel(*this);
+}
+
+}  // namespace tocsin::core

@@ -1,0 +1,79 @@
+// State: a chain of nodes that belong to whoever releases them (lot-3 in lot.cpp). A waker has it in its release_list,
+// a released thread in waiter::others_.
+//
+// The relay and the waiter (waiter.cpp) are two halves of one protocol. The relay calls waiter::release(), which gives
+// the chain that is left to the released thread; waiter::finish() calls pass_on() with it.
+//
+// Invariants
+//   relay-1  A node is not touched after its waiter's release, which may end its life. So the next node is read before
+//       it.
+//   relay-2  A chain cannot break. Releasing what it was given is the first thing a released thread does.
+//   relay-3  Coroutines come first in a chain, and the waker releases all of them, since they are resumed in its
+//       thread.
+//
+// wake() releases all of a few nodes itself. Of many, it wakes one or some sleepers and gives the last of these the
+// remaining nodes. That thread does the same, for more of them, before its wait returns. So the waker makes a few
+// system calls, however many threads wait.
+//
+// Checked by: tests/model/lot_model_test.cpp, tests/internal/lot_test.cpp, tests/unit/await_test.cpp.
+#include "core/lot/relay.hpp"
+
+#include "core/lot/resume_queue.hpp"
+#include "core/lot/waiter.hpp"
+#include "platform/system/system.hpp"
+
+#include <cstddef>
+
+namespace tocsin::core {
+namespace {
+
+// A waker releases this many without a relay. Of more, it wakes `waker_wakes()` sleepers and gives the last of them the
+// remaining ones. That thread wakes `relay_wakes` and passes on what is left, and so on. Threads that have not fallen
+// asleep yet cost no system call and do not count. The waker should be held as briefly as possible. But a chain of
+// single wake-ups leaves every processor idle between two of them, and waking an idle processor is what costs most.
+// docs/decisions/0004-relay.md.
+#if !defined(TOCSIN_RELAY_ABOVE)
+#define TOCSIN_RELAY_ABOVE 4
+#define TOCSIN_RELAY_WAKES 16
+#endif
+constexpr std::size_t relay_above = TOCSIN_RELAY_ABOVE;
+constexpr std::size_t relay_wakes = TOCSIN_RELAY_WAKES;
+
+std::size_t waker_wakes() noexcept {
+    const unsigned processors = platform::processors();
+    return processors <= 2 ? 1 : processors >= 16 ? 8 : processors / 2;
+}
+
+bool is_longer_than(std::size_t count, const wait_node* chain) noexcept {
+    for (; count != 0 && chain != nullptr; --count) chain = wait_list::next(*chain);
+    return chain != nullptr;
+}
+
+void release_chain(wait_node* first, std::size_t to_wake) noexcept {
+    const defer_resumes after_all;
+    const bool many = is_longer_than(relay_above, first);
+    for (wait_node* each = first; each != nullptr;) {
+        wait_node* const next = wait_list::next(*each);  // relay-1
+        if (each->what == wait_node::kind::resumable) {
+            each->then->resume();
+        } else {
+            if (many && each->owner->is_asleep() && --to_wake == 0) return each->owner->release(next);
+            each->owner->release(nullptr);
+        }
+        each = next;
+    }
+}
+
+}  // namespace
+
+void release_list::append(wait_node& node) noexcept {
+    if (node.what != wait_node::kind::waiter || !node.owner->is_coroutine()) return nodes_.append(node);
+    nodes_.insert_after(last_coroutine_, node);
+    last_coroutine_ = &node;
+}
+
+void release_list::wake() noexcept { release_chain(nodes_.first(), waker_wakes()); }
+
+void pass_on(wait_node& first) noexcept { release_chain(&first, relay_wakes); }
+
+}  // namespace tocsin::core

@@ -1,0 +1,33 @@
+// How waiters taken off a queue are released: a few by the waker, many by one another. The argument: relay.cpp.
+#pragma once
+
+#include "core/lot/wait_node.hpp"
+
+#include <utility>
+
+namespace tocsin::core {
+
+// Nodes taken off a queue, whose waiters are to be released. Whoever owns one calls wake(), once, under no lock.
+class [[nodiscard]] release_list {
+public:
+    release_list() noexcept = default;
+    explicit release_list(wait_list&& nodes) noexcept : nodes_(std::move(nodes)) {}
+
+    bool empty() const noexcept { return nodes_.empty(); }
+
+    // Only to a list built by append() alone. Coroutines go in front of the threads, so that no thread is given them to
+    // release.
+    void append(wait_node& node) noexcept;
+
+    // Releases a few; each of those releases a few more before its wait returns.
+    void wake() noexcept;
+
+private:
+    wait_list nodes_;
+    wait_node* last_coroutine_ = nullptr;
+};
+
+// What a released thread does with the nodes that it was given: `first`, and those behind it.
+void pass_on(wait_node& first) noexcept;
+
+}  // namespace tocsin::core

@@ -1,0 +1,44 @@
+// Owners of nodes that stay in their queue when their turn comes (lot.hpp). The lot calls them under the bucket's lock.
+// The arguments: pollable.cpp and ready_list.cpp for subscribers, multi_wait.cpp for all_waiters.
+#pragma once
+
+#include <cstdint>
+
+namespace tocsin::core {
+
+struct wait_node;
+class release_list;
+
+// What became of something that was offered to the waiters of a queue.
+enum class reply : std::uint8_t {
+    declined,   // it is for the next one
+    accepted,   // only if it was offered to one alone
+    undecided,  // all_waiter::commit() decides
+};
+
+// Is told that what it waits for has become ready: a member of a set (ready_list.hpp), or a view for another
+// library's loop (pollable.cpp).
+class subscriber {
+public:
+    // `exclusive`: one waiter gets it, and `accepted` takes it away from the others. Otherwise it is there for
+    // everybody. Appends to `freed` what is to be released on account of it. Declines or accepts.
+    virtual reply on_wake(wait_node& node, bool exclusive, release_list& freed) noexcept = 0;
+
+protected:
+    ~subscriber() = default;
+};
+
+// Waits until it can have all of several sources at one instant (multi_wait.hpp).
+class all_waiter {
+public:
+    // `offered`: the node of an exclusive offer, or null if the source is there for everybody. Declines, or answers
+    // `undecided`. Then the caller must call commit() once, soon, under no lock; until then the all_waiter exists.
+    virtual reply on_wake(const wait_node* offered) noexcept = 0;
+    // Decides an offer answered with `undecided`; true: accepted. `offered` as in on_wake().
+    virtual bool commit(const wait_node* offered) noexcept = 0;
+
+protected:
+    ~all_waiter() = default;
+};
+
+}  // namespace tocsin::core

@@ -1,0 +1,86 @@
+// Keys, and the nodes of the queues that the lot (lot.hpp) keeps for them.
+#pragma once
+
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/intrusive_list.hpp>
+
+#include <cstdint>
+
+namespace tocsin::core {
+
+class all_waiter;
+class resumable;
+class subscriber;
+class waiter;
+
+// What an address is waited on for. Waits of different kinds on one address never meet. That also holds when an address
+// is used again for something else while a late wake for its previous use is still under way.
+enum class wait_kind : std::uint8_t { event, address, lock_bit_0 };  // lock_bit_0 + n for bit n
+inline constexpr unsigned wait_kinds = static_cast<unsigned>(wait_kind::lock_bit_0) + 64;
+
+struct wait_key {
+    const void* address;
+    wait_kind what;
+
+    friend bool operator==(const wait_key&, const wait_key&) noexcept = default;
+};
+
+// One waiter's entry in one queue, or a subscriber's. Also what a release_list (relay.hpp) consists of.
+struct wait_node : detail::list_links<wait_node> {
+    // Whom it belongs to, which decides what happens when its turn comes.
+    enum class kind : std::uint8_t {
+        waiter,      // leaves the queue; its waiter is claimed and released
+        all_waiter,  // stays; its owner commits as soon as it can have all its sources
+        subscriber,  // stays; its subscriber is told
+        resumable,   // never in a queue; releasing it resumes the resumable
+    };
+
+    // A waiter may have several nodes. `number` tells which of them it was claimed for.
+    wait_node(const wait_key& of, waiter& who, bool can_cancel, std::uint32_t number = 0) noexcept
+        : key(of), owner(&who), index(number), what(kind::waiter), cancelable(can_cancel) {}
+    wait_node(const wait_key& of, all_waiter& who) noexcept
+        : key(of), all(&who), index(0), what(kind::all_waiter), cancelable(true) {}
+    wait_node(const wait_key& of, subscriber& who) noexcept
+        : key(of), subscribed(&who), index(0), what(kind::subscriber), cancelable(true) {}
+    explicit wait_node(resumable& next) noexcept
+        : key{nullptr, wait_kind::event}, then(&next), index(0), what(kind::resumable), cancelable(false) {}
+
+    // Whether a thread or a coroutine waits with it.
+    bool is_wait() const noexcept { return what == kind::waiter || what == kind::all_waiter; }
+    // Whether it stays in its queue when its turn comes.
+    bool stays() const noexcept { return what == kind::all_waiter || what == kind::subscriber; }
+
+    const wait_key key;
+    union {  // by `what`
+        waiter* const owner;
+        all_waiter* const all;
+        subscriber* const subscribed;
+        resumable* const then;
+    };
+    const std::uint32_t index;
+    const kind what;
+    // Whether the wait may also end without this queue (by a deadline, a stop, another source). Then the node must be
+    // claimed, and may turn out to be dead. Otherwise taking it off the queue is enough.
+    const bool cancelable;
+    detail::plain<bool> queued{false};  // kept for cancelable nodes only: still in the queue
+
+    // What belongs to the whole queue. Only its first node's is in use.
+    struct queue_state {
+        detail::plain<wait_node*> next_queue{
+            nullptr};  // the first node of another key's queue in the same bucket
+        detail::plain<wait_node*> last{nullptr};
+        detail::plain<std::uint32_t> count{0};
+        detail::plain<std::uint32_t> cancelables{0};
+        detail::plain<std::uint32_t> subscribers{0};  // nodes that stay, all_waiters' among them
+        detail::plain<std::uint32_t> all_waiters{0};
+    };
+    queue_state queue;
+
+    // For people (diagnose.hpp).
+    std::uint64_t thread = 0;
+    std::int64_t since = 0;
+};
+
+using wait_list = detail::intrusive_list<wait_node>;
+
+}  // namespace tocsin::core

@@ -1,0 +1,124 @@
+// State
+//   claim_   open -> signaled | timed_out | stopped, once.
+//   word_    running -> sleeping, polling or suspended (by the thread itself) -> released (by whoever claimed it); or
+//            running -> released at once. A thread that polls descriptors stores there which doorbell wakes it.
+//   others_  the chain of nodes that the thread releases in turn; written before word_ becomes `released`.
+//
+// The waiter and the relay (relay.cpp) are two halves of one protocol: the relay calls release() with a chain, and
+// finish() calls the relay's pass_on() with it.
+//
+// Invariants
+//   waiter-1  claim_ leaves `open` at most once, and that decides how the wait ends. If none of a waiter's nodes is
+//       cancelable, the wait has one way to end, and its claim_ is never looked at.
+//   waiter-2  Whoever claimed the waiter calls release() exactly once. If the thread claimed itself, nobody does
+//       (timed_out; or signaled, for a source that it found ready: multi_wait.cpp).
+//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
+//       a waiter that was suspended: it then belongs to the releasing thread.
+//   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
+//
+// No lost wake-up: the thread falls asleep only on a word that says `sleeping`, which it moved there from `running` by
+// a compare-and-exchange; release() exchanges. Both change the same word. So either the thread's exchange fails and it
+// sees `released`, or release() sees `sleeping` and wakes it. The futex compares the word and falls asleep in one step.
+// A ring is not lost either: it also ends a poll that begins later. A coroutine suspends in the same way: either its
+// exchange fails and it continues without suspending, or it is resumed. A timeout or a stop that loses the claim has
+// been released, or will be: the wait then sleeps on, without a deadline, and reports `signaled`.
+//
+// Memory order
+//   [release]  release()'s exchange releases, and the loads of word_ that see `released` acquire. So what the claimer
+//              did before (the signal's data, others_) is visible to the thread.
+//   [suspend]  suspending releases, and a release() that finds the coroutine suspended acquires. So what the coroutine
+//              did before is visible to it when it continues in that thread.
+//   claim_     decides by atomicity alone. It publishes nothing, so it is relaxed: whoever acts on a claim that it has
+//              won does so through word_ or through the bucket's lock.
+//
+// Checked by: tests/model (event, address, many, await), tests/unit, tests/stress.
+#include "core/lot/waiter.hpp"
+
+#include "core/lot/relay.hpp"
+#include "core/lot/resume_queue.hpp"
+#include "core/sync/counters.hpp"
+#include "platform/futex/futex.hpp"
+
+namespace tocsin::core {
+namespace {
+
+constexpr std::uint32_t running = 0;
+constexpr std::uint32_t sleeping = 1;
+constexpr std::uint32_t released = 2;
+constexpr std::uint32_t suspended = 3;
+constexpr std::uint32_t polling = 4;  // + the number of the doorbell
+
+}  // namespace
+
+bool waiter::try_claim(claim reason, std::uint32_t index) noexcept {
+    auto seen = static_cast<std::uint32_t>(claim::open);
+    return claim_.compare_exchange_strong(seen, static_cast<std::uint32_t>(reason) + index,
+                                          std::memory_order_relaxed);  // no order: atomicity decides
+}
+
+void waiter::release(wait_node* others) noexcept {
+    others_ = others;
+    resumable* const then = then_;                                                   // waiter-3
+    const std::uint32_t seen = word_.exchange(released, std::memory_order_acq_rel);  // [release] [suspend]
+    if (seen == running) return;
+    if (seen == suspended) return then->resume();
+    count(counter::woken);
+    seen == sleeping ? platform::futex::wake_one(&word_)  // waiter-3: the address alone
+                     : platform::poller::ring_doorbell(seen - polling);
+}
+
+bool waiter::is_asleep() const noexcept {
+    const std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: a guess
+    return seen != running && seen != released && !is_coroutine();
+}
+
+bool waiter::is_released() const noexcept {
+    return word_.load(std::memory_order_acquire) == released;  // [release]
+}
+
+// Stores how the thread sleeps from now on; false if it has been released.
+bool waiter::enter_state(std::uint32_t how) noexcept {
+    std::uint32_t seen = running;
+    // [release] acquires when it fails, because the waiter has been released; [suspend] releases when it succeeds.
+    while (!word_.compare_exchange_strong(seen, how, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        if (seen == released) return false;
+    }
+    if (seen == running && how != suspended) count(counter::slept);
+    return true;
+}
+
+bool waiter::suspend() noexcept { return enter_state(suspended); }
+
+bool waiter::sleep_until_released(const deadline& until) noexcept {
+    if (!enter_state(sleeping)) return true;
+    while (!is_released()) {
+        if (platform::futex::wait(word_, sleeping, until) == platform::sleep_result::timed_out) return false;
+    }
+    return true;
+}
+
+bool waiter::enter_polling(platform::doorbell_id bell) noexcept { return enter_state(polling + bell); }
+
+claim waiter::finish() noexcept {
+    if (wait_node* const others = others_) pass_on(*others);
+    const auto reason = static_cast<claim>(claim_.load(std::memory_order_relaxed));  // no order: waiter-1
+    return reason == claim::stopped ? claim::stopped : claim::signaled;
+}
+
+claim waiter::sleep(const deadline& until) noexcept {
+    if (!sleep_until_released(until)) {
+        if (try_claim(claim::timed_out)) return claim::timed_out;
+        sleep_until_released(deadline::never());  // another thread has claimed it: its release is on the way
+    }
+    return finish();
+}
+
+claim waiter::sleep(const detail::wait_options& options) noexcept {
+    return stoppable(options, [&]() noexcept { return sleep(options.until); });
+}
+
+bool can_cancel(const detail::wait_options& options) noexcept {
+    return !options.until.is_never() || (options.stop != nullptr && options.stop->stop_possible());
+}
+
+}  // namespace tocsin::core

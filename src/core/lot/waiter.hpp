@@ -1,0 +1,133 @@
+// A blocked wait: how its outcome is claimed, and how its thread or coroutine is released. The argument: waiter.cpp.
+#pragma once
+
+#include "core/sync/stop_callback.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/system/system.hpp"
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/wait_options.hpp>
+
+#include <cstdint>
+
+namespace tocsin::core {
+
+class resumable;
+struct wait_node;
+
+// Why a wait ended. Whoever moves a waiter's claim word from `open` decides it, once.
+// The values from `signaled` on also tell for which of several sources, by its number.
+enum class claim : std::uint32_t { open, timed_out, stopped, signaled };
+
+// A thread that sleeps until released, or a coroutine that is suspended until then (`then`, see resume_queue.hpp). It
+// lives on that thread's stack, or in the coroutine's frame, for one wait.
+class waiter {
+public:
+    explicit waiter(resumable* then = nullptr) noexcept : then_(then) {}
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+
+    // The call that succeeds decides how the wait ends. Any thread may call it while the waiter is sure to exist.
+    bool try_claim(claim reason, std::uint32_t index = 0) noexcept;
+
+    // Makes the thread or coroutine runnable, and gives it `others` to release in turn (may be null). Whoever claimed
+    // the waiter calls this once, under no lock. The waiter may be gone before it returns.
+    void release(wait_node* others) noexcept;
+
+    // What a stop request does, from the thread that requests it.
+    void stop() noexcept {
+        if (try_claim(claim::stopped)) release(nullptr);
+    }
+
+    // For coroutines. False: it has been released. True: whoever releases the waiter resumes the coroutine, and from
+    // then on the caller may not touch either.
+    bool suspend() noexcept;
+    bool is_coroutine() const noexcept { return then_ != nullptr; }
+
+    // Whether the thread sleeps, so that releasing it takes a system call. A guess that may be out of date.
+    bool is_asleep() const noexcept;
+    // For a thread that looks for its release without sleeping. After true, call finish().
+    bool is_released() const noexcept;
+
+    // Waits until released. Also ends if the options' deadline passes or a stop is requested before anybody claims the
+    // wait. Releases the others that it was given before it returns. A waiter that no stop or deadline can claim may be
+    // released without a claim; it then counts as signaled.
+    claim sleep(const detail::wait_options& options) noexcept;
+    claim sleep(const deadline& until) noexcept;
+
+    // For waits that do more than sleep. Sleeps until released (true) or until the deadline (false; that claims
+    // nothing).
+    bool sleep_until_released(const deadline& until) noexcept;
+    // The same in the poller. `poll()` looks and sleeps once, until `bell` is rung at the latest. It returns whether it
+    // has found anything else; that ends the sleep with false.
+    template <class Poll>
+    bool poll_until_released(platform::doorbell_id bell, Poll poll) noexcept {
+        if (!enter_polling(bell)) return true;
+        while (!is_released()) {
+            if (poll()) return false;
+        }
+        return true;
+    }
+    // After a release: releases the others that this waiter was given, and returns why the wait ended.
+    claim finish() noexcept;
+
+    // Runs `wait()`. Meanwhile a stop of the options' token stops this waiter.
+    template <class Wait>
+    claim stoppable(const detail::wait_options& options, Wait wait) noexcept {
+        if (options.stop == nullptr || !options.stop->stop_possible()) return wait();
+        // The callback's destructor waits until a stop() in another thread is done with this waiter, and may change
+        // errno.
+        const platform::errno_guard kept;
+        const auto on_stop = [this]() noexcept { stop(); };
+        const stop_callback<decltype(on_stop)> registered(*options.stop, on_stop);
+        return wait();
+    }
+
+    bool is_claimed() const noexcept {
+        return claim_.load(std::memory_order_relaxed) !=  // no order: waiter-1
+               static_cast<std::uint32_t>(claim::open);
+    }
+
+    // Why the wait ended; for callers that know that it has.
+    claim outcome() const noexcept {
+        const std::uint32_t how = claim_.load(std::memory_order_relaxed);  // no order: waiter-1
+        return how < static_cast<std::uint32_t>(claim::signaled) ? static_cast<claim>(how) : claim::signaled;
+    }
+
+    // Which of several sources it was claimed for.
+    std::uint32_t winner() const noexcept {
+        return claim_.load(std::memory_order_relaxed) -  // no order: waiter-1
+               static_cast<std::uint32_t>(claim::signaled);
+    }
+
+private:
+    bool enter_state(std::uint32_t how) noexcept;
+    bool enter_polling(platform::doorbell_id bell) noexcept;
+
+    resumable* const then_;
+    detail::atomic<std::uint32_t> word_{0};  // running, released, or how it sleeps (waiter.cpp)
+    detail::atomic<std::uint32_t> claim_{0};
+    detail::plain<wait_node*> others_{nullptr};
+};
+
+// Whether a wait with these options may also end without a release.
+bool can_cancel(const detail::wait_options& options) noexcept;
+
+// Why a wait with these options is over before it begins: `stopped`, `timed_out`, or `open` if it is not.
+inline claim ended_before_wait(const detail::wait_options& options) noexcept {
+    if (options.stop != nullptr && options.stop->stop_requested()) return claim::stopped;
+    return options.until.has_passed() ? claim::timed_out : claim::open;
+}
+
+// What a public call reports of a wait that ended like this; `released` is its word for `signaled`.
+template <class Status>
+constexpr Status status_from(claim how, Status released) noexcept {
+    switch (how) {
+        case claim::timed_out: return Status::timed_out;
+        case claim::stopped: return Status::stopped;
+        default: return released;
+    }
+}
+
+}  // namespace tocsin::core

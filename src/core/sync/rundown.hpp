@@ -1,0 +1,51 @@
+// Keeps an object from going away while other threads use it outside of every lock.
+//
+// State: the number of users, and a bit that says that the owner waits for them to finish.
+// No lost wake-up: the owner sets the bit, and sleeps only on a value with the bit that it has seen. The last user
+// either sees the bit and wakes the owner, or finished before the bit was set; then the owner sees no users.
+// Memory order: [rundown] the last release() releases, the owner acquires: what the owner does next comes after all
+// use.
+// Checked by: tests/model/many_model_test.cpp.
+#pragma once
+
+#include "platform/futex/futex.hpp"
+
+#include <tocsin/detail/atomic.hpp>
+
+#include <cstdint>
+
+namespace tocsin::core {
+
+class rundown {
+public:
+    // Begins a use; true if it is the only one. The caller holds a lock that the owner takes before it waits.
+    bool acquire() noexcept {
+        // [rundown] sees what the last user has left
+        return word_.fetch_add(1, std::memory_order_acquire) == 0;
+    }
+
+    // Ends a use; true if it was the last. Then the owner may be gone.
+    bool release() noexcept {
+        const std::uint32_t before = word_.fetch_sub(1, std::memory_order_release);  // [rundown]
+        if (before == (owner_waits | 1)) platform::futex::wake_one(&word_);          // the address alone
+        return (before & ~owner_waits) == 1;
+    }
+
+    // Called by the owner, once no thread can begin a use any more.
+    void wait_until_unused() noexcept {
+        if (word_.load(std::memory_order_acquire) == 0) return;  // [rundown]
+        std::uint32_t seen =
+            word_.fetch_or(owner_waits, std::memory_order_acquire) | owner_waits;  // [rundown]
+        while (seen != owner_waits) {
+            (void)platform::futex::wait(word_, seen, deadline::never());
+            seen = word_.load(std::memory_order_acquire);  // [rundown]
+        }
+    }
+
+private:
+    static constexpr std::uint32_t owner_waits = 1u << 31;
+
+    detail::atomic<std::uint32_t> word_{0};
+};
+
+}  // namespace tocsin::core

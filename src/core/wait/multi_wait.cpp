@@ -1,0 +1,267 @@
+// State
+//   A waiter (waiter.cpp) with a slot for each source: a node in the queue of a source in the lot, an entry in the list
+//   of a custom source, nothing for a timer, which is a deadline.
+//   rundown_  (rundown.hpp) held by threads that look at an all-wait whose thread may want to end it.
+//   missing_  of an all-wait: how many of its timers and custom sources have not become ready yet.
+//
+// Invariants
+//   multi_wait-1  A wait takes nothing before it is claimed for what it takes, and nothing after it is claimed for
+//       something else. A source in the lot is first held: it is ready, and stays so while its bucket is locked. Then
+//       the wait is claimed. Then the source is taken, or given up if the claim failed.
+//   multi_wait-2  An all-wait takes all at one instant: with all buckets locked and all sources held. A thread that
+//       looks at a held source, and would see something else than before, takes the lock of its bucket first
+//       (event.cpp). So nobody sees one source taken and another not.
+//   multi_wait-3  Several buckets are locked in the order of their indices. (Freeing one may wake a thread that waits
+//       for its lock while others are still locked.)
+//   multi_wait-4  All slots are filled before the first source is enlisted. A node is enlisted only while the wait is
+//       unclaimed, which is checked under the node's lock. So a committed wait has no node in any queue.
+//   multi_wait-5  Other threads look at an all-wait only under the lock of a queue in which one of its nodes is, or
+//       while they have acquired its rundown. delist() takes the nodes out, then waits until nobody uses the rundown.
+//       Its sources exist at least as long, since the wait has not returned.
+//   multi_wait-6  No code of the user runs under a lock of the lot. Custom sources and timers count as ready when they
+//       have said so (missing_), which each does once.
+//
+// No lost wake-up
+//   any: as for a single wait, for each source (event.cpp): under the lock, its node is queued or the source is taken.
+//   A custom source is asked once more by enlist(), under its own lock.
+//   all: a set() makes its event ready, makes a full fence, and looks at the other sources of each all-wait in its
+//   queue. A wait enlists its nodes, makes a full fence, and looks at all sources. If the last two unready sources are
+//   set at the same time, one of the two sets sees the other. If a set found no node, the wait sees that set, since the
+//   wait took the same lock later. Whoever sees all ready commits. A commit that fails has found one source unready:
+//   somebody has taken it since, and whoever makes it ready again looks again. An event that a set() is still handing
+//   over (not yet visible) is offered to all-waits in the order of the queue. When it has become visible, the set()
+//   looks at all of them again.
+//
+// Memory order
+//   [all-check]   the fences described above, between making ready and looking, on both sides.
+//   [all-arrived] a custom source that becomes ready releases. The thread that finds that none is missing acquires, and
+//                 passes it on to the waiting thread by [release].
+//   Everything else is ordered by the buckets' locks and by [release] in waiter.cpp.
+//
+// Checked by: tests/model/many_model_test.cpp, tests/unit/wait_test.cpp, tests/stress/many_stress_test.cpp,
+// proofs/promela/wait_all.pml.
+#include "core/wait/multi_wait.hpp"
+
+#include "core/lot/resume_queue.hpp"
+
+#include <tocsin/detail/event_state.hpp>
+
+#include <algorithm>
+
+namespace tocsin::core {
+namespace {
+
+wait_key key_of(const source& from) noexcept {
+    return {from.object(), static_cast<wait_kind>(from.lot().wait_kind)};
+}
+
+}  // namespace
+
+multi_wait::multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
+                       resumable* then) noexcept
+    : self(then), mode_(what), sources_(sources), slots_(slots), buckets_(buckets) {
+    std::uint32_t missing = 0;  // timers among them
+    for (std::uint32_t i = 0; i != sources.size(); ++i) {
+        const source& each = sources[i];
+        switch (each.what()) {
+            case source::kind::lot: make_node(i); break;
+            case source::kind::custom:
+                slots_[i].emplace<wait_entry>(*this, i);
+                ++missing;
+                break;
+            case source::kind::timer: ++missing; break;
+            case source::kind::descriptor: break;
+        }
+    }
+    missing_.store(missing, std::memory_order_relaxed);  // no order: no other thread knows of the wait yet
+    std::sort(buckets_, buckets_ + bucket_count_);
+    bucket_count_ = static_cast<std::uint32_t>(std::unique(buckets_, buckets_ + bucket_count_) - buckets_);
+}
+
+void multi_wait::make_node(std::uint32_t i) noexcept {
+    const wait_key key = key_of(sources_[i]);
+    if (!is_all()) {
+        slots_[i].emplace<wait_node>(key, self, true, i);
+        return;
+    }
+    slots_[i].emplace<wait_node>(key, static_cast<all_waiter&>(*this));
+    buckets_[bucket_count_++] = static_cast<std::uint16_t>(key_hash(key).index);
+}
+
+bool multi_wait::take_if_ready(const source& from) noexcept {
+    switch (from.what()) {
+        case source::kind::lot:
+            return detail::event_may_be_set(*static_cast<const detail::event_byte*>(from.object())) &&
+                   from.lot().try_take(from.object());
+        case source::kind::custom: return from.custom().try_take(from.object());
+        case source::kind::timer: return from.when().has_passed();
+        case source::kind::descriptor: break;
+    }
+    return false;
+}
+
+multi_wait::progress multi_wait::enlist() noexcept {
+    while (enlisted_ != sources_.size() && !self.is_claimed()) {
+        const std::uint32_t i = enlisted_++;
+        progress made = progress::waiting;
+        if (auto* const node = std::get_if<wait_node>(&slots_[i])) {
+            made = enlist_in_lot(*node, sources_[i]);
+        } else if (auto* const entry = std::get_if<wait_entry>(&slots_[i])) {
+            made = enlist_custom(*entry, sources_[i], i);
+        }
+        if (made != progress::waiting) return made;
+    }
+    if (!is_all()) return progress::waiting;
+    detail::full_fence();  // [all-check]
+    return commit_own() ? progress::done : progress::waiting;
+}
+
+multi_wait::progress multi_wait::enlist_in_lot(wait_node& node, const source& from) noexcept {
+    const detail::lot_source& how = from.lot();
+    locked_queue queue(node.key);
+    for (;;) {
+        if (self.is_claimed()) return progress::waiting;  // multi_wait-4; whoever claimed it releases it
+        if (!is_all() && how.hold(from.object())) {
+            const bool mine = self.try_claim(claim::signaled, node.index);
+            mine ? how.take_held(from.object()) : how.unhold(from.object());
+            return mine ? progress::done : progress::waiting;
+        }
+        if (how.mark_parked(from.object(), is_all())) {
+            queue.append(node);
+            return progress::waiting;
+        }
+    }
+}
+
+multi_wait::progress multi_wait::enlist_custom(wait_entry& entry, const source& from,
+                                               std::uint32_t index) noexcept {
+    if (from.custom().enlist(from.object(), entry)) return progress::waiting;
+    if (is_all()) {
+        arrive(1);
+        return progress::waiting;
+    }
+    if (!self.try_claim(claim::signaled, index)) return progress::waiting;
+    return from.custom().try_take(from.object()) ? progress::done : progress::retry;
+}
+
+void multi_wait::delist() noexcept {
+    for (std::uint32_t i = 0; i != enlisted_; ++i) {
+        const source& each = sources_[i];
+        if (auto* const entry = std::get_if<wait_entry>(&slots_[i])) {
+            each.custom().delist(each.object(), *entry);
+        } else if (auto* const node = std::get_if<wait_node>(&slots_[i]); node != nullptr && !committed_) {
+            locked_queue queue(node->key);
+            if (!node->queued) continue;
+            queue.remove(*node);
+            if (queue.empty()) each.lot().clear_parked(each.object());
+        }
+    }
+    if (is_all()) rundown_.wait_until_unused();
+}
+
+bool multi_wait::looks_ready(const wait_node* offered) const noexcept {
+    if (self.is_claimed() || missing_.load(std::memory_order_acquire) != 0) return false;  // [all-arrived]
+    for (std::size_t i = 0; i != sources_.size(); ++i) {
+        const auto* const node = std::get_if<wait_node>(&slots_[i]);
+        if (node == nullptr || node == offered) continue;
+        if (!sources_[i].lot().looks_ready(sources_[i].object())) return false;
+    }
+    return true;
+}
+
+reply multi_wait::on_wake(const wait_node* offered) noexcept {
+    if (!looks_ready(offered)) return reply::declined;
+    rundown_.acquire();
+    return reply::undecided;
+}
+
+bool multi_wait::commit(const wait_node* offered) noexcept {
+    const bool done = take_everything(offered);
+    rundown_.release();  // before the waiter's release, after which the wait may be gone
+    if (done) self.release(nullptr);
+    return done;
+}
+
+bool multi_wait::take_everything(const wait_node* offered) noexcept {
+    const signal_deferral inside;
+    lock_everything();
+    const bool held = hold_everything(offered);
+    const bool mine = held && self.try_claim(claim::signaled);
+    for (std::size_t i = 0; held && i != sources_.size(); ++i) {
+        auto* const node = std::get_if<wait_node>(&slots_[i]);
+        if (node == nullptr) continue;
+        const detail::lot_source& how = sources_[i].lot();
+        void* const object = sources_[i].object();
+        if (node != offered) (mine ? how.take_held : how.unhold)(object);
+        if (!mine || !node->queued) continue;
+        wait_queue queue(node->key);
+        queue.remove(*node);
+        if (queue.empty()) how.clear_parked(object);
+    }
+    if (mine) committed_ = true;
+    unlock_everything();
+    return mine;
+}
+
+// All or nothing.
+bool multi_wait::hold_everything(const wait_node* offered) noexcept {
+    for (std::size_t i = 0; i != sources_.size(); ++i) {
+        const auto* const node = std::get_if<wait_node>(&slots_[i]);
+        if (node == nullptr || node == offered || sources_[i].lot().hold(sources_[i].object())) continue;
+        while (i-- != 0) {
+            const auto* const held = std::get_if<wait_node>(&slots_[i]);
+            if (held != nullptr && held != offered) sources_[i].lot().unhold(sources_[i].object());
+        }
+        return false;
+    }
+    return true;
+}
+
+void multi_wait::lock_everything() noexcept {
+    for (std::uint32_t i = 0; i != bucket_count_; ++i) the_lot->at[buckets_[i]].lock.lock();
+}
+
+void multi_wait::unlock_everything() noexcept {
+    for (std::uint32_t i = 0; i != bucket_count_; ++i) the_lot->at[buckets_[i]].lock.unlock();
+}
+
+void multi_wait::arrive(std::uint32_t how_many) noexcept {
+    missing_.fetch_sub(how_many, std::memory_order_release);  // [all-arrived]
+    detail::full_fence();                                     // [all-check]
+}
+
+void multi_wait::add_ready_timers(std::uint32_t how_many) noexcept { arrive(how_many); }
+
+void multi_wait::notify_timers(std::uint32_t how_many) noexcept {
+    rundown_.acquire();
+    arrive(how_many);
+}
+
+bool multi_wait::notify(std::uint32_t index) noexcept {
+    if (!is_all()) return self.try_claim(claim::signaled, index);
+    rundown_.acquire();
+    arrive(1);
+    return true;
+}
+
+void multi_wait::wake_notified() noexcept {
+    if (!is_all()) {
+        self.release(nullptr);
+    } else if (looks_ready(nullptr)) {
+        commit(nullptr);
+    } else {
+        rundown_.release();
+    }
+}
+
+void satisfy_all_waiters(const wait_key& key) noexcept {
+    const defer_resumes after_all;
+    detail::full_fence();  // [all-check]
+    for (;;) {
+        all_waiter* const found = locked_queue(key).find_ready_all_waiter();
+        if (found == nullptr) return;
+        found->commit(nullptr);
+    }
+}
+
+}  // namespace tocsin::core

@@ -1,0 +1,31 @@
+// How a thread that waits in the poller sleeps. The argument for the waiter: core/lot/waiter.cpp.
+#pragma once
+
+#include "core/lot/waiter.hpp"
+#include "platform/poller/poller.hpp"
+
+#include <tocsin/deadline.hpp>
+
+namespace tocsin::core {
+
+// Sleeps in `poll()` until released by the bell, or until the poll ends otherwise and nobody has claimed the wait
+// before. Returns why the wait ended. `found` is what the poll found if that ended the wait, else empty; `winner()`
+// is then the index of the source that is ready.
+template <class Poll, class Winner>
+claim sleep_polling(waiter& self, platform::doorbell_id bell, platform::poll_result& found, Poll poll,
+                    Winner winner) noexcept {
+    const auto look = [&]() noexcept {
+        found = poll();
+        return found.ended();
+    };
+    if (!self.poll_until_released(bell, look)) {
+        const bool ready = found.ready != 0;
+        const claim reason = ready ? claim::signaled : claim::timed_out;
+        if (self.try_claim(reason, ready ? winner() : 0)) return reason;
+        self.sleep_until_released(deadline::never());  // another thread has claimed it and is about to release it
+    }
+    found = {};
+    return self.finish();
+}
+
+}  // namespace tocsin::core

@@ -1,0 +1,195 @@
+// See source_list.hpp: nothing here is concurrent.
+#include "core/wait/source_list.hpp"
+
+#include "platform/system/system.hpp"
+
+#include <tocsin/detail/refuse.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+namespace tocsin::core {
+namespace {
+
+[[noreturn]] void refuse(const char* who, const char* message) {
+    char text[128];
+    std::snprintf(text, sizeof text, "tocsin::%s: %s", who, message);
+    detail::throw_or_die(std::invalid_argument(text));
+}
+
+[[noreturn]] void refuse(const char* who, std::size_t index, const char* message) {
+    char text[96];
+    std::snprintf(text, sizeof text, "source %zu %s", index, message);
+    refuse(who, text);
+}
+
+bool is_timer(const source& one, timers of) noexcept {
+    if (one.what() != source::kind::timer) return false;
+    const bool on_system_clock = one.when().which() == deadline::clock::system;
+    return of == timers::all || on_system_clock == (of == timers::of_system_clock);
+}
+
+}  // namespace
+
+void check(std::span<const source> sources, const char* who) {
+    if (sources.empty()) refuse(who, "no sources");
+    if (sources.size() >= std::numeric_limits<std::uint32_t>::max() / 2) refuse(who, "too many sources");
+}
+
+// Refuses what may no longer be ready when the last source becomes so.
+void check_all(std::span<const source> sources, const char* who) {
+    check(sources, who);
+    for (std::size_t i = 0; i != sources.size(); ++i) {
+        const source& each = sources[i];
+        if (each.what() == source::kind::descriptor) refuse(who, i, "is a descriptor");
+        if (each.what() == source::kind::custom && !each.custom().stays_ready) {
+            refuse(who, i, "can be taken away once it is ready (stays_ready)");
+        }
+    }
+}
+
+// Refuses the same source twice.
+void check_distinct(std::span<const source> sources, std::span<std::uint32_t> order, const char* who) {
+    const auto identity = [&](std::uint32_t i) {
+        const bool is_timer = sources[i].what() == source::kind::timer;  // those may be equal
+        const auto object = reinterpret_cast<std::uintptr_t>(sources[i].object());
+        return std::tuple(object, sources[i].what(), is_timer ? i : 0);
+    };
+    std::iota(order.begin(), order.end(), 0u);
+    std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::pair(identity(i), i); });
+    const auto same = std::ranges::adjacent_find(order, {}, identity);
+    if (same == order.end()) return;
+    char text[96];
+    std::snprintf(text, sizeof text, "sources %u and %u are the same", same[0], same[1]);
+    refuse(who, text);
+}
+
+const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept {
+    const deadline* first = &own;
+    for (const source& each : sources) {
+        if (each.what() == source::kind::timer && each.when().remaining() < first->remaining()) {
+            first = &each.when();
+        }
+    }
+    return *first;
+}
+
+std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept {
+    return static_cast<std::uint32_t>(
+        std::ranges::count_if(sources, [&](const source& each) { return is_timer(each, of); }));
+}
+
+const deadline* last_timer(std::span<const source> sources, timers of, const deadline* except) noexcept {
+    const deadline* last = nullptr;
+    std::int64_t longest = 0;
+    for (const source& each : sources) {
+        if (!is_timer(each, of) || &each.when() == except) continue;
+        const std::int64_t remaining = each.when().remaining();
+        if (remaining <= longest) continue;
+        longest = remaining;
+        last = &each.when();
+    }
+    return last;
+}
+
+std::uint32_t timer_that_passed(std::span<const source> sources, const deadline& first) noexcept {
+    for (std::uint32_t i = 0; i != sources.size(); ++i) {
+        if (sources[i].what() != source::kind::timer) continue;
+        if (&sources[i].when() == &first || sources[i].when().has_passed()) return i;
+    }
+    return multi_wait::none;
+}
+
+std::size_t descriptors::count(std::span<const source> sources) noexcept {
+    return static_cast<std::size_t>(std::ranges::count(sources, source::kind::descriptor,
+                                                       [](const source& each) { return each.what(); }));
+}
+
+descriptors::descriptors(std::span<const source> sources, platform::poll_entry* storage) noexcept
+    : sources_(sources), all_(storage, count(sources)) {
+    platform::poll_entry* next = storage;
+    for (const source& each : sources) {
+        if (each.what() == source::kind::descriptor) *next++ = {each.descriptor(), each.asked()};
+    }
+}
+
+descriptors::~descriptors() {
+    if (bell_ != platform::no_doorbell) platform::poller::give_doorbell_back(bell_);
+}
+
+void descriptors::look() {
+    const auto found =
+        platform::poller::poll(all_, platform::no_doorbell, deadline(std::chrono::nanoseconds(0)));
+    check(found.error, found.culprit);
+}
+
+void descriptors::take_bell() {
+    const auto taken = platform::poller::take_doorbell();
+    if (taken.error != 0) {
+        detail::throw_or_die(std::system_error(taken.error, platform::error_category(),
+                                               "tocsin::wait_any: cannot get a doorbell"));
+    }
+    bell_ = taken.id;
+}
+
+found_source descriptors::first() const noexcept {
+    std::size_t entry = 0;
+    for (std::uint32_t i = 0; i != sources_.size(); ++i) {
+        if (sources_[i].what() != source::kind::descriptor) continue;
+        if (const readiness found = all_[entry++].found; found != readiness::none) return {i, found};
+    }
+    return {};
+}
+
+std::uint32_t descriptors::source_of(std::size_t entry) const noexcept {
+    std::uint32_t index = 0;
+    for (;; ++index) {
+        if (sources_[index].what() == source::kind::descriptor && entry-- == 0) return index;
+    }
+}
+
+void descriptors::check(int error, std::size_t culprit) const {
+    std::uint32_t whose = multi_wait::none;
+    if (error != 0) {
+        if (culprit != platform::no_culprit) whose = source_of(culprit);
+    } else if (const found_source bad = first(); has(bad.found, readiness::invalid)) {
+        error = EBADF;
+        whose = bad.index;
+    }
+    if (error == 0) return;
+    char message[96] = "tocsin::wait_any: poll";
+    if (whose != multi_wait::none) {
+        std::snprintf(message, sizeof message, "tocsin::wait_any: source %zu, descriptor %d",
+                      std::size_t{whose}, sources_[whose].descriptor());
+    }
+    detail::throw_or_die(std::system_error(error, platform::error_category(), message));
+}
+
+found_source take_first_ready(std::span<const source> sources, descriptors* polled) {
+    bool looked = false;
+    std::size_t entry = 0;
+    for (std::uint32_t i = 0; i != sources.size(); ++i) {
+        if (sources[i].what() != source::kind::descriptor) {
+            if (multi_wait::take_if_ready(sources[i])) return {i};
+            continue;
+        }
+        if (polled == nullptr) continue;
+        if (!std::exchange(looked, true)) polled->look();
+        if (const readiness found = polled->all()[entry++].found; found != readiness::none) return {i, found};
+    }
+    return {};
+}
+
+std::span<const source> before_descriptors(std::span<const source> sources) noexcept {
+    const auto is_descriptor = [](const source& each) { return each.what() == source::kind::descriptor; };
+    return {sources.begin(), std::ranges::find_if(sources, is_descriptor)};
+}
+
+}  // namespace tocsin::core

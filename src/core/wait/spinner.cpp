@@ -1,0 +1,166 @@
+// What a wait tries before it sleeps, learned per address.
+//
+// A history is one word per class of addresses. (A class is a hash; addresses that share one only make the guess worse,
+// never the result wrong.) It holds two credits, one for spinning and one for yielding, and how many waits are left
+// until the next probe. A wait spins if there is credit for it. Then it queues. Then it yields if there is credit for
+// that, and then it sleeps. Success earns credit; failure costs more. Without any credit a wait sleeps at once, except
+// for a probe every so often, which becomes rarer the longer probes have failed.
+//
+//   Spinning pays when the signal comes from another processor within microseconds. It never pays when the signaller
+//   needs this processor, or when signals are far apart.
+//   Yielding pays when the signaller is ready to run and waits for a processor: more threads than processors. A yield
+//   that returns late has let a stranger run instead. That is worse than sleeping, because a woken sleeper is put in
+//   front of a stranger. So it ends all credit for yielding, whatever it found.
+//
+// Races on a history lose an update, nothing more: its accesses are relaxed.
+//
+// Bounds: a spin ends after the policy's time, and yields after `most_yields`. Nobody waits here for a step of another
+// thread, so priorities cannot make it hang. On one processor nobody spins.
+//
+// The numbers were measured: docs/decisions/0005-spin.md.
+#include "core/wait/spinner.hpp"
+
+#include "core/lot/lot.hpp"
+#include "core/sync/counters.hpp"
+#include "platform/system/system.hpp"
+
+#include <bit>
+#include <chrono>
+#include <iterator>
+
+namespace tocsin::core {
+namespace {
+
+constexpr std::uint8_t most_credit = 15;
+constexpr std::uint8_t first_credit = 2;
+constexpr std::uint8_t failure_costs = 2;
+constexpr std::uint8_t first_probe = 5;  // a probe after 2^5 waits without credit ...
+constexpr std::uint8_t last_probe = 9;   // ... and up to one in 2^9
+constexpr unsigned most_yields = 8;
+constexpr std::int64_t late_yield = 60'000;  // nanoseconds
+
+constexpr std::size_t history_bits = 10;
+constinit detail::atomic<std::uint64_t> histories[std::size_t{1} << history_bits]{};
+
+struct history {
+    std::uint8_t spin = first_credit;
+    std::uint8_t yield = first_credit;
+    std::uint8_t probe = first_probe;
+    std::uint8_t unused = 0;
+    std::uint32_t waits_to_probe = 1u << first_probe;
+};
+
+// Stored as the difference from a new history, so that a table of zeros is one of new histories.
+history read(const detail::atomic<std::uint64_t>& slot) noexcept {
+    return std::bit_cast<history>(slot.load(std::memory_order_relaxed) ^  // no order: a guess
+                                  std::bit_cast<std::uint64_t>(history{}));
+}
+
+void write(detail::atomic<std::uint64_t>& slot, const history& now) noexcept {
+    const auto packed = std::bit_cast<std::uint64_t>(now) ^ std::bit_cast<std::uint64_t>(history{});
+    // No order: a guess. Not written when nothing changed, so that many waiters share the line.
+    if (slot.load(std::memory_order_relaxed) != packed) slot.store(packed, std::memory_order_relaxed);
+}
+
+void reward(std::uint8_t& credit) noexcept {
+    if (credit < most_credit) ++credit;
+}
+
+void punish(std::uint8_t& credit) noexcept {
+    credit = credit > failure_costs ? static_cast<std::uint8_t>(credit - failure_costs) : std::uint8_t{0};
+}
+
+// Counts one wait towards the next probe; returns whether this wait is the probe.
+bool count_towards_probe(history& known) noexcept {
+    if (known.waits_to_probe > 1) {
+        --known.waits_to_probe;
+        return false;
+    }
+    if (known.probe < last_probe) ++known.probe;
+    known.waits_to_probe = 1u << known.probe;
+    return true;
+}
+
+std::int64_t now() noexcept {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+constinit detail::atomic<spin_policy> policy_of_process{spin_policy::adaptive()};
+
+}  // namespace
+
+void set_process_policy(spin_policy policy) noexcept {
+    const bool restore = policy.which() == spin_policy::mode::process;
+    policy_of_process.store(restore ? spin_policy::adaptive() : policy,
+                            std::memory_order_relaxed);  // no order
+}
+
+spin_policy process_policy() noexcept {
+    return policy_of_process.load(std::memory_order_relaxed);  // no order: a setting
+}
+
+spinner::spinner(const wait_key& key, const detail::wait_options& options) noexcept
+    : options_(options), history_(histories[key_hash(key).index % std::size(histories)]) {
+    const bool own = options.spin.which() != spin_policy::mode::process;
+    const spin_policy policy = own ? options.spin : process_policy();
+    const bool may_spin = platform::processors() > 1 && policy.longest().count() > 0;
+    longest_ = policy.longest().count();
+    burns_ = policy.which() == spin_policy::mode::fixed && may_spin;
+    if (policy.which() != spin_policy::mode::adaptive) return;
+
+    history known = read(history_);
+    const bool probe = (known.spin == 0 || known.yield == 0) && count_towards_probe(known);
+    looks_ = may_spin && (known.spin != 0 || probe);
+    yields_left_ = known.yield != 0 || probe ? most_yields : 0;
+    write(history_, known);
+}
+
+claim spinner::spin_then_sleep(waiter& self) noexcept {
+    if (while_parked([&self]() noexcept { return self.is_released(); })) return self.finish();
+    return self.sleep(options_);
+}
+
+bool spinner::keep_looking(std::int64_t longest) noexcept {
+    const std::int64_t time = now();
+    if (spin_until_ == 0) spin_until_ = time + longest;
+    if (time >= spin_until_ || options_.until.has_passed()) return false;
+    return options_.stop == nullptr || !options_.stop->stop_requested();
+}
+
+bool spinner::try_yield() noexcept {
+    if (yields_left_ == 0 || late_ || options_.until.has_passed()) return false;
+    --yields_left_;
+    yielded_ = true;
+    const std::int64_t before = now();
+    platform::yield_thread();
+    late_ = now() - before > late_yield;
+    return true;
+}
+
+bool spinner::learn_spin(bool success) noexcept {
+    history known = read(history_);
+    success ? reward(known.spin) : punish(known.spin);
+    if (success) known.probe = first_probe;
+    write(history_, known);
+    return count_spin(success);
+}
+
+bool spinner::learn_yield(bool success) noexcept {
+    if (!yielded_) return false;
+    history known = read(history_);
+    success ? reward(known.yield) : punish(known.yield);
+    if (late_) known.yield = 0;
+    if (success && !late_) known.probe = first_probe;
+    write(history_, known);
+    if (success) count(counter::yielded);
+    return success;
+}
+
+bool spinner::count_spin(bool success) noexcept {
+    if (success) count(counter::spun);
+    return success;
+}
+
+}  // namespace tocsin::core

@@ -1,0 +1,148 @@
+// macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. It is imported weakly. Where the
+// running system does not have it, threads sleep in the portable backend. The system decides once which of the two it
+// is, so all threads of a process agree. An SDK without it gives only the portable backend.
+//
+// With TOCSIN_APPLE_ULOCK, which is off, older systems sleep by __ulock_wait (macOS 10.12 and later) instead. That is a
+// private interface: app stores refuse programs that use it, and it may change without notice.
+//
+// The system promises (os/os_sync_wait_on_address.h): the comparison and the enqueueing are atomic with respect to a
+// wake. A wake uses only the address, within the process. The system may return without a wake, and has no timeout on a
+// clock that can be set. A timeout is a length on the clock of mach_absolute_time, which stops while the machine is
+// suspended, so the deadline itself is asked (relative_sleep.hpp).
+//
+// Built, never run: we have no such machine.
+#include "platform/futex/futex.hpp"
+#include "platform/futex/relative_sleep.hpp"
+#include "platform/system/system.hpp"
+
+#include <cerrno>
+#include <cstddef>
+
+// Whether the SDK has it to link with. Its declarations are repeated below as weak ones: the SDK declares it for new
+// systems only.
+#if !defined(TOCSIN_APPLE_OS_SYNC)
+#if __has_include(<os/os_sync_wait_on_address.h>)
+#define TOCSIN_APPLE_OS_SYNC 1
+#else
+#define TOCSIN_APPLE_OS_SYNC 0
+#endif
+#endif
+#if !defined(TOCSIN_APPLE_ULOCK)
+#define TOCSIN_APPLE_ULOCK 0
+#endif
+
+extern "C" {
+#if TOCSIN_APPLE_OS_SYNC
+__attribute__((weak_import)) int os_sync_wait_on_address(void* address, std::uint64_t value, std::size_t size,
+                                                         std::uint32_t flags);
+__attribute__((weak_import)) int os_sync_wait_on_address_with_timeout(void* address, std::uint64_t value,
+                                                                      std::size_t size, std::uint32_t flags,
+                                                                      std::uint32_t clock,
+                                                                      std::uint64_t nanoseconds);
+__attribute__((weak_import)) int os_sync_wake_by_address_any(void* address, std::size_t size,
+                                                             std::uint32_t flags);
+#endif
+#if TOCSIN_APPLE_ULOCK
+int __ulock_wait(std::uint32_t operation, void* address, std::uint64_t value, std::uint32_t microseconds);
+int __ulock_wake(std::uint32_t operation, void* address, std::uint64_t value);
+#endif
+}
+
+namespace tocsin::platform {
+namespace {
+
+enum class mechanism : std::uint8_t { os_sync, ulock, portable };
+
+#if TOCSIN_APPLE_OS_SYNC
+constexpr std::uint32_t no_flags = 0;
+constexpr std::uint32_t mach_absolute = 32;  // OS_CLOCK_MACH_ABSOLUTE_TIME
+
+// How a sleep ended whose call returned `result`: -1 is an error, in errno.
+sleep_result ended(int result) noexcept {
+    return result < 0 && errno == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
+}
+
+sleep_result os_sync_sleep(const futex_word& word, std::uint32_t expected,
+                           std::int64_t nanoseconds) noexcept {
+    void* const address = const_cast<futex_word*>(&word);
+    if (nanoseconds == no_end) {
+        return ended(os_sync_wait_on_address(address, expected, sizeof expected, no_flags));
+    }
+    return ended(os_sync_wait_on_address_with_timeout(address, expected, sizeof expected, no_flags,
+                                                      mach_absolute,
+                                                      static_cast<std::uint64_t>(nanoseconds)));
+}
+#endif
+
+#if TOCSIN_APPLE_ULOCK
+constexpr std::uint32_t compare_and_wait = 1;
+constexpr std::uint32_t no_errno = 0x0100'0000;  // an error is returned as a negative number
+
+sleep_result ulock_sleep(const futex_word& word, std::uint32_t expected, std::int64_t nanoseconds) noexcept {
+    // 0 means no end; an hour has fewer than 2^32 microseconds.
+    const auto microseconds =
+        nanoseconds == no_end ? 0u : static_cast<std::uint32_t>((nanoseconds + 999) / 1'000);
+    const int result =
+        __ulock_wait(compare_and_wait | no_errno, const_cast<futex_word*>(&word), expected, microseconds);
+    return result == -ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
+}
+#endif
+
+// Not stored: every call gives the same answer, from an address that the loader has filled in.
+mechanism chosen() noexcept {
+#if TOCSIN_APPLE_OS_SYNC
+    if (&os_sync_wake_by_address_any != nullptr) return mechanism::os_sync;
+#endif
+    return TOCSIN_APPLE_ULOCK ? mechanism::ulock : mechanism::portable;
+}
+
+}  // namespace
+
+template <>
+sleep_result apple_futex::wait(const futex_word& word, std::uint32_t expected,
+                               const deadline& until) noexcept {
+    const errno_guard guard;
+    [[maybe_unused]] const auto slept_by = [&](auto sleep) {
+        return sleep_until(until, [&](const deadline& end) {
+            return sleep_in_slices(
+                end, [&](std::int64_t nanoseconds) { return sleep(word, expected, nanoseconds); });
+        });
+    };
+    switch (chosen()) {
+#if TOCSIN_APPLE_OS_SYNC
+        case mechanism::os_sync: return slept_by(os_sync_sleep);
+#endif
+#if TOCSIN_APPLE_ULOCK
+        case mechanism::ulock: return slept_by(ulock_sleep);
+#endif
+        default: return portable_futex::wait(word, expected, until);
+    }
+}
+
+template <>
+void apple_futex::wake_one(const void* word) noexcept {
+    const errno_guard guard;
+    switch (chosen()) {
+#if TOCSIN_APPLE_OS_SYNC
+        case mechanism::os_sync:
+            os_sync_wake_by_address_any(const_cast<void*>(word), sizeof(std::uint32_t), no_flags);
+            return;
+#endif
+#if TOCSIN_APPLE_ULOCK
+        case mechanism::ulock: __ulock_wake(compare_and_wait | no_errno, const_cast<void*>(word), 0); return;
+#endif
+        default: portable_futex::wake_one(word);
+    }
+}
+
+template <>
+void apple_futex::after_fork() noexcept {
+    portable_futex::after_fork();
+}
+
+template <>
+void** apple_futex::sleepers() noexcept {
+    return chosen() == mechanism::portable ? portable_futex::sleepers() : nullptr;
+}
+
+}  // namespace tocsin::platform

@@ -1,0 +1,60 @@
+// FreeBSD: _umtx_op(2), private to the process.
+//
+// The kernel promises (_umtx_op(2), FreeBSD 10 and later): the comparison and the enqueueing are atomic with respect to
+// a wake. A timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME; since FreeBSD 12 the kernel looks at one on
+// CLOCK_REALTIME again when that clock is set. The kernel may return without a wake. On i386 it can't express a time
+// after 2038 (kernel_time.hpp).
+//
+// Built, but never run on FreeBSD: we have no such machine. Its suite runs over a stand-in made of Linux's futex
+// (tests/support/futexes).
+#include "platform/futex/futex.hpp"
+#include "platform/system/kernel_time.hpp"
+#include "platform/system/system.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <ctime>
+
+#include <sys/types.h>
+#include <sys/umtx.h>
+
+namespace tocsin::platform {
+namespace {
+
+sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    _umtx_time end{};
+    end._timeout = time_of<timespec>(until.nanoseconds());
+    end._flags = UMTX_ABSTIME;
+    end._clockid = until.which() == deadline::clock::system ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+    // The fourth argument is the size of the fifth.
+    void* const size = until.is_never() ? nullptr : reinterpret_cast<void*>(sizeof end);
+    const int result = ::_umtx_op(const_cast<futex_word*>(&word), UMTX_OP_WAIT_UINT_PRIVATE, expected, size,
+                                  until.is_never() ? nullptr : &end);
+    const bool timed_out = result == -1 && errno == ETIMEDOUT && fits<timespec>(until.nanoseconds());
+    return timed_out ? sleep_result::timed_out : sleep_result::returned;
+}
+
+}  // namespace
+
+template <>
+sleep_result freebsd_futex::wait(const futex_word& word, std::uint32_t expected,
+                                 const deadline& until) noexcept {
+    const errno_guard guard;
+    return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
+}
+
+template <>
+void freebsd_futex::wake_one(const void* word) noexcept {
+    const errno_guard guard;
+    ::_umtx_op(const_cast<void*>(word), UMTX_OP_WAKE_PRIVATE, 1, nullptr, nullptr);
+}
+
+template <>
+void freebsd_futex::after_fork() noexcept {}
+
+template <>
+void** freebsd_futex::sleepers() noexcept {
+    return nullptr;  // the kernel keeps them
+}
+
+}  // namespace tocsin::platform

@@ -1,0 +1,156 @@
+// Windows before Vista: a sleeper waits for a kernel event of its own and is queued under its word's address. The
+// argument for the queue is in wait_table.hpp. Slower than the others: a wake and a sleep are a system call each, and
+// the sleeper makes an event unless its slot has a spare one.
+//
+// The system promises (Microsoft's reference of CreateEvent, Windows 2000): an event that resets itself lets one waiter
+// through for each time it is set, even if it was set before the wait. The system doesn't promise that it can make an
+// event; without one a sleeper looks again every millisecond. Never run on such a system, only forced on newer ones.
+//
+// The slot's lock: the thread that raises `users` from zero holds it. Every other one waits for `turn`, which each
+// holder sets once if it is not the only user. No setting is lost: the thread that takes one makes the next, so each
+// has been taken before the next is made.
+//
+// Memory order
+//   [slot-lock]   Each user of the lock changes `users`, so a holder's writes are visible to later holders. The event
+//                 gives this order too: setting it and waiting for it are full fences.
+//   [slot-turn]   `turn` is only a handle.
+//
+// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_WINDOWS_SLEEP=kernel_event in
+// the environment.
+#include "platform/futex/futex.hpp"
+#include "platform/futex/wait_table.hpp"
+#include "platform/system/alarm_windows.hpp"
+#include "platform/system/system.hpp"
+#include "platform/system/windows.hpp"
+
+namespace tocsin::platform {
+namespace {
+
+HANDLE make_event() noexcept { return ::CreateEventW(nullptr, FALSE, FALSE, nullptr); }
+
+struct sleeper : queued_sleeper<sleeper> {
+    using queued_sleeper::queued_sleeper;
+    HANDLE event = nullptr;
+};
+
+class slot {
+public:
+    void lock() noexcept {
+        if (users_.fetch_add(1, std::memory_order_acq_rel) != 0) {  // [slot-lock]
+            ::WaitForSingleObject(turn(), INFINITE);
+        }
+    }
+    void unlock() noexcept {
+        if (users_.fetch_sub(1, std::memory_order_acq_rel) != 1) ::SetEvent(turn());  // [slot-lock]
+    }
+
+    sleeper_queue<sleeper> queue;  // under the lock
+
+    // A spare event, else a new one, or null. Events are made and closed outside the lock, because that takes long.
+    HANDLE take_event() noexcept {
+        lock();
+        const HANDLE spare = spares_ != 0 ? spare_[--spares_] : nullptr;
+        unlock();
+        return spare != nullptr ? spare : make_event();
+    }
+    // The event is not set, and no other thread knows it.
+    void give_back(HANDLE event) noexcept {
+        lock();
+        const bool is_kept = spares_ != most_spares;
+        if (is_kept) spare_[spares_++] = event;
+        unlock();
+        if (!is_kept) ::CloseHandle(event);
+    }
+
+private:
+    HANDLE turn() noexcept {
+        HANDLE found = turn_.load(std::memory_order_acquire);  // [slot-turn]
+        while (found == nullptr) {
+            const HANDLE made = make_event();
+            if (made == nullptr) {
+                ::Sleep(1);
+                found = turn_.load(std::memory_order_acquire);  // [slot-turn]
+            } else if (turn_.compare_exchange_strong(found, made,
+                                                     std::memory_order_acq_rel)) {  // [slot-turn]
+                found = made;
+            } else {
+                ::CloseHandle(made);
+            }
+        }
+        return found;
+    }
+
+    static constexpr unsigned most_spares = 4;
+
+    detail::atomic<std::uint32_t> users_{0};
+    detail::atomic<HANDLE> turn_{nullptr};
+    HANDLE spare_[most_spares]{};
+    unsigned spares_ = 0;
+};
+
+constinit wait_table<slot> table{2};
+
+// Sleeps until `self`, which is queued, is woken or the deadline has passed. The caller does not hold the slot's lock.
+void sleep_enqueued(const sleeper& self, const deadline& until) noexcept {
+    const system_alarm alarm(until, [](void* event) noexcept { ::SetEvent(event); }, self.event);
+    do {
+        if (::WaitForSingleObject(self.event, milliseconds_left(until)) == WAIT_OBJECT_0) return;
+    } while (!until.has_passed());
+}
+
+sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    slot& its_slot = table.slot_of(&word);
+    sleeper self(&word);
+    self.event = its_slot.take_event();
+    if (self.event == nullptr) {
+        ::Sleep(1);
+        return until.has_passed() ? sleep_result::timed_out : sleep_result::returned;
+    }
+    its_slot.lock();
+    if (word.load(std::memory_order_relaxed) != expected) {  // no order: the lock gives it
+        its_slot.unlock();
+        its_slot.give_back(self.event);
+        return sleep_result::returned;
+    }
+    its_slot.queue.append(self);
+    its_slot.unlock();
+    sleep_enqueued(self, until);
+    its_slot.lock();
+    if (!self.woken) its_slot.queue.remove(self);
+    its_slot.unlock();
+    ::ResetEvent(self.event);  // it may be set: the sleep can end for another reason first
+    its_slot.give_back(self.event);
+    return self.woken || !until.has_passed() ? sleep_result::returned : sleep_result::timed_out;
+}
+
+}  // namespace
+
+template <>
+bool kernel_event_futex::is_available() noexcept {
+    return true;
+}
+
+template <>
+sleep_result kernel_event_futex::wait(const futex_word& word, std::uint32_t expected,
+                                      const deadline& until) noexcept {
+    const errno_guard guard;
+    return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
+}
+
+template <>
+void kernel_event_futex::wake_one(const void* word) noexcept {
+    slot& its_slot = table.slot_of(word);
+    its_slot.lock();
+    if (sleeper* const found = its_slot.queue.take(word)) ::SetEvent(found->event);
+    its_slot.unlock();
+}
+
+template <>
+void kernel_event_futex::after_fork() noexcept {}
+
+template <>
+void** kernel_event_futex::sleepers() noexcept {
+    return table.in_use();
+}
+
+}  // namespace tocsin::platform

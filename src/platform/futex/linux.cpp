@@ -1,0 +1,69 @@
+// Linux: futex(2), private to the process.
+//
+// The kernel promises (futex(2), Linux 2.6.28 and later): the comparison and the enqueueing are atomic with respect to
+// FUTEX_WAKE. FUTEX_WAIT_BITSET takes an absolute deadline on CLOCK_MONOTONIC, or on CLOCK_REALTIME with a flag, and
+// follows that clock when it is set. A wake on an unmapped address does nothing. The kernel may return without a wake.
+// On 32-bit systems it may lack today's call (timed_call_linux.hpp).
+#include "platform/futex/futex.hpp"
+#include "platform/system/system.hpp"
+#include "platform/system/timed_call_linux.hpp"
+
+#include <cerrno>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace tocsin::platform {
+namespace {
+
+#if defined(SYS_futex)
+constexpr long older = SYS_futex;
+#else
+constexpr long older = SYS_futex_time64;
+#endif
+#if defined(SYS_futex_time64)
+constexpr long younger = SYS_futex_time64;
+#else
+constexpr long younger = SYS_futex;
+#endif
+
+sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    const bool on_system_clock = until.which() == deadline::clock::system;
+    const int operation = FUTEX_WAIT_BITSET_PRIVATE | (on_system_clock ? FUTEX_CLOCK_REALTIME : 0);
+    bool cut = false;
+    const long result = timed_call<older, younger>(until.nanoseconds(), [&]<class Time>(long call, Time end) {
+        cut = !fits<Time>(until.nanoseconds());
+        return ::syscall(call, &word, operation, expected, until.is_never() ? nullptr : &end, nullptr,
+                         FUTEX_BITSET_MATCH_ANY);
+    });
+    const bool timed_out = result == -1 && errno == ETIMEDOUT && !cut;
+    return timed_out ? sleep_result::timed_out : sleep_result::returned;
+}
+
+}  // namespace
+
+template <>
+sleep_result linux_futex::wait(const futex_word& word, std::uint32_t expected,
+                               const deadline& until) noexcept {
+    const errno_guard guard;
+    return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
+}
+
+template <>
+void linux_futex::wake_one(const void* word) noexcept {
+    const errno_guard guard;
+    (void)timed_call<older, younger>(0, [word](long call, const auto&) {
+        return ::syscall(call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    });
+}
+
+template <>
+void linux_futex::after_fork() noexcept {}
+
+template <>
+void** linux_futex::sleepers() noexcept {
+    return nullptr;  // the kernel keeps them
+}
+
+}  // namespace tocsin::platform

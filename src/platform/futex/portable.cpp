@@ -1,0 +1,79 @@
+// Any system with a C++ standard library: a sleeper brings a condition variable on its own stack and queues it under
+// its word's address. A slot's lock is a mutex. The argument is in wait_table.hpp.
+//
+// Unlike in the other backends, this wait may be a pthread cancellation point. On some systems a steady deadline may
+// be missed if the system clock is set back (condition_wait.hpp).
+//
+// Checked by: tests/internal/futex_test.cpp and every suite once more in the portable build.
+#include "platform/futex/condition_wait.hpp"
+#include "platform/futex/futex.hpp"
+#include "platform/futex/wait_table.hpp"
+#include "platform/system/system.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace tocsin::platform {
+namespace {
+
+struct sleeper : queued_sleeper<sleeper> {
+    using queued_sleeper::queued_sleeper;
+    std::condition_variable wake{};
+};
+
+struct slot {
+    std::mutex mutex;
+    sleeper_queue<sleeper> queue;
+};
+
+constinit wait_table<slot> table{3};
+
+sleep_result sleep_in_table(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    slot& its_slot = table.slot_of(&word);
+    std::unique_lock lock(its_slot.mutex);
+    if (word.load(std::memory_order_relaxed) != expected)
+        return sleep_result::returned;  // no order: the mutex gives it
+    sleeper self(&word);
+    its_slot.queue.append(self);
+    const auto woken = [&self] { return self.woken; };
+    if (until.is_never()) {
+        self.wake.wait(lock, woken);
+    } else if (until.which() == deadline::clock::steady) {
+        wait_until<std::chrono::steady_clock>(self.wake, lock, until.nanoseconds(), woken);
+    } else {
+        wait_until<std::chrono::system_clock>(self.wake, lock, until.nanoseconds(), woken);
+    }
+    if (self.woken) return sleep_result::returned;
+    its_slot.queue.remove(self);
+    return sleep_result::timed_out;
+}
+
+}  // namespace
+
+template <>
+sleep_result portable_futex::wait(const futex_word& word, std::uint32_t expected,
+                                  const deadline& until) noexcept {
+    const errno_guard guard;
+    return sleep_until(until, [&](const deadline& end) { return sleep_in_table(word, expected, end); });
+}
+
+template <>
+void portable_futex::wake_one(const void* word) noexcept {
+    const errno_guard guard;
+    slot& its_slot = table.slot_of(word);
+    const std::lock_guard lock(its_slot.mutex);
+    if (sleeper* const found = its_slot.queue.take(word)) found->wake.notify_one();
+}
+
+template <>
+void portable_futex::after_fork() noexcept {
+    table.forget_sleepers();
+}
+
+template <>
+void** portable_futex::sleepers() noexcept {
+    return table.in_use();
+}
+
+}  // namespace tocsin::platform

@@ -1,0 +1,118 @@
+// Windows Vista and 7, which have no WaitOnAddress: a sleeper brings a condition variable on its own stack and queues
+// it under its word's address. A slot's lock is a slim reader/writer lock. The argument is in wait_table.hpp.
+//
+// The system promises (Microsoft's reference of SleepConditionVariableSRW, Windows Vista): it frees the lock and falls
+// asleep as one step. Both objects are one word, zero at first, which needs neither initialization nor destruction. The
+// sleep may return for no reason, so `woken` decides. The system doesn't promise how exactly it keeps a timeout (as in
+// waitonaddress.cpp).
+//
+// The functions are looked up at run time, so that the library also loads where they are missing.
+//
+// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_WINDOWS_SLEEP=srw in the
+// environment.
+#include "platform/futex/futex.hpp"
+#include "platform/futex/wait_table.hpp"
+#include "platform/system/alarm_windows.hpp"
+#include "platform/system/system.hpp"
+#include "platform/system/windows.hpp"
+
+namespace tocsin::platform {
+namespace {
+
+// Of the size and initial value that the system documents for SRWLOCK and CONDITION_VARIABLE: one pointer, null.
+struct system_word {
+    void* word = nullptr;
+};
+
+struct functions {
+    using lock_function = void WINAPI(system_word*);
+    using sleep_function = BOOL WINAPI(system_word*, system_word*, DWORD, ULONG);
+
+    lock_function* lock = exported<lock_function>(L"kernel32.dll", "AcquireSRWLockExclusive");
+    lock_function* unlock = exported<lock_function>(L"kernel32.dll", "ReleaseSRWLockExclusive");
+    sleep_function* sleep = exported<sleep_function>(L"kernel32.dll", "SleepConditionVariableSRW");
+    lock_function* wake = exported<lock_function>(L"kernel32.dll", "WakeConditionVariable");
+};
+
+const functions& system() noexcept {
+    static const functions found;
+    return found;
+}
+
+struct sleeper : queued_sleeper<sleeper> {
+    using queued_sleeper::queued_sleeper;
+    system_word wake;
+};
+
+struct slot {
+    system_word lock;
+    sleeper_queue<sleeper> queue;
+};
+
+constinit wait_table<slot> table{1};
+
+class locked_slot {
+public:
+    explicit locked_slot(const void* word) noexcept : slot_(table.slot_of(word)) {
+        system().lock(&slot_.lock);
+    }
+    ~locked_slot() { system().unlock(&slot_.lock); }
+    locked_slot(const locked_slot&) = delete;
+    locked_slot& operator=(const locked_slot&) = delete;
+
+    slot* operator->() const noexcept { return &slot_; }
+
+private:
+    slot& slot_;
+};
+
+sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    sleeper self(&word);
+    const auto wake = [](void* what) noexcept {
+        auto& sleeping = *static_cast<sleeper*>(what);
+        const locked_slot slot(sleeping.word);
+        system().wake(&sleeping.wake);
+    };
+    const system_alarm alarm(until, wake, &self);
+    const locked_slot slot(&word);
+    if (word.load(std::memory_order_relaxed) != expected)
+        return sleep_result::returned;  // no order: the lock gives it
+    slot->queue.append(self);
+    while (!self.woken && !until.has_passed()) {
+        system().sleep(&self.wake, &slot->lock, milliseconds_left(until), 0);
+    }
+    if (self.woken) return sleep_result::returned;
+    slot->queue.remove(self);
+    return sleep_result::timed_out;
+}
+
+}  // namespace
+
+template <>
+bool srw_futex::is_available() noexcept {
+    const functions& found = system();
+    return found.lock != nullptr && found.unlock != nullptr && found.sleep != nullptr &&
+           found.wake != nullptr;
+}
+
+template <>
+sleep_result srw_futex::wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+    const errno_guard guard;
+    return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
+}
+
+template <>
+void srw_futex::wake_one(const void* word) noexcept {
+    const locked_slot slot(word);
+    if (sleeper* const found = slot->queue.take(word)) system().wake(&found->wake);
+}
+
+template <>
+void srw_futex::after_fork() noexcept {}
+
+template <>
+void** srw_futex::sleepers() noexcept {
+    return table.in_use();
+}
+
+}  // namespace tocsin::platform

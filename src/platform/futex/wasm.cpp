@@ -1,0 +1,54 @@
+// WebAssembly: memory.atomic.wait32 and memory.atomic.notify.
+//
+// The engine promises (WebAssembly threads proposal, "Wait and Notify operators"): the comparison and the enqueueing
+// are atomic with respect to notify. Notify wakes the thread that has waited longest on the address. A timeout is a
+// length and does not follow a clock that is set, so the deadline itself is asked (relative_sleep.hpp). A timeout may
+// be shorter than asked for. A thread may be unable to wait at all: in a browser's main thread the instruction traps.
+//
+// An address outside the memory traps too. Memory never shrinks, so the address of a former word is inside.
+#include "platform/futex/futex.hpp"
+#include "platform/futex/relative_sleep.hpp"
+
+#include <cstddef>
+
+namespace tocsin::platform {
+namespace {
+
+// The compiler's type for a word.
+int* engine_word(const void* word) noexcept { return static_cast<int*>(const_cast<void*>(word)); }
+
+sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t nanoseconds) noexcept {
+    static_assert(no_end == -1, "negative: the engine waits without end");
+    constexpr int timed_out = 2;
+    const int result =
+        __builtin_wasm_memory_atomic_wait32(engine_word(&word), static_cast<int>(expected), nanoseconds);
+    return result == timed_out ? sleep_result::timed_out : sleep_result::returned;
+}
+
+}  // namespace
+
+template <>
+sleep_result wasm_futex::wait(const futex_word& word, std::uint32_t expected,
+                              const deadline& until) noexcept {
+    return sleep_until(until, [&](const deadline& end) {
+        return sleep_in_slices(end,
+                               [&](std::int64_t nanoseconds) { return sleep(word, expected, nanoseconds); });
+    });
+}
+
+template <>
+void wasm_futex::wake_one(const void* word) noexcept {
+    constexpr std::uintptr_t page = 0x1'0000;  // of the first memory, which is the only one
+    if (reinterpret_cast<std::uintptr_t>(word) / page >= __builtin_wasm_memory_size(0)) return;
+    __builtin_wasm_memory_atomic_notify(engine_word(word), 1);
+}
+
+template <>
+void wasm_futex::after_fork() noexcept {}  // there is no fork
+
+template <>
+void** wasm_futex::sleepers() noexcept {
+    return nullptr;  // the engine keeps them
+}
+
+}  // namespace tocsin::platform

@@ -1,0 +1,74 @@
+// The best way to sleep that this Windows has, chosen when a thread first needs it: WaitOnAddress (Windows 8), else
+// slim locks with condition variables (Vista, 7), else kernel events. For tests, the environment variable
+// TOCSIN_WINDOWS_SLEEP, set before the program starts, names another one (waitonaddress, srw, kernel_event). A
+// mechanism that this system doesn't have is ignored, and so is an unknown name.
+#include "platform/system/windows.hpp"
+
+#include "platform/futex/futex.hpp"
+
+#include <cstring>
+#include <type_traits>
+
+namespace tocsin::platform {
+namespace {
+
+struct backend {
+    template <class Backend>
+    constexpr backend(const char* its_name, std::type_identity<Backend>) noexcept
+        : name(its_name),
+          is_available(Backend::is_available),
+          wait(Backend::wait),
+          wake_one(Backend::wake_one),
+          sleepers(Backend::sleepers) {}
+
+    const char* name;
+    bool (*is_available)() noexcept;
+    sleep_result (*wait)(const futex_word&, std::uint32_t, const deadline&) noexcept;
+    void (*wake_one)(const void*) noexcept;
+    void** (*sleepers)() noexcept;
+};
+
+// Best first; the last is always available.
+constexpr backend backends[] = {
+    {"waitonaddress", std::type_identity<waitonaddress_futex>()},
+    {"srw", std::type_identity<srw_futex>()},
+    {"kernel_event", std::type_identity<kernel_event_futex>()},
+};
+
+const backend& choose() noexcept {
+    char wanted[32];
+    const DWORD length = ::GetEnvironmentVariableA("TOCSIN_WINDOWS_SLEEP", wanted, sizeof wanted);
+    const bool is_named = length != 0 && length < sizeof wanted;
+    const backend* best = nullptr;
+    for (const backend& each : backends) {
+        if (!each.is_available()) continue;
+        if (best == nullptr) best = &each;
+        if (is_named && std::strcmp(each.name, wanted) == 0) return each;
+    }
+    return *best;
+}
+
+const backend& chosen() noexcept {
+    static const backend& it = choose();
+    return it;
+}
+
+}  // namespace
+
+template <>
+sleep_result windows_futex::wait(const futex_word& word, std::uint32_t expected,
+                                 const deadline& until) noexcept {
+    return chosen().wait(word, expected, until);
+}
+template <>
+void windows_futex::wake_one(const void* word) noexcept {
+    chosen().wake_one(word);
+}
+template <>
+void windows_futex::after_fork() noexcept {}
+template <>
+void** windows_futex::sleepers() noexcept {
+    return chosen().sleepers();
+}
+
+}  // namespace tocsin::platform

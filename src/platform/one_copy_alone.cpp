@@ -1,9 +1,0 @@
-// Where copies of the library in one process do not find each other: each has its own table of waiters, and an event
-// used through two copies loses wake-ups. Mach-O has no notes in its headers; there, link one copy, as a shared library.
-#include "platform/one_copy.hpp"
-
-namespace tocsin::platform {
-
-void* adopt_first_copy(void* own, std::size_t) noexcept { return own; }
-
-}  // namespace tocsin::platform

@@ -1,0 +1,235 @@
+// macOS, FreeBSD, OpenBSD: kqueue(2) for poll sets. Single polls are posix.cpp's; the doorbells are the pipes that
+// posix.cpp uses too (pipe_doorbells.hpp).
+//
+// State
+//   A poll set is a kqueue, and a list of its members under a mutex. The kqueue says which members may be ready.
+//   poll(2) of those, without sleeping, says what they are ready for. So a member's bits are the same everywhere,
+//   hang-ups included.
+//
+// Invariants
+//   kqueue-1  A member is loud (its filters report for as long as they hold) or quiet (once for each change, EV_CLEAR).
+//       A member that poll(2) finds ready is loud, so the next wait reports it again. One that the kqueue
+//       reports for something it was not asked for is quiet, so that it does not keep the wait awake.
+//   kqueue-2  What poll(2) says counts only for descriptors that are members at that moment, under the mutex. So
+//       nothing is reported that was removed before.
+//
+// No lost wake-up: a filter is made quiet or loud by making it anew, and a filter that holds when it is made reports
+// that at least once. A byte stays in the bell's pipe until the sleeper reads it, and the bell's filter is always loud.
+//
+// The systems promise (kqueue(2) of macOS 10.5, FreeBSD 8, OpenBSD 5.1 and later):
+//   - what is said above of filters;
+//   - several threads may use one kqueue at once;
+//   - a kqueue can itself be polled as a descriptor;
+//   - closing a descriptor takes it out;
+//   - a child process does not inherit its parent's kqueues.
+// Where there is no EVFILT_EXCEPT (FreeBSD), urgent data may not be reported at all.
+//
+// Timeouts are in nanoseconds. For a deadline on the system clock, posix.cpp starts a thread that follows that clock.
+//
+// Checked by: tests/internal/poll_set_test.cpp.
+#include "platform/poller/backend.hpp"
+#include "platform/poller/pipe_doorbells.hpp"
+#include "platform/poller/poll_list.hpp"
+#include "platform/poller/poll_set_members.hpp"
+#include "platform/system/system.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+#include <mutex>
+
+#include <fcntl.h>
+#include <sys/event.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+namespace tocsin::platform {
+
+extern template struct poller_backend<posix_polling>;
+
+namespace {
+
+using event = struct kevent;
+
+using bells = pipe_doorbells;
+
+class kqueue_set final : public poll_set_with_bell<bells> {
+public:
+    ~kqueue_set() override {
+        if (kqueue_ >= 0 && ::getpid() == owner_)
+            ::close(kqueue_);  // in a child the number is unused or a stranger's
+    }
+
+    int open() noexcept {
+        if (const int error = take_bell(); error != 0) return error;
+        kqueue_ = ::kqueue();
+        if (kqueue_ < 0) return errno;
+        ::fcntl(kqueue_, F_SETFD, FD_CLOEXEC);
+        return control(own_bell().wait_end(), EVFILT_READ, EV_ADD);
+    }
+
+    int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
+    int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
+    int remove(int descriptor) noexcept override;
+    poll_result wait(std::span<item> out, const deadline& until) noexcept override;
+
+private:
+    struct member {
+        int descriptor;
+        short asked;
+        bool loud;
+        std::uint64_t tag;
+    };
+
+    // All under the mutex:
+    int control(int descriptor, int filter, int flags) const noexcept;
+    int arm(const member& made) const noexcept;
+    void disarm(int descriptor) const noexcept;
+    poll_result report(std::span<const event> events, std::span<item> out) noexcept;
+
+    int sleep(std::span<event> events, std::int64_t nanoseconds) const noexcept;
+
+    const pid_t owner_ = ::getpid();
+    int kqueue_ = -1;
+    std::mutex mutex_;
+    member_table<member> members_;
+};
+
+int kqueue_set::control(int descriptor, int filter, int flags) const noexcept {
+    event change{};
+    change.ident = static_cast<decltype(change.ident)>(descriptor);
+    change.filter = static_cast<decltype(change.filter)>(filter);
+    change.flags = static_cast<decltype(change.flags)>(flags);
+#if defined(EVFILT_EXCEPT)
+    if (filter == EVFILT_EXCEPT) change.fflags = NOTE_OOB;
+#endif
+    return ::kevent(kqueue_, &change, 1, nullptr, 0, nullptr) == 0 ? 0 : errno;
+}
+
+// Makes filters for what the member asks for. It makes at least one, because hang-ups and errors are
+// reported unasked. Not every descriptor has every filter; one is enough.
+int kqueue_set::arm(const member& made) const noexcept {
+    disarm(made.descriptor);
+    const int flags = made.loud ? EV_ADD : EV_ADD | EV_CLEAR;
+    const int reads = control(made.descriptor, EVFILT_READ, flags);
+    int error = reads;
+    if ((made.asked & POLLOUT) != 0 || (made.asked & POLLIN) == 0) {
+        const int writes = control(made.descriptor, EVFILT_WRITE, flags);
+        if (writes == 0 || reads == 0) error = 0;
+    }
+#if defined(EVFILT_EXCEPT)
+    if ((made.asked & POLLPRI) != 0 && control(made.descriptor, EVFILT_EXCEPT, flags) == 0) error = 0;
+#endif
+    return error == EINVAL ? EPERM : error;
+}
+
+void kqueue_set::disarm(int descriptor) const noexcept {
+    control(descriptor, EVFILT_READ, EV_DELETE);
+    control(descriptor, EVFILT_WRITE, EV_DELETE);
+#if defined(EVFILT_EXCEPT)
+    control(descriptor, EVFILT_EXCEPT, EV_DELETE);
+#endif
+}
+
+int kqueue_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
+    const errno_guard guard;
+    if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
+    const std::lock_guard lock(mutex_);
+    const member made{descriptor, to_poll_events(asked), true, tag};
+    if (const int error = members_.insert(made); error != 0) return error;
+    const int error = arm(made);
+    if (error != 0) {
+        disarm(descriptor);
+        members_.erase(*members_.find(descriptor));
+    }
+    return error;
+}
+
+int kqueue_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
+    const errno_guard guard;
+    if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
+    const std::lock_guard lock(mutex_);
+    member* const found = members_.find(descriptor);
+    if (found == nullptr) return ENOENT;
+    *found = {descriptor, to_poll_events(asked), true, tag};
+    return arm(*found);
+}
+
+int kqueue_set::remove(int descriptor) noexcept {
+    const errno_guard guard;
+    const std::lock_guard lock(mutex_);
+    const member* const found = members_.find(descriptor);
+    if (found == nullptr) return why_no_member(descriptor);
+    members_.erase(*found);
+    disarm(descriptor);
+    return 0;
+}
+
+int kqueue_set::sleep(std::span<event> events, std::int64_t nanoseconds) const noexcept {
+    constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
+    constexpr std::int64_t longest = 1'000'000;  // seconds; some systems refuse much longer timeouts
+    timespec time{};
+    time.tv_sec = static_cast<decltype(time.tv_sec)>(std::min(nanoseconds / nanoseconds_a_second, longest));
+    time.tv_nsec = static_cast<decltype(time.tv_nsec)>(nanoseconds % nanoseconds_a_second);
+    return ::kevent(kqueue_, nullptr, 0, events.data(), static_cast<int>(events.size()),
+                    nanoseconds == no_timeout ? nullptr : &time);
+}
+
+poll_result kqueue_set::wait(std::span<item> out, const deadline& until) noexcept {
+    return wait_in_kernel_set<event>(
+        kqueue_, out, until,
+        [this](std::span<event> events, std::int64_t left) { return sleep(events, left); },
+        [](std::span<poll_entry> what, const deadline& end) {
+            return posix_poller::poll(what, no_doorbell, end);
+        },
+        [this](std::span<const event> events, std::span<item> into) { return report(events, into); });
+}
+
+poll_result kqueue_set::report(std::span<const event> events, std::span<item> out) noexcept {
+    std::array<pollfd, most_events> polled;
+    std::size_t size = 0;
+    const int bell = own_bell().wait_end();
+    const std::lock_guard lock(mutex_);
+    for (const event& each : events) {
+        const int descriptor = static_cast<int>(each.ident);
+        const auto same = [=](const pollfd& other) { return other.fd == descriptor; };
+        if (std::any_of(polled.begin(), polled.begin() + static_cast<std::ptrdiff_t>(size), same)) continue;
+        if (descriptor == bell) {
+            polled[size++] = {bell, POLLIN, 0};
+        } else if (const member* const found = members_.find(descriptor)) {
+            polled[size++] = {descriptor, found->asked, 0};
+        }
+    }
+    while (::poll(polled.data(), static_cast<nfds_t>(size), 0) < 0 && errno == EINTR) {
+    }
+    poll_result result;
+    for (const pollfd& each : std::span(polled).first(size)) {
+        if (each.fd == bell) {
+            result.rung = bells::was_rung(own_bell(), each.revents);
+            continue;
+        }
+        member& found = *members_.find(each.fd);
+        if (each.revents != 0) out[result.ready++] = {found.tag, from_poll_events(each.revents)};
+        // kqueue-1. A closed descriptor has no filters that could be made anew.
+        if (const bool loud = each.revents != 0; found.loud != loud && (each.revents & POLLNVAL) == 0) {
+            found.loud = loud;
+            arm(found);
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+struct kqueue_polling : pipe_doorbells {
+    using set = kqueue_set;
+
+    static poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
+        return posix_poller::poll(what, bell, until);
+    }
+};
+template struct poller_backend<kqueue_polling>;
+
+}  // namespace tocsin::platform

@@ -1,0 +1,262 @@
+// Linux: ppoll(2), epoll(7) and eventfd(2).
+//
+// State: a doorbell is an event counter, which even rings fill and odd ones empty (doorbells.cpp). A poll set is an
+// epoll instance; its doorbell is a member for both directions, edge-triggered.
+//
+// The kernel promises (eventfd(2), epoll(7); Linux 2.6.27 and later):
+//   - A counter is readable when it is not 0. It is writable when 1 can be added; at its maximum, 2^64 - 2, it can't
+//     be. Reading sets it to 0.
+//   - A timer of timerfd(2) that is set to a point of the system clock follows that clock.
+//   - epoll_ctl and epoll_wait may run in any threads at once. epoll_wait takes what it reports under the lock that
+//     EPOLL_CTL_DEL takes.
+//   - The timeout of epoll_pwait2 (5.11) is in nanoseconds. Where it is missing or forbidden, milliseconds are rounded
+//     up. On 32-bit systems ppoll may be missing or forbidden too: timed_call_linux.hpp.
+//
+// No lost wake-up: a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll looks at the
+// counter's level. epoll queues the doorbell at every strike, and keeps it queued until epoll_wait returns it.
+//
+// System calls are made directly: unlike their wrappers these are no points of pthread cancellation. (Under
+// ThreadSanitizer ppoll and epoll_wait are.)
+//
+// Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp.
+#include "platform/poller/backend.hpp"
+#include "platform/poller/doorbells.hpp"
+#include "platform/poller/poll_list.hpp"
+#include "platform/system/system.hpp"
+#include "platform/system/timed_call_linux.hpp"
+
+#include <tocsin/detail/sanitizer.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <new>
+
+#include <linux/time_types.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+namespace tocsin::platform {
+namespace {
+
+// Never destroyed: rings are allowed after main.
+constinit doorbell_pool own_doorbells;
+constinit void* in_use = &own_doorbells;  // by all copies of the library in the process
+
+constexpr std::int64_t nanoseconds_a_millisecond = 1'000'000;
+
+}  // namespace
+
+struct eventfd_doorbells {
+    static doorbell_pool& doorbells() noexcept { return *static_cast<doorbell_pool*>(in_use); }
+    static void*& shared_state() noexcept { return in_use; }
+    static int make_doorbell(int (&ends)[2]) noexcept {
+        ends[0] = ends[1] = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        return ends[0] < 0 ? errno : 0;
+    }
+    static int make_flag(int (&ends)[2]) noexcept { return make_doorbell(ends); }
+    static void strike(int descriptor, bool even) noexcept {
+        constexpr std::uint64_t full = ~std::uint64_t{0} - 1;
+        std::uint64_t content = full;
+        if (even) {
+            ::syscall(SYS_write, descriptor, &content, sizeof content);
+        } else {
+            ::syscall(SYS_read, descriptor, &content, sizeof content);
+        }
+    }
+
+    // What a sleeper polls its doorbell for.
+    static short struck(const doorbell& bell) noexcept { return bell.even() ? POLLIN : POLLOUT; }
+    // Answers the bell if the poll found it struck.
+    static bool was_rung(doorbell& bell, int found) noexcept {
+        if (!is_struck(found, struck(bell))) return false;
+        bell.answer();
+        return true;
+    }
+};
+
+namespace {
+
+using bells = eventfd_doorbells;
+
+#if defined(SYS_ppoll)
+constexpr long older_ppoll = SYS_ppoll;
+#else
+constexpr long older_ppoll = SYS_ppoll_time64;
+#endif
+#if defined(SYS_ppoll_time64)
+constexpr long younger_ppoll = SYS_ppoll_time64;
+#else
+constexpr long younger_ppoll = SYS_ppoll;
+#endif
+
+int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
+    const bool endless = nanoseconds == no_timeout;
+    // ThreadSanitizer delays signal handlers during calls that it does not know, even one that would set what is waited
+    // for.
+    if constexpr (detail::thread_sanitizer) {
+        const auto timeout = time_of<timespec>(nanoseconds);
+        return ::ppoll(list.data(), list.size(), endless ? nullptr : &timeout, nullptr);
+    }
+    return static_cast<int>(timed_call<older_ppoll, younger_ppoll>(nanoseconds, [&](long call, auto timeout) {
+        return ::syscall(call, list.data(), list.size(), endless ? nullptr : &timeout, nullptr,
+                         std::size_t{0});
+    }));
+}
+
+// Becomes readable when a deadline on the system clock passes, even if somebody sets that clock before.
+class system_timer {
+public:
+    system_timer() noexcept = default;
+    ~system_timer() {
+        if (descriptor_ >= 0) ::close(descriptor_);
+    }
+    system_timer(const system_timer&) = delete;
+    system_timer& operator=(const system_timer&) = delete;
+
+    int open() noexcept { return descriptor_ = ::timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK); }
+    int set(std::int64_t at) const noexcept {
+        itimerspec when{};
+        when.it_value = time_of<timespec>(at);
+        return ::timerfd_settime(descriptor_, TFD_TIMER_ABSTIME, &when, nullptr);
+    }
+
+private:
+    int descriptor_ = -1;
+};
+
+// As poll_until, on the system clock. It looks once even if no descriptor is left for the timer.
+int poll_until_system(const deadline& until, poll_list& list) noexcept {
+    system_timer timer;
+    const int descriptor = timer.open();
+    if (descriptor < 0) {
+        const int error = errno;
+        const int found =
+            poll_until(std::chrono::nanoseconds(0), [&](std::int64_t) { return ppoll(list, 0); });
+        return found != 0 ? found : -error;
+    }
+    const pollfd& expired = list.add(descriptor, POLLIN);
+    return poll_until(until, [&](std::int64_t left) {
+        if (left != 0 && timer.set(until.nanoseconds()) != 0) return -1;
+        const int found = ppoll(list, left == 0 ? 0 : no_timeout);
+        return found > 0 && expired.revents != 0 ? found - 1 : found;
+    });
+}
+
+int sleep_until(poll_list& list, const deadline& until) noexcept {
+    return until.which() == deadline::clock::system && !until.has_passed()
+               ? poll_until_system(until, list)
+               : poll_until(until, [&](std::int64_t left) { return ppoll(list, left); });
+}
+
+poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline& until) noexcept {
+    return poll_once<eventfd_doorbells>(what, bell, until, sleep_until);
+}
+
+class epoll_set final : public poll_set_with_bell<bells> {
+public:
+    ~epoll_set() override {
+        if (epoll_ >= 0) ::close(epoll_);
+    }
+
+    int open() noexcept {
+        epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+        if (epoll_ < 0) return errno;
+        if (const int error = take_bell(); error != 0) return error;
+        epoll_event event{};
+        event.events = EPOLLIN | EPOLLOUT | EPOLLET;
+        event.data.u64 = no_tag;
+        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, own_bell().wait_end(), &event) != 0) return errno;
+        item none;
+        (void)wait({&none, 1}, std::chrono::nanoseconds(0));  // its state so far counts as a first edge
+        return 0;
+    }
+
+    int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override {
+        return control(EPOLL_CTL_ADD, descriptor, asked, tag);
+    }
+    int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override {
+        return control(EPOLL_CTL_MOD, descriptor, asked, tag);
+    }
+    int remove(int descriptor) noexcept override {
+        return control(EPOLL_CTL_DEL, descriptor, readiness::none, 0);
+    }
+
+    poll_result wait(std::span<item> out, const deadline& until) noexcept override;
+
+private:
+    int control(int operation, int descriptor, readiness asked, std::uint64_t tag) const noexcept {
+        const errno_guard guard;
+        epoll_event event{};
+        event.events = static_cast<std::uint16_t>(to_poll_events(asked));
+        event.data.u64 = tag;
+        return ::epoll_ctl(epoll_, operation, descriptor, &event) == 0 ? 0 : errno;
+    }
+
+    int sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept;
+    poll_result report(std::span<const epoll_event> events, std::span<item> out) noexcept;
+
+    int epoll_ = -1;
+};
+
+// The bits that both have are the same (Linux's headers define one by the other).
+static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLPRI == POLLPRI && EPOLLERR == POLLERR &&
+              EPOLLHUP == POLLHUP && EPOLLRDHUP == POLLRDHUP);
+
+int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept {
+    // Whether this kernel has epoll_pwait2, as far as we know. (ThreadSanitizer does not know that call: see ppoll
+    // above.)
+    static constinit std::atomic<bool> exact{!detail::thread_sanitizer};
+    const int most = static_cast<int>(events.size());
+    if (nanoseconds > 0 && exact.load(std::memory_order_relaxed)) {  // no order: a hint
+        auto time = time_of<__kernel_timespec>(nanoseconds);
+        const long found =
+            ::syscall(SYS_epoll_pwait2, epoll_, events.data(), most, &time, nullptr, std::size_t{0});
+        if (found >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(found);
+        exact.store(false, std::memory_order_relaxed);  // no order: a hint
+    }
+    const std::int64_t milliseconds =
+        nanoseconds == no_timeout ? -1
+                                  : (nanoseconds - 1 + nanoseconds_a_millisecond) / nanoseconds_a_millisecond;
+    const int timeout = static_cast<int>(std::min<std::int64_t>(milliseconds, 1 << 30));
+    if constexpr (detail::thread_sanitizer) return ::epoll_wait(epoll_, events.data(), most, timeout);
+    return static_cast<int>(
+        ::syscall(SYS_epoll_pwait, epoll_, events.data(), most, timeout, nullptr, std::size_t{0}));
+}
+
+poll_result epoll_set::wait(std::span<item> out, const deadline& until) noexcept {
+    return wait_in_kernel_set<epoll_event>(
+        epoll_, out, until,
+        [this](std::span<epoll_event> events, std::int64_t left) { return sleep(events, left); },
+        [](std::span<poll_entry> what, const deadline& end) { return poll_with(what, nullptr, end); },
+        [this](std::span<const epoll_event> events, std::span<item> into) { return report(events, into); });
+}
+
+poll_result epoll_set::report(std::span<const epoll_event> events, std::span<item> out) noexcept {
+    poll_result result;
+    for (const epoll_event& each : events) {
+        if (each.data.u64 == no_tag) {
+            result.rung = bells::was_rung(own_bell(), static_cast<int>(each.events));
+        } else {
+            out[result.ready++] = {each.data.u64, from_poll_events(static_cast<short>(each.events))};
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+struct linux_polling : eventfd_doorbells {
+    using set = epoll_set;
+
+    static poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
+        return poll_with(what, doorbells().find(bell), until);
+    }
+};
+template struct poller_backend<linux_polling>;
+
+}  // namespace tocsin::platform

@@ -1,0 +1,123 @@
+// poll(2) as the mechanisms use it: readiness in its bits, a list for one call, and a deadline around it.
+#pragma once
+
+#include "platform/poller/doorbells.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/system/system.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <poll.h>
+
+namespace tocsin::platform {
+
+short to_poll_events(readiness asked) noexcept;
+readiness from_poll_events(short found) noexcept;
+// Returns 0, or why a descriptor can't be in a poll set: EBADF, or EPERM for what epoll does not take either, so that
+// sets are the same everywhere.
+int why_not_in_a_set(int descriptor) noexcept;
+// EBADF or ENOENT, for a descriptor that is no member of a set.
+int why_no_member(int descriptor) noexcept;
+
+// Whether the poll found a doorbell struck, given what its sleeper polls it for.
+inline bool is_struck(int found, short struck) noexcept {
+    if ((found & POLLNVAL) != 0) die_of_closed_doorbell();
+    return (found & struck) != 0;
+}
+
+// What one call polls: the caller's descriptors, and behind them up to two of the poller's.
+class poll_list {
+public:
+    explicit poll_list(std::span<poll_entry> what) noexcept;
+    ~poll_list();
+    poll_list(const poll_list&) = delete;
+    poll_list& operator=(const poll_list&) = delete;
+
+    bool has_memory() const noexcept { return at_ != nullptr; }
+    // A negative descriptor. poll(2) skips it; it counts as found, so there is no reason to sleep.
+    bool has_impossible() const noexcept { return has_impossible_; }
+
+    pollfd& add(int descriptor, short events) noexcept;
+    pollfd* data() noexcept { return at_; }
+    nfds_t size() const noexcept { return size_; }
+
+    // Writes into the caller's descriptors what was found, and returns how many of them are ready.
+    std::size_t collect() noexcept;
+
+private:
+    static constexpr std::size_t own = 2;
+
+    const std::span<poll_entry> what_;
+    bool has_impossible_ = false;
+    nfds_t size_ = 0;
+    pollfd few_[polled_without_allocation + own];
+    pollfd* at_ = few_;
+};
+
+inline constexpr std::int64_t no_timeout = -1;
+
+// Calls `call(nanoseconds)` until some are ready or the deadline has passed. Returns their number, or 0, or an error as
+// a negative number. `call` sleeps for that long (or `no_timeout`) and returns how many are ready, or -1 and errno.
+template <class Call>
+int poll_until(const deadline& until, Call call) noexcept {
+    for (;;) {
+        const int found = static_cast<int>(call(until.is_never() ? no_timeout : until.remaining()));
+        if (found > 0) return found;
+        if (found < 0 && errno != EINTR) return -errno;
+        if (found == 0 && until.has_passed()) return 0;
+    }
+}
+
+// poll() of a mechanism. `Doorbells` has `struck(bell)`, what a sleeper polls its doorbell for, and `was_rung(bell,
+// found)`, which answers a bell that was found struck. `sleep_until(list, until)` polls like poll_until.
+template <class Doorbells, class SleepUntil>
+poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline& until,
+                      SleepUntil sleep_until) noexcept {
+    const errno_guard guard;
+    poll_list list(what);
+    if (!list.has_memory()) return {.error = ENOMEM};
+    const auto own = list.size();
+    if (bell != nullptr) list.add(bell->wait_end(), Doorbells::struck(*bell));
+    const int found =
+        sleep_until(list, list.has_impossible() ? deadline(std::chrono::nanoseconds(0)) : until);
+    if (found < 0) return {.error = -found};
+    poll_result result{.ready = list.collect()};
+    if (bell != nullptr) result.rung = Doorbells::was_rung(*bell, list.data()[own].revents);
+    result.timed_out = result.ready == 0 && !result.rung;
+    return result;
+}
+
+// wait() of a poll set that the kernel keeps behind a descriptor, which reports `Event`s. `sleep(events, nanoseconds)`
+// waits in it, as for poll_until. `poll(entries, until)` polls the descriptor until a time of the system clock, which
+// no timeout of such a set follows. `report(events, out)` says what was found.
+inline constexpr std::size_t most_events = 128;
+template <class Event, class Sleep, class Poll, class Report>
+poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, const deadline& until,
+                               Sleep sleep, Poll poll, Report report) noexcept {
+    const errno_guard guard;
+    Event storage[most_events];
+    const auto events = std::span(storage).first(std::min(out.size(), most_events));
+    const auto sleep_until = [&]() noexcept -> int {
+        if (until.which() != deadline::clock::system) {
+            return poll_until(until, [&](std::int64_t left) { return sleep(events, left); });
+        }
+        poll_entry set{descriptor, readiness::readable};
+        const poll_result found = poll({&set, 1}, until);
+        if (found.error != 0) return -found.error;
+        return found.timed_out ? 0 : std::max(sleep(events, 0), 0);
+    };
+    for (;;) {
+        const int found = sleep_until();
+        if (found < 0) return {.error = -found};
+        const poll_result result = report(events.first(static_cast<std::size_t>(found)), out);
+        if (result.ready != 0 || result.rung) return result;
+        if (found == 0 && until.has_passed()) return {.timed_out = true};
+    }
+}
+
+}  // namespace tocsin::platform

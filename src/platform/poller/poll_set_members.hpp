@@ -1,0 +1,104 @@
+// The members of a poll set whose list is the library's: posix.cpp, kqueue.cpp, windows.cpp.
+#pragma once
+
+#include "platform/poller/poller.hpp"
+
+#include <tocsin/detail/refuse.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <vector>
+
+namespace tocsin::platform {
+
+// Sorted by descriptor. A `Member` has a descriptor and a tag.
+template <class Member>
+class member_table {
+public:
+    // Returns 0, EEXIST or ENOMEM.
+    int insert(const Member& made) noexcept {
+        const auto position = lower_bound(made.descriptor);
+        if (position != all_.end() && position->descriptor == made.descriptor) return EEXIST;
+        TOCSIN_TRY { all_.insert(position, made); }
+        TOCSIN_CATCH(const std::bad_alloc&) { return ENOMEM; }
+        return 0;
+    }
+
+    // Null: it is no member.
+    Member* find(int descriptor) noexcept {
+        const auto position = lower_bound(descriptor);
+        return position != all_.end() && position->descriptor == descriptor ? &*position : nullptr;
+    }
+
+    void erase(const Member& gone) noexcept { all_.erase(all_.begin() + (&gone - all_.data())); }
+
+    auto begin() const noexcept { return all_.begin(); }
+    auto end() const noexcept { return all_.end(); }
+
+private:
+    auto lower_bound(int descriptor) noexcept {
+        return std::lower_bound(all_.begin(), all_.end(), descriptor,
+                                [](const Member& each, int wanted) { return each.descriptor < wanted; });
+    }
+
+    std::vector<Member> all_;
+};
+
+// The waiting thread's own copy of the members, which it polls without the lock: `Polled` is what the system polls. A
+// `Member` has a serial number too. What was found counts only for members that are unchanged since they were copied.
+template <class Polled>
+class member_copy {
+public:
+    // Afterwards it is not current, whatever the number of changes.
+    void forget() noexcept { changes_ = ~std::uint64_t{0}; }
+    // Whether it shows the members as they are after so many changes.
+    bool is_current(std::uint64_t changes) const noexcept { return changes_ == changes; }
+
+    // Throws std::bad_alloc; call forget() then. `to_polled(member)` says what to poll.
+    template <class Members, class ToPolled>
+    void take(const Members& members, std::uint64_t changes, ToPolled to_polled) {
+        polled_.clear();
+        copied_.clear();
+        for (const auto& each : members) {
+            polled_.push_back(to_polled(each));
+            copied_.push_back({each.descriptor, each.serial});
+        }
+        changes_ = changes;
+    }
+
+    // How many members; in polled() they come first, in the same order.
+    std::size_t size() const noexcept { return copied_.size(); }
+    std::vector<Polled>& polled() noexcept { return polled_; }
+
+    // Returns how many it has reported. It begins behind the member at which it stopped last, so that all get their
+    // turn. `found(polled)` says what one is ready for.
+    template <class Members, class Found>
+    std::size_t report(Members& members, std::span<poll_set::item> out, Found found) noexcept {
+        std::size_t ready = 0;
+        for (std::size_t seen = 0; seen != size() && ready != out.size(); ++seen) {
+            const std::size_t i = next_ = next_ + 1 < size() ? next_ + 1 : 0;
+            const readiness what = found(polled_[i]);
+            if (what == readiness::none) continue;
+            const auto* const member = members.find(copied_[i].descriptor);
+            if (member != nullptr && member->serial == copied_[i].serial) out[ready++] = {member->tag, what};
+        }
+        return ready;
+    }
+
+private:
+    struct copied {
+        int descriptor;
+        std::uint64_t serial;
+    };
+
+    std::vector<Polled> polled_;
+    std::vector<copied> copied_;
+    std::uint64_t changes_ = ~std::uint64_t{0};  // of the members, when they were copied
+    std::size_t next_ = 0;                       // the member that was looked at last
+};
+
+}  // namespace tocsin::platform

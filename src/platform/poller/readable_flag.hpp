@@ -1,0 +1,28 @@
+// A descriptor that is readable while the flag is raised, for a foreign event loop. It is an event counter or a pipe of
+// its own; unlike a doorbell's it is closed, and any loop may look at it.
+#pragma once
+
+namespace tocsin::platform {
+
+class readable_flag {
+public:
+    readable_flag() noexcept = default;
+    readable_flag(const readable_flag&) = delete;
+    readable_flag& operator=(const readable_flag&) = delete;
+    ~readable_flag() { close(); }
+
+    // Must come before anything else, once. Returns 0 or the system's error.
+    int open() noexcept;
+    int descriptor() const noexcept { return ends_[1]; }
+    // Callable by any thread. Never blocks, and preserves errno. One lower() lowers a flag that was raised twice; after
+    // many raises, at the latest the next lower() does.
+    void raise() noexcept;
+    void lower() noexcept;
+
+private:
+    void close() noexcept;
+
+    int ends_[2] = {-1, -1};  // to write, to read
+};
+
+}  // namespace tocsin::platform

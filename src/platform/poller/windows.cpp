@@ -1,0 +1,202 @@
+// Windows: single polls are windows_poll.cpp's, doorbells kernel_event_doorbells.hpp's. Here are the poll sets.
+//
+// State: a list of members, under a lock, and the waiting thread's own copy of it, which that thread polls without the
+// lock.
+//
+// Invariants
+//   windows-1  Every member has a serial number of its own, new with each change. What a poll of the copy found counts
+//       only if the list still holds the member that was copied.
+//   windows-2  No thread sleeps on a copy older than the list: whoever changes the list during a wait rings. A thread
+//       that takes a descriptor off the list, or changes it, stays until that poll has ended and has untied it: then
+//       another thread may wait for it, or get its number.
+//   windows-3  An error is returned only of a poll whose copy is not older than the list, and that looked after the
+//       error and found nothing (windows_poll-3). If it finds a closed handle `invalid`, windows-1 decides
+//       whether that counts.
+//
+// No lost wake-up, for windows-2: a change, and the look whether a thread waits, happen under the lock. So do the copy,
+// and the note that a thread waits. The end of a poll is counted under it too, and all threads that await that end are
+// woken there, before others can come that await the next.
+//
+// The cost of a wait grows with the number of members.
+//
+// Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
+#include "platform/system/windows.hpp"
+
+#include "platform/futex/futex.hpp"
+#include "platform/poller/backend.hpp"
+#include "platform/poller/kernel_event_doorbells.hpp"
+#include "platform/poller/poll_set_members.hpp"
+#include "platform/poller/windows_look.hpp"
+#include "platform/poller/windows_poll.hpp"
+#include "platform/system/system.hpp"
+
+#include <tocsin/detail/refuse.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <vector>
+
+namespace tocsin::platform {
+namespace {
+
+class windows_poll_set final : public poll_set_with_bell<kernel_event_doorbells> {
+public:
+    int open() noexcept { return take_bell(); }
+
+    int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
+    int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
+    int remove(int descriptor) noexcept override;
+    poll_result wait(std::span<item> out, const deadline& until) noexcept override;
+
+private:
+    struct member {
+        int descriptor;
+        readiness asked;
+        std::uint64_t tag;
+        std::uint64_t serial;
+    };
+
+    static int why_not_in_a_set(int descriptor, readiness asked) noexcept {
+        poll_entry one{descriptor, asked, readiness::none};
+        WSAPOLLFD storage[1];
+        if (const int error = look({&one, 1}, storage); error != 0) return error;
+        return has(one.found, readiness::invalid) ? EBADF : 0;
+    }
+
+    // All under the lock:
+    void changed() noexcept {
+        ++changes_;
+        if (waiting_) ring();
+    }
+    void await_poll_under_way() noexcept;
+    void end_poll() noexcept;
+    void copy_members();
+
+    mutex mutex_;
+    member_table<member> members_;
+    std::uint64_t changes_ = 0;
+    bool waiting_ = false;
+    std::uint32_t awaiting_ = 0;  // threads that wait for the end of the poll under way
+    futex_word ended_{0};         // polls
+
+    // The waiting thread's:
+    member_copy<poll_entry> copy_;
+    std::vector<WSAPOLLFD> storage_;
+};
+
+int windows_poll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
+    const errno_guard guard;
+    if (const int error = why_not_in_a_set(descriptor, asked); error != 0) return error;
+    const lock_guard lock(mutex_);
+    const int error = members_.insert({descriptor, asked, tag, changes_});
+    if (error == 0) changed();
+    return error;
+}
+
+int windows_poll_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
+    const errno_guard guard;
+    if (const int error = why_not_in_a_set(descriptor, asked); error != 0) return error;
+    const lock_guard lock(mutex_);
+    member* const found = members_.find(descriptor);
+    if (found == nullptr) return ENOENT;
+    *found = {descriptor, asked, tag, changes_};
+    changed();
+    await_poll_under_way();
+    return 0;
+}
+
+int windows_poll_set::remove(int descriptor) noexcept {
+    const errno_guard guard;
+    const lock_guard lock(mutex_);
+    const member* const found = members_.find(descriptor);
+    if (found == nullptr) return ENOENT;
+    members_.erase(*found);
+    changed();
+    await_poll_under_way();
+    return 0;
+}
+
+// It has been rung. Frees the lock while it sleeps.
+void windows_poll_set::await_poll_under_way() noexcept {
+    if (!waiting_ || other_threads_are_gone()) return;
+    ++awaiting_;
+    const std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // no order: the lock's
+    mutex_.unlock();
+    // no order: the lock's
+    while (ended_.load(std::memory_order_relaxed) == seen) futex::wait(ended_, seen, deadline::never());
+    mutex_.lock();
+}
+
+void windows_poll_set::end_poll() noexcept {
+    waiting_ = false;
+    ended_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's
+    for (; awaiting_ != 0; --awaiting_) futex::wake_one(&ended_);
+}
+
+void windows_poll_set::copy_members() {
+    if (copy_.is_current(changes_)) return;
+    copy_.take(members_, changes_,
+               [](const member& each) { return poll_entry{each.descriptor, each.asked, readiness::none}; });
+    storage_.resize(copy_.size());
+}
+
+poll_result windows_poll_set::wait(std::span<item> out, const deadline& until) noexcept {
+    const errno_guard guard;
+    for (;;) {
+        {
+            const lock_guard lock(mutex_);
+            TOCSIN_TRY { copy_members(); }
+            TOCSIN_CATCH(const std::bad_alloc&) {
+                copy_.forget();
+                return {.error = ENOMEM};
+            }
+            waiting_ = true;
+        }
+        poll_result result = poll_with(copy_.polled(), &own_bell(), until, storage_.data());
+        const lock_guard lock(mutex_);
+        end_poll();
+        result.culprit = no_culprit;  // an index in the copy, which means nothing to anybody else
+        if (result.error != 0 && !copy_.is_current(changes_)) continue;
+        if (result.error != 0 || result.timed_out) return result;
+        result.ready =
+            copy_.report(members_, out, [](const poll_entry& each) noexcept { return each.found; });
+        if (result.ready != 0 || result.rung) return result;
+    }
+}
+
+// What one poll looks into. Allocates only for many descriptors.
+class look_storage {
+public:
+    explicit look_storage(std::size_t size) noexcept {
+        if (size > polled_without_allocation) at_ = new (std::nothrow) WSAPOLLFD[size];
+    }
+    ~look_storage() {
+        if (at_ != few_) delete[] at_;
+    }
+    look_storage(const look_storage&) = delete;
+    look_storage& operator=(const look_storage&) = delete;
+    WSAPOLLFD* get() noexcept { return at_; }
+
+private:
+    WSAPOLLFD few_[polled_without_allocation];
+    WSAPOLLFD* at_ = few_;
+};
+
+}  // namespace
+
+struct windows_polling : kernel_event_doorbells {
+    using set = windows_poll_set;
+
+    static poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
+        const errno_guard guard;
+        look_storage storage(what.size());
+        if (storage.get() == nullptr) return {.error = ENOMEM};
+        return poll_with(what, doorbells().find(bell), until, storage.get());
+    }
+};
+template struct poller_backend<windows_polling>;
+
+}  // namespace tocsin::platform

@@ -1,0 +1,42 @@
+// Windows: asks sockets and handles what they are ready for, without sleeping.
+#pragma once
+
+#include "platform/poller/kernel_event_doorbells.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/system/windows.hpp"
+
+#include <cstddef>
+#include <span>
+
+#include <winsock2.h>
+
+namespace tocsin::platform {
+
+inline SOCKET socket_of(int descriptor) noexcept {
+    return static_cast<SOCKET>(static_cast<std::uint32_t>(descriptor));
+}
+
+inline bool is_handle(const poll_entry& what) noexcept { return has(what.asked, readiness::signaled); }
+
+// Looked up at run time: a program that uses no sockets does not load them.
+struct socket_functions {
+    using poll_function = int WSAAPI(WSAPOLLFD*, ULONG, INT);
+    using select_function = int WSAAPI(SOCKET, WSAEVENT, long);
+    using events_function = int WSAAPI(SOCKET, WSAEVENT, WSANETWORKEVENTS*);
+
+    poll_function* poll = exported<poll_function>(L"ws2_32.dll", "WSAPoll");
+    select_function* select = exported<select_function>(L"ws2_32.dll", "WSAEventSelect");
+    events_function* events = exported<events_function>(L"ws2_32.dll", "WSAEnumNetworkEvents");
+
+    bool are_found() const noexcept { return poll != nullptr && select != nullptr && events != nullptr; }
+};
+
+// A program that has a socket has loaded them before.
+const socket_functions& sockets() noexcept;
+
+// Sets `found` of every entry. `storage` has room for as many. Returns 0 or an error.
+int look(std::span<poll_entry> what, WSAPOLLFD* storage) noexcept;
+
+std::size_t count_ready(std::span<const poll_entry> what) noexcept;
+
+}  // namespace tocsin::platform

@@ -1,0 +1,297 @@
+// One poll: WaitForMultipleObjects over kernel handles. For sockets, one kernel event for all of a poll, to which
+// WSAEventSelect ties them while it sleeps.
+//
+// State: the poll's event is set by the network, by handles for which the 64 of a call leave no room, and by the system
+// clock.
+//
+// Invariants
+//   windows_poll-1  Whether something is ready is always asked of the thing itself (WSAPoll, a wait of zero length).
+//       The poll's event only says that it is time to ask. So readiness is level-triggered, whatever edges the network
+//       noted.
+//   windows_poll-2  The system gives a socket one event at a time: a second WSAEventSelect would silently take the
+//       first sleeper's. So the polls that sleep on sockets are in a list, one for all copies of the library in the
+//       process. A poll of a socket on which another one sleeps gets EBUSY, and which socket it is.
+//   windows_poll-3  An error is returned only by a poll that has looked after the error and found nothing: a handle
+//       that was closed before the sleep is found invalid.
+//
+// No lost wake-up: a doorbell's event stays set until its sleeper has seen it; the sleeper answers after that
+// (doorbells.cpp). A poll ties its sockets and hands over its surplus handles before the look that decides whether it
+// sleeps. That look sees what came before; what comes after sets the event. The system waits for a surplus handle once.
+// If the poll does not end then, it hands the handle over again: it resets the event, and only then looks whose wait
+// has ended, before the next look. A wait that ends later sets the event again.
+//
+// The system promises (Microsoft's references):
+//   - A call takes 64 handles.
+//   - WSAEventSelect makes a socket non-blocking, for good, and notes what is already the case.
+//   - It notes anything else anew only after a call that reads, accepts or fails for lack of room to write. A send that
+//     succeeds and fills the buffer is not followed by a note when there is room again. So a sleep that waits for
+//     `writable` looks every 20 ms.
+//   - WSAPoll (Windows Vista) reports a failed connection only since Windows 10 2004. On older systems the network's
+//     note is asked too, against windows_poll-1. The note is made once: a connection that failed before the wait, or of
+//     which another wait has been told, is not found.
+// It does not promise how exactly a timeout is kept (futex/waitonaddress.cpp). A wait that ends for another reason may
+// still have taken from a handle whose wait takes something (an event that resets itself, a semaphore, a mutex): fd.hpp
+// says so.
+//
+// Cost: a look is one system call for all sockets and one for each handle; a sleep costs two more for each socket. It
+// grows with the number of descriptors. Sockets are compared one by one with each other and with those of other
+// sleepers. A thread that waits for room on a socket wakes 50 times a second.
+//
+// Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
+#include "platform/poller/windows_poll.hpp"
+
+#include "platform/poller/kernel_event_doorbells.hpp"
+#include "platform/poller/windows_look.hpp"
+#include "platform/system/alarm_windows.hpp"
+#include "platform/system/object_watch_windows.hpp"
+
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/intrusive_list.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <new>
+#include <optional>
+
+namespace tocsin::platform {
+namespace {
+
+long to_network_events(readiness asked) noexcept {
+    long events = FD_CLOSE;
+    if (has(asked, readiness::readable)) events |= FD_READ | FD_ACCEPT;
+    if (has(asked, readiness::writable)) events |= FD_WRITE | FD_CONNECT;
+    if (has(asked, readiness::urgent)) events |= FD_OOB;
+    return events;
+}
+
+// One for which the call has no room: the system waits for it, and sets the event.
+struct surplus_handle {
+    HANDLE handle = nullptr;
+    HANDLE event = nullptr;
+    detail::atomic<bool> is_waited_for{false};
+    std::optional<object_watch> watch;
+
+    bool hand_over() noexcept {
+        const auto signaled = [](void* it) noexcept {
+            auto& self = *static_cast<surplus_handle*>(it);
+            // no order: the thread that sets the event and the one that resets it meet in the system
+            self.is_waited_for.store(false, std::memory_order_relaxed);
+            ::SetEvent(self.event);
+        };
+        watch.emplace();                                       // the last one has ended
+        is_waited_for.store(true, std::memory_order_relaxed);  // no order: no other thread uses it yet
+        return watch->start(handle, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD, signaled, this);
+    }
+};
+
+// The sockets among some descriptors.
+struct sockets_among {
+    struct iterator {
+        poll_entry* at;
+        poll_entry* end;
+        poll_entry& operator*() const noexcept { return *at; }
+        bool operator!=(const iterator& other) const noexcept { return at != other.at; }
+        iterator& operator++() noexcept {
+            ++at;
+            skip();
+            return *this;
+        }
+        void skip() noexcept {
+            while (at != end && (is_handle(*at) || at->descriptor < 0)) ++at;
+        }
+    };
+    std::span<poll_entry> all;
+    iterator begin() const noexcept {
+        iterator first{all.data(), all.data() + all.size()};
+        first.skip();
+        return first;
+    }
+    iterator end() const noexcept { return {all.data() + all.size(), all.data() + all.size()}; }
+};
+
+}  // namespace
+
+// A poll that is about to sleep: what is tied to its event, and what it waits for. Its end unties it.
+class socket_sleeper : public detail::list_links<socket_sleeper> {
+public:
+    socket_sleeper(std::span<poll_entry> what, const doorbell* bell) noexcept : what_(what), bell_(bell) {}
+    ~socket_sleeper() {
+        delete[] surplus_;
+        for (const poll_entry& each : tied()) sockets().select(socket_of(each.descriptor), nullptr, 0);
+        leave_list();
+        if (event_ != nullptr) ::CloseHandle(event_);
+    }
+    socket_sleeper(const socket_sleeper&) = delete;
+    socket_sleeper& operator=(const socket_sleeper&) = delete;
+
+    // Returns an error, and whose it is, if there is one.
+    poll_result prepare(const deadline& until) noexcept {
+        if (bell_ != nullptr) handles_[size_++] = handle_of(bell_->wait_end());
+        const auto handles = static_cast<std::size_t>(std::count_if(what_.begin(), what_.end(), is_handle));
+        const bool all_fit = handles <= most_handles - 2;  // bell and event
+        if (handles != what_.size() || !all_fit || until.which() == deadline::clock::system) {
+            event_ = ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
+            if (event_ == nullptr) return {.error = ENOMEM};
+            handles_[size_++] = event_;
+        }
+        if (!all_fit) {
+            surplus_ = new (std::nothrow) surplus_handle[handles];
+            if (surplus_ == nullptr) return {.error = ENOMEM};
+        }
+        for (const poll_entry& each : what_) {
+            if (is_handle(each)) add(handle_of(each.descriptor));
+        }
+        if (const poll_result failed = hand_over_surplus(); failed.error != 0) return failed;
+        return handles != what_.size() ? tie_sockets() : poll_result{};
+    }
+
+    HANDLE event() const noexcept { return event_; }
+
+    // Sleeps until it is time to look again, or the deadline has passed; or returns an error. What comes later ends the
+    // next sleep.
+    poll_result sleep(const deadline& until) noexcept {
+        const DWORD longest =
+            std::min(milliseconds_left(until), waits_for_room_ ? room_again_after : INFINITE);
+        const DWORD woken = size_ == 0 ? (::Sleep(longest), DWORD{WAIT_TIMEOUT})
+                                       : ::WaitForMultipleObjects(size_, handles_, FALSE, longest);
+        if (woken == WAIT_FAILED) return {.error = EINVAL};
+        // This call has taken the ring: nobody will find the bell's event set again.
+        rung_ = bell_ != nullptr && woken == WAIT_OBJECT_0;
+        if (rung_ || event_ == nullptr) return {};
+        ::ResetEvent(event_);
+        return hand_over_surplus();
+    }
+    bool rung() const noexcept { return rung_; }
+
+    // Adds what only the network's notes tell.
+    void add_notes() noexcept {
+        for (poll_entry& each : tied()) {
+            WSANETWORKEVENTS noted{};
+            if (sockets().events(socket_of(each.descriptor), nullptr, &noted) != 0) continue;
+            if ((noted.lNetworkEvents & FD_CONNECT) != 0 && noted.iErrorCode[FD_CONNECT_BIT] != 0) {
+                each.found = each.found | readiness::writable | readiness::error;
+            }
+        }
+    }
+
+private:
+    static constexpr DWORD most_handles = MAXIMUM_WAIT_OBJECTS;
+    static constexpr DWORD room_again_after = 20;  // milliseconds
+
+    // The sockets that have been tied so far.
+    sockets_among tied() const noexcept { return {what_.first(tied_)}; }
+
+    void add(HANDLE handle) noexcept {
+        // The call refuses to take a handle twice.
+        if (std::find(handles_, handles_ + size_, handle) != handles_ + size_) return;
+        if (surplus_ == nullptr || size_ != most_handles) {
+            handles_[size_++] = handle;
+            return;
+        }
+        surplus_handle& next = surplus_[surplus_size_++];
+        next.handle = handle;
+        next.event = event_;
+    }
+
+    // Those that the system does not wait for: at first all, then those that have been signaled since.
+    poll_result hand_over_surplus() noexcept {
+        for (surplus_handle& each : std::span(surplus_, surplus_size_)) {
+            // no order: see surplus_handle
+            if (each.is_waited_for.load(std::memory_order_relaxed)) continue;
+            if (!each.hand_over()) return {.error = ENOMEM};
+        }
+        return {};
+    }
+
+    poll_result tie_sockets() noexcept;
+    std::size_t index_of(const poll_entry& one) const noexcept {
+        return static_cast<std::size_t>(&one - what_.data());
+    }
+    bool is_tied_by_another(int descriptor) const noexcept {
+        const auto& all = socket_sleepers();
+        for (const socket_sleeper* other = all.first(); other != nullptr; other = all.next(*other)) {
+            if (other == this) continue;
+            for (const poll_entry& each : sockets_among{other->what_}) {
+                if (each.descriptor == descriptor) return true;
+            }
+        }
+        return false;
+    }
+    void leave_list() noexcept;
+
+    const std::span<poll_entry> what_;
+    const doorbell* const bell_;
+    bool listed_ = false;
+    bool rung_ = false;
+    bool waits_for_room_ = false;
+    std::size_t tied_ = 0;
+    HANDLE event_ = nullptr;
+    surplus_handle* surplus_ = nullptr;
+    std::size_t surplus_size_ = 0;
+    DWORD size_ = 0;
+    HANDLE handles_[most_handles];
+};
+
+poll_result socket_sleeper::tie_sockets() noexcept {
+    {
+        const lock_guard lock(socket_sleepers_lock());
+        for (const poll_entry& each : sockets_among{what_}) {
+            if (is_tied_by_another(each.descriptor)) return {.error = EBUSY, .culprit = index_of(each)};
+        }
+        socket_sleepers().append(*this);
+        listed_ = true;
+    }
+    for (; tied_ != what_.size(); ++tied_) {
+        const poll_entry& next = what_[tied_];
+        if (is_handle(next) || next.descriptor < 0) continue;
+        if (has(next.asked, readiness::writable)) waits_for_room_ = true;
+        long events = to_network_events(next.asked);
+        for (const poll_entry& each : tied()) {
+            if (each.descriptor == next.descriptor) events |= to_network_events(each.asked);
+        }
+        // The look finds a closed one. Any other must not be slept on untied.
+        if (sockets().select(socket_of(next.descriptor), event_, events) != 0) {
+            return {.error = ENOMEM, .culprit = tied_};
+        }
+    }
+    return {};
+}
+
+void socket_sleeper::leave_list() noexcept {
+    if (!listed_) return;
+    const lock_guard lock(socket_sleepers_lock());
+    socket_sleepers().remove(*this);
+}
+
+poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline& until,
+                      WSAPOLLFD* storage) noexcept {
+    poll_result result;
+    const auto look_once = [&] {
+        result.error = look(what, storage);
+        result.ready = count_ready(what);
+        if (bell != nullptr && kernel_event_doorbells::was_rung(*bell)) result.rung = true;
+        return result.error != 0 || result.ready != 0 || result.rung;
+    };
+    if (look_once()) return result;
+    if (until.has_passed()) return {.timed_out = true};
+    socket_sleeper self(what, bell);
+    poll_result failed = self.prepare(until);
+    const system_alarm alarm(until, [](void* event) noexcept { ::SetEvent(event); }, self.event());
+    for (;;) {
+        if (look_once()) return result;
+        if (failed.error != 0) return failed;  // windows_poll-3
+        if (until.has_passed()) return {.timed_out = true};
+        failed = self.sleep(until);
+        if (self.rung()) {
+            bell->answer();
+            result.rung = true;
+        }
+        (void)look_once();
+        self.add_notes();
+        result.ready = count_ready(what);
+        if (result.error != 0 || result.ready != 0 || result.rung) return result;
+    }
+}
+
+}  // namespace tocsin::platform

@@ -1,0 +1,151 @@
+// Windows: modules share only the symbols that they import. So the copies of the library in a process meet in a page of
+// memory whose name only this process uses: it consists of the process's number and the time it started. A copy that
+// finds one that fits there uses that copy's table. Otherwise it enters its own.
+//
+// A module is initialized under the loader's lock, the program itself before it has a second thread of its own. A named
+// mutex excludes threads of injected modules that do the same meanwhile. No thread that holds the mutex asks for the
+// loader's lock, because a thread that waits for the mutex may hold that. Records don't change once they are in the
+// page, and are read without the mutex. A copy whose table is entered stays loaded for the life of the process: it
+// makes sure of that before its initializer returns, and can't be unloaded earlier. The page stays as well: no handle
+// to it is closed.
+//
+// If the system can't provide the page, the copy uses its own table. That is correct while it is the only copy.
+//
+// Checked by: tests/copies.
+#include "platform/system/windows.hpp"
+
+#include "platform/futex/futex.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/shared_table/shared_table.hpp"
+#include "platform/system/system.hpp"
+
+#include <cstdint>
+#include <cstdio>
+#include <cwchar>
+
+namespace tocsin::platform {
+namespace {
+
+// The version of everything that two copies share: bucket, node, waiter, sleeper, doorbell, the list of threads that
+// sleep on sockets, and their protocols; and of the page.
+constexpr std::uint32_t layout = 3;
+
+struct copy_record {
+    std::uint32_t layout;
+    std::uint32_t futex;  // the kind of the futex's table (wait_table.hpp); 0: the system keeps the sleepers
+    std::size_t size;
+    void* table;
+    void* sleepers;
+    void* doorbells;  // and the list of threads that sleep on sockets
+
+    bool fits(const copy_record& other) const noexcept {
+        return layout == other.layout && futex == other.futex && size == other.size;
+    }
+};
+
+struct shared_page {
+    static constexpr std::uint32_t most = 8;  // copies of which no two fit each other
+
+    std::uint32_t count;
+    copy_record records[most];
+};
+
+void name_for_this_process(wchar_t (&name)[96], const wchar_t* what) noexcept {
+    FILETIME created{}, exited{}, kernel{}, user{};
+    ::GetProcessTimes(::GetCurrentProcess(), &created, &exited, &kernel, &user);
+    std::swprintf(name, sizeof name / sizeof name[0], L"Local\\tocsin-%ls-%lu-%08lx%08lx", what,
+                  static_cast<unsigned long>(::GetCurrentProcessId()),
+                  static_cast<unsigned long>(created.dwHighDateTime),
+                  static_cast<unsigned long>(created.dwLowDateTime));
+}
+
+shared_page* open_page() noexcept {
+    wchar_t name[96];
+    name_for_this_process(name, L"copies");
+    // A new page is zero. The handle stays open.
+    const HANDLE mapping =
+        ::CreateFileMappingW(INVALID_HANDLE_VALUE, nullptr, PAGE_READWRITE, 0, sizeof(shared_page), name);
+    if (mapping == nullptr) return nullptr;
+    return static_cast<shared_page*>(::MapViewOfFile(mapping, FILE_MAP_WRITE, 0, 0, sizeof(shared_page)));
+}
+
+class page_lock {
+public:
+    page_lock() noexcept {
+        wchar_t name[96];
+        name_for_this_process(name, L"lock");
+        mutex_ = ::CreateMutexW(nullptr, FALSE, name);
+        if (mutex_ != nullptr) ::WaitForSingleObject(mutex_, INFINITE);
+    }
+    ~page_lock() {
+        if (mutex_ == nullptr) return;
+        ::ReleaseMutex(mutex_);
+        ::CloseHandle(mutex_);
+    }
+    page_lock(const page_lock&) = delete;
+    page_lock& operator=(const page_lock&) = delete;
+
+private:
+    HANDLE mutex_ = nullptr;
+};
+
+// The index of the first record that fits `mine`, after adding `mine` if none does; `most` if the page is full.
+std::uint32_t enter(shared_page& page, const copy_record& mine) noexcept {
+    const page_lock lock;
+    std::uint32_t index = 0;
+    while (index != page.count && !page.records[index].fits(mine)) ++index;
+    if (index == page.count && index != shared_page::most) page.records[page.count++] = mine;
+    return index;
+}
+
+void keep_loaded(const void* of_the_module) noexcept {
+    HMODULE pinned = nullptr;
+    ::GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+                         static_cast<const wchar_t*>(of_the_module), &pinned);
+}
+
+void warn_of(const copy_record& stranger) noexcept {
+    char file[MAX_PATH] = "a module that is gone";
+    HMODULE module = nullptr;
+    if (::GetModuleHandleExW(
+            GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+            static_cast<const wchar_t*>(stranger.table), &module)) {
+        ::GetModuleFileNameA(module, file, sizeof file);
+    }
+    char message[512];
+    std::snprintf(message, sizeof message,
+                  "tocsin: this process holds two versions of tocsin that cannot share their waiters "
+                  "(the other is in %s). An event used through both loses wake-ups. Link one version, as a "
+                  "shared library.\n",
+                  file);
+    say(message);
+}
+
+}  // namespace
+
+void* adopt_first_copy(void* own, std::size_t size) noexcept {
+    void** const sleepers = futex::sleepers();
+    void* const own_sleepers = sleepers != nullptr ? *sleepers : nullptr;
+    const copy_record mine{
+        .layout = layout,
+        .futex = own_sleepers != nullptr ? *static_cast<const std::uint32_t*>(own_sleepers) : 0,
+        .size = size,
+        .table = own,
+        .sleepers = own_sleepers,
+        .doorbells = poller::shared_state()};
+    shared_page* const page = open_page();
+    if (page == nullptr) return own;
+    const std::uint32_t index = enter(*page, mine);
+    for (std::uint32_t i = 0; i != index; ++i) warn_of(page->records[i]);
+    if (index == shared_page::most) return own;  // eight strangers, and the user is warned of each
+    const copy_record& found = page->records[index];
+    if (found.table == own) {
+        keep_loaded(own);
+    } else {
+        if (sleepers != nullptr) *sleepers = found.sleepers;
+        poller::shared_state() = found.doorbells;
+    }
+    return found.table;
+}
+
+}  // namespace tocsin::platform

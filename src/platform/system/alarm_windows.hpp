@@ -1,0 +1,47 @@
+// Windows: wakes a sleeper at a time of the system clock.
+#pragma once
+
+#include "platform/system/object_watch_windows.hpp"
+#include "platform/system/windows.hpp"
+
+#include <tocsin/deadline.hpp>
+
+namespace tocsin::platform {
+
+// Calls `run(what)` in a system thread when a deadline on the system clock has passed, as that clock shows then.
+// Repeats the call every few milliseconds until it is destroyed, so that it also wakes a thread that was about to fall
+// asleep. Does nothing for other deadlines. Windows counts a relative timeout by a clock that nobody sets; only a timer
+// with an absolute time follows the system clock when it is set forward. If the system can't make one, the wait ends by
+// its relative timeout. For what `run` must not do, see object_watch. Waitable timers exist since Windows NT 4.0.
+class system_alarm {
+public:
+    system_alarm(const deadline& until, void (*run)(void*) noexcept, void* what) noexcept {
+        if (until.which() != deadline::clock::system || until.has_passed()) return;
+        timer_.handle = ::CreateWaitableTimerW(nullptr, FALSE, nullptr);
+        if (timer_.handle == nullptr) return;
+        constexpr std::int64_t from_1601_to_1970 =
+            116'444'736'000'000'000;  // in 100 ns, as a FILETIME counts
+        LARGE_INTEGER due;
+        due.QuadPart = from_1601_to_1970 + until.nanoseconds() / 100 + 1;
+        constexpr LONG again_after = 5;  // milliseconds
+        if (!::SetWaitableTimer(timer_.handle, &due, again_after, nullptr, nullptr, FALSE)) return;
+        (void)watch_.start(timer_.handle, WT_EXECUTEDEFAULT, run, what);
+    }
+
+private:
+    struct owned {
+        owned() = default;
+        ~owned() {
+            if (handle != nullptr) ::CloseHandle(handle);
+        }
+        owned(const owned&) = delete;
+        owned& operator=(const owned&) = delete;
+
+        HANDLE handle = nullptr;
+    };
+
+    owned timer_;
+    object_watch watch_;  // ends first
+};
+
+}  // namespace tocsin::platform

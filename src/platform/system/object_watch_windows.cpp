@@ -1,0 +1,67 @@
+// The system promises (Microsoft's reference of UnregisterWaitEx, Windows 2000): called with INVALID_HANDLE_VALUE it
+// returns when all calls have ended, and none begins later. Wine 8.0 breaks the second half: its waiting thread may see
+// the object signaled, and submit the call after the wait has been unregistered (27 of 1,129 calls came late where
+// eight threads did nothing else). So a call carries a number instead of an address. Under a lock it looks for the
+// watch with that number, and runs under that lock if it finds one.
+//
+// Checked by: tests/internal/windows_object_watch_test.cpp; every wait until a time of the system clock.
+#include "platform/system/object_watch_windows.hpp"
+
+#include <new>
+
+namespace tocsin::platform {
+namespace {
+
+// The watches that have started and not ended; under the lock.
+struct watch_list {
+    mutex lock;
+    std::uintptr_t last_number = 1;  // only odd numbers, so that none is 0 after an overflow
+    detail::intrusive_list<object_watch> watches;
+};
+
+// Never destroyed: a late call may come after main.
+watch_list& all() noexcept {
+    alignas(watch_list) static unsigned char storage[sizeof(watch_list)];
+    static watch_list* const made = new (storage) watch_list;
+    return *made;
+}
+
+}  // namespace
+
+bool object_watch::start(HANDLE object, ULONG flags, void (*run)(void*) noexcept, void* what) noexcept {
+    run_ = run;
+    what_ = what;
+    {
+        watch_list& list = all();
+        const lock_guard lock(list.lock);
+        number_ = list.last_number += 2;
+        list.watches.append(*this);
+    }
+    if (::RegisterWaitForSingleObject(&wait_, object, call, reinterpret_cast<void*>(number_), INFINITE,
+                                      flags))
+        return true;
+    wait_ = nullptr;
+    return false;
+}
+
+object_watch::~object_watch() {
+    if (number_ == 0) return;
+    {
+        watch_list& list = all();
+        const lock_guard lock(list.lock);
+        list.watches.remove(*this);
+    }
+    if (wait_ != nullptr) ::UnregisterWaitEx(wait_, INVALID_HANDLE_VALUE);
+}
+
+void object_watch::call(void* number, BOOLEAN) noexcept {
+    watch_list& list = all();
+    const lock_guard lock(list.lock);
+    for (const object_watch* each = list.watches.first(); each != nullptr; each = list.watches.next(*each)) {
+        if (each->number_ != reinterpret_cast<std::uintptr_t>(number)) continue;
+        each->run_(each->what_);
+        return;
+    }
+}
+
+}  // namespace tocsin::platform

@@ -1,0 +1,91 @@
+// POSIX, except for the few things for which Linux has a better way and Emscripten a different one.
+#include "platform/system/system.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
+
+namespace tocsin::platform {
+
+unsigned processors() noexcept {
+    // Asked while the library is loaded (core/lot/lot.cpp): then the mask is the one that the process was started with.
+    // Later it may be the mask of a thread that happens to be pinned.
+    static const unsigned count = [] {
+#if defined(__linux__)
+        cpu_set_t mask;
+        if (::sched_getaffinity(0, sizeof mask, &mask) == 0) return static_cast<unsigned>(CPU_COUNT(&mask));
+#endif
+        const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
+        return online > 0 ? static_cast<unsigned>(online) : 1u;
+    }();
+    return count;
+}
+
+void yield_thread() noexcept {
+    const errno_guard guard;
+    ::sched_yield();
+}
+
+std::uint64_t thread_number() noexcept {
+#if defined(__linux__)
+    thread_local const auto number = static_cast<std::uint64_t>(::syscall(SYS_gettid));
+    return number;
+#elif defined(__EMSCRIPTEN__)
+    return static_cast<std::uint64_t>(::pthread_self());
+#else
+    thread_local char mark;
+    return reinterpret_cast<std::uintptr_t>(&mark);
+#endif
+}
+
+int start_thread(void (*run)() noexcept) noexcept {
+    const errno_guard guard;
+#if !defined(__EMSCRIPTEN__)  // it has one module, and dlopen() ends a program that was not linked for it
+    Dl_info where;
+    if (::dladdr(reinterpret_cast<const void*>(run), &where) != 0) {
+        ::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    }
+#endif
+    sigset_t all, before;
+    sigfillset(&all);  // without ::, because some systems have a macro
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const auto body = [](void* what) -> void* {
+        reinterpret_cast<void (*)() noexcept>(what)();
+        return nullptr;
+    };
+    pthread_t thread;
+    const int error = ::pthread_create(&thread, nullptr, body, reinterpret_cast<void*>(run));
+    if (error == 0) ::pthread_detach(thread);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return error;
+}
+
+bool other_threads_are_gone() noexcept { return false; }
+
+void on_fork_in_child(void (*child)() noexcept) noexcept { ::pthread_atfork(nullptr, nullptr, child); }
+
+void close_descriptor(int descriptor) noexcept {
+    const errno_guard guard;
+    ::close(descriptor);
+}
+
+void say(const char* message) noexcept {
+    const errno_guard guard;
+    // One write, so that lines of several threads do not mix. If it fails, there is nowhere to report that.
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, std::strlen(message));
+}
+
+void die(const char* message) noexcept {
+    say(message);
+    std::abort();
+}
+
+}  // namespace tocsin::platform

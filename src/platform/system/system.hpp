@@ -1,0 +1,58 @@
+// What else the algorithms ask of the system. One file per family of systems: posix.cpp, windows.cpp.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
+
+namespace tocsin::platform {
+
+// Restores errno to what it was when the guard was made.
+class errno_guard {
+public:
+    errno_guard() noexcept : before_(errno) {}
+    ~errno_guard() { errno = before_; }
+    errno_guard(const errno_guard&) = delete;
+    errno_guard& operator=(const errno_guard&) = delete;
+
+private:
+    const int before_;
+};
+
+// The category of the errors that these functions, the poller's and readable_flag's return.
+inline const std::error_category& error_category() noexcept {
+#if defined(_WIN32)
+    return std::generic_category();  // the system category has the numbers of GetLastError()
+#else
+    return std::system_category();
+#endif
+}
+
+// How many processors the process may use, at least 1. Asked of the system once, at the first call.
+unsigned processors() noexcept;
+
+// Lets another thread that is ready run on this processor first, if there is one.
+void yield_thread() noexcept;
+
+// Identifies the calling thread among the running threads, also for people to read (on Linux by the kernel's id).
+std::uint64_t thread_number() noexcept;
+
+// Starts a thread that runs as long as the process. It handles no signals, and this copy of the library stays loaded.
+// Returns 0 or the system's error.
+int start_thread(void (*run)() noexcept) noexcept;
+
+// Whether the process is ending and the system has already ended its other threads wherever they were. That is so on
+// Windows, in the destructors of a DLL's static objects.
+bool other_threads_are_gone() noexcept;
+
+// Calls `child` in the child process of every later fork, before fork returns there.
+void on_fork_in_child(void (*child)() noexcept) noexcept;
+
+// Closes a descriptor that the library opened; on Windows a kernel handle.
+void close_descriptor(int descriptor) noexcept;
+
+// Write the message to the standard error stream; die() also ends the process.
+void say(const char* message) noexcept;
+[[noreturn]] void die(const char* message) noexcept;
+
+}  // namespace tocsin::platform

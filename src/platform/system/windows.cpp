@@ -1,0 +1,74 @@
+// Windows XP and later have all of these calls.
+#include "platform/system/windows.hpp"
+
+#include "platform/system/system.hpp"
+
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace tocsin::platform {
+
+unsigned processors() noexcept {
+    // Asked while the library is loaded (core/lot/lot.cpp), as on other systems. Counts only the process's first group
+    // of processors: a program with more than 64 gets too small a number, which costs it only some speed.
+    static const unsigned count = [] {
+        DWORD_PTR ours = 0;
+        DWORD_PTR all = 0;
+        if (!::GetProcessAffinityMask(::GetCurrentProcess(), &ours, &all) || ours == 0) return 1u;
+        return static_cast<unsigned>(std::popcount(static_cast<std::uintptr_t>(ours)));
+    }();
+    return count;
+}
+
+void yield_thread() noexcept { ::SwitchToThread(); }
+
+std::uint64_t thread_number() noexcept { return ::GetCurrentThreadId(); }
+
+namespace {
+
+DWORD WINAPI body(void* what) noexcept {
+    reinterpret_cast<void (*)() noexcept>(what)();
+    return 0;
+}
+
+}  // namespace
+
+int start_thread(void (*run)() noexcept) noexcept {
+    HMODULE pinned = nullptr;
+    ::GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+                         reinterpret_cast<const wchar_t*>(run), &pinned);
+    const HANDLE thread = ::CreateThread(nullptr, 0, body, reinterpret_cast<void*>(run), 0, nullptr);
+    if (thread == nullptr) return EAGAIN;
+    ::CloseHandle(thread);
+    return 0;
+}
+
+bool other_threads_are_gone() noexcept {
+    using function = BYTE WINAPI();
+    static function* const shutdown_in_progress =
+        exported<function>(L"ntdll.dll", "RtlDllShutdownInProgress");
+    return shutdown_in_progress != nullptr && shutdown_in_progress() != 0;
+}
+
+// There is no fork.
+void on_fork_in_child(void (*)() noexcept) noexcept {}
+
+void close_descriptor(int descriptor) noexcept {
+    ::CloseHandle(reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(descriptor)));
+}
+
+void say(const char* message) noexcept {
+    // One write, so that lines of several threads do not mix. If it fails, there is nowhere to report that.
+    DWORD written = 0;
+    ::WriteFile(::GetStdHandle(STD_ERROR_HANDLE), message, static_cast<DWORD>(std::strlen(message)), &written,
+                nullptr);
+}
+
+void die(const char* message) noexcept {
+    say(message);
+    std::abort();
+}
+
+}  // namespace tocsin::platform

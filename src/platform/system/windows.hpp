@@ -1,0 +1,56 @@
+// The Windows headers, and what several of the Windows files share. src/CMakeLists.txt sets what keeps the headers
+// small (WIN32_LEAN_AND_MEAN, NOMINMAX).
+#pragma once
+
+#include <tocsin/deadline.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+#include <windows.h>
+
+namespace tocsin::platform {
+
+// A function that not every Windows has, from a module that is already loaded; or null. Linked in the usual way, it
+// would keep the program from starting on a system without it.
+template <class Function>
+Function* exported(const wchar_t* module, const char* name) noexcept {
+    const HMODULE found = ::GetModuleHandleW(module);
+    if (found == nullptr) return nullptr;
+    return reinterpret_cast<Function*>(reinterpret_cast<void*>(::GetProcAddress(found, name)));
+}
+
+// The timeout of a Windows wait, rounded up. A timeout too long for one wait takes several.
+inline DWORD milliseconds_left(const deadline& until) noexcept {
+    if (until.is_never()) return INFINITE;
+    constexpr std::int64_t longest = 1 << 30;
+    const std::int64_t left = until.remaining();
+    return static_cast<DWORD>(std::min(left / 1'000'000 + (left % 1'000'000 != 0 ? 1 : 0), longest));
+}
+
+// A critical section: every Windows has them, and they need only be initialized once.
+class mutex {
+public:
+    mutex() noexcept { ::InitializeCriticalSection(&it_); }
+    ~mutex() { ::DeleteCriticalSection(&it_); }
+    mutex(const mutex&) = delete;
+    mutex& operator=(const mutex&) = delete;
+    void lock() noexcept { ::EnterCriticalSection(&it_); }
+    void unlock() noexcept { ::LeaveCriticalSection(&it_); }
+
+private:
+    CRITICAL_SECTION it_;
+};
+
+class lock_guard {
+public:
+    explicit lock_guard(mutex& what) noexcept : what_(what) { what_.lock(); }
+    ~lock_guard() { what_.unlock(); }
+    lock_guard(const lock_guard&) = delete;
+    lock_guard& operator=(const lock_guard&) = delete;
+
+private:
+    mutex& what_;
+};
+
+}  // namespace tocsin::platform

@@ -1,0 +1,13 @@
+// expect only: make a std::vector<tocsin::source>\(begin, end\)
+#include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
+
+tocsin::auto_reset_event a;
+tocsin::auto_reset_event b;
+
+void fine() { (void)tocsin::wait_any({.until = std::chrono::seconds(5)}, a, b); }
+
+#if defined(MISUSE)
+tocsin::auto_reset_event events[2];
+void wait() { tocsin::wait_any(events); }
+#endif

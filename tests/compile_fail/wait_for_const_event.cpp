@@ -1,0 +1,12 @@
+// expect only: a const event can.t be waited for
+#include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
+
+tocsin::auto_reset_event a;
+tocsin::auto_reset_event b;
+
+void fine() { (void)tocsin::wait_any({.until = std::chrono::seconds(5)}, a, b); }
+
+#if defined(MISUSE)
+void wait(const tocsin::auto_reset_event& event) { tocsin::wait_any(event); }
+#endif

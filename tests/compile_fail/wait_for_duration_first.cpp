@@ -1,0 +1,12 @@
+// expect only: a duration is no source: .* a timer as a source, tocsin::after
+#include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
+
+tocsin::auto_reset_event a;
+tocsin::auto_reset_event b;
+
+void fine() { (void)tocsin::wait_any({.until = std::chrono::seconds(5)}, a, b); }
+
+#if defined(MISUSE)
+void wait() { tocsin::wait_any(std::chrono::seconds(5), a, b); }
+#endif

@@ -1,0 +1,12 @@
+// expect only: for a descriptor write tocsin::readable\(number\)
+#include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
+
+tocsin::auto_reset_event a;
+tocsin::auto_reset_event b;
+
+void fine() { (void)tocsin::wait_any({.until = std::chrono::seconds(5)}, a, b); }
+
+#if defined(MISUSE)
+void wait(int descriptor) { tocsin::wait_any(a, descriptor); }
+#endif

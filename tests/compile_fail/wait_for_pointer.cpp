@@ -1,0 +1,12 @@
+// expect only: a pointer is no source: write \*pointer
+#include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
+
+tocsin::auto_reset_event a;
+tocsin::auto_reset_event b;
+
+void fine() { (void)tocsin::wait_any({.until = std::chrono::seconds(5)}, a, b); }
+
+#if defined(MISUSE)
+void wait() { tocsin::wait_any(&a); }
+#endif

@@ -1,0 +1,276 @@
+// What src/platform/poller/poller.hpp promises of poll sets, for every backend that builds on this machine.
+#include "facts.hpp"
+#include "pollers.hpp"
+#include "random.hpp"
+#include "system_calls.hpp"
+#include "threads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace pollers;
+using support::rounds;
+using support::thread_group;
+using support::until_sound_asleep;
+
+template <class Backend>
+class EveryPoller : public testing::Test {};
+TYPED_TEST_SUITE(EveryPoller, backends);
+
+TYPED_TEST(EveryPoller, ASetReportsWhatIsReadyAsLongAsItIs) {
+    const auto set = open_set<TypeParam>();
+    const both_ends first = make_pipe();
+    const both_ends second = make_pipe();
+    EXPECT_EQ(tags_in(*set), tags{});
+    ASSERT_EQ(set->add(first.read, readiness::readable, 10), 0);
+    ASSERT_EQ(set->add(second.read, readiness::readable, 20), 0);
+    ASSERT_EQ(set->add(second.write, readiness::urgent, 30), 0);
+    EXPECT_EQ(tags_in(*set), tags{});
+    first.put();
+    EXPECT_EQ(tags_in(*set, deadline::never()), tags{10});
+    second.put();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(tags_in(*set, deadline::never()), (tags{10, 20}));
+    first.get();
+    EXPECT_EQ(tags_in(*set), tags{20});
+    ASSERT_EQ(set->change(second.write, readiness::writable, 31), 0);
+    ASSERT_EQ(set->change(second.read, readiness::none, 20), 0);
+    EXPECT_EQ(tags_in(*set), tags{31});
+    ASSERT_EQ(set->remove(second.write), 0);
+    EXPECT_EQ(tags_in(*set), tags{});
+    ASSERT_EQ(set->add(second.write, readiness::writable, 32), 0);
+    EXPECT_EQ(tags_in(*set), tags{32});
+}
+
+TYPED_TEST(EveryPoller, ASetSaysWhatWasFound) {
+    const auto set = open_set<TypeParam>();
+    auto [here, there] = make_sockets();
+    ASSERT_EQ(set->add(here, readiness::readable | readiness::writable | readiness::hang_up, 1), 0);
+    poll_set::item found{};
+    EXPECT_EQ(set->wait({&found, 1}, deadline::never()).ready, 1u);
+    EXPECT_EQ(found.found, readiness::writable);
+    there.close();
+    EXPECT_EQ(set->wait({&found, 1}, deadline::never()).ready, 1u);
+    EXPECT_TRUE(has(found.found, readiness::hang_up));
+    EXPECT_TRUE(has(found.found, readiness::readable));
+}
+
+TYPED_TEST(EveryPoller, ASetSaysWhatItCannotTake) {
+    const auto set = open_set<TypeParam>();
+    const both_ends pipe = make_pipe();
+    both_ends closed = make_pipe();
+    const int number = closed.read;
+    closed.read.close();
+    EXPECT_EQ(set->add(-1, readiness::readable, 1), EBADF);
+    EXPECT_EQ(set->add(number, readiness::readable, 1), EBADF);
+    EXPECT_EQ(set->change(number, readiness::readable, 1), EBADF);
+    EXPECT_EQ(set->remove(number), EBADF);
+    EXPECT_EQ(set->change(pipe.read, readiness::readable, 1), ENOENT);
+    EXPECT_EQ(set->remove(pipe.read), ENOENT);
+    EXPECT_EQ(set->add(pipe.read, readiness::readable, 1), 0);
+    EXPECT_EQ(set->add(pipe.read, readiness::readable, 2), EEXIST);
+    const owned file(open("/proc/self/exe", O_RDONLY));
+    const owned folder(open("/", O_RDONLY));
+    EXPECT_EQ(set->add(file, readiness::readable, 3), EPERM);
+    EXPECT_EQ(set->add(folder, readiness::readable, 3), EPERM);
+    pipe.put();
+    EXPECT_EQ(tags_in(*set), tags{1});
+}
+
+TYPED_TEST(EveryPoller, AllInASetGetTheirTurn) {
+    const auto set = open_set<TypeParam>();
+    std::vector<both_ends> pipes;
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        pipes.push_back(make_pipe());
+        pipes.back().put();
+        ASSERT_EQ(set->add(pipes.back().read, readiness::readable, i), 0);
+    }
+    for (const std::size_t size : {std::size_t{1}, std::size_t{3}}) {
+        tags seen;
+        for (int waits = 0; waits < 20; ++waits) {
+            std::array<poll_set::item, 3> items;
+            const auto result = set->wait(std::span(items).first(size), deadline::never());
+            ASSERT_EQ(result.ready, size);
+            for (std::size_t i = 0; i < size; ++i) seen.insert(items[i].tag);
+        }
+        EXPECT_EQ(seen.size(), pipes.size());
+    }
+}
+
+TYPED_TEST(EveryPoller, ARingEndsOneWaitInASet) {
+    const auto set = open_set<TypeParam>();
+    std::array<poll_set::item, 4> items;
+    for (int turn = 0; turn < 5; ++turn) {
+        EXPECT_TRUE(set->wait(items, 0s).timed_out);
+        TypeParam::ring_doorbell(set->bell());
+        TypeParam::ring_doorbell(set->bell());
+        const auto result = set->wait(items, deadline::never());
+        EXPECT_TRUE(result.rung);
+        EXPECT_EQ(result.ready, 0u);
+    }
+    const both_ends full = make_pipe();
+    full.put();
+    ASSERT_EQ(set->add(full.read, readiness::readable, 1), 0);
+    TypeParam::ring_doorbell(set->bell());
+    bool rung = false;
+    for (int waits = 0; waits < 2; ++waits) {
+        const auto result = set->wait(std::span(items).first(1), deadline::never());
+        rung = rung || result.rung;
+    }
+    EXPECT_TRUE(rung) << "hidden behind what is always ready";
+}
+
+TYPED_TEST(EveryPoller, WhatIsAddedDuringAWaitEndsIt) {
+    const auto set = open_set<TypeParam>();
+    const both_ends idle = make_pipe();
+    const both_ends full = make_pipe();
+    full.put();
+    ASSERT_EQ(set->add(idle.read, readiness::readable, 1), 0);
+    ASSERT_EQ(set->add(idle.write, readiness::urgent, 2), 0);
+    const auto waits_for = [&](std::uint64_t tag) {
+        return [&set, tag] {
+            for (tags found; !found.contains(tag);) found = tags_in(*set, deadline::never());
+        };
+    };
+    thread_group threads;
+    threads.start("waits for what is added", waits_for(3));
+    until_sound_asleep(threads.id(0));
+    ASSERT_EQ(set->add(full.read, readiness::readable, 3), 0);
+    threads.until_finished(1);
+    ASSERT_EQ(set->remove(full.read), 0);
+    threads.start("waits for what is changed", waits_for(2));
+    until_sound_asleep(threads.id(1));
+    ASSERT_EQ(set->change(idle.write, readiness::writable, 2), 0);
+}
+
+TYPED_TEST(EveryPoller, WhatIsRemovedDuringAWaitDoesNotEndIt) {
+    const auto set = open_set<TypeParam>();
+    const both_ends pipe = make_pipe();
+    ASSERT_EQ(set->add(pipe.read, readiness::readable, 1), 0);
+    std::atomic<bool> go_on{true};
+    thread_group threads;
+    threads.start("waits", [&] {
+        while (go_on.load()) EXPECT_EQ(tags_in(*set, deadline::never()), tags{});
+    });
+    until_sound_asleep(threads.id(0));
+    ASSERT_EQ(set->remove(pipe.read), 0);
+    pipe.put();
+    until_sound_asleep(threads.id(0));
+    go_on.store(false);
+    TypeParam::ring_doorbell(set->bell());
+}
+
+// One thread adds and removes descriptors while another waits: a wait does not report what was out when it began.
+TYPED_TEST(EveryPoller, NoWaitReportsWhatWasOutWhenItBegan) {
+    constexpr std::size_t members = 8;
+    const auto set = open_set<TypeParam>();
+    const both_ends full = make_pipe();
+    full.put();
+    std::array<owned, members> all;
+    for (auto& each : all) each = owned(dup(full.read));
+    // The latest tag of each member that is out; tags only grow.
+    std::array<std::atomic<std::uint64_t>, members> out{};
+    std::atomic<bool> done{false};
+    thread_group threads;
+    threads.start("changes", [&] {
+        support::random_source random(3);
+        std::uint64_t tag = 1;
+        for (int i = 0; i < rounds(1'500, 800); ++i) {
+            const std::size_t which = random.below(members);
+            const std::uint64_t own = tag++ * members + which;
+            ASSERT_EQ(set->add(all[which], readiness::readable, own), 0);
+            if (i % 3 == 0) std::this_thread::yield();
+            ASSERT_EQ(set->remove(all[which]), 0);
+            out[which].store(own);
+        }
+        done.store(true);
+        TypeParam::ring_doorbell(set->bell());
+    });
+    while (!done.load()) {
+        std::array<std::uint64_t, members> out_before;
+        for (std::size_t i = 0; i < members; ++i) out_before[i] = out[i].load();
+        for (const std::uint64_t tag : tags_in(*set, deadline::never())) {
+            ASSERT_GT(tag, out_before[tag % members]);
+        }
+    }
+}
+
+TYPED_TEST(EveryPoller, ASetHoldsThousands) {
+    const std::size_t count = std::min<std::size_t>(raise_descriptor_limit() - 100, 10'000);
+    const auto set = open_set<TypeParam>();
+    const both_ends idle = make_pipe();
+    const both_ends full = make_pipe();
+    full.put();
+    std::vector<owned> members;
+    for (std::size_t i = 0; i < count; ++i) {
+        members.emplace_back(dup(i % 1'000 == 999 ? full.read : idle.read));
+        ASSERT_EQ(set->add(members.back(), readiness::readable, i), 0);
+    }
+    const auto found = tags_in(*set, deadline::never());
+    EXPECT_EQ(found.size(), count / 1'000);
+    for (const std::uint64_t tag : found) EXPECT_EQ(tag % 1'000, 999u);
+    for (const auto& each : members) ASSERT_EQ(set->remove(each), 0);
+    EXPECT_EQ(tags_in(*set), tags{});
+}
+
+TYPED_TEST(EveryPoller, ASetLeavesNothingBehind) {
+    doorbell_id last{};
+    {
+        const auto set = open_set<TypeParam>();
+        last = set->bell();
+        TypeParam::ring_doorbell(last);
+    }
+    const std::size_t before = open_descriptors();
+    for (int i = 0; i < 10; ++i) {
+        TypeParam::ring_doorbell(last);
+        const auto set = open_set<TypeParam>();
+        EXPECT_EQ(set->bell(), last);
+        EXPECT_LE(open_descriptors(), before + 1);
+        std::array<poll_set::item, 1> items;
+        (void)set->wait(items, 0s);  // it may have been rung for the last owner
+        EXPECT_TRUE(set->wait(items, 0s).timed_out);
+        TypeParam::ring_doorbell(last);
+        EXPECT_TRUE(set->wait(items, deadline::never()).rung);
+    }
+    EXPECT_EQ(open_descriptors(), before);
+}
+
+#if defined(__linux__)
+TEST(LinuxPoller, AStandingWaitIsOneSystemCall) {
+    std::unique_ptr<poll_set> set;
+    const auto open = [&] {
+        linux_poller::after_fork();
+        set = open_set<linux_poller>();
+    };
+    const auto calls = support::system_calls_of(open, [&] {
+        std::array<poll_set::item, 4> items;
+        for (int i = 0; i < 3; ++i) {
+            linux_poller::ring_doorbell(set->bell());
+            (void)set->wait(items, deadline::never());
+        }
+        (void)set->wait(items, 1ms);
+    });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.exit_code, 0);
+    EXPECT_EQ(calls.numbers.size(), 3u * 2 + 1) << testing::PrintToString(calls);
+}
+#endif
+
+}  // namespace

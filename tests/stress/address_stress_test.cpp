@@ -1,0 +1,200 @@
+// Storms of address waits and of locks built on them.
+#include "facts.hpp"
+#include "printing.hpp"
+#include "stress.hpp"
+#include "threads.hpp"
+
+#include <tocsin/address.hpp>
+#include <tocsin/bit_lock.hpp>
+#include <tocsin/word_lock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+using support::jitter;
+using support::random_source;
+using support::stress_time;
+using support::thread_group;
+using tocsin::address_status;
+using tocsin::wait_on_address;
+using tocsin::wake_by_address_all;
+using tocsin::wake_by_address_n;
+using tocsin::wake_by_address_one;
+
+template <class Word>
+class AddressStorm : public testing::Test {};
+using widths = testing::Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
+TYPED_TEST_SUITE(AddressStorm, widths);
+
+// Neighbouring words, each passed to and fro by a pair of threads. A wake may come late: the partner has seen the value
+// already, and has moved on.
+TYPED_TEST(AddressStorm, HandOffsBetweenNeighboursLoseNothing) {
+    const stress_time time;
+    constexpr std::size_t pairs = 4;
+    alignas(64) std::array<std::atomic<TypeParam>, pairs> words{};
+    std::atomic<long> steps{0};
+    std::atomic<long> late{0};
+    thread_group threads;
+    threads.start_many(2 * pairs, "player", [&](int number) {
+        const auto which = static_cast<std::size_t>(number) / 2;
+        const auto parity = static_cast<unsigned>(number % 2);
+        auto& word = words[which];
+        random_source random(static_cast<std::uint64_t>(number));
+        for (;;) {
+            TypeParam value = word.load(std::memory_order_acquire);
+            while (value % 2 != parity) {  // the partner's turn
+                if (value == TypeParam(0xFE) || value == TypeParam(0xFF)) return;
+                if (wait_on_address(&word, value) == address_status::woken &&
+                    word.load(std::memory_order_relaxed) == value) {
+                    late.fetch_add(1);
+                }
+                value = word.load(std::memory_order_acquire);
+            }
+            if (value == TypeParam(0xFE) || value == TypeParam(0xFF)) return;
+            jitter(random);
+            steps.fetch_add(1, std::memory_order_relaxed);
+            const bool last = time.is_over();
+            word.store(last ? static_cast<TypeParam>(0xFE + (1 - parity))
+                            : static_cast<TypeParam>((value + 1) % 0xF0),
+                       std::memory_order_release);
+            wake_by_address_one(&word);
+            if (last) return;
+        }
+    });
+    threads.join();
+    std::printf("%zu bytes: %ld hand-offs, %ld late wakes\n", sizeof(TypeParam), steps.load(), late.load());
+}
+
+// Each release that a wake reports is exactly one wait that reports that it was woken.
+TYPED_TEST(AddressStorm, WakesGivenAreWakesReceived) {
+    const stress_time time;
+    alignas(64) std::array<std::atomic<TypeParam>, 3> words{};
+    std::array<std::atomic<long>, 3> received{};
+    std::array<long, 3> given{};
+    std::atomic<long> timed_out{0};
+    std::atomic<bool> enough{false};
+    thread_group threads;
+    threads.start_many(6, "waiter", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(number) + 50);
+        while (!enough.load()) {
+            const auto which = random.below(3);
+            const nanoseconds longest(random.below(150'000));
+            std::stop_source stop;
+            const auto how = random.one_in(3) ? wait_on_address(&words[which], 0, longest, stop.get_token())
+                                              : wait_on_address(&words[which], 0, longest);
+            if (how == address_status::woken) {
+                received[which].fetch_add(1);
+            } else {
+                timed_out.fetch_add(1);
+            }
+        }
+    });
+    random_source random(99);
+    while (!time.is_over()) {
+        const auto which = random.below(3);
+        switch (random.below(3)) {
+            case 0: given[which] += static_cast<long>(wake_by_address_one(&words[which])); break;
+            case 1:
+                given[which] += static_cast<long>(wake_by_address_n(&words[which], random.below(4)));
+                break;
+            default: given[which] += static_cast<long>(wake_by_address_all(&words[which]));
+        }
+        jitter(random);
+    }
+    enough.store(true);
+    threads.join();
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(received[i].load(), given[i]) << "word " << i;
+    std::printf("%zu bytes: %ld + %ld + %ld wakes, %ld timeouts\n", sizeof(TypeParam), given[0], given[1],
+                given[2], timed_out.load());
+}
+
+// A counting semaphore of the simplest kind.
+TYPED_TEST(AddressStorm, ASemaphoreKeepsItsCount) {
+    const stress_time time;
+    std::atomic<TypeParam> permits{2};
+    std::atomic<int> inside{0};
+    std::atomic<long> entered{0};
+    thread_group threads;
+    threads.start_many(6, "user", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(number) + 100);
+        while (!time.is_over()) {
+            for (TypeParam now = permits.load();;) {
+                if (now == 0) {
+                    (void)wait_on_address(&permits, 0);
+                    now = permits.load();
+                } else if (permits.compare_exchange_weak(now, static_cast<TypeParam>(now - 1))) {
+                    break;
+                }
+            }
+            EXPECT_LE(inside.fetch_add(1) + 1, 2);
+            entered.fetch_add(1);
+            jitter(random);
+            inside.fetch_sub(1);
+            permits.fetch_add(1);
+            wake_by_address_one(&permits);
+        }
+    });
+    threads.join();
+    EXPECT_EQ(permits.load(), 2);
+    std::printf("%zu bytes: entered %ld times\n", sizeof(TypeParam), entered.load());
+}
+
+// Locks with timeouts, and bits of one word that the user changes too.
+TYPED_TEST(AddressStorm, LocksExcludeUnderTimeouts) {
+    const stress_time time;
+    tocsin::word_lock<TypeParam> whole;
+    std::atomic<TypeParam> word{0};
+    std::array<long, 3> counts{};
+    std::array<std::atomic<long>, 3> taken{};
+    std::atomic<long> refused{0};
+    thread_group threads;
+    threads.start_many(6, "locker", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(number) + 150);
+        const auto use = [&](auto& lock, std::size_t which) {
+            const nanoseconds longest(random.below(30'000));
+            const bool mine = random.one_in(3)   ? lock.try_lock_for(longest)
+                              : random.one_in(4) ? lock.try_lock()
+                                                 : (lock.lock(), true);
+            if (!mine) {
+                refused.fetch_add(1);
+                return;
+            }
+            ++counts[which];
+            jitter(random);
+            taken[which].fetch_add(1);
+            lock.unlock();
+        };
+        tocsin::bit_lock first(word, 1);
+        tocsin::bit_lock second(word, 6);
+        while (!time.is_over()) {
+            switch (random.below(4)) {
+                case 0: use(whole, 0); break;
+                case 1: use(first, 1); break;
+                case 2: use(second, 2); break;
+                default: word.fetch_xor(static_cast<TypeParam>(0b0000'1000));
+            }
+        }
+    });
+    threads.join();
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(counts[i], taken[i].load());
+    EXPECT_EQ(word.load() & ~TypeParam{0b1000}, 0);
+    EXPECT_EQ(tocsin::waiting_on(&word), 0u);
+    EXPECT_EQ(tocsin::waiting_on(&whole), 0u);
+    std::printf("%zu bytes: %ld + %ld + %ld locks, %ld refused\n", sizeof(TypeParam), counts[0], counts[1],
+                counts[2], refused.load());
+}
+
+}  // namespace

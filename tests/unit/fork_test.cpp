@@ -1,0 +1,157 @@
+// What a child process may use after fork, whatever the other threads of its parent were doing at that moment.
+#include "child.hpp"
+#include "facts.hpp"
+#include "posix.hpp"
+#include "printing.hpp"
+#include "random.hpp"
+#include "sanitizer.hpp"
+#include "threads.hpp"
+#include "working_event.hpp"
+
+#include <tocsin/address.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/word_lock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+using support::everything_works_on;
+using support::rounds;
+using support::thread_group;
+using support::until_parked;
+using tocsin::auto_reset_event;
+using tocsin::manual_reset_event;
+using tocsin::wait_status;
+
+// ThreadSanitizer can't follow a child that starts threads when its parent had several.
+constexpr bool threads_in_child = !support::thread_sanitizer;
+
+constinit auto_reset_event made_before_the_fork;
+
+TEST(Fork, TheChildUsesFreshEvents) {
+    thread_group threads;
+    auto_reset_event waited;
+    threads.start_many(3, "waiter of the parent", [&](int) { waited.wait(); });
+    until_parked(&waited, 3);
+    EXPECT_EQ(support::ending_of_child([] {
+                  manual_reset_event gate;
+                  auto_reset_event token;
+                  if (!everything_works_on(gate, threads_in_child)) return 1;
+                  if (!everything_works_on(token, threads_in_child)) return 2;
+                  if (!everything_works_on(made_before_the_fork, threads_in_child)) return 3;
+                  return 0;
+              }),
+              "");
+    for (int i = 0; i < 3; ++i) waited.set();
+    threads.join();
+}
+
+// The waiters did not come along; the event did.
+template <class Event>
+int use_an_event_that_had_waiters(Event& event) {
+    event.set();
+    if (!event.is_set()) return 1;
+    if (!event.try_wait()) return 2;
+    event.reset();
+    if (event.is_set()) return 3;
+    if (tocsin::waiting_on(&event) != 0) return 4;
+    if (event.wait_for(1ms) != wait_status::timed_out) return 5;
+    if (!everything_works_on(event, threads_in_child)) return 6;
+    return 0;
+}
+
+TEST(Fork, TheChildUsesEventsThatHadWaitersInTheParent) {
+    manual_reset_event gate;
+    auto_reset_event token;
+    thread_group threads;
+    threads.start_many(3, "at the gate", [&](int) { gate.wait(); });
+    threads.start_many(3, "for the token", [&](int) { token.wait(); });
+    until_parked(&gate, 3);
+    until_parked(&token, 3);
+    EXPECT_EQ(support::ending_of_child([&] { return use_an_event_that_had_waiters(gate); }), "");
+    EXPECT_EQ(support::ending_of_child([&] { return use_an_event_that_had_waiters(token); }), "");
+    EXPECT_EQ(tocsin::waiting_on(&gate), 3u) << "the parent's waiters are the parent's";
+    EXPECT_EQ(tocsin::waiting_on(&token), 3u);
+    gate.set();
+    for (int i = 0; i < 3; ++i) token.set();
+    threads.join();
+}
+
+TEST(Fork, TheChildUsesAddressesAndLocksThatHadWaitersInTheParent) {
+    std::atomic<std::uint32_t> word{0};
+    tocsin::word_lock<> lock;
+    lock.lock();
+    thread_group threads;
+    threads.start("on the address", [&] { (void)tocsin::wait_on_address(&word, 0u); });
+    threads.start("on the lock", [&] { lock.lock(), lock.unlock(); });
+    until_parked(&word, 1);
+    until_parked(&lock, 1);
+    EXPECT_EQ(support::ending_of_child([&] {
+                  if (tocsin::wake_by_address_all(&word) != 0) return 1;
+                  lock.unlock();  // the child's only thread is a copy of the one that holds it
+                  if (!lock.try_lock()) return 2;
+                  if (lock.try_lock_for(1ms)) return 3;
+                  lock.unlock();
+                  return 0;
+              }),
+              "");
+    EXPECT_EQ(tocsin::wake_by_address_all(&word), 1u);
+    lock.unlock();
+    threads.join();
+}
+
+// Forks at any moment of a storm: whatever another thread held inside the library at that moment must
+// not stop the child.
+TEST(Fork, InTheMiddleOfEverythingLeavesTheChildUsable) {
+    std::array<auto_reset_event, 64> events;
+    std::atomic<bool> enough{false};
+    thread_group threads;
+    threads.start_many(3, "storm", [&](int number) {
+        support::random_source random(static_cast<std::uint64_t>(number) + 600);
+        while (!enough.load()) {
+            auto& event = events[random.below(events.size())];
+            if (random.one_in(2)) event.set();
+            (void)event.wait_for(nanoseconds(random.below(20'000)));
+        }
+    });
+    for (int i = 0; i < rounds(150, 30); ++i) {
+        const auto ending = support::ending_of_child([&] {
+            alarm(60);
+            for (auto& each : events) {
+                each.set();
+                if (!each.try_wait()) return 1;
+                if (each.wait_for(1us) != wait_status::timed_out) return 2;
+            }
+            if (i % 10 == 0 && !everything_works_on(made_before_the_fork, threads_in_child)) return 3;
+            return 0;
+        });
+        ASSERT_EQ(ending, "");
+    }
+    enough.store(true);
+    threads.join();
+}
+
+TEST(Fork, AChildOfAChildIsNoDifferent) {
+    EXPECT_EQ(support::ending_of_child([] {
+                  thread_group threads;
+                  static manual_reset_event gate;
+                  threads.start("waiter", [] { gate.wait(); });
+                  until_parked(&gate, 1);
+                  const auto ending =
+                      support::ending_of_child([] { return use_an_event_that_had_waiters(gate); });
+                  gate.set();
+                  threads.join();
+                  return ending.empty() ? 0 : 1;
+              }),
+              "");
+}
+
+}  // namespace

@@ -1,0 +1,187 @@
+// Before main and after it, in destructors of thread-local objects, and in threads and processes that end.
+#include "child.hpp"
+#include "facts.hpp"
+#include "posix.hpp"
+#include "printing.hpp"
+#include "sanitizer.hpp"
+#include "threads.hpp"
+#include "working_event.hpp"
+
+#include <tocsin/event.hpp>
+#include <tocsin/word_lock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::everything_works_on;
+using support::rounds;
+using support::thread_group;
+using support::until_parked;
+using tocsin::auto_reset_event;
+using tocsin::manual_reset_event;
+using tocsin::wait_status;
+
+constinit manual_reset_event global_gate;
+constinit auto_reset_event global_token;
+constinit tocsin::word_lock<> global_lock;
+bool worked_before_main = false;
+bool check_after_main = false;
+
+#if defined(__EMSCRIPTEN__)
+// A thread begins to run when the main thread has reached its event loop.
+constexpr bool threads_before_main = false;
+#else
+constexpr bool threads_before_main = true;
+#endif
+
+struct before_and_after_main {
+    before_and_after_main() {
+        const std::scoped_lock held(global_lock);
+        worked_before_main = everything_works_on(global_gate, threads_before_main) &&
+                             everything_works_on(global_token, threads_before_main);
+    }
+    ~before_and_after_main() {
+        if (!check_after_main) return;
+        const std::scoped_lock held(global_lock);
+        if (!everything_works_on(global_gate) || !everything_works_on(global_token)) _exit(3);
+        std::fputs("works after main\n", stderr);
+    }
+} before_and_after;
+
+TEST(Events, WorkBeforeMain) { EXPECT_TRUE(worked_before_main); }
+
+#if defined(GTEST_HAS_DEATH_TEST)
+TEST(Events, WorkAfterMain) {
+    testing::GTEST_FLAG(death_test_style) = "fast";
+    EXPECT_EXIT(
+        {
+            check_after_main = true;
+            std::atexit([] {
+                if (!everything_works_on(global_gate)) _exit(4);
+            });
+            std::exit(0);
+        },
+        testing::ExitedWithCode(0), "works after main");
+}
+#endif
+
+#if TOCSIN_ON_POSIX
+struct thread_local_user {
+    auto_reset_event* announce = nullptr;
+    auto_reset_event* wait_for = nullptr;
+    manual_reset_event own;
+    bool* worked = nullptr;
+    ~thread_local_user() {
+        if (worked == nullptr) return;
+        own.set();
+        own.wait();
+        announce->set();
+        wait_for->wait();
+        *worked = everything_works_on(own);
+        own.reset();
+    }
+};
+thread_local thread_local_user user;
+
+TEST(Events, WorkInDestructorsOfThreadLocalObjects) {
+    for (int round = 0; round < 20; ++round) {
+        auto_reset_event announced;
+        auto_reset_event go_on;
+        bool worked = false;
+        thread_group threads;
+        threads.start("ending", [&] {
+            user.announce = &announced;
+            user.wait_for = &go_on;
+            user.worked = &worked;
+        });
+        announced.wait();
+        until_parked(&go_on, 1);
+        go_on.set();
+        threads.join();
+        EXPECT_TRUE(worked);
+    }
+}
+#endif
+
+TEST(Events, WorkInDestructorsOfPthreadKeys) {
+    static pthread_key_t key;
+    static auto_reset_event token;
+    static std::atomic<int> worked{0};
+    ASSERT_EQ(pthread_key_create(&key,
+                                 [](void*) {
+                                     if (token.wait_for(50us) == wait_status::timed_out) worked.fetch_add(1);
+                                     token.set();
+                                     token.wait();
+                                     worked.fetch_add(1);
+                                 }),
+              0);
+    thread_group threads;
+    threads.start("ending", [&] { pthread_setspecific(key, &key); });
+    threads.join();
+    EXPECT_EQ(worked.load(), 2);
+    pthread_key_delete(key);
+}
+
+TEST(Threads, MayEndRightAfterTheyWereReleasedAndRightAfterTheySet) {
+    auto_reset_event token;
+    auto_reset_event done;
+    for (int round = 0; round < rounds(1000, 300); ++round) {
+        std::thread waiter([&] {
+            token.wait();
+            done.set();
+        });
+        std::thread setter([&] { token.set(); });
+        setter.join();
+        done.wait();
+        waiter.join();
+    }
+}
+
+TEST(Threads, ManyGenerationsWaitOnTheSameStacks) {
+    manual_reset_event event;
+    auto_reset_event never_set;
+    for (int generation = 0; generation < rounds(60, 20); ++generation) {
+        thread_group threads;
+        threads.start_many(8, "one of a generation", [&](int i) {
+            if (i % 3 == 0) {
+                EXPECT_EQ(never_set.wait_for(10us * i), wait_status::timed_out);
+            }
+            event.wait();
+        });
+        until_parked(&event, 8);
+        event.set();
+        event.reset();
+        threads.join();
+    }
+}
+
+#if TOCSIN_ON_POSIX
+TEST(AProcess, MayEndInTheThreadThatWasReleased) {
+    for (int round = 0; round < rounds(30, 6); ++round) {
+        const auto ending = support::ending_of_child([&] {
+            static auto_reset_event event;
+            std::thread([&] {
+                event.wait();
+                if (round % 2 == 0) _exit(0);
+                std::exit(0);  // runs all destructors, while set() may still be under way
+            }).detach();
+            if (round % 3 != 0) until_parked(&event, 1);
+            event.set();
+            for (;;) pause();
+            return 1;
+        });
+        ASSERT_EQ(ending, "");
+    }
+}
+#endif
+
+}  // namespace

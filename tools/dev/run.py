@@ -1,0 +1,158 @@
+"""Runs programs with their output in logs, and counts how they came out."""
+
+import json
+import re
+import subprocess
+import time
+import xml.etree.ElementTree as xml
+from dataclasses import dataclass
+from functools import cache
+
+from dev.tree import ENVIRONMENT, JOBS, LOGS, ROOT, say
+
+
+@dataclass
+class Count:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other):
+        return Count(self.passed + other.passed, self.failed + other.failed,
+                     self.skipped + other.skipped)
+
+    def __str__(self):
+        text = f"{self.passed} passed, {self.failed} failed"
+        return f"{text}, {self.skipped} skipped" if self.skipped else text
+
+
+def one(succeeded):
+    return Count(passed=1) if succeeded else Count(failed=1)
+
+
+def tail(text):
+    return "\n".join(text.strip().splitlines()[-100:])
+
+
+def read_log(name):
+    return (LOGS / f"{name}.log").read_text(errors="replace")
+
+
+def as_typed(command):
+    """A command as one would type it in the top folder of the tree."""
+    text = " ".join(str(part).replace(f"{ROOT}/", "") for part in command)
+    return text if len(text) < 200 else f"{text[:200]} ..."
+
+
+def quietly(title, command, log, show_failure=True, environment=None):
+    """Runs a command with its output in a log of that name; shows the end of it only on failure."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    path = LOGS / f"{log}.log"
+    began = time.monotonic()
+    with path.open("w") as output:
+        code = subprocess.run(command, cwd=ROOT, env=environment or ENVIRONMENT, stdin=subprocess.DEVNULL,
+                              stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+    say(f"  {title:<12} {time.monotonic() - began:6.1f} s  {'ok' if code == 0 else 'FAILED'}")
+    if code != 0 and show_failure:
+        say(f"$ {as_typed(command)}")
+        say(tail(read_log(log)))
+        say(f"(exit code {code}; all of it in {path.relative_to(ROOT)})")
+    return code == 0
+
+
+def run_script(title, command, log, environment=None):
+    """A stage that is one command. If it ends by counting (`N passed, N failed`), its count is taken."""
+    succeeded = quietly(title, command, log, environment=environment)
+    counts = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", read_log(log), re.MULTILINE)
+    if not counts:
+        return one(succeeded)
+    count = Count(*(int(number or 0) for number in counts[-1]))
+    if not succeeded and count.failed == 0:
+        count.failed = 1
+    return count
+
+
+# The steps of CMake's workflows
+
+
+@cache
+def presets():
+    return json.loads((ROOT / "CMakePresets.json").read_text())
+
+
+def steps_of(workflow):
+    """The steps of a workflow preset, as (type, preset)."""
+    found = next(each for each in presets()["workflowPresets"] if each["name"] == workflow)
+    return [(step["type"], step["name"]) for step in found["steps"]]
+
+
+def configure(preset, *definitions):
+    return quietly("configure", ["cmake", "--preset", preset, *definitions], f"{preset}-configure")
+
+
+def build(preset, *targets):
+    targets = [part for target in targets for part in ("--target", target)]
+    command = ["cmake", "--build", "--preset", preset, *targets, "--", f"-j{JOBS}", "-k0"]
+    return quietly("build", command, f"{preset}-build")
+
+
+def run_workflow(name, only=None, before_test=None):
+    """What `cmake --workflow --preset NAME` does, with a log for each step, and the cases counted.
+
+    `only` is a regular expression for the names of cases; `before_test` is called when all is built."""
+    for kind, preset in steps_of(name):
+        if kind == "configure" and not configure(preset) or kind == "build" and not build(preset):
+            return Count(failed=1)
+        if kind == "test":
+            if before_test:
+                before_test()
+            return run_ctest(preset, *(["-R", only] if only else []))
+    return Count(passed=1)  # it was to be built, and is
+
+
+def run_ctest(preset, *arguments):
+    log, junit = f"{preset}-test", LOGS / f"{preset}.xml"  # where the presets write it
+    junit.unlink(missing_ok=True)
+    command = ["ctest", "--preset", preset, f"-j{JOBS}", *arguments]
+    succeeded = quietly("test", command, log, show_failure=False)
+    count = read_junit(junit, log) if junit.exists() else Count()
+    if not succeeded and count.failed == 0:  # no test found, or ctest itself failed
+        say(tail(read_log(log)))
+        count.failed = 1
+    return count
+
+
+def cases_in(output):
+    """How many cases a program of GoogleTest counted, or None if it is not one that ran to its end."""
+    passed = re.search(r"^\[  PASSED  \] (\d+) test", output, re.MULTILINE)
+    skipped = re.search(r"^\[  SKIPPED \] (\d+) test", output, re.MULTILINE)
+    return Count(int(passed[1]), 0, int(skipped[1]) if skipped else 0) if passed else None
+
+
+def why_failed(case, log):
+    """One line: how it failed, how long it took, and where all of its output is."""
+    failure = case.find("failure")
+    message = (failure.get("message") if failure is not None else None) or "failed"
+    reason = "TIMED OUT" if "timeout" in message.lower() else "FAILED"
+    return (f"--- {case.get('name')} {reason} after {float(case.get('time') or 0):.1f} s "
+            f"({message}; all of its output is in {(LOGS / log).relative_to(ROOT)}.log)")
+
+
+def read_junit(path, log):
+    """Counts the cases of a ctest run; prints the output of those that failed and the names of those skipped."""
+    count, skipped = Count(), []
+    for case in xml.parse(path).getroot().iter("testcase"):
+        skip = case.find("skipped")
+        if case.get("status") == "run":
+            count += cases_in(case.findtext("system-out") or "") or Count(passed=1)
+        elif case.get("status") == "disabled" or (
+                skip is not None and (skip.get("message") or "").startswith("SKIP_")):
+            count.skipped += 1
+            skipped.append(case.get("name"))
+        else:
+            count.failed += 1
+            say(why_failed(case, log))
+            say(tail(case.findtext("system-out") or ""))
+    for name in skipped:
+        say(f"  skipped: {name}")
+    return count

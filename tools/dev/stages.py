@@ -1,0 +1,168 @@
+"""The stages of `./dev test`."""
+
+import sys
+import time
+from dataclasses import dataclass
+
+from dev import checks, needs, old_glibc
+from dev.run import Count, one, quietly, run_script, run_workflow
+from dev.tree import BUILD, JOBS, LAB, ROOT, TOOLS, say
+from dev.wine import Wine
+
+COMPILERS = ("gcc-cxx23", "gcc-bare", "clang-16", "clang-19-cxx23", "libcxx", "clang-16-libcxx")
+# Systems that are not at hand.
+BUILDS = ("aarch64-macos", "x86_64-macos", "x86_64-freebsd", "x86_64-openbsd")
+# Linux on other processors: what the stage says, Debian's name of the processor, whether it takes an emulator.
+PROCESSORS = {
+    "arm": ("64-bit ARM", "aarch64-linux-gnu", True),
+    "riscv": ("64-bit RISC-V", "riscv64-linux-gnu", True),
+    "armhf": ("32-bit ARM", "arm-linux-gnueabihf", True),
+    "x86": ("32-bit x86", "i686-linux-gnu", False),
+}
+
+
+def workflow(name, wanted=(), optional=False, prepare=None):
+    """A stage that is the workflow preset of its name, once what it needs is there."""
+    def run(only):
+        needs.provide(wanted, optional)
+        if prepare:
+            prepare()
+        return run_workflow(name, only)
+    return run
+
+
+def workflows(names, wanted, prepare=None):
+    """A stage of several workflow presets."""
+    def run(only):
+        needs.provide(wanted)
+        if prepare:
+            prepare()
+        count = Count()
+        for name in names:
+            say(f"  {name}:")
+            count += run_workflow(name, only)
+        return count
+    return run
+
+
+def whole(function):
+    """A stage that has no cases to choose from."""
+    return lambda only: function()
+
+
+def quick():
+    return checks.check_changes() + run_workflow("quick")
+
+
+def windows(only):
+    needs.provide(needs.FOR_WINDOWS)
+    with Wine() as wine:
+        count = run_workflow("windows", only, wine.wait_until_started)
+        if not only:
+            # And the library as a DLL, beside its program.
+            count += run_workflow("windows-win32", only)
+            count += run_script("lab", [sys.executable, LAB / "run.py", "--smoke", "--workers",
+                                        BUILD / "windows" / "lab"], "windows-lab", wine.environment)
+    return count
+
+
+def glibc(only):
+    needs.provide([*needs.FOR_TARGETS, needs.DEBOOTSTRAP])
+    needs.provide_zig()
+    needs.provide_debian_11()
+    count = run_workflow("glibc-2.31", only)
+    return count if only else count + old_glibc.links("glibc-2.31", BUILD / "debian-11")
+
+
+def prepare_wasm():
+    """The C++ library that cmake/toolchains/wasm.cmake wants, compiled."""
+    needs.provide_libcxx_sources()
+    source, work = ROOT / "cmake" / "toolchains" / "libcxx", BUILD / "libcxx" / "build"
+    toolchain = ROOT / "cmake" / "toolchains" / "wasm.cmake"
+    if not (quietly("configure", ["cmake", "-S", source, "-B", work, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                                  f"-DCMAKE_TOOLCHAIN_FILE={toolchain}"], "libcxx-configure")
+            and quietly("build", ["cmake", "--build", work, "--", f"-j{JOBS}"], "libcxx-build")):
+        say("  the C++ library for WebAssembly does not build")
+
+
+def prove():
+    return run_script("prove", [sys.executable, TOOLS / "prove.py", "--bounded"], "prove")
+
+
+def lab():
+    smoke = run_script("lab", [ROOT / "dev", "lab", "--smoke"], "lab")
+    python = needs.python_with(LAB / "requirements.txt")
+    return smoke + one(quietly("report", [python, "-m", "unittest", "discover", "-s", LAB / "tests", "-t", LAB,
+                                          "-p", "test_report.py"], "lab-report"))
+
+
+def report():
+    needs.provide(needs.FOR_BROWSER)
+    needs.python_with(LAB / "requirements.txt")
+    python = needs.python_with(LAB / "tests" / "requirements.txt")
+    return run_script("report", [python, LAB / "tests" / "browser.py"], "report")
+
+
+@dataclass
+class Stage:
+    about: str
+    run: object  # called with a regular expression for the names of cases, or None for all
+    always: bool = True
+    has_cases: bool = True
+
+
+def seldom(about, run):
+    return Stage(about, run, always=False)
+
+
+STAGES = {
+    "check": Stage("format, static analysis, layers, text", whole(checks.check), has_cases=False),
+    "dev": Stage("unit, internal and stress tests; debug, misuse checked", workflow("dev")),
+    "compile_fail": Stage("what must not compile", workflow("compile_fail")),
+    "consumer": Stage("a stranger's project: find_package, pkg-config, add_subdirectory", workflow("consumer")),
+    "portable": Stage("the same tests over the portable futex", workflow("portable")),
+    "release": Stage("the same tests, optimised and unchecked", workflow("release")),
+    "asan": Stage("the same tests under AddressSanitizer and UBSan", workflow("asan")),
+    "tsan": Stage("the same tests under ThreadSanitizer", workflow("tsan")),
+    "prove": Stage("model tests, bounded", whole(prove), has_cases=False),
+    "lab": Stage("every scenario × contestant once", whole(lab), has_cases=False),
+    "report": Stage("the lab's report in a browser, at phone and desktop width", whole(report), always=False,
+                    has_cases=False),
+    "quick": Stage("for a change under way: check (clang-tidy of what has changed), unit, internal and model tests",
+                   whole(quick), always=False, has_cases=False),
+    "examples": seldom("the examples, with the loops and the database that some of them need",
+                       workflow("examples", needs.FOR_ALL_EXAMPLES, optional=True)),
+    "windows": seldom("unit, internal and stress tests for Windows, under Wine", windows),
+    "delays": seldom("the stress tests with naps between the steps of threads, twenty times", workflow("delays")),
+    "tsan-portable": seldom("ThreadSanitizer over the portable futex", workflow("tsan-portable")),
+    "clang": seldom("dev built by clang 19", workflow("clang", needs.FOR_CLANG)),
+    "clang-tsan": seldom("ThreadSanitizer of clang 19", workflow("clang-tsan", needs.FOR_CLANG)),
+    "compilers": seldom("clang, libc++, C++23, and without exceptions: the smoke test",
+                        workflows(COMPILERS, needs.FOR_COMPILERS)),
+    "builds": seldom("macOS, FreeBSD and OpenBSD: the library and the smoke test, linked",
+                     workflows(BUILDS, needs.FOR_TARGETS, needs.provide_zig)),
+    "musl": seldom("unit, internal and stress tests on Linux with musl",
+                   workflow("musl", needs.FOR_TARGETS, prepare=needs.provide_zig)),
+    "glibc-2.31": seldom("unit, internal and stress tests with the C library of Debian 11; links with it", glibc),
+    **{name: seldom(f"unit, internal and stress tests on {about} Linux{', under qemu' if emulated else ''}",
+                    workflow(name, needs.for_processor(about, triplet, emulated)))
+       for name, (about, triplet, emulated) in PROCESSORS.items()},
+    "wasm": seldom("unit, internal and stress tests for WebAssembly, under Node",
+                   workflow("wasm", needs.FOR_WASM, prepare=prepare_wasm)),
+}
+
+
+def run(names, only=None):
+    """Runs these stages; prints how each came out. Returns the whole count."""
+    rows = []
+    for name in names:
+        say(f"{name}: {STAGES[name].about}")
+        began = time.monotonic()
+        rows.append((name, STAGES[name].run(only), time.monotonic() - began))
+    total = sum((count for _, count, _ in rows), Count())
+    say(f"\n{'stage':<14} {'seconds':>8} {'passed':>7} {'failed':>7} {'skipped':>8}")
+    for name, count, seconds in rows:
+        say(f"{name:<14} {seconds:8.1f} {count.passed:7} {count.failed:7} {count.skipped:8}")
+    say(f"{'all':<14} {sum(seconds for _, _, seconds in rows):8.1f}")
+    say(str(total))
+    return total

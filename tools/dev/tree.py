@@ -1,0 +1,56 @@
+"""Where things lie in the tree, and what every part of `./dev` shares."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+LOGS = BUILD / "logs"
+VENV = ROOT / ".venv"
+TOOLS = ROOT / "tools"
+LAB = ROOT / "lab"
+JOBS = int(os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or os.cpu_count() or 1)
+ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}  # of every program that is started
+
+
+class Refusal(Exception):
+    """The request makes no sense or cannot be carried out; the text says why, in one sentence."""
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def use_compiler_cache():
+    """Compiles through ccache where it is installed, unless the environment already names a launcher."""
+    if not shutil.which("ccache"):
+        return
+    for name, value in {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",
+                        # The same source in another preset's folder, or in another clone, is the same source.
+                        "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1",
+                        # What ccache asks for before it caches a compilation that uses a precompiled header.
+                        "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"}.items():
+        ENVIRONMENT.setdefault(name, value)
+
+
+def cpp_files():
+    folders = ("include", "src", "tests", "lab", "examples")
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*")
+                  if path.suffix in (".hpp", ".cpp"))
+
+
+def require_writable():
+    """The build folder lies in the tree, so a tree that cannot be written to cannot be built."""
+    try:
+        LOGS.mkdir(parents=True, exist_ok=True)
+        (LOGS / "writable").touch()
+    except OSError as error:
+        raise Refusal(f"cannot write to {BUILD}: {error.strerror}; copy the tree to a place that you may write to") \
+            from None
+
+
+def refuse(message):
+    print(f"dev: {message}", file=sys.stderr)
+    return 2

@@ -1,0 +1,130 @@
+"""The verbs of `./dev`. The first line of each function is its line of help."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from dev import needs, stages
+from dev.run import build, configure, read_log
+from dev.tree import BUILD, LAB, ROOT, TOOLS, Refusal, cpp_files, refuse, require_writable, say
+
+
+def lab(arguments):
+    """measures how fast threads wake here, beside the alternatives; --help lists its arguments"""
+    measures = not arguments or arguments[0].startswith("-")
+    if measures:
+        understand_lab(arguments)
+    python = needs.python_with(LAB / "requirements.txt")
+    if measures:  # what is done with results needs no workers
+        needs.provide_for_build()
+        definitions = []
+        if "--all" in arguments:
+            needs.provide(needs.FOR_ALL_CONTESTANTS, optional=True)
+            definitions = ["-DTOCSIN_LAB_ALL=ON"]
+        if not configure("release", *definitions):
+            return 1
+        for left_out in re.findall("^-- (Lab: .*)$", read_log("release-configure"), re.MULTILINE):
+            say(f"  {left_out}")
+        if not build("release", "lab/all"):
+            return 1
+    return become([python, LAB / "run.py", *arguments])
+
+
+def become(command):
+    """Replaces this program by another, so that Ctrl-C reaches it and it alone."""
+    sys.stdout.flush()
+    os.execv(command[0], [str(part) for part in command])
+
+
+def understand_lab(arguments):
+    """Help and wrong arguments are answered at once: by the lab's own parser, before anything is fetched or built."""
+    sys.path.insert(0, str(LAB))
+    from tocsin_lab.cli import make_parser
+    make_parser().parse_args(arguments)  # ends the program if there is nothing to measure
+
+
+def test(arguments):
+    """everything a change must pass; `test NAME...` runs some stages, `test --list` lists them"""
+    usual = [name for name, stage in stages.STAGES.items() if stage.always]
+    options = argparse.ArgumentParser(prog="./dev test", description="Runs stages of tests, and counts how they came "
+                                      "out. Logs are in build/logs/.")
+    options.add_argument("names", nargs="*", metavar="STAGE", help="none: the usual ones, all that a change must pass")
+    options.add_argument("--list", action="store_true", help="what stages there are")
+    options.add_argument("-R", dest="only", metavar="REGEX", help="only cases whose names match, as of ctest")
+    given = options.parse_args(arguments)
+    if given.list:
+        for name, stage in stages.STAGES.items():
+            say(f"{name:<14} {stage.about}{'' if stage.always else ' (only when named)'}")
+        say(f"{'usual':<14} all of these that need not be named: what `./dev test` alone runs")
+        return 0
+    names = [each for name in given.names or ["usual"] for each in (usual if name == "usual" else [name])]
+    for name in names:
+        if name not in stages.STAGES:
+            return refuse(f"test: unknown stage `{name}`; valid: usual, {', '.join(stages.STAGES)}")
+        if given.only and not stages.STAGES[name].has_cases:
+            return refuse(f"test: the stage `{name}` has no cases to choose from by -R")
+    require_writable()
+    needs.provide_for_build()
+    total = stages.run(names, given.only)
+    return 1 if total.failed or not total.passed else 0
+
+
+def check(arguments):
+    """format, static analysis, who includes whom, text: the stage `check` alone"""
+    return test(["check"]) if not arguments else refuse("check takes no arguments")
+
+
+def fmt(arguments):
+    """formats all C++ files"""
+    if arguments:
+        return refuse("fmt takes no arguments")
+    return subprocess.run([needs.tool("clang-format"), "-i", *cpp_files()], check=False).returncode
+
+
+def prove(arguments):
+    """model tests, all of them: no interleaving loses, doubles or tears a wake-up"""
+    if not {"-h", "--help"}.intersection(arguments):
+        needs.provide_for_build()
+    return become([sys.executable, TOOLS / "prove.py", *arguments])
+
+
+def soak(arguments):
+    """all primitives mixed, for `soak [minutes] [seed]`; prints tokens in and out"""
+    if len(arguments) > 2 or not all(re.fullmatch(r"\d+(\.\d+)?", text) for text in arguments[:1]) \
+            or not all(text.isdecimal() for text in arguments[1:]):
+        return refuse("usage: ./dev soak [minutes] [seed]")
+    require_writable()
+    needs.provide_for_build()
+    if not (configure("release") and build("release", "tocsin_soak")):
+        return 1
+    return become([next((BUILD / "release").rglob("tocsin_soak")), *arguments])
+
+
+def clean(arguments):
+    """removes what was built; the local Python environment stays"""
+    if arguments:
+        return refuse("clean takes no arguments")
+    shutil.rmtree(BUILD, ignore_errors=True)
+    return 0
+
+
+VERBS = {verb.__name__: verb for verb in (lab, test, check, fmt, prove, soak, clean)}
+
+
+def main(arguments):
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        for name, verb in VERBS.items():
+            say(f"./dev {name:<6} {verb.__doc__}")
+        return 0
+    verb = VERBS.get(arguments[0])
+    if verb is None:
+        return refuse(f"unknown verb `{arguments[0]}`; valid: {', '.join(VERBS)}")
+    try:
+        return verb(arguments[1:])
+    except Refusal as refusal:
+        return refuse(refusal)
+    except KeyboardInterrupt:
+        return 130
