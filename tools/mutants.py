@@ -22,7 +22,8 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "tests" / "model"
-FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_FUTEX_CHOSEN=model_futex", "-DTOCSIN_CHECKED=1",
+FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_FUTEX_CHOSEN=model_futex",
+         "-DTOCSIN_POLLER_CHOSEN=model_poller", "-DTOCSIN_CHECKED=1",
          "-DTOCSIN_RELAY_ABOVE=1", "-DTOCSIN_RELAY_WAKES=1"]
 SECONDS = 300
 
@@ -102,8 +103,8 @@ def run_one(mutant, explorer, unchanged):
 def what_happened(result):
     if result.returncode == 0:
         return "nothing found it"
-    failed = re.search(r"\[  FAILED  \] \w+\.(\w+)", result.stdout)
-    last = re.findall(r"\[ RUN      \] \w+\.(\w+)", result.stdout)
+    failed = re.search(r"\[  FAILED  \] [\w/]+\.(\w+)", result.stdout)
+    last = re.findall(r"\[ RUN      \] [\w/]+\.(\w+)", result.stdout)
     return failed.group(1) if failed else f"{last[-1]} (the program ended)" if last else "the program ended"
 
 

@@ -10,8 +10,9 @@
 //       either has been claimed, and will run, or never will be.
 //   timer_thread-3  Timers run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
-//   timer_thread-4  A thread sleeps on what it saw under the lock: whoever sets a timer that becomes the earliest changes
-//       the thread's word, then wakes the thread. (After a cancel() the thread may wake for nothing, and looks again.)
+//   timer_thread-4  A thread sleeps on what it saw under the lock: whoever sets a timer that becomes the earliest
+//       changes the thread's word, then wakes the thread. (After a cancel() the thread may wake for nothing, and looks
+//       again.)
 //
 // No lost wake-up: the thread reads its word under the lock, together with the earliest timer. If the word changes
 // before the thread has fallen asleep, the futex does not let it sleep (timer_thread-4).

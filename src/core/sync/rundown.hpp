@@ -3,7 +3,8 @@
 // State: the number of users, and a bit that says that the owner waits for them to finish.
 // No lost wake-up: the owner sets the bit, and sleeps only on a value with the bit that it has seen. The last user
 // either sees the bit and wakes the owner, or finished before the bit was set; then the owner sees no users.
-// Memory order: [rundown] the last release() releases, the owner acquires: what the owner does next comes after all use.
+// Memory order: [rundown] the last release() releases, the owner acquires: what the owner does next comes after all
+// use.
 // Checked by: tests/model/many_model_test.cpp.
 #pragma once
 

@@ -10,11 +10,12 @@
 // it interrupts.
 //
 // Invariants
-//   signal_deferral-1  `depth` is above zero from before the thread asks for a bucket's lock until after it has freed it.
+//   signal_deferral-1  `depth` is above zero from before the thread asks for a bucket's lock until after it has freed
+//       it.
 //   signal_deferral-2  A call is deferred only with depth above zero. It runs before the outermost signal_deferral has
 //       ended: that one clears `depth` and then looks for deferred calls once more.
-//   signal_deferral-3  Deferred calls run in the order in which they were deferred, each as often as it was deferred. No
-//       lock is held then, but depth is above zero: a further handler defers its call instead of overtaking others.
+//   signal_deferral-3  Deferred calls run in the order in which they were deferred, each as often as it was deferred.
+//       No lock is held then, but depth is above zero: a further handler defers its call instead of overtaking others.
 //   signal_deferral-4  There are 16 slots. A thread that waits for a bucket whose holder has lost its core may be
 //       interrupted more often. When the slots are full, a repeat of the last deferred call about the same event
 //       increments that slot's count. So what happens to one event stays in order, and nothing is lost. Between events,

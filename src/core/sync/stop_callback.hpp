@@ -17,8 +17,8 @@
 //   stop_callback-3  After `over` the callback's thread touches nothing here; it wakes by the address alone. If the
 //       function destroys the object, in the same thread, the destructor says so in `gone_`.
 //
-// No lost wake-up: both waits are on `step_`, which is changed before the wake. Only the thread that then sleeps changes
-// `making` to `awaited`, and the constructor replaces either in one exchange.
+// No lost wake-up: both waits are on `step_`, which is changed before the wake. Only the thread that then sleeps
+// changes `making` to `awaited`, and the constructor replaces either in one exchange.
 //
 // One wait remains in the standard library: a destructor that came first, just as a stop begins, waits there for a
 // callback that returns at once.

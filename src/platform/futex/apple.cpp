@@ -1,6 +1,6 @@
-// macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. It is imported weakly. Where the running
-// system does not have it, threads sleep in the portable backend. The system decides once which of the two it is, so all
-// threads of a process agree. An SDK without it gives only the portable backend.
+// macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. It is imported weakly. Where the
+// running system does not have it, threads sleep in the portable backend. The system decides once which of the two it
+// is, so all threads of a process agree. An SDK without it gives only the portable backend.
 //
 // With TOCSIN_APPLE_ULOCK, which is off, older systems sleep by __ulock_wait (macOS 10.12 and later) instead. That is a
 // private interface: app stores refuse programs that use it, and it may change without notice.

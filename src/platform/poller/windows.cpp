@@ -10,7 +10,8 @@
 //       that takes a descriptor off the list, or changes it, stays until that poll has ended and has untied it: then
 //       another thread may wait for it, or get its number.
 //   windows-3  An error is returned only of a poll whose copy is not older than the list, and that looked after the
-//       error and found nothing (windows_poll-3). If it finds a closed handle `invalid`, windows-1 decides.
+//       error and found nothing (windows_poll-3). If it finds a closed handle `invalid`, windows-1 decides
+//       whether that counts.
 //
 // No lost wake-up, for windows-2: a change, and the look whether a thread waits, happen under the lock. So do the copy,
 // and the note that a thread waits. The end of a poll is counted under it too, and all threads that await that end are

@@ -5,9 +5,9 @@
 // A module is initialized under the loader's lock, the program itself before it has a second thread of its own. A named
 // mutex excludes threads of injected modules that do the same meanwhile. No thread that holds the mutex asks for the
 // loader's lock, because a thread that waits for the mutex may hold that. Records don't change once they are in the
-// page, and are read without the mutex. A copy whose table is entered stays loaded for the life of the process: it makes
-// sure of that before its initializer returns, and can't be unloaded earlier. The page stays as well: no handle to it is
-// closed.
+// page, and are read without the mutex. A copy whose table is entered stays loaded for the life of the process: it
+// makes sure of that before its initializer returns, and can't be unloaded earlier. The page stays as well: no handle
+// to it is closed.
 //
 // If the system can't provide the page, the copy uses its own table. That is correct while it is the only copy.
 //

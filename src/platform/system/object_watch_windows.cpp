@@ -1,8 +1,8 @@
 // The system promises (Microsoft's reference of UnregisterWaitEx, Windows 2000): called with INVALID_HANDLE_VALUE it
 // returns when all calls have ended, and none begins later. Wine 8.0 breaks the second half: its waiting thread may see
-// the object signaled, and submit the call after the wait has been unregistered (27 of 1,129 calls came late where eight
-// threads did nothing else). So a call carries a number instead of an address. Under a lock it looks for the watch with
-// that number, and runs under that lock if it finds one.
+// the object signaled, and submit the call after the wait has been unregistered (27 of 1,129 calls came late where
+// eight threads did nothing else). So a call carries a number instead of an address. Under a lock it looks for the
+// watch with that number, and runs under that lock if it finds one.
 //
 // Checked by: tests/internal/windows_object_watch_test.cpp; every wait until a time of the system clock.
 #include "platform/system/object_watch_windows.hpp"

@@ -1,10 +1,10 @@
 // System calls of Linux that take a time.
 //
 // On 32-bit systems there are two of each: an older one, whose time is two longs, and a younger one, whose seconds have
-// 64 bits (since Linux 5.1; a port younger than that has only this one). The C library's time has 64 bits with musl 1.2,
-// and with glibc where _TIME_BITS says so: the younger call takes it. Kernels before 5.1 don't have that call, and older
-// filters (seccomp) forbid it: ENOSYS or EPERM, which the calls made here give for no other reason. From then on the
-// older one is called, with its time cut (kernel_time.hpp).
+// 64 bits (since Linux 5.1; a port younger than that has only this one). The C library's time has 64 bits with musl
+// 1.2, and with glibc where _TIME_BITS says so: the younger call takes it. Kernels before 5.1 don't have that call, and
+// older filters (seccomp) forbid it: ENOSYS or EPERM, which the calls made here give for no other reason. From then on
+// the older one is called, with its time cut (kernel_time.hpp).
 #pragma once
 
 #include "platform/system/kernel_time.hpp"

@@ -1,5 +1,5 @@
-// The Windows headers, and what several of the Windows files share. src/CMakeLists.txt sets what keeps the headers small
-// (WIN32_LEAN_AND_MEAN, NOMINMAX).
+// The Windows headers, and what several of the Windows files share. src/CMakeLists.txt sets what keeps the headers
+// small (WIN32_LEAN_AND_MEAN, NOMINMAX).
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -11,8 +11,8 @@
 
 namespace tocsin::platform {
 
-// A function that not every Windows has, from a module that is already loaded; or null. Linked in the usual way, it would
-// keep the program from starting on a system without it.
+// A function that not every Windows has, from a module that is already loaded; or null. Linked in the usual way, it
+// would keep the program from starting on a system without it.
 template <class Function>
 Function* exported(const wchar_t* module, const char* name) noexcept {
     const HMODULE found = ::GetModuleHandleW(module);

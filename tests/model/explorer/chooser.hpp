@@ -20,6 +20,8 @@ struct situation {
     thread_mask forced = 0;  // of those: its deadline may pass only because no thread is ready
     int running = 0;         // the thread that made the last step; may be in neither
 
+    bool fixed = false;  // the test wants one schedule here: fix_schedule()
+
     thread_mask all() const noexcept { return ready | exits; }
 };
 

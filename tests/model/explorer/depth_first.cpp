@@ -4,7 +4,7 @@
 // a run, the last choice that has an alternative is changed and everything before it is replayed. Results are always
 // all explored; which threads are explored depends on the reduction:
 //
-// none        all that can run, within the preemption bound.
+// none        all that can run, within the preemption bound; with `one_schedule` the first that can run.
 // sleep_sets  all that can run and are not asleep. A thread falls asleep in a frame when its step has been explored
 //             from there, and wakes with the first step that its own depends on (Godefroid 1996).
 // dpor        one at first, more where steps conflict; with sleep sets (source sets: Abdulla and others 2014).
@@ -101,7 +101,8 @@ int lowest(thread_mask m) noexcept { return std::countr_zero(m); }
 class depth_first final : public chooser {
 public:
     explicit depth_first(const options& how) : bound_(how.preemption_bound), reduce_(how.reduce) {
-        if (bound_ >= 0) reduce_ = reduction::none;
+        one_schedule_ = how.one_schedule;
+        if (bound_ >= 0 || one_schedule_) reduce_ = reduction::none;
         ordered_ = bound_ >= 0 || reduce_ != reduction::none;
     }
 
@@ -128,10 +129,11 @@ public:
         return first_time(now, asleep, preferred(now, awake));
     }
 
-    unsigned value(const std::vector<unsigned>& keys, choice) override {
+    unsigned value(const std::vector<unsigned>& keys, choice what) override {
         const auto count = static_cast<unsigned>(keys.size());
         if (cut_ || used_ == 0 || count == 1) return 0;
         frame& f = frames_[used_ - 1];
+        if ((one_schedule_ || f.at.fixed) && what != choice::user) return 0;
         if (result_ == f.results.size()) f.results.push_back({0, count});
         result_choice& r = f.results[result_++];
         if (r.count != count) diverged_ = true;
@@ -232,8 +234,9 @@ private:
         f.at = now;
         f.asleep = asleep;
         f.done = 0;
-        f.wanted =
-            reduce_ == reduction::dpor && (now.ready & mask_of(thread)) != 0 ? mask_of(thread) : now.all();
+        const bool one =
+            one_schedule_ || now.fixed || (reduce_ == reduction::dpor && (now.ready & mask_of(thread)) != 0);
+        f.wanted = one ? mask_of(thread) : now.all();
         f.thread = thread;
         f.preemptions = before(used_ - 1) + (preempts(now, thread) ? 1 : 0);
         f.results.clear();
@@ -314,6 +317,7 @@ private:
     const intentions* all_ = nullptr;
     int bound_;
     reduction reduce_;
+    bool one_schedule_;
     bool ordered_;               // knows which steps depend on which
     std::vector<frame> frames_;  // the first depth_ are the current prefix, then spares
     std::vector<std::size_t> between_;

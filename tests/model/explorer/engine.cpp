@@ -68,6 +68,7 @@ report engine::explore(const std::function<void()>& body, std::unique_ptr<choose
     chooser_ = std::move(how);
     report_ = {};
     report_.preemption_bound = options_.preemption_bound;
+    report_.one_schedule = options_.one_schedule;
     const auto start = std::chrono::steady_clock::now();
     const auto elapsed = [&] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -141,6 +142,8 @@ void engine::begin(const std::function<void()>& body) {
     failure_.clear();
     intentions_ = {};
     thread_count_ = 1;
+    services_ = 0;
+    fixed_ = false;
     running_ = last_stepped_ = 0;
     could_step_ = 0;
     model_thread& t = me();
@@ -191,6 +194,11 @@ int engine::spawn(std::string_view name, std::function<void()> body) {
     t.returns_to = running_;
     switch_to(number);  // up to its first operation
     return number;
+}
+
+int engine::spawn_service(std::string_view name, std::function<void()> body) {
+    services_ |= mask_of(thread_count_);
+    return spawn(name, std::move(body));
 }
 
 void engine::thread_main(void* self) { static_cast<engine*>(self)->thread_body(); }
@@ -298,6 +306,19 @@ bool engine::fact_of(model_thread& t) {
     return holds;
 }
 
+void engine::fix_schedule(bool on) {
+    if (options_.reduces()) fail("a search with partial-order reduction can't fix the schedule");
+    fixed_ = on;
+}
+
+bool engine::others_are_blocked() {
+    for (int i = 0; i < thread_count_; ++i) {
+        model_thread& t = thread_at(i);
+        if (t.state != thread_state::expecting && can_step(t)) return false;
+    }
+    return true;
+}
+
 bool engine::can_step(model_thread& t) {
     switch (t.state) {
         case thread_state::ready: return true;
@@ -312,6 +333,7 @@ bool engine::can_step(model_thread& t) {
 situation engine::look() {
     situation s;
     s.running = last_stepped_;
+    s.fixed = fixed_;
     thread_mask timed = 0, spent = 0;
     for (int i = 0; i < thread_count_; ++i) {
         model_thread& t = thread_at(i);

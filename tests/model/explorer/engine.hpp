@@ -82,11 +82,14 @@ public:
     void cell_written(object o, source where);
 
     int spawn(std::string_view name, std::function<void()> body);
+    int spawn_service(std::string_view name, std::function<void()> body);
     void join(thread_mask threads, source where);
     void wait_until(const std::function<bool()>& fact, source where);
     unsigned choose(unsigned count, std::string_view what, source where);
     int running() const noexcept { return running_; }
-    thread_mask spawned() const noexcept { return mask_of(thread_count_) - 1; }
+    void fix_schedule(bool on);
+    thread_mask spawned() const noexcept { return (mask_of(thread_count_) - 1) & ~services_; }
+    bool others_are_blocked();
     const std::string& thread_name(int t) const { return thread_at(t).name; }
 
     void name(const void* address, std::string_view text);
@@ -172,9 +175,11 @@ private:
     fiber outside_;
     std::vector<std::unique_ptr<model_thread>> threads_;
     int thread_count_ = 0;
+    thread_mask services_ = 0;  // need not end before the run does
     int running_ = 0;
     int last_stepped_ = 0;
     situation now_;
+    bool fixed_ = false;
     thread_mask could_step_ = 0;
     intentions intentions_;
     std::vector<sleeper> sleepers_;  // in order of arrival

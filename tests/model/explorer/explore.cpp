@@ -50,6 +50,10 @@ run::thread run::spawn(std::string_view name, std::function<void()> body) {
     return thread(engine::active->spawn(name, std::move(body)));
 }
 
+run::thread run::spawn_service(std::string_view name, std::function<void()> body) {
+    return thread(engine::active->spawn_service(name, std::move(body)));
+}
+
 void run::thread::join(std::source_location where) const { engine::active->join(mask_of(number_), where); }
 
 void run::join_all(std::source_location where) { engine::active->join(engine::active->spawned(), where); }
@@ -57,6 +61,8 @@ void run::join_all(std::source_location where) { engine::active->join(engine::ac
 unsigned run::choose(unsigned count, std::string_view what, std::source_location where) {
     return engine::active->choose(count, what, where);
 }
+
+void run::fix_schedule(bool on) { engine::active->fix_schedule(on); }
 
 void run::check(bool condition, std::string_view text, std::source_location where) {
     model::check(condition, text, where);
@@ -72,6 +78,8 @@ void check(bool condition, std::string_view text, std::source_location where) {
 void wait_until(const std::function<bool()>& fact, std::source_location where) {
     engine::active->wait_until(fact, where);
 }
+
+bool others_are_blocked() { return engine::active->others_are_blocked(); }
 
 void note(std::string_view text, std::source_location where) {
     if (engine::active != nullptr) engine::active->note(text, where);
@@ -94,13 +102,14 @@ std::string report::summary() const {
     char line[256];
     std::snprintf(
         line, sizeof line,
-        "%llu executions (%llu redundant) in %.3f s, %.0f a second, at most %u steps, %s%s%s%s%s",
+        "%llu executions (%llu redundant) in %.3f s, %.0f a second, at most %u steps, %s%s%s%s%s%s",
         static_cast<unsigned long long>(executions), static_cast<unsigned long long>(redundant), seconds,
         seconds > 0 ? static_cast<double>(executions) / seconds : 0.0, longest,
         failed     ? "failed"
         : complete ? "complete"
                    : "not complete",
         preemption_bound >= 0 ? (", preemptions <= " + std::to_string(preemption_bound)).c_str() : "",
+        one_schedule ? ", one schedule each" : "",
         hit_stale_distance ? ", distance of stale reads bounded" : "",
         hit_stale_repeats ? ", repetition of stale reads bounded" : "", cut_spins ? ", spins bounded" : "");
     return line;

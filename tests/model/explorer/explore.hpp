@@ -46,12 +46,19 @@ public:
     // Starts at once and runs up to its first visible operation.
     thread spawn(std::string_view name, std::function<void()> body);
 
+    // One that may still be running or asleep when the body returns: join_all() does not wait for it.
+    thread spawn_service(std::string_view name, std::function<void()> body);
+
     // Call it before the body returns, which destroys what is on its stack.
     void join_all(std::source_location where = std::source_location::current());
 
     // Explores all of 0 .. count - 1.
     unsigned choose(unsigned count, std::string_view what = {},
                     std::source_location where = std::source_location::current());
+
+    // From here on an exhaustive search makes one schedule only, until it is told otherwise: for what comes before and
+    // after the part that matters. Not with partial-order reduction; drawn searches ignore it.
+    void fix_schedule(bool on = true);
 
     void check(bool condition, std::string_view text,
                std::source_location where = std::source_location::current());
@@ -74,6 +81,10 @@ void check(bool condition, std::string_view text,
 // until the waiting thread has continued; a search with partial-order reduction fails a run in which it does not.
 void wait_until(const std::function<bool()>& fact,
                 std::source_location where = std::source_location::current());
+
+// For a fact of wait_until(): whether every thread has ended, sleeps, joins or waits for a fact. Sleepers may still leave
+// by a deadline or spuriously.
+bool others_are_blocked();
 
 // A line for the table.
 void note(std::string_view text, std::source_location where = std::source_location::current());

@@ -26,6 +26,7 @@ struct options {
     search how = search::exhaustive;
     reduction reduce = reduction::dpor;
     int preemption_bound = -1;                  // -1: unbounded
+    bool one_schedule = false;                  // explores what choose() offers, each with one schedule
     std::uint64_t max_executions = 20'000'000;  // then stop, and say `complete == false`
     double max_seconds = 0;                     // 0: no limit
     std::uint64_t seed = 1;
@@ -59,7 +60,7 @@ struct options {
 
     // Are branches left out that only other orders of steps need?
     bool reduces() const noexcept {
-        return how == search::exhaustive && preemption_bound < 0 && reduce == reduction::dpor;
+        return how == search::exhaustive && preemption_bound < 0 && reduce == reduction::dpor && !one_schedule;
     }
 
     // x86: read-modify-writes are full fences and the stores are TSO's.
@@ -105,6 +106,7 @@ struct report {
     std::uint64_t steps = 0;          // of all runs
     unsigned longest = 0;             // steps of the longest run
     int preemption_bound = -1;        // the bound explored up to, -1 if none
+    bool one_schedule = false;        // of each combination of choices
     bool hit_stale_distance = false;  // an older message was out of reach of a load
     bool hit_stale_repeats = false;   // a load was refused an outdated message for repetition
     bool cut_spins = false;           // a spinning thread had to give way to others
