@@ -14,9 +14,7 @@ from dev.tree import BUILD, LAB, ROOT, TOOLS, Refusal, cpp_files, refuse, requir
 
 def lab(arguments):
     """measures how fast threads wake here, beside the alternatives; --help lists its arguments"""
-    measures = not arguments or arguments[0].startswith("-")
-    if measures:
-        understand_lab(arguments)
+    measures = understand_lab(arguments)
     python = needs.python_with(LAB / "requirements.txt")
     if measures:  # what is done with results needs no workers
         needs.provide_for_build()
@@ -40,10 +38,11 @@ def become(command):
 
 
 def understand_lab(arguments):
-    """Help and wrong arguments are answered at once: by the lab's own parser, before anything is fetched or built."""
+    """Whether the workers are needed. Help and wrong arguments are answered at once, by the lab's own parser, before
+    anything is fetched or built."""
     sys.path.insert(0, str(LAB))
-    from tocsin_lab.cli import make_parser
-    make_parser().parse_args(arguments)  # ends the program if there is nothing to measure
+    from tocsin_lab.arguments import NEED_WORKERS, parse
+    return parse(arguments).command in NEED_WORKERS  # parse() ends the program if there is nothing to do
 
 
 def test(arguments):
