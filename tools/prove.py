@@ -170,7 +170,8 @@ def minutes(text):
     return value
 
 
-def main():
+def parse(arguments):
+    """The options of a run. Ends the program with help or with what is wrong."""
     options = argparse.ArgumentParser(prog="./dev prove", description=__doc__,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--bounded", action="store_true",
@@ -181,12 +182,16 @@ def main():
                          help="how long the fuzzer runs; %(default)s")
     options.add_argument("--build", type=Path, metavar="FOLDER",
                          help="a release build to use instead of the preset's")
-    given = options.parse_args()
+    given = options.parse_args(arguments)
     if given.build is not None:
         given.build = given.build.resolve()
         if not (given.build / "CMakeCache.txt").exists():
             options.error(f"{given.build} is no build folder")
+    return given
 
+
+def main(arguments):
+    given = parse(arguments)
     rows = []
     for name in [given.only] if given.only else BOUNDED if given.bounded else STAGES:
         say(f"{name} ...")
@@ -203,6 +208,6 @@ def main():
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
         sys.exit(130)

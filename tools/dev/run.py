@@ -130,12 +130,14 @@ def cases_in(output):
 
 
 def why_failed(case, log):
-    """One line: how it failed, how long it took, and where all of its output is."""
-    failure = case.find("failure")
-    message = (failure.get("message") if failure is not None else None) or "failed"
-    reason = "TIMED OUT" if "timeout" in message.lower() else "FAILED"
-    return (f"--- {case.get('name')} {reason} after {float(case.get('time') or 0):.1f} s "
-            f"({message}; all of its output is in {(LOGS / log).relative_to(ROOT)}.log)")
+    """One line: how a case failed, how long it took, and where all of its output is."""
+    name = case.get("name")
+    # ctest's own word, which its JUnit file lacks: Failed, Timeout, Exception: SegFault, Not Run ...
+    said = re.search(rf"Test +#\d+: {re.escape(name)} [ .]*\*\*\*(.*?) +[\d.]+ sec", read_log(log))
+    how = said[1] if said else "Failed"
+    how = "TIMED OUT" if how == "Timeout" else "FAILED" if how == "Failed" else f"FAILED ({how})"
+    return (f"--- {name} {how} after {float(case.get('time') or 0):.1f} s; "
+            f"all output is in {(LOGS / log).relative_to(ROOT)}.log")
 
 
 def read_junit(path, log):

@@ -14,35 +14,34 @@ from dev.tree import BUILD, LAB, ROOT, TOOLS, Refusal, cpp_files, refuse, requir
 
 def lab(arguments):
     """measures how fast threads wake here, beside the alternatives; --help lists its arguments"""
-    measures = understand_lab(arguments)
+    # The lab's own parser answers help and wrong arguments at once, before anything is fetched or built.
+    sys.path.insert(0, str(LAB))
+    from tocsin_lab.arguments import NEED_WORKERS, parse
+    options = parse(arguments)
+    require_writable()
     python = needs.python_with(LAB / "requirements.txt")
-    if measures:  # what is done with results needs no workers
-        needs.provide_for_build()
-        definitions = []
-        if "--all" in arguments:
-            needs.provide(needs.FOR_ALL_CONTESTANTS, optional=True)
-            definitions = ["-DTOCSIN_LAB_ALL=ON"]
-        if not configure("release", *definitions):
-            return 1
-        for left_out in re.findall("^-- (Lab: .*)$", read_log("release-configure"), re.MULTILINE):
-            say(f"  {left_out}")
-        if not build("release", "lab/all"):
-            return 1
+    if options.command in NEED_WORKERS and not build_workers(options.all):
+        return 1
     return become([python, LAB / "run.py", *arguments])
+
+
+def build_workers(with_all_contestants):
+    needs.provide_for_build()
+    definitions = []
+    if with_all_contestants:
+        needs.provide(needs.FOR_ALL_CONTESTANTS, optional=True)
+        definitions = ["-DTOCSIN_LAB_ALL=ON"]
+    if not configure("release", *definitions):
+        return False
+    for left_out in re.findall("^-- (Lab: .*)$", read_log("release-configure"), re.MULTILINE):
+        say(f"  {left_out}")
+    return build("release", "lab/all")
 
 
 def become(command):
     """Replaces this program by another, so that Ctrl-C reaches it and it alone."""
     sys.stdout.flush()
     os.execv(command[0], [str(part) for part in command])
-
-
-def understand_lab(arguments):
-    """Whether the workers are needed. Help and wrong arguments are answered at once, by the lab's own parser, before
-    anything is fetched or built."""
-    sys.path.insert(0, str(LAB))
-    from tocsin_lab.arguments import NEED_WORKERS, parse
-    return parse(arguments).command in NEED_WORKERS  # parse() ends the program if there is nothing to do
 
 
 def test(arguments):
@@ -85,8 +84,10 @@ def fmt(arguments):
 
 def prove(arguments):
     """model tests, all of them: no interleaving loses, doubles or tears a wake-up"""
-    if not {"-h", "--help"}.intersection(arguments):
-        needs.provide_for_build()
+    from prove import parse
+    parse(arguments)  # answers help and wrong arguments
+    require_writable()
+    needs.provide_for_build()
     return become([sys.executable, TOOLS / "prove.py", *arguments])
 
 

@@ -1,0 +1,153 @@
+import contextlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).parent))
+from dev import needs, old_glibc, run, stages, tree, verbs  # noqa: E402
+
+CTEST = """<testsuite>
+<testcase name="a" time="1" status="run"><system-out>fine</system-out></testcase>
+<testcase name="b" time="301" status="fail"><failure message=""/><system-out>last words</system-out></testcase>
+<testcase name="c" time="1" status="fail"><failure message=""/><system-out></system-out></testcase>
+<testcase name="d" time="0" status="disabled"/>
+<testcase name="e" time="0" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>
+<testcase name="f" time="0" status="notrun"><skipped message="Unable to find executable"/></testcase>
+<testcase name="g" time="1" status="run"><system-out>[  PASSED  ] 7 tests.
+[  SKIPPED ] 2 tests, listed below:</system-out></testcase>
+</testsuite>
+"""
+CTEST_LOG = """1/7 Test #2: b ....***Timeout 301.00 sec
+2/7 Test #3: c ....***Exception: SegFault  1.00 sec
+3/7 Test #6: f ....***Not Run   0.00 sec
+"""
+
+
+class Answers(unittest.TestCase):
+    """What `./dev` says at once, in a tree in which nothing is built and where no other program can be found."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name).resolve()
+        shutil.copy(tree.ROOT / "dev", self.root)
+        skip = shutil.ignore_patterns("__pycache__", "build", "results", "worker", "tests")
+        for part in ("tools", "lab"):
+            shutil.copytree(tree.ROOT / part, self.root / part, ignore=skip)
+        shutil.copy(tree.ROOT / "CMakePresets.json", self.root)
+        self.before = sorted(self.root.rglob("*"))
+
+    def dev(self, *arguments):
+        environment = {**os.environ, "PATH": "/nowhere"}
+        began = time.monotonic()
+        result = subprocess.run([sys.executable, self.root / "dev", *arguments], env=environment, text=True,
+                                stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertNotIn("Traceback", result.stderr)
+        return result
+
+    def test_help_needs_no_network_and_no_build(self):
+        for arguments in (("--help",), ("lab", "--help"), ("lab", "-h"), ("lab", "report", "--help"),
+                          ("test", "--help"), ("test", "--list"), ("prove", "--help")):
+            with self.subTest(arguments):
+                result = self.dev(*arguments)
+                self.assertEqual((0, ""), (result.returncode, result.stderr))
+                self.assertIn(arguments[0].strip("-"), result.stdout + "help")
+        self.assertEqual(self.before, sorted(self.root.rglob("*")))
+
+    def test_wrong_arguments_are_refused_at_once(self):
+        for arguments, part in ((("nonsense",), "nonsense"), (("lab", "--nonsense"), "--nonsense"),
+                                (("lab", "nonsense"), "nonsense"), (("lab", "--rounds", "-1"), "--rounds"),
+                                (("test", "nonsense"), "nonsense"), (("test", "--nonsense"), "--nonsense"),
+                                (("test", "check", "-R", "x"), "no cases to choose from"),
+                                (("soak", "soon"), "usage"), (("prove", "--nonsense"), "--nonsense"),
+                                (("clean", "all"), "clean takes no arguments")):
+            with self.subTest(arguments):
+                result = self.dev(*arguments)
+                self.assertEqual((2, ""), (result.returncode, result.stdout))
+                self.assertIn(part, result.stderr)
+        self.assertEqual(self.before, sorted(self.root.rglob("*")))
+
+    def test_a_tree_that_cannot_be_written_to_is_named(self):
+        (self.root / "build").write_text("")  # permissions do not stop root
+        result = self.dev("test", "dev")
+        self.assertEqual(2, result.returncode)
+        self.assertIn(f"cannot write to {self.root}/build", result.stderr)
+        self.assertEqual(1, len(result.stderr.splitlines()))
+
+
+class Counts(unittest.TestCase):
+    def read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            logs = Path(folder)
+            (logs / "x.xml").write_text(CTEST)
+            (logs / "x-test.log").write_text(CTEST_LOG)
+            said = io.StringIO()
+            with mock.patch.object(run, "LOGS", logs), mock.patch.object(run, "ROOT", logs), \
+                    contextlib.redirect_stdout(said):
+                return run.read_junit(logs / "x.xml", "x-test"), said.getvalue()
+
+    def test_cases_are_counted_also_inside_of_whole_programs(self):
+        self.assertEqual(run.Count(passed=8, failed=3, skipped=4), self.read()[0])
+
+    def test_a_case_that_failed_says_how_and_where_its_output_is(self):
+        said = self.read()[1]
+        self.assertIn("--- b TIMED OUT after 301.0 s; all output is in x-test.log", said)
+        self.assertIn("--- c FAILED (Exception: SegFault) after 1.0 s", said)
+        self.assertIn("--- f FAILED (Not Run)", said)
+        self.assertIn("last words", said)
+        self.assertIn("  skipped: d\n  skipped: e\n", said)
+
+
+class Presets(unittest.TestCase):
+    def test_a_workflow_has_a_stage_and_its_steps_exist(self):
+        presets = json.loads((tree.ROOT / "CMakePresets.json").read_text())
+        named = {kind: {each["name"] for each in presets[f"{kind}Presets"] if not each.get("hidden")}
+                 for kind in ("configure", "build", "test")}
+        for workflow in presets["workflowPresets"]:
+            for step in workflow["steps"]:
+                self.assertIn(step["name"], named[step["type"]], workflow)
+            known = {*stages.STAGES, *stages.COMPILERS, *stages.BUILDS, "windows-win32"}
+            self.assertIn(workflow["name"], known)
+
+    def test_the_stage_of_each_workflow_runs_all_of_its_steps(self):
+        self.assertEqual([("configure", "dev"), ("test", "consumer")], run.steps_of("consumer"))
+        self.assertEqual([("configure", "arm"), ("build", "arm"), ("test", "arm")], run.steps_of("arm"))
+
+
+class OldGlibc(unittest.TestCase):
+    def test_the_libraries_of_a_pkg_config_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "tocsin.pc"
+            path.write_text("Cflags: -pthread\nLibs: -L${libdir} -ltocsin -pthread -ldl\n")
+            self.assertEqual({"pthread", "dl"}, old_glibc.libraries_of(path))
+
+
+class Needs(unittest.TestCase):
+    def test_what_is_missing_is_named_where_nothing_may_be_installed(self):
+        missing = needs.Need("a thing", "its-package", lambda: False)
+        said = io.StringIO()
+        with mock.patch.object(needs, "may_install", lambda: False), contextlib.redirect_stderr(said):
+            with self.assertRaises(tree.Refusal):
+                needs.provide([missing])
+            needs.provide([missing], optional=True)
+        self.assertIn("missing: a thing (in Debian: its-package)", said.getvalue())
+
+    def test_a_refusal_is_one_sentence_without_a_traceback(self):
+        said = io.StringIO()
+        with mock.patch.object(verbs, "VERBS", {"test": mock.Mock(side_effect=tree.Refusal("no network"))}), \
+                contextlib.redirect_stderr(said):
+            self.assertEqual(2, verbs.main(["test"]))
+        self.assertEqual("dev: no network\n", said.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
