@@ -144,7 +144,7 @@ class BrowserTest(unittest.TestCase):
     def test_axe_finds_no_violation(self) -> None:
         for width in (PHONE, DESKTOP):
             for scheme in ("light", "dark"):
-                for whole in (False, True):
+                for whole in (False,) if REAL else (False, True):  # a real one has too many rows for that
                     with self.subTest(width=width, scheme=scheme, whole=whole):
                         page = self.open(width, scheme)
                         if whole:
@@ -161,6 +161,12 @@ class BrowserTest(unittest.TestCase):
             for link in page.locator("#finding a").all():
                 self.assertEqual(page.locator(link.get_attribute("href")).count(), 1)
 
+    def test_a_scenario_is_short_until_it_is_opened(self) -> None:
+        page = self.open()
+        for scenario in page.locator("article.scenario").all():
+            self.assertLessEqual(scenario.locator(".chart:visible").count(), 2)
+            self.assertLess(scenario.bounding_box()["height"], 750)
+
     def test_a_phone_shows_every_column(self) -> None:
         page = self.open(PHONE)
         self.open_everything(page)
@@ -170,10 +176,11 @@ class BrowserTest(unittest.TestCase):
         )
         self.assertEqual(lost, 0)
         named = page.evaluate(
-            """[...document.querySelectorAll('td')].filter((cell) => cell.innerText.trim() && !cell.colSpan > 1 &&
-               getComputedStyle(cell, '::before').content.length < 4).length"""
+            """[...document.querySelectorAll('td')].filter((cell) => cell.innerText.trim() &&
+               getComputedStyle(cell, '::before').content.match(/^"[^"]/)).length"""
         )
-        self.assertEqual(named, 0)
+        filled = page.evaluate("[...document.querySelectorAll('td')].filter((cell) => cell.innerText.trim()).length")
+        self.assertEqual(named, filled)
 
     def test_series_can_be_told_apart(self) -> None:
         for scheme in ("light", "dark"):
@@ -181,7 +188,7 @@ class BrowserTest(unittest.TestCase):
             near = page.evaluate(DISTANCES, ["--ours", "--floor", *(f"--c{index}" for index in range(7))])
             self.assertGreater(min(near), 0.12)
         looks = page.evaluate(
-            """[...document.querySelectorAll('.filter .swatch')].map((one) => one.style.borderTop)"""
+            """[...document.querySelectorAll('.filter .swatch')].map((one) => one.style.color + one.innerHTML)"""
         )
         self.assertEqual(len(looks), len(set(looks)))
 
@@ -200,6 +207,7 @@ class BrowserTest(unittest.TestCase):
 
     def test_the_filter_takes_contestants_out_of_charts_and_tables(self) -> None:
         page = self.open()
+        self.open_everything(page)
         rows = page.locator("tr[data-who=tocsin]:visible")
         self.assertGreater(rows.count(), 0)
         page.click("#filter > summary")
@@ -214,6 +222,7 @@ class BrowserTest(unittest.TestCase):
         self.assertIn("tocsin", self.labels(page, ".card"))
         self.assertEqual(self.said, [])
 
+    @unittest.skipIf(len(sys.argv) > 1, "a real result has other contestants")
     def test_presets_and_an_empty_choice(self) -> None:
         page = self.open()
         page.click("#filter > summary")
@@ -250,11 +259,10 @@ class BrowserTest(unittest.TestCase):
         page.keyboard.press("Escape")
         self.assertEqual(page.evaluate("document.getElementById('filter').open"), False)
         self.open_everything(page)
-        unreachable = page.evaluate(
-            """[...document.querySelectorAll('.scroll')].filter((one) => !one.ariaLabel ||
-               (one.tabIndex === 0) !== (one.scrollWidth > one.clientWidth)).length"""
+        page.wait_for_function(
+            """[...document.querySelectorAll('.scroll')].every((one) => one.ariaLabel &&
+               (one.tabIndex === 0) === (one.scrollWidth > one.clientWidth))"""
         )
-        self.assertEqual(unreachable, 0)
 
     def test_every_chart_has_words_for_screen_readers(self) -> None:
         page = self.open()

@@ -3,13 +3,15 @@
 import importlib.util
 import io
 import json
+import lzma
+import re
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.made_by_hand import CONTESTANTS, result, rounds_of, stored
+from tests.made_by_hand import CONTESTANTS, contestant, result, rounds_of, stored
 from tests.outcome import outcome
 from tests.test_scaling import measured
 from tocsin_lab import files
@@ -43,10 +45,49 @@ class ReportTest(unittest.TestCase):
 
     def test_says_which_contestant_wins_and_where_tocsin_loses(self) -> None:
         page = self.page(some_result())
-        self.assertIn('<p class="winner">fast', page)
+        self.assertIn('<p class="winner">fast <span class="figure">20.5 ns</span></p>', page)
+        self.assertIn("tocsin takes 1.49 × as much", page)
         self.assertIn("<strong>1</strong> losses", page)
         self.assertIn("Not known yet.", page)
         self.assertNotIn('id="partial"', page)
+
+    def finding(self, *samples: list[dict[str, Any]]) -> str:
+        page = self.page(result([one for some in samples for one in some]))
+        text = re.search(r'<p class="finding" id="finding">(.*?)</p>', page, re.DOTALL)
+        assert text, "a page that was made from answers begins with what it found"
+        return re.sub(r"<[^>]*>|\s+", lambda match: "" if match[0].startswith("<") else " ", text[1])
+
+    def test_begins_with_what_it_found(self) -> None:
+        ours, slow = rounds_of("tocsin", *[10, 11] * 3), rounds_of("slow", *[40, 44] * 3)
+        self.assertEqual(
+            self.finding(ours, slow),
+            "Of 1 question, tocsin is ahead in 1 (most in How fast?, where the next one, slow, takes 4.00 × as much), "
+            "level in 0 and behind in 0.",
+        )
+        self.assertIn("behind in 1 (most in How fast?, where it takes 5.25 × as much as fast)",
+                      self.finding(ours, rounds_of("fast", *[2] * 6)))  # fmt: skip
+        self.assertIn("level in 1 (its median is at most 1.05 × the least, in How fast?)",
+                      self.finding(ours, rounds_of("fast", *[9, 11] * 3)))  # fmt: skip
+
+    def test_no_card_heads_with_a_contestant_that_is_level_with_tocsin(self) -> None:
+        page = self.page(result(rounds_of("tocsin", *[10, 11] * 3) + rounds_of("fast", *[9, 11] * 3)))
+        self.assertIn('<p class="winner">No difference among two</p>', page)
+        self.assertIn("tocsin 10.5 ns; fast has the least median, 10.0 ns", page)
+
+    def test_screen_readers_get_every_contestant(self) -> None:
+        names = [f"peer{number}" for number in range(12)]
+        contestants = [contestant("tocsin", "ours"), *(contestant(name, "peer") for name in names)]
+        samples = [one for speed, name in enumerate(names, 1) for one in rounds_of(name, *[speed] * 6)]
+        page = self.page(result(samples + rounds_of("tocsin", *[99] * 6), contestants=contestants))
+        texts = re.findall(r'role="img" aria-label="([^"]*)"', page)
+        self.assertGreater(len(texts), 1)
+        for text in texts:
+            for name in (*names, "tocsin"):
+                self.assertRegex(text, rf"\b{name}\b")
+
+    def test_losses_with_the_same_reason_are_together(self) -> None:
+        page = self.page(some_result())
+        self.assertEqual(page.count('<p class="reason">Not known yet.</p>'), 1)
 
     def test_names_the_system_that_it_was_measured_on(self) -> None:
         machine = stored([])["machine"]
@@ -113,6 +154,12 @@ class VerbTest(unittest.TestCase):
         page = (self.folder / "slow.html").read_text()
         self.assertIn("vegaEmbed", page)
         self.assertLess(len(page), 3_000_000)
+
+    def test_the_page_of_a_compressed_result_has_its_plain_name(self) -> None:
+        compressed = self.folder / "small.json.xz"
+        compressed.write_bytes(lzma.compress(self.slow.read_bytes()))
+        self.assertEqual(outcome("report", compressed)[0], 0)
+        self.assertTrue((self.folder / "small.html").exists())
 
     def test_scaling_puts_predicted_beside_measured_and_adds_more_cores(self) -> None:
         path = self.folder / "two.json"

@@ -260,8 +260,8 @@ KNOWN: Mapping[str, Knowledge] = {
         (
             # Read from the code: include/tocsin/bit_lock.hpp and worker/contestants/atomics.hpp.
             Reason(
-                "tocsin's lock is a load and a compare-and-exchange, on a word and a bit that its handle refers to. The "
-                "peer's adapter sets a constant bit of its own word by one fetch_or.",
+                "tocsin's lock is a load and a compare-and-exchange, on a word and a bit that its handle refers to. "
+                "The peer's adapter sets a constant bit of its own word by one fetch_or.",
                 ("turn", "cpu"), ("std_atomic", "libcxx_atomic"), {"lock": "bit"},
             ),
         ),

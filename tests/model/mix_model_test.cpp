@@ -23,7 +23,18 @@ using model::run;
 
 constexpr unsigned a = 0, b = 1, gate = 2;  // the events
 
-enum class kind { one_a, one_gate, stoppable_a, stoppable_gate, any_a_gate, all_a_gate, all_gate_b, set_a_gate, task_a, task_gate };
+enum class kind {
+    one_a,
+    one_gate,
+    stoppable_a,
+    stoppable_gate,
+    any_a_gate,
+    all_a_gate,
+    all_gate_b,
+    set_a_gate,
+    task_a,
+    task_gate
+};
 constexpr unsigned kinds = 10;
 
 enum class deed { set_a, set_b, open, close, open_and_close, take_a, stop_first, stop_second };
@@ -96,7 +107,9 @@ public:
 
     kind what() const { return what_; }
     bool has_ended() const { return ended_; }
-    unsigned took(unsigned event) const { return ended_ && how_ == wait_status::signaled && taken_ == event ? 1 : 0; }
+    unsigned took(unsigned event) const {
+        return ended_ && how_ == wait_status::signaled && taken_ == event ? 1 : 0;
+    }
 
     // It could end, and has not.
     bool is_overlooked(const std::array<bool, 3>& is_set) const {
@@ -154,9 +167,7 @@ public:
             case deed::open: return events_.third.set();
             case deed::close: return events_.third.reset();
             case deed::open_and_close: return open_and_close();
-            case deed::take_a:
-                taken_[a] += events_.first.try_wait() ? 1 : 0;
-                return;
+            case deed::take_a: taken_[a] += events_.first.try_wait() ? 1 : 0; return;
             case deed::stop_first: return waiters_.front()->stop();
             case deed::stop_second: return waiters_.back()->stop();
         }
@@ -269,7 +280,8 @@ INSTANTIATE_TEST_SUITE_P(first_of_kind, mix_model, testing::Range(0u, kinds));
 
 // Two waits, and two threads with one operation each.
 TEST(mix_model, TwoWaitsAndTwoOperationsAtOnce) {
-    constexpr std::array some{kind::stoppable_gate, kind::any_a_gate, kind::all_a_gate, kind::all_gate_b, kind::set_a_gate};
+    constexpr std::array some{kind::stoppable_gate, kind::any_a_gate, kind::all_a_gate, kind::all_gate_b,
+                              kind::set_a_gate};
     constexpr std::array made{deed::set_a, deed::open, deed::take_a, deed::close};
     explore_mixes(model::options::bounded(proves() ? 2 : 1), [&](run& r) {
         r.fix_schedule();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from tocsin_lab.errors import NOT_SAVED
 from tocsin_lab.measure.results import load
@@ -10,8 +11,12 @@ from tocsin_lab.present.report import save_report
 
 
 def run(options: argparse.Namespace) -> int:
-    path = options.out or options.result.with_suffix(".html")
+    path = options.out or page_beside(options.result)
     if not save_report(load(options.result), path):
         return NOT_SAVED
     print(f"Report: {path}")
     return 0
+
+
+def page_beside(result: Path) -> Path:
+    return result.with_name(result.name.removesuffix(".xz").removesuffix(".json") + ".html")

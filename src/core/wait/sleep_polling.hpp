@@ -22,7 +22,8 @@ claim sleep_polling(waiter& self, platform::doorbell_id bell, platform::poll_res
         const bool ready = found.ready != 0;
         const claim reason = ready ? claim::signaled : claim::timed_out;
         if (self.try_claim(reason, ready ? winner() : 0)) return reason;
-        self.sleep_until_released(deadline::never());  // another thread has claimed it and is about to release it
+        self.sleep_until_released(
+            deadline::never());  // another thread has claimed it and is about to release it
     }
     found = {};
     return self.finish();

@@ -196,9 +196,9 @@ int engine::spawn(std::string_view name, std::function<void()> body) {
     return number;
 }
 
-int engine::spawn_service(std::string_view name, std::function<void()> body) {
+void engine::spawn_service(std::string_view name, std::function<void()> body) {
     services_ |= mask_of(thread_count_);
-    return spawn(name, std::move(body));
+    spawn(name, std::move(body));
 }
 
 void engine::thread_main(void* self) { static_cast<engine*>(self)->thread_body(); }

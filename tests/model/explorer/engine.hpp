@@ -82,7 +82,7 @@ public:
     void cell_written(object o, source where);
 
     int spawn(std::string_view name, std::function<void()> body);
-    int spawn_service(std::string_view name, std::function<void()> body);
+    void spawn_service(std::string_view name, std::function<void()> body);
     void join(thread_mask threads, source where);
     void wait_until(const std::function<bool()>& fact, source where);
     unsigned choose(unsigned count, std::string_view what, source where);

@@ -50,10 +50,6 @@ run::thread run::spawn(std::string_view name, std::function<void()> body) {
     return thread(engine::active->spawn(name, std::move(body)));
 }
 
-run::thread run::spawn_service(std::string_view name, std::function<void()> body) {
-    return thread(engine::active->spawn_service(name, std::move(body)));
-}
-
 void run::thread::join(std::source_location where) const { engine::active->join(mask_of(number_), where); }
 
 void run::join_all(std::source_location where) { engine::active->join(engine::active->spawned(), where); }
@@ -77,6 +73,10 @@ void check(bool condition, std::string_view text, std::source_location where) {
 
 void wait_until(const std::function<bool()>& fact, std::source_location where) {
     engine::active->wait_until(fact, where);
+}
+
+void spawn_service(std::string_view name, std::function<void()> body) {
+    engine::active->spawn_service(name, std::move(body));
 }
 
 bool others_are_blocked() { return engine::active->others_are_blocked(); }

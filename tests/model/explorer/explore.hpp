@@ -46,9 +46,6 @@ public:
     // Starts at once and runs up to its first visible operation.
     thread spawn(std::string_view name, std::function<void()> body);
 
-    // One that may still be running or asleep when the body returns: join_all() does not wait for it.
-    thread spawn_service(std::string_view name, std::function<void()> body);
-
     // Call it before the body returns, which destroys what is on its stack.
     void join_all(std::source_location where = std::source_location::current());
 
@@ -81,6 +78,10 @@ void check(bool condition, std::string_view text,
 // until the waiting thread has continued; a search with partial-order reduction fails a run in which it does not.
 void wait_until(const std::function<bool()>& fact,
                 std::source_location where = std::source_location::current());
+
+// Starts a thread that need not end: join_all() does not wait for it, and a run may end while it runs or sleeps. From any
+// model thread.
+void spawn_service(std::string_view name, std::function<void()> body);
 
 // For a fact of wait_until(): whether every thread has ended, sleeps, joins or waits for a fact. Sleepers may still leave
 // by a deadline or spuriously.

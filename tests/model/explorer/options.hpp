@@ -60,7 +60,8 @@ struct options {
 
     // Are branches left out that only other orders of steps need?
     bool reduces() const noexcept {
-        return how == search::exhaustive && preemption_bound < 0 && reduce == reduction::dpor && !one_schedule;
+        return how == search::exhaustive && preemption_bound < 0 && reduce == reduction::dpor &&
+               !one_schedule;
     }
 
     // x86: read-modify-writes are full fences and the stores are TSO's.

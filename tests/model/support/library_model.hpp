@@ -11,8 +11,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 namespace tocsin::library_model {
@@ -33,8 +35,8 @@ inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
 // A deadline that may pass at any point of a run.
 inline deadline some_time() { return std::chrono::hours(1); }
 
-// What the system knows in a run: whether all descriptors are ready or none is, and the state of the doorbell of the
-// only thread that polls. It does what platform/poller/poller.hpp promises. P9 and internal tests show that the real
+// What the system knows in a run: which descriptors are ready (by their numbers modulo 16), and the state of the
+// doorbell of the only thread that polls. It does what platform/poller/poller.hpp promises. P9 and internal tests show that the real
 // pollers do.
 class poller {
 public:
@@ -44,16 +46,41 @@ public:
     ~poller() { the_one = nullptr; }
 
     void ring() noexcept { change(rung); }
-    void make_ready() noexcept { change(ready); }
+    void make_ready() noexcept { change(all_ready); }
+    void make_ready(int descriptor) noexcept { change(ready(descriptor)); }
 
     platform::poll_result poll(std::span<platform::poll_entry> what, bool with_bell,
                                const deadline& until) noexcept {
+        under_way_ = what;
+        const platform::poll_result result = poll_until(what, with_bell, until);
+        under_way_ = {};
+        return result;
+    }
+
+    // Whether the poll under way names this descriptor, which is not a step.
+    bool polls(int descriptor) const noexcept {
+        return std::ranges::any_of(under_way_,
+                                   [=](const auto& each) { return each.descriptor == descriptor; });
+    }
+
+    static inline poller* the_one = nullptr;
+
+private:
+    static constexpr std::uint32_t rung = 1;
+    static constexpr std::uint32_t all_ready = ~rung;
+    static constexpr std::uint32_t ready(int descriptor) noexcept { return 2u << (descriptor & 15); }
+
+    platform::poll_result poll_until(std::span<platform::poll_entry> what, bool with_bell,
+                                     const deadline& until) noexcept {
         for (;;) {
             const std::uint32_t seen = state_.load(std::memory_order_acquire);
-            if ((seen & ready) != 0) {
-                for (platform::poll_entry& each : what) each.found = readiness::readable;
-                return {.ready = what.size()};
+            std::size_t found = 0;
+            for (platform::poll_entry& each : what) {
+                const bool is_ready = (seen & ready(each.descriptor)) != 0;
+                each.found = is_ready ? readiness::readable : readiness::none;
+                found += is_ready ? 1 : 0;
             }
+            if (found != 0) return {.ready = found};
             if (with_bell && (seen & rung) != 0) {
                 state_.fetch_and(~rung, std::memory_order_acquire);
                 return {.rung = true};
@@ -66,18 +93,24 @@ public:
         }
     }
 
-    static inline poller* the_one = nullptr;
-
-private:
-    static constexpr std::uint32_t rung = 1;
-    static constexpr std::uint32_t ready = 2;
-
     void change(std::uint32_t what) noexcept {
         state_.fetch_or(what, std::memory_order_release);
         model::futex_wake(&state_, 1);
     }
 
     model::atomic<std::uint32_t> state_{0};
+    std::span<const platform::poll_entry> under_way_;
+};
+
+// Opens the poll_set of a wait_set, and rings its bell, where a model has any.
+inline std::unique_ptr<platform::poll_set> (*make_poll_set)() = nullptr;
+inline void (*ring_poll_set)() = nullptr;
+
+// While one exists, the library can start its background threads, which have state of their own. For the whole run.
+class background_threads {
+public:
+    background_threads() noexcept;  // their state begins anew
+    ~background_threads();
 };
 
 // After every run nobody is parked, no lock is held, and no filter bit is on.

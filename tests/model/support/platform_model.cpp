@@ -10,7 +10,27 @@
 #include <cstring>
 #include <string>
 
-namespace tocsin::platform {
+namespace tocsin {
+
+namespace {
+using function = void (*)() noexcept;
+constinit function in_child[8] = {};
+constinit bool has_background_threads = false;
+}  // namespace
+
+namespace library_model {
+
+background_threads::background_threads() noexcept {
+    for (const function each : in_child) {
+        if (each != nullptr) each();
+    }
+    has_background_threads = true;
+}
+background_threads::~background_threads() { has_background_threads = false; }
+
+}  // namespace library_model
+
+namespace platform {
 
 template <>
 void model_poller::after_fork() noexcept {}
@@ -22,7 +42,8 @@ template <>
 void model_poller::give_doorbell_back(doorbell_id) noexcept {}
 template <>
 void model_poller::ring_doorbell(doorbell_id) noexcept {
-    library_model::poller::the_one->ring();
+    library_model::ring_poll_set != nullptr ? library_model::ring_poll_set()
+                                            : library_model::poller::the_one->ring();
 }
 template <>
 poll_result model_poller::poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {
@@ -30,8 +51,8 @@ poll_result model_poller::poll(std::span<poll_entry> what, doorbell_id bell, con
 }
 template <>
 std::unique_ptr<poll_set> model_poller::open_poll_set(int& error) noexcept {
-    error = 1;
-    return nullptr;
+    error = library_model::make_poll_set == nullptr ? ENOSYS : 0;
+    return error != 0 ? nullptr : library_model::make_poll_set();
 }
 
 int readable_flag::open() noexcept {
@@ -56,12 +77,23 @@ void yield_thread() noexcept {}
 
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
 
-// Coroutines have no timers and no descriptors in models.
-int start_thread(void (*)() noexcept) noexcept { return ENOTSUP; }
+int start_thread(void (*run)() noexcept) noexcept {
+    if (!has_background_threads) return ENOTSUP;
+    model::spawn_service("background", run);
+    return 0;
+}
 
 bool other_threads_are_gone() noexcept { return false; }
 
-void on_fork_in_child(void (*)() noexcept) noexcept {}
+// Called while objects of the library are initialised. In a model each run begins as the child of a fork would.
+void on_fork_in_child(void (*child)() noexcept) noexcept {
+    for (function& each : in_child) {
+        if (each != nullptr) continue;
+        each = child;
+        return;
+    }
+    std::abort();
+}
 
 void say(const char* message) noexcept { model::note(message); }
 
@@ -72,4 +104,5 @@ void die(const char* message) noexcept {
 
 void* adopt_first_copy(void* own, std::size_t) noexcept { return own; }
 
-}  // namespace tocsin::platform
+}  // namespace platform
+}  // namespace tocsin

@@ -18,13 +18,14 @@ const looks = new Map();
   for (const {name, role} of contestants) {
     const group = ["ours", "variant", "floor"].includes(role) ? role : "others";
     const nth = (count[group] = (count[group] ?? -1) + 1);
-    const turn = Math.floor(nth / PEER_COLOURS) % DASHES.length;
+    const turn = Math.floor(nth / PEER_COLOURS);  // one dash each, then other shapes
     looks.set(name, {
       ours: {colour: "var(--ours)", dash: DASHES[0], width: 3.5, shape: SHAPES[0]},
-      variant: {colour: "var(--ours)", dash: DASHES[1 + nth % 4], width: 1.5, shape: SHAPES[1 + nth % 4]},
+      variant: {colour: "var(--ours)", dash: DASHES[1 + nth % 4], width: 1.5,
+                shape: SHAPES[(1 + nth) % SHAPES.length]},
       floor: {colour: "var(--floor)", dash: [2, 3], width: 2, shape: SHAPES[0]},
-    }[group] ?? {colour: `var(--c${nth % PEER_COLOURS})`, dash: DASHES[turn], width: 1.7,
-                 shape: SHAPES[(nth + turn) % SHAPES.length]});
+    }[group] ?? {colour: `var(--c${nth % PEER_COLOURS})`, dash: DASHES[turn % DASHES.length],
+                 width: 1.7, shape: SHAPES[(nth + turn + Math.floor(turn / DASHES.length)) % SHAPES.length]});
   }
 }
 const dotColour = (who) =>
@@ -278,20 +279,18 @@ function showLegend(plots) {
   legend.hidden = !who.length;
   legend.replaceChildren(...who.map((name) => {
     const entry = document.createElement("span"), swatch = document.createElement("i");
-    const shape = document.createElement("b");
     paint(swatch, name);
-    shape.textContent = looks.get(name).shape[1];
-    shape.style.color = looks.get(name).colour;
-    shape.setAttribute("aria-hidden", "true");
-    entry.append(swatch, shape, labelOf(name));
+    entry.append(swatch, labelOf(name));
     return entry;
   }));
 }
 function paint(swatch, name) {
-  const {colour, dash, width} = looks.get(name);
-  const style = !dash[1] || dash[0] === 1 ? "solid" : dash[0] > 3 ? "dashed" : "dotted";
+  const {colour, dash, width, shape} = looks.get(name);
   swatch.className = "swatch";
-  swatch.style.borderTop = `${Math.max(2, width)}px ${style} ${colour}`;
+  swatch.style.color = colour;
+  swatch.setAttribute("aria-hidden", "true");
+  const line = `stroke="currentColor" stroke-width="${Math.max(1.7, width)}" stroke-dasharray="${dash}"`;
+  swatch.innerHTML = `<svg width="30" height="4"><line x2="30" y1="2" y2="2" ${line}/></svg>${shape[1]}`;
 }
 
 // It waits for promises only, so the charts that `beforeprint` asks for are there before the page is printed.
@@ -313,6 +312,9 @@ async function draw(element) {
     element.replaceChildren(picture);
     element.who = who;
     element.finalize = (await vegaEmbed(picture, sized, OPTIONS)).finalize;
+    // The chart is one image with a name; Vega's own roles would be parts without one.
+    for (const part of [picture, ...picture.querySelectorAll("*")])
+      for (const name of ["role", "aria-label", "aria-roledescription"]) part.removeAttribute(name);
   } else {
     element.who = null;
     element.innerHTML = "<p class=nothing>None of the chosen contestants takes part.</p>";

@@ -1,0 +1,108 @@
+// Deadlines of coroutines: the thread that serves them (src/core/async/timer_thread.cpp) beside threads that set and
+// cancel timers. Time is not modelled: the deadlines here have passed when they are set.
+#include "core/async/timer_thread.hpp"
+#include "support/library_model.hpp"
+
+#include <chrono>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::run;
+
+deadline now() { return deadline(std::chrono::nanoseconds(0)); }
+
+class counted_timer final : public core::timer {
+public:
+    explicit counted_timer(int postponements = 0) : postponements_(postponements) {}
+
+    bool claim() noexcept override {
+        if (postponements_ != 0) {
+            --postponements_;
+            postpone(now());
+            return false;
+        }
+        return claimed_ = true;
+    }
+    void run() noexcept override {
+        model::check(claimed_ && ran_.load(std::memory_order_relaxed) == 0, "claimed, and not run before");
+        ran_.store(1, std::memory_order_release);
+        model::futex_wake(&ran_);
+    }
+
+    void wait() {
+        while (ran_.load(std::memory_order_acquire) == 0) (void)model::futex_wait(&ran_, 0);
+    }
+    bool is_claimed() const { return claimed_; }
+
+private:
+    int postponements_;
+    bool claimed_ = false;
+    model::atomic<std::uint32_t> ran_{0};
+};
+
+TEST(timer_model, EachTimerRuns) {
+    holds_within(2, [](run&) {
+        const background_threads have;
+        for (int round = 0; round != 2; ++round) {
+            counted_timer one;
+            core::timer::start(now());
+            one.set(now());
+            one.wait();
+            one.cancel();
+        }
+    });
+}
+
+TEST(timer_model, TimersOfTwoThreadsRun) {
+    holds_within(2, [](run& r) {
+        const background_threads have;
+        core::timer::start(now());
+        for (int i = 0; i != 2; ++i) {
+            r.spawn("setter", [] {
+                counted_timer own;
+                own.set(now());
+                own.wait();
+                own.cancel();
+            });
+        }
+        r.join_all();
+    });
+}
+
+TEST(timer_model, ACancelledTimerHasBeenClaimedOrNeverIs) {
+    holds_within(2, [](run& r) {
+        const background_threads have;
+        core::timer::start(now());
+        r.spawn("canceler", [] {
+            counted_timer own;
+            own.set(now());
+            own.cancel();
+            const bool claimed = own.is_claimed();
+            if (claimed) own.wait();
+            model::cpu_relax();
+            model::check(own.is_claimed() == claimed, "not claimed after the cancel");
+        });
+        r.spawn("setter", [] {
+            counted_timer own;
+            own.set(now());
+            own.wait();
+            own.cancel();
+        });
+        r.join_all();
+    });
+}
+
+TEST(timer_model, APostponedTimerRunsLater) {
+    holds_within(2, [](run&) {
+        const background_threads have;
+        counted_timer one(1);
+        core::timer::start(now());
+        one.set(now());
+        one.wait();
+        one.cancel();
+    });
+}
+
+}  // namespace

@@ -1,0 +1,167 @@
+// A wait_set with descriptors: events and a poll end the same wait (src/wait_set.cpp). Proof P12.
+#include "support/library_model.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::run;
+
+// One descriptor, and the set's bell. As platform/poller/poller.hpp promises: a member that is ready when it is added is
+// reported, also by a wait under way.
+class modelled_poll_set final : public platform::poll_set {
+public:
+    modelled_poll_set() { the_one = this; }
+    ~modelled_poll_set() override { the_one = nullptr; }
+
+    int add(int, readiness, std::uint64_t tag) noexcept override {
+        tag_ = tag;
+        switch_on(member);
+        return 0;
+    }
+    int change(int, readiness, std::uint64_t) noexcept override { return 0; }
+    int remove(int) noexcept override {
+        state_.fetch_and(~member, std::memory_order_acq_rel);
+        return 0;
+    }
+
+    platform::poll_result wait(std::span<item> out, const deadline& until) noexcept override {
+        for (;;) {
+            const std::uint32_t seen = state_.load(std::memory_order_acquire);
+            if ((seen & (member | ready)) == (member | ready)) {
+                out.front() = {tag_, readiness::readable};
+                return {.ready = 1};
+            }
+            if ((seen & rung) != 0) {
+                state_.fetch_and(~rung, std::memory_order_acquire);
+                return {.rung = true};
+            }
+            if (until.which() == deadline::clock::passed) return {.timed_out = true};
+            const auto how = model::futex_wait(&state_, seen, !until.is_never());
+            if (how == model::futex_result::timed_out) return {.timed_out = true};
+        }
+    }
+
+    platform::doorbell_id bell() const noexcept override { return 0; }
+
+    void ring() noexcept { switch_on(rung); }
+    void make_ready() noexcept { switch_on(ready); }
+
+    static inline modelled_poll_set* the_one = nullptr;
+
+private:
+    static constexpr std::uint32_t rung = 1, member = 2, ready = 4;
+
+    void switch_on(std::uint32_t bit) noexcept {
+        state_.fetch_or(bit, std::memory_order_acq_rel);
+        model::futex_wake(&state_);
+    }
+
+    std::uint64_t tag_ = 0;
+    model::atomic<std::uint32_t> state_{0};
+};
+
+class wait_set_poll_model : public testing::Test {
+protected:
+    wait_set_poll_model() {
+        make_poll_set = []() -> std::unique_ptr<platform::poll_set> {
+            return std::make_unique<modelled_poll_set>();
+        };
+        ring_poll_set = [] { modelled_poll_set::the_one->ring(); };
+    }
+    ~wait_set_poll_model() override {
+        make_poll_set = nullptr;
+        ring_poll_set = nullptr;
+    }
+};
+
+constexpr int descriptor = 3;
+
+// The thread may be anywhere between its look for a poll and its sleep.
+TEST_F(wait_set_poll_model, TheFirstDescriptorIsPolledByAThreadThatWaitsAlready) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        wait_set set;
+        set.add(event, 1);
+        r.spawn("waiter", [&] {
+            std::array<ready_item, 1> found;
+            const auto how = set.wait(found);
+            model::check(how.status == wait_status::signaled && how.count == 1 && found[0].tag == 2,
+                         "the descriptor");
+        });
+        set.add(readable(descriptor), 2);
+        modelled_poll_set::the_one->make_ready();
+        r.join_all();
+    });
+}
+
+// An event and the descriptor at once, with room for one: nothing is written past the room, and no token is lost.
+TEST_F(wait_set_poll_model, WhatComesAtOnceIsReportedOnceAndWithinTheRoom) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        wait_set set;
+        set.add(event, 1);
+        set.add(readable(descriptor), 2);
+        unsigned tokens = 0;
+        r.spawn("waiter", [&] {
+            constexpr std::uint64_t untouched = 99;
+            std::array<ready_item, 2> found{{{untouched, readiness::none}, {untouched, readiness::none}}};
+            const auto how = set.wait(std::span(found).first(1));
+            model::check(how.status == wait_status::signaled && how.count == 1, "one is reported");
+            model::check(found[0].tag != untouched && found[1].tag == untouched, "in the room there is");
+            tokens = found[0].tag == 1 ? 1 : 0;
+        });
+        r.spawn("peer", [] { modelled_poll_set::the_one->make_ready(); });
+        event.set();
+        r.join_all();
+        model::check(tokens + (event.try_wait() ? 1 : 0) == 1, "one token in, one out");
+    });
+}
+
+// A deadline, an event and the descriptor race for one wait.
+TEST_F(wait_set_poll_model, ATimeoutLosesNeitherTokenNorDescriptor) {
+    holds_within(1, [](run& r) {
+        auto_reset_event event;
+        wait_set set;
+        set.add(event, 1);
+        set.add(readable(descriptor), 2);
+        unsigned tokens = 0;
+        r.spawn("waiter", [&] {
+            std::array<ready_item, 2> found;
+            const auto how = set.wait({.until = some_time()}, found);
+            for (std::size_t i = 0; i != how.count; ++i) tokens += found[i].tag == 1 ? 1 : 0;
+        });
+        r.spawn("peer", [] { modelled_poll_set::the_one->make_ready(); });
+        event.set();
+        r.join_all();
+        tokens += event.try_wait() ? 1 : 0;
+        model::check(tokens == 1, "one token in, one out");
+        std::array<ready_item, 1> found;
+        const auto how = set.wait(found);
+        model::check(how.count == 1 && found[0].tag == 2, "the descriptor is ready still");
+    });
+}
+
+// The tag of an event changes while a thread is told of it.
+TEST_F(wait_set_poll_model, ATagChangesUnderTheLock) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        wait_set set;
+        set.add(event, 1);
+        r.spawn("waiter", [&] {
+            std::array<ready_item, 1> found;
+            (void)set.wait(found);
+            model::check(found[0].tag == 1 || found[0].tag == 2, "one of its tags");
+        });
+        r.spawn("setter", [&] { event.set(); });
+        set.change(event, 2);
+        r.join_all();
+    });
+}
+
+}  // namespace
