@@ -1,4 +1,4 @@
-"""The simulation's constants are those of the library's source."""
+"""The simulation has the same constants as the C++ source."""
 
 import re
 import unittest

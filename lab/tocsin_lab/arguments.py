@@ -12,7 +12,7 @@ from tocsin_lab.files import why_not_replaceable
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_WORKERS = ROOT / "build" / "release" / "lab"
 RESULTS = ROOT / "build" / "lab"
-NEED_WORKERS = ("measure", "smoke", "list")  # the commands that the workers must be built for
+NEED_WORKERS = ("measure", "smoke", "list")  # the commands for which the workers must have been built
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

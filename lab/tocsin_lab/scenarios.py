@@ -109,7 +109,7 @@ SET_AND_TAKE = (
 
 BARGING = (
     "std_atomic", "raw_futex", "tracked_futex", "std_binary_semaphore", "std_counting_semaphore", "posix_semaphore",
-    "pthread_cond",
+    "pthread_cond", "nsync_cond",
 )  # fmt: skip
 
 # In the order in which the report asks the questions.
@@ -272,7 +272,7 @@ KNOWN: Mapping[str, Knowledge] = {
             Reason(
                 "tocsin's set hands the turn to the thread that has waited longest, so most turns cost a switch of "
                 "threads, and nobody waits long. With the peer, the thread that has just had its turn takes the next "
-                "one before the others are awake, with hardly a switch: the longest wait is thirty times as long.",
+                "one before the others are awake, with hardly a switch: the longest wait is 16 to 80 times as long.",
                 ("cpu",), BARGING, {"turn": "event"},
             ),
         ),

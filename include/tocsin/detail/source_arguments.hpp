@@ -118,6 +118,7 @@ Result refused();
 }  // namespace tocsin::detail
 
 // Overloads for the mistakes that no other overload matches, so that each gets its sentence.
+// NOLINTBEGIN(bugprone-macro-parentheses): `result` is a type
 #define TOCSIN_REFUSE_MISUSE(call, result)                                                                  \
     template <class First, class... Others>                                                                 \
     result call(First&&, const limits&, Others&&...) {                                                      \
@@ -141,3 +142,4 @@ Result refused();
                                              "(a, b), or make a list first: tocsin::source list[]{a, b}");  \
         return detail::refused<result>();                                                                   \
     }
+// NOLINTEND(bugprone-macro-parentheses)

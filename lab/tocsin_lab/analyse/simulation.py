@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-# Constants of the library's lot and relay. tests/test_constants.py asserts that the C++ source has the same.
+# Constants of the lot and its relay. lab/tests/test_constants.py asserts that the C++ source has the same.
 BUCKETS = 4096  # of the lot
 RELAY_ABOVE = 4  # the waker itself releases up to this many
 RELAY_WAKES = 16  # each woken thread of a relay wakes this many
@@ -99,7 +99,7 @@ class Broadcast:
         self.awake.sort()
         return Awakening(self.held, self.awake[(len(self.awake) - 1) // 2], self.awake[-1])
 
-    # Who wakes whom: lists of (the woken thread, the threads that it has to wake)
+    # Duties: lists of (the thread to wake, the threads that it has to wake in turn)
 
     def duties_of_the_waker(self) -> list[tuple[int, range]]:
         everybody = range(len(self.homes))
