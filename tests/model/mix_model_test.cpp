@@ -1,10 +1,10 @@
-// Waits of every kind on the same events, in every order, and every short sequence of what may happen to them. Two auto-
-// reset events and a gate; what is asked when nothing moves any more:
-//   - no wait is parked although it could end: nothing was lost on the way;
-//   - tokens that went in came out once or are still there;
-//   - a gate that was opened has released all who were parked, also if it was closed at once;
-//   - the byte of an event says whether its queue is empty (event-2).
-// In the mixes of one thread everything comes to rest between two operations; in the others two threads make one each.
+// Waits of every kind on the same events, in every order, and every short sequence of what may happen to them. There are
+// two auto-reset events and a gate. Whenever nothing can move any more:
+//   - no wait is parked although it could end;
+//   - every token that went in has come out once or is still there;
+//   - a gate that was opened has released all that were parked, even if it was closed at once;
+//   - the byte of each event says whether its queue is empty (event-2).
+// In the mixes of one thread everything comes to rest between two operations. In the others two threads make one each.
 #include "../support/task.hpp"
 #include "support/library_model.hpp"
 

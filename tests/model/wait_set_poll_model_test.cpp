@@ -12,8 +12,8 @@ using namespace tocsin;
 using namespace tocsin::library_model;
 using model::run;
 
-// One descriptor, and the set's bell. As platform/poller/poller.hpp promises: a member that is ready when it is added is
-// reported, also by a wait under way.
+// One descriptor, and the set's bell. As platform/poller/poller.hpp promises, a member that is ready when it is added
+// is reported, also by a wait under way.
 class modelled_poll_set final : public platform::poll_set {
 public:
     modelled_poll_set() { the_one = this; }

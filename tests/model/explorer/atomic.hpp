@@ -289,8 +289,9 @@ inline void cpu_relax(std::source_location s = std::source_location::current()) 
 // True in explorations of the x86 branch.
 bool rmw_is_full_fence() noexcept;
 
-// The running thread's acquire load of the atomic at that address.
+// The running thread's load of the atomic at that address.
 std::uint64_t load_erased(const void* address, unsigned size,
+                          std::memory_order order = std::memory_order_acquire,
                           std::source_location where = std::source_location::current());
 
 // What tables call the object at that address; costs nothing elsewhere.

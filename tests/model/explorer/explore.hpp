@@ -79,12 +79,12 @@ void check(bool condition, std::string_view text,
 void wait_until(const std::function<bool()>& fact,
                 std::source_location where = std::source_location::current());
 
-// Starts a thread that need not end: join_all() does not wait for it, and a run may end while it runs or sleeps. From any
-// model thread.
+// Starts a thread that need not end: join_all() does not wait for it, and a run may end while it runs or sleeps. Any
+// model thread may call it.
 void spawn_service(std::string_view name, std::function<void()> body);
 
-// For a fact of wait_until(): whether every thread has ended, sleeps, joins or waits for a fact. Sleepers may still leave
-// by a deadline or spuriously.
+// For a fact of wait_until(): whether every thread has ended, sleeps, joins or waits for a fact. Sleepers may still
+// leave by a deadline or spuriously.
 bool others_are_blocked();
 
 // A line for the table.

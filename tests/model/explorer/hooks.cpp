@@ -48,9 +48,10 @@ bool rmw_is_full_fence() noexcept {
     return engine::active != nullptr && engine::active->how().rmw_is_full_fence;
 }
 
-std::uint64_t load_erased(const void* address, unsigned size, std::source_location where) {
+std::uint64_t load_erased(const void* address, unsigned size, std::memory_order order,
+                          std::source_location where) {
     if (!detail::exploring) return memory::peek({address, size});
-    return engine::active->load({address, size}, std::memory_order_acquire, where);
+    return engine::active->load({address, size}, order, where);
 }
 
 void name(const void* object, std::string_view text) {

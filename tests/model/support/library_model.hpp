@@ -36,8 +36,8 @@ inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
 inline deadline some_time() { return std::chrono::hours(1); }
 
 // What the system knows in a run: which descriptors are ready (by their numbers modulo 16), and the state of the
-// doorbell of the only thread that polls. It does what platform/poller/poller.hpp promises. P9 and internal tests show that the real
-// pollers do.
+// doorbell of the only thread that polls. It does what platform/poller/poller.hpp promises. P9 and internal tests show
+// that the real pollers do.
 class poller {
 public:
     poller() noexcept { the_one = this; }
