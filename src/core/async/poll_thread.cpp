@@ -27,7 +27,7 @@
 //
 // Memory order: the lock orders everything. The number of polls is a futex; only its value counts.
 //
-// Checked by: tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
+// Checked by: tests/model/poll_request_model_test.cpp, tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
 #include "core/async/poll_thread.hpp"
 
 #include "core/async/background.hpp"
@@ -35,6 +35,7 @@
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
 
+#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/intrusive_list.hpp>
 #include <tocsin/detail/refuse.hpp>
 
@@ -223,16 +224,16 @@ private:
 
     futex_lock lock_;
     background_thread thread_;
-    bool changed_ = false;  // the list, since the table was made of it
-    bool is_polling_ = false;
+    detail::plain<bool> changed_{false};  // the list, since the table was made of it
+    detail::plain<bool> is_polling_{false};
     platform::doorbell_id bell_ = platform::no_doorbell;
     detail::intrusive_list<poll_request> requests_;
-    std::size_t descriptors_ = 0;  // of all requests; some perhaps several times
-    std::size_t capacity_ = 0;
+    detail::plain<std::size_t> descriptors_{0};  // of all requests; some perhaps several times
+    detail::plain<std::size_t> capacity_{0};
     polled_table polled_;
     polled_table larger_;
-    std::size_t cancelers_ = 0;      // threads that wait for the end of the poll under way
-    platform::futex_word polls_{0};  // that have ended
+    detail::plain<std::size_t> cancelers_{0};  // threads that wait for the end of the poll under way
+    platform::futex_word polls_{0};            // that have ended
 };
 
 namespace {

@@ -2,15 +2,15 @@
 #pragma once
 
 #include "core/async/completion.hpp"
+#include "core/sync/timer_queue.hpp"
 
 #include <tocsin/deadline.hpp>
-
-#include <cstdint>
+#include <tocsin/detail/atomic.hpp>
 
 namespace tocsin::core {
 
 // Holds one deadline at a time. One thread serves the timers on the system clock, another those on all other clocks.
-class timer : public completion {
+class timer : public completion, timer_entry {
 public:
     // Starts the thread that serves such a deadline, once. Must come before the first set(). Throws std::system_error
     // if the system has no thread.
@@ -30,22 +30,12 @@ protected:
     }
 
 private:
-    friend class timer_heap;
     friend class timer_thread;
 
-    // From set() on, under the lock of the thread that serves it:
-    deadline when_ = deadline::never();
-    std::int64_t due_ = 0;  // nanoseconds on the clock of that thread
-    bool is_set_ = false;
-    bool is_postponed_ = false;
+    detail::plain<bool> is_postponed_{false};  // under the lock of the thread that serves it
     // Only set() writes these, so cancel() reads them without the lock.
     bool has_thread_ = false;
     bool is_on_system_clock_ = false;
-    // In the heap, under that lock: the first child; the next sibling; the node whose first child or next sibling this
-    // one is.
-    timer* child_ = nullptr;
-    timer* next_ = nullptr;
-    timer* previous_ = nullptr;
 };
 
 }  // namespace tocsin::core

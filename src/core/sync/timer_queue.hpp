@@ -1,0 +1,215 @@
+// Deadlines of one clock, the earliest first: those of coroutines (core/async/timer_thread.cpp), and the timers of a
+// wait_set (core/wait/ready_list.cpp). It owns nothing, allocates nothing and locks nothing: whoever uses it holds the
+// lock that guards it, and the models check that (`plain`).
+//
+// State
+//   The steady and the system clock can't be translated into each other, so a queue serves one of them. A deadline on a
+//   user's clock is in a queue of the steady clock at its estimated end; when that comes, its clock is asked again. The
+//   entries form a pairing heap by `due_`, the nanoseconds on the clock of the queue.
+//
+// Invariants
+//   timer_queue-1  An entry's `due_` is the time of its deadline. legal: it is earlier, and `has_moved_` says so: the
+//       deadline was moved to a later time, and the entry stayed where it was. illegal: it is later.
+//   timer_queue-2  first() has not moved. So no entry is due before it, and nobody sleeps until a deadline that had
+//       been moved before.
+//   timer_queue-3  take_due() returns an entry whose deadline has passed, and the entry is then in no queue. So each
+//       insertion is returned at most once, and never early.
+//
+// What it costs: an insertion takes one comparison; a move to a later time takes one, too, however many entries there
+// are. take_due() and a move to an earlier time take O(log n) amortized.
+//
+// Checked by: tests/model/timer_model_test.cpp, tests/model/wait_set_timer_model_test.cpp, and unit tests of coroutines
+// and wait_sets.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace tocsin::core {
+
+// What has a deadline. In at most one queue at a time.
+class timer_entry {
+protected:
+    deadline when_ = deadline::never();
+
+private:
+    friend class timer_heap;
+    friend class timer_queue;
+
+    detail::plain<std::int64_t> due_{0};
+    detail::plain<bool> is_queued_{false};
+    detail::plain<bool> has_moved_{false};  // `when_` is later than `due_`
+    // In the heap: the first child; the next sibling; the entry whose first child or next sibling this one is.
+    detail::plain<timer_entry*> child_{nullptr};
+    detail::plain<timer_entry*> next_{nullptr};
+    detail::plain<timer_entry*> previous_{nullptr};
+};
+
+// A pairing heap.
+class timer_heap {
+public:
+    timer_entry* earliest() const noexcept { return root_; }
+
+    void insert(timer_entry& one) noexcept {
+        one.child_ = nullptr;
+        one.next_ = nullptr;
+        one.previous_ = nullptr;
+        root_ = meld(root_, &one);
+    }
+
+    void remove(timer_entry& one) noexcept {
+        timer_entry* const below = meld_all(std::exchange(one.child_, nullptr));
+        if (&one == root_) {
+            root_ = below;
+            return;
+        }
+        timer_entry& before = *one.previous_;
+        (before.child_ == &one ? before.child_ : before.next_) = one.next_;
+        if (one.next_ != nullptr) one.next_->previous_ = one.previous_;
+        root_ = meld(root_, below);
+    }
+
+private:
+    static timer_entry* meld(timer_entry* a, timer_entry* b) noexcept {
+        if (a == nullptr || b == nullptr) return a != nullptr ? a : b;
+        if (b->due_ < a->due_) std::swap(a, b);
+        b->next_ = a->child_;
+        if (b->next_ != nullptr) b->next_->previous_ = b;
+        b->previous_ = a;
+        a->child_ = b;
+        return a;
+    }
+
+    // Melds siblings: in pairs from the left, then the pairs from the right.
+    static timer_entry* meld_all(timer_entry* first) noexcept {
+        timer_entry* pairs = nullptr;
+        while (first != nullptr) {
+            timer_entry* const second = std::exchange(first->next_, nullptr);
+            timer_entry* const remaining =
+                second != nullptr ? std::exchange(second->next_, nullptr) : nullptr;
+            timer_entry* const pair = meld(first, second);
+            pair->next_ = std::exchange(pairs, pair);
+            first = remaining;
+        }
+        timer_entry* all = nullptr;
+        while (pairs != nullptr) {
+            timer_entry* const next = std::exchange(pairs->next_, nullptr);
+            all = meld(all, pairs);
+            pairs = next;
+        }
+        if (all != nullptr) all->previous_ = nullptr;
+        return all;
+    }
+
+    detail::plain<timer_entry*> root_{nullptr};
+};
+
+class timer_queue {
+public:
+    using clock = deadline::clock;
+
+    // `which` is steady or system.
+    explicit constexpr timer_queue(clock which) noexcept : clock_(which) {}
+
+    // The kind of queue that such a deadline belongs to.
+    static constexpr clock clock_of(const deadline& when) noexcept {
+        return when.which() == clock::system ? clock::system : clock::steady;
+    }
+
+    // The deadline is not `never`, and the entry is in no queue.
+    void insert(timer_entry& one, const deadline& when) noexcept {
+        one.when_ = when;
+        one.is_queued_ = true;
+        place(one);
+    }
+    // Does nothing if it is in no queue.
+    void remove(timer_entry& one) noexcept {
+        if (std::exchange(one.is_queued_, false)) heap_.remove(one);
+    }
+    // Inserts it with this deadline, or moves it if it is in this queue.
+    void move(timer_entry& one, const deadline& when) noexcept {
+        if (is_queued(one) && one.due_ <= nanoseconds_of(when)) {
+            one.when_ = when;
+            one.has_moved_ = true;
+            return;
+        }
+        remove(one);
+        insert(one, when);
+    }
+    static bool is_queued(const timer_entry& one) noexcept { return one.is_queued_; }
+
+    // The entry that is due first; null: there is none.
+    timer_entry* first() noexcept {
+        timer_entry* one = heap_.earliest();
+        for (; one != nullptr && one->has_moved_; one = heap_.earliest()) {
+            heap_.remove(*one);
+            place(*one);
+        }
+        return one;
+    }
+    // When to look again: `never` if there is no entry.
+    deadline next() noexcept {
+        const timer_entry* const one = first();
+        return one != nullptr ? at(one->due_) : deadline::never();
+    }
+    // Whether the entry is due before `other`, as far as can be seen: on another clock, any first entry may be.
+    bool is_before(const timer_entry& one, const deadline& other) noexcept {
+        if (other.which() == clock_) return one.due_ < other.nanoseconds();
+        return first() == &one;
+    }
+
+    // The first entry, out of the queue, if its deadline has passed; else null.
+    timer_entry* take_due() noexcept {
+        while (timer_entry* const one = first()) {
+            if (one->due_ > now()) return nullptr;
+            heap_.remove(*one);
+            if (one->when_.which() != clock::other || one->when_.has_passed()) {
+                one->is_queued_ = false;
+                return one;
+            }
+            place(*one);  // the estimate was too early
+        }
+        return nullptr;
+    }
+
+private:
+    void place(timer_entry& one) noexcept {
+        one.due_ = nanoseconds_of(one.when_);
+        one.has_moved_ = false;
+        heap_.insert(one);
+    }
+
+    std::int64_t now() const noexcept {
+        using namespace std::chrono;
+        const auto since_epoch = clock_ == clock::steady
+                                     ? duration_cast<nanoseconds>(steady_clock::now().time_since_epoch())
+                                     : duration_cast<nanoseconds>(system_clock::now().time_since_epoch());
+        return since_epoch.count();
+    }
+
+    deadline at(std::int64_t nanoseconds) const noexcept {
+        const std::chrono::nanoseconds since(nanoseconds);
+        using std::chrono::steady_clock;
+        using std::chrono::system_clock;
+        using on_steady = std::chrono::time_point<steady_clock, std::chrono::nanoseconds>;
+        using on_system = std::chrono::time_point<system_clock, std::chrono::nanoseconds>;
+        return clock_ == clock::steady ? deadline(on_steady(since)) : deadline(on_system(since));
+    }
+
+    std::int64_t nanoseconds_of(const deadline& when) const noexcept {
+        if (when.which() == clock_) return when.nanoseconds();
+        const std::int64_t from = now();
+        return from + std::min(when.remaining(), std::numeric_limits<std::int64_t>::max() - from);
+    }
+
+    const clock clock_;
+    timer_heap heap_;
+};
+
+}  // namespace tocsin::core
