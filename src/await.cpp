@@ -1,20 +1,23 @@
-// Coroutines that wait: a multi_wait (core/wait/multi_wait.cpp) whose waiter is resumed instead of woken.
+// Coroutines that wait: a multi_wait (core/wait/multi_wait.cpp) whose waiter is resumed instead of woken. Or, for one
+// event without limits, a waiter with one node.
 //
 // State
-//   The wait; a stop callback; timers for the deadline and for the timers among the sources, one for either kind
-//   (core/async/timer_thread.hpp); a poll request for the descriptors (core/async/poll_thread.hpp). Each of them can
-//   claim and release the waiter, as a set() can.
-//   posted_  with an executor: whether the thread that released the waiter has finished handing it over.
+//   The wait. With limits: a stop callback, and a timer for the deadline. With sources that may be timers or
+//   descriptors: timers for those on either clock (core/async/timer_thread.hpp), and a poll request for the descriptors
+//   (core/async/poll_thread.hpp). Each of them can claim and release the waiter, as a set() can.
+//   posted  with an executor: whether the thread that released the waiter has finished handing it over.
 //
 // Invariants
 //   await-1  Everything is begun before the waiter's word says `suspended`. After that the suspending thread touches
-//       nothing: the coroutine may already be running, or gone.
+//       nothing: the coroutine may already be running, or gone. A wait for one event says `suspended` first, while
+//       nobody knows of it, and touches nothing after it has freed the lock under which it queued its node.
 //   await-2  A suspended coroutine is resumed or handed to its executor exactly once, by whoever released its waiter.
 //       Or it is destroyed, by a thread that claimed the waiter, or cancelled its resumption, or found that it had been
 //       handed over.
 //   await-3  The coroutine does not continue before the thread that hands it over has finished doing so: the executor
 //       that this thread calls may be in the coroutine's frame. And whoever destroys the coroutine can rely on it:
 //       nobody hands it over afterwards.
+//       An executor that refuses the coroutine does not have it: the same thread then resumes it, as without one.
 //   await-4  Before the wait returns or is destroyed, nobody else knows of it: stop callback, timers, poll request and
 //       nodes are taken back, in this order. Taking each back waits for whoever is using it.
 //
@@ -37,9 +40,11 @@
 
 #include <tocsin/await.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <optional>
+#include <utility>
 
 namespace tocsin::detail {
 
@@ -47,18 +52,56 @@ using core::claim;
 using core::multi_wait;
 using core::wait_slot;
 
+namespace {
+
+constexpr std::uint32_t posted = 1;
+constexpr std::uint32_t awaited = 2;  // a thread sleeps until it is posted
+
+// Gives the coroutine to the executor. False: the executor has refused it.
+bool post(async_executor& to, const core::resumable& what, std::coroutine_handle<> who) noexcept {
+    bool taken;
+    {
+        const core::executor_scope inside(what);
+        taken = to.post(to.object, who);
+    }
+    if (to.posted.exchange(posted, std::memory_order_release) == awaited) {  // [posted]
+        platform::futex::wake_one(&to.posted);                               // the address alone
+    }
+    return taken;
+}
+
+void wait_until_posted(async_executor& to, const core::resumable& what) noexcept {
+    if (core::executor_scope::is_inside(what)) {
+        platform::die(
+            "tocsin: an executor resumed a coroutine inside the call that was to have it resumed\n");
+    }
+    std::uint32_t seen = 0;
+    to.posted.compare_exchange_strong(seen, awaited,
+                                      std::memory_order_relaxed);  // no order: the load after it
+    while (to.posted.load(std::memory_order_acquire) != posted) {  // [posted]
+        (void)platform::futex::wait(to.posted, awaited, deadline::never());
+    }
+}
+
+}  // namespace
+
 class awaiting final : public core::resumable {
 public:
-    awaiting(async_wait_base& what, std::coroutine_handle<> handle) noexcept
+    // `memory`: async_wait_size(what.needs_) bytes. It is at their beginning, and its other parts follow it.
+    awaiting(async_wait_base& what, std::coroutine_handle<> handle, void* memory) noexcept
         : resumable(released),
           what_(what),
           handle_(handle),
-          first_(core::first_deadline(what.sources_, what.until_)),
-          polled_(what.sources_, static_cast<platform::poll_entry*>(what.storage_.descriptors)),
           wait_(what.sources_, what.all_ ? multi_wait::mode::all : multi_wait::mode::any, empty_slots(what),
-                what.storage_.buckets, this) {}
+                what.storage_.buckets, this) {
+        auto* const behind = static_cast<std::byte*>(memory) + async_core_size;
+        if (what.needs_ >= async_needs::limits) limits_ = ::new (behind) limited(*this);
+        if (what.needs_ >= async_needs::mixture) mixture_ = ::new (behind + async_limits_size) mixture(*this);
+    }
     ~awaiting() {
         if (!over_) abandon();
+        if (mixture_ != nullptr) mixture_->~mixture();
+        if (limits_ != nullptr) limits_->~limited();
         std::destroy_n(static_cast<wait_slot*>(what_.storage_.slots), what_.sources_.size());
     }
 
@@ -96,7 +139,7 @@ private:
     struct descriptors final : core::poll_request {
         explicit descriptors(awaiting& of) noexcept : self(of) {}
         bool claim() noexcept override {
-            const core::found_source found = self.polled_.first();
+            const core::found_source found = self.mixture_->polled.first();
             if (found) return self.wait_.self.try_claim(core::claim::signaled, found.index);
             return has_failed = self.wait_.self.try_claim(core::claim::timed_out);
         }
@@ -109,39 +152,52 @@ private:
         awaiting& self;
     };
 
+    struct limited {
+        explicit limited(awaiting& of) noexcept : until(of) {}
+        end until;
+        std::optional<core::stop_callback<stopper>> stop;
+    };
+    struct mixture {
+        explicit mixture(awaiting& of) noexcept
+            : first(core::first_deadline(of.what_.sources_, of.what_.until_)),
+              polled(of.what_.sources_, static_cast<platform::poll_entry*>(of.what_.storage_.descriptors)),
+              all_timers{{of, core::timers::of_system_clock}, {of, core::timers::of_others}},
+              request(of) {}
+        const deadline& first;
+        core::descriptors polled;
+        timers all_timers[2];
+        descriptors request;
+    };
+
     static wait_slot* empty_slots(const async_wait_base& what) noexcept;
     static void released(resumable& self) noexcept;
-    void post() noexcept;
-    void wait_until_posted() noexcept;
+    // When a wait for any ends: at its deadline, or at the first of its timers.
+    const deadline& first() const noexcept { return mixture_ != nullptr ? mixture_->first : what_.until_; }
+    bool has_executor() const noexcept { return what_.executor_.object != nullptr; }
     void abandon() noexcept;
     void give_back() noexcept;
     void take_back() noexcept;
 
     async_wait_base& what_;
     const std::coroutine_handle<> handle_;
-    const deadline& first_;
     const std::uint32_t forks_ = core::forks();
     plain<bool> suspended_{false};
     bool over_ = false;
-    atomic<std::uint32_t> posted_{0};
-    core::descriptors polled_;
+    limited* limits_ = nullptr;   // null: it has none
+    mixture* mixture_ = nullptr;  // null: no source is a timer or a descriptor
     multi_wait wait_;
-    end end_{*this};
-    timers timers_[2]{{*this, core::timers::of_system_clock}, {*this, core::timers::of_others}};
-    descriptors descriptors_{*this};
-    std::optional<core::stop_callback<stopper>> stop_;
+
+public:
+    static constexpr bool fits =
+        sizeof(limited) <= async_limits_size && sizeof(mixture) <= async_mixture_size;
 };
 
 static_assert(sizeof(wait_slot) <= async_seat_size && alignof(wait_slot) <= alignof(std::max_align_t));
-static_assert(sizeof(awaiting) <= async_wait_size && alignof(awaiting) <= alignof(std::max_align_t));
+static_assert(sizeof(awaiting) <= async_core_size && alignof(awaiting) <= alignof(std::max_align_t));
+static_assert(awaiting::fits);
+static_assert(async_core_size % alignof(std::max_align_t) == 0 &&
+              async_limits_size % alignof(std::max_align_t) == 0);
 static_assert(sizeof(platform::poll_entry) <= 16);
-
-namespace {
-
-constexpr std::uint32_t posted = 1;
-constexpr std::uint32_t awaited = 2;  // a thread sleeps until it is posted
-
-}  // namespace
 
 wait_slot* awaiting::empty_slots(const async_wait_base& what) noexcept {
     auto* const slots = static_cast<wait_slot*>(what.storage_.slots);
@@ -150,27 +206,28 @@ wait_slot* awaiting::empty_slots(const async_wait_base& what) noexcept {
 }
 
 multi_wait::progress awaiting::begin() {
-    const deadline& until = what_.all_ ? what_.until_ : first_;
+    const deadline& until = what_.all_ ? what_.until_ : first();
     const bool ends_later = !until.has_passed();
     const deadline* last[2]{};
-    for (std::size_t i = 0; i != 2 && what_.all_; ++i) {
-        last[i] = timers_[i].last();
+    for (std::size_t i = 0; mixture_ != nullptr && what_.all_ && i != 2; ++i) {
+        last[i] = mixture_->all_timers[i].last();
         if (last[i] != nullptr) core::timer::start(*last[i]);
     }
     if (ends_later) core::timer::start(until);
-    if (!polled_.none()) descriptors_.set(polled_.all());
+    if (mixture_ != nullptr && !mixture_->polled.none()) mixture_->request.set(mixture_->polled.all());
 
-    for (std::size_t i = 0; i != 2 && what_.all_; ++i) {
-        if (last[i] == nullptr) wait_.add_ready_timers(timers_[i].count());
+    for (std::size_t i = 0; mixture_ != nullptr && what_.all_ && i != 2; ++i) {
+        if (last[i] == nullptr) wait_.add_ready_timers(mixture_->all_timers[i].count());
     }
     const auto made = wait_.enlist();
     if (made != multi_wait::progress::waiting) return made;
     if (!ends_later && wait_.self.try_claim(claim::timed_out)) return multi_wait::progress::done;
     for (std::size_t i = 0; i != 2; ++i) {
-        if (last[i] != nullptr) timers_[i].set(*last[i]);
+        if (last[i] != nullptr) mixture_->all_timers[i].set(*last[i]);
     }
-    if (ends_later) end_.set(until);
-    if (what_.stop_.stop_possible()) stop_.emplace(what_.stop_, stopper{*this});
+    if (limits_ == nullptr) return made;
+    if (ends_later) limits_->until.set(until);
+    if (what_.stop_.stop_possible()) limits_->stop.emplace(what_.stop_, stopper{*this});
     return made;
 }
 
@@ -183,34 +240,12 @@ bool awaiting::suspend() noexcept {
 
 void awaiting::released(resumable& self) noexcept {
     auto& released = static_cast<awaiting&>(self);
-    if (released.what_.executor_.object != nullptr) return released.post();
+    if (released.has_executor() && post(released.what_.executor_, released, released.handle_)) return;
     released.resume_here([](resumable& next) noexcept { static_cast<awaiting&>(next).handle_.resume(); });
 }
 
-void awaiting::post() noexcept {
-    {
-        const core::executor_scope inside(*this);
-        what_.executor_.post(what_.executor_.object, handle_);
-    }
-    if (posted_.exchange(posted, std::memory_order_release) == awaited) {  // [posted]
-        platform::futex::wake_one(&posted_);                               // the address alone
-    }
-}
-
-void awaiting::wait_until_posted() noexcept {
-    if (core::executor_scope::is_inside(*this)) {
-        platform::die(
-            "tocsin: an executor resumed a coroutine inside the call that was to have it resumed\n");
-    }
-    std::uint32_t seen = 0;
-    posted_.compare_exchange_strong(seen, awaited, std::memory_order_relaxed);  // no order: the load after it
-    while (posted_.load(std::memory_order_acquire) != posted) {                 // [posted]
-        (void)platform::futex::wait(posted_, awaited, deadline::never());
-    }
-}
-
 void awaiting::finish() noexcept {
-    if (suspended_ && what_.executor_.object != nullptr) wait_until_posted();
+    if (suspended_ && has_executor()) wait_until_posted(what_.executor_, *this);
     take_back();
 }
 
@@ -218,10 +253,14 @@ void awaiting::finish() noexcept {
 void awaiting::take_back() noexcept {
     over_ = true;
     const platform::errno_guard guard;
-    stop_.reset();
-    end_.cancel();
-    for (timers& each : timers_) each.cancel();
-    descriptors_.cancel();
+    if (limits_ != nullptr) {
+        limits_->stop.reset();
+        limits_->until.cancel();
+    }
+    if (mixture_ != nullptr) {
+        for (timers& each : mixture_->all_timers) each.cancel();
+        mixture_->request.cancel();
+    }
     wait_.delist();
 }
 
@@ -229,7 +268,7 @@ void awaiting::take_back() noexcept {
 void awaiting::abandon() noexcept {
     if (core::forks() != forks_) return;
     if (suspended_ && !wait_.self.try_claim(claim::stopped)) {
-        if (!cancel() && what_.executor_.object != nullptr) wait_until_posted();
+        if (!cancel() && has_executor()) wait_until_posted(what_.executor_, *this);
         if (wait_.self.outcome() == claim::signaled) give_back();
     }
     take_back();
@@ -249,9 +288,10 @@ any_result awaiting::result() const {
     switch (wait_.self.outcome()) {
         case claim::stopped: return {wait_status::stopped};
         case claim::timed_out: {
-            if (descriptors_.has_failed) polled_.check(descriptors_.error(), descriptors_.culprit());
+            if (mixture_ != nullptr && mixture_->request.has_failed)
+                mixture_->polled.check(mixture_->request.error(), mixture_->request.culprit());
             if (what_.all_) return {wait_status::timed_out};
-            const std::uint32_t timer = core::timer_that_passed(what_.sources_, first_);
+            const std::uint32_t timer = core::timer_that_passed(what_.sources_, first());
             if (timer == multi_wait::none) return {wait_status::timed_out};
             return {wait_status::signaled, timer};
         }
@@ -260,8 +300,8 @@ any_result awaiting::result() const {
     if (what_.all_) return {wait_status::signaled};
     const std::uint32_t index = wait_.self.winner();
     if (what_.sources_[index].what() != source::kind::descriptor) return {wait_status::signaled, index};
-    polled_.check(0, platform::no_culprit);
-    return {wait_status::signaled, index, polled_.first().found};
+    mixture_->polled.check(0, platform::no_culprit);
+    return {wait_status::signaled, index, mixture_->polled.first().found};
 }
 
 bool async_wait_base::ready() {
@@ -286,9 +326,9 @@ bool async_wait_base::ready() {
     return true;
 }
 
-bool async_wait_base::suspend(std::coroutine_handle<> handle) {
+bool async_wait_base::suspend(std::coroutine_handle<> handle, void* memory) {
     for (;;) {
-        waiting_ = ::new (memory_) awaiting(*this, handle);
+        waiting_ = ::new (memory) awaiting(*this, handle, memory);
         switch (waiting_->begin()) {
             case multi_wait::progress::waiting: return waiting_->suspend();
             case multi_wait::progress::done: return false;
@@ -308,6 +348,102 @@ any_result async_wait_base::result() {
 void async_wait_base::destroy() noexcept {
     waiting_->~awaiting();
     waiting_ = nullptr;
+}
+
+// The wait for one event, in an event_awaiter's memory. It has no room for anything else.
+class event_awaiting final : public core::resumable {
+public:
+    event_awaiting(void (*then)(resumable&) noexcept, const core::wait_key& key) noexcept
+        : resumable(then), self_(this), node_(key, self_, true, core::forks()) {}
+
+    static event_awaiting& in(event_awaiter_base& awaiter) noexcept {
+        return *std::launder(reinterpret_cast<event_awaiting*>(awaiter.memory_));
+    }
+    static void released(resumable& self) noexcept;
+    static void released_to_executor(resumable& self) noexcept;
+
+    // False: it has taken the event instead. After true the coroutine may be running (await-1).
+    bool park(const lot_source& how) noexcept;
+    // The coroutine is destroyed while it waits (await-2).
+    void abandon(const lot_source& how, async_executor* executor) noexcept;
+
+private:
+    // The awaiter whose memory this is in.
+    event_awaiter_base& awaiter() noexcept {
+        static_assert(offsetof(event_awaiter_base, memory_) == 0);
+        return *reinterpret_cast<event_awaiter_base*>(this);
+    }
+    void* event() const noexcept { return const_cast<void*>(node_.key.address); }
+    void withdraw(const lot_source& how) noexcept;
+
+    core::waiter self_;
+    // Its number, which tells the sources of other waits apart, is here how many forks lay before the wait.
+    core::wait_node node_;
+};
+
+static_assert(sizeof(event_awaiting) <= async_event_size && alignof(event_awaiting) <= 8);
+
+void event_awaiting::released(resumable& self) noexcept {
+    self.resume_here(
+        [](resumable& next) noexcept { static_cast<event_awaiting&>(next).awaiter().who_.resume(); });
+}
+
+void event_awaiting::released_to_executor(resumable& self) noexcept {
+    auto& awaiter = static_cast<event_awaiter_on_base&>(static_cast<event_awaiting&>(self).awaiter());
+    if (!post(awaiter.executor_, self, awaiter.who_)) released(self);
+}
+
+bool event_awaiting::park(const lot_source& how) noexcept {
+    self_.suspend_unqueued();
+    core::locked_queue queue(node_.key);
+    for (;;) {
+        if (how.hold(event())) {
+            how.take_held(event());
+            return false;
+        }
+        if (how.mark_parked(event(), false)) {
+            queue.append(node_);
+            return true;
+        }
+    }
+}
+
+void event_awaiting::withdraw(const lot_source& how) noexcept {
+    core::locked_queue queue(node_.key);
+    queue.remove(node_);
+    if (queue.empty()) how.clear_parked(event());
+}
+
+void event_awaiting::abandon(const lot_source& how, async_executor* executor) noexcept {
+    if (core::forks() != node_.index) return;
+    if (self_.try_claim(claim::stopped)) return withdraw(how);
+    if (!cancel() && executor != nullptr) wait_until_posted(*executor, *this);
+    if (how.give_back != nullptr) how.give_back(event());
+}
+
+bool event_awaiter_base::suspend(const lot_source& how, std::coroutine_handle<> who,
+                                 bool with_executor) noexcept {
+    const core::wait_key key{event_, static_cast<core::wait_kind>(how.wait_kind)};
+    who_ = who;
+    auto* const waiting = ::new (memory_)
+        event_awaiting(with_executor ? event_awaiting::released_to_executor : event_awaiting::released, key);
+    if (waiting->park(how)) return true;
+    who_ = nullptr;
+    waiting->~event_awaiting();
+    return false;
+}
+
+void event_awaiter_base::finish(bool with_executor) noexcept {
+    auto& waiting = event_awaiting::in(*this);
+    if (with_executor) wait_until_posted(static_cast<event_awaiter_on_base&>(*this).executor_, waiting);
+    waiting.~event_awaiting();
+    who_ = nullptr;
+}
+
+void event_awaiter_base::abandon(const lot_source& how, bool with_executor) noexcept {
+    auto& waiting = event_awaiting::in(*this);
+    waiting.abandon(how, with_executor ? &static_cast<event_awaiter_on_base&>(*this).executor_ : nullptr);
+    waiting.~event_awaiting();
 }
 
 }  // namespace tocsin::detail

@@ -22,6 +22,10 @@
 // the event again. A thread that gives up at a deadline or a stop has not taken a set (event.hpp), and so owes none
 // to another.
 //
+// A closed handler refuses whatever is offered: a job stays with its poster, who is told; a coroutine stays with the
+// thread that ended its wait, which resumes it (await.cpp). One that was accepted is a job as any other: run, or handed
+// out by cancel(), and resumed even if it is dropped there.
+//
 // A send waits on an event on its own stack. That event is set once: by the job when it has run, or by the job's
 // destructor when it was dropped. The job forgets its sender before it runs.
 //
@@ -36,6 +40,8 @@
 
 #include <iterator>
 #include <mutex>
+#include <new>
+#include <utility>
 
 namespace tocsin {
 
@@ -74,21 +80,36 @@ bool handler_thread::is_closed() const noexcept {
     return closed_;
 }
 
-void handler_thread::post(job&& work) { accept_or_throw(std::move(work)); }
-
-void handler_thread::accept_or_throw(job&& work) {
-    if (accept(work, deadline::never(), nullptr, true) == post_status::closed)
-        detail::throw_or_die(handler_closed());
+bool handler_thread::post(job&& work) {
+    return accept(work, deadline::never(), nullptr, when_full::wait) == post_status::posted;
 }
 
-post_status handler_thread::try_post(job&& work) { return accept(work, deadline::never(), nullptr, false); }
+post_status handler_thread::try_post(job&& work) {
+    return accept(work, deadline::never(), nullptr, when_full::refuse);
+}
 
 post_status handler_thread::post_until(job&& work, const deadline& until, const stop_token& stop) {
-    return accept(work, until, &stop, true);
+    return accept(work, until, &stop, when_full::wait);
 }
 
-post_status handler_thread::accept(job& work, const deadline& until, const stop_token* stop, bool wait) {
-    const bool has_room_always = wait && is_this_thread();
+bool handler_thread::operator()(std::coroutine_handle<> who) noexcept {
+    // The place holds the coroutine until it is resumed. A job that is dropped resumes it, too.
+    static constexpr auto resume = [](void* place) {
+        if (void* const frame = std::exchange(*std::launder(static_cast<void**>(place)), nullptr))
+            std::coroutine_handle<>::from_address(frame).resume();
+    };
+    static constexpr job::operations resumption{resume, [](void* place) noexcept { resume(place); }};
+    job work(resumption, who.address());
+    TOCSIN_TRY {
+        if (accept(work, deadline::never(), nullptr, when_full::exceed) == post_status::posted) return true;
+    }
+    TOCSIN_CATCH(const std::bad_alloc&) {}  // and the job is where it was
+    work.what_ = nullptr;
+    return false;
+}
+
+post_status handler_thread::accept(job& work, const deadline& until, const stop_token* stop, when_full full) {
+    const bool has_room_always = full == when_full::exceed || (full == when_full::wait && is_this_thread());
     wait_status how = wait_status::signaled;
     for (bool was_blocked = false;; was_blocked = true) {
         {
@@ -113,7 +134,7 @@ post_status handler_thread::accept(job& work, const deadline& until, const stop_
                 if (was_blocked) pass_on_room(more);
                 return result;
             }
-            if (!wait) return post_status::full;
+            if (full == when_full::refuse) return post_status::full;
             if (how == wait_status::timed_out) return post_status::timed_out;
             if (how == wait_status::stopped) return post_status::stopped;
             ++blocked_;

@@ -1,4 +1,4 @@
-// A set of events (core/wait/ready_list.cpp, where the argument is) with a poll_set beside it
+// A set of events and timers (core/wait/ready_list.cpp, where the argument is) with a poll_set beside it
 // (platform/poller/poller.hpp), which the first descriptor makes.
 //
 // A thread sleeps on its waiter's word or, if there is a poll_set, in that. Whoever claims the waiter for an event
@@ -10,7 +10,11 @@
 // What a poll finds while an event claims the waiter is dropped: the next poll finds those descriptors again. Errors
 // are thrown only while nothing is taken: a token would be lost with them.
 //
-// Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list by models (P12).
+// A sleep ends at the wait's deadline or at the earliest of the timers, and then the thread looks at what is ready. Only
+// if nothing is, and its own deadline has passed, has it timed out.
+//
+// Checked by: tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp; the
+// ready_list by models (P12).
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "platform/poller/poller.hpp"
@@ -22,6 +26,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <unordered_map>
@@ -30,8 +35,9 @@
 namespace tocsin {
 namespace {
 
-using core::member;
 using core::ready_list;
+using core::source_member;
+using core::timer_member;
 using platform::poll_set;
 
 [[noreturn]] void fail(int error, const char* call, const source& what) {
@@ -49,15 +55,23 @@ void check(int error, const char* call, const source& what) {
     if (error != 0) fail(error, call, what);
 }
 
+void check(std::uint64_t tag) {
+    if (tag == poll_set::no_tag)
+        detail::throw_or_die(std::invalid_argument("tocsin::wait_set: the greatest number can't be a tag"));
+}
+
+[[noreturn]] void fail(int error, const char* message) {
+    detail::throw_or_die(std::system_error(error, platform::error_category(), message));
+}
+
 void check(const source& what, std::uint64_t tag) {
     if (what.what() == source::kind::timer)
         detail::throw_or_die(
-            std::invalid_argument("tocsin::wait_set: a timer can't be a member: wait until it comes"));
+            std::invalid_argument("tocsin::wait_set: after() and at() can't be members: add a wait_timer"));
     if (what.what() == source::kind::custom)
         detail::throw_or_die(
             std::invalid_argument("tocsin::wait_set: only events and descriptors can be members"));
-    if (tag == poll_set::no_tag)
-        detail::throw_or_die(std::invalid_argument("tocsin::wait_set: the greatest number can't be a tag"));
+    check(tag);
 }
 
 }  // namespace
@@ -70,6 +84,7 @@ public:
     ~state() {
         const bool lot_is_ours = core::forks() == forks_;
         for (const auto& [object, each] : events_) lot_is_ours ? set_.remove(each) : delete each;
+        if (lot_is_ours) set_.remove_timers();
         delete poll_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
     }
 
@@ -81,7 +96,7 @@ public:
         }
         const auto [place, is_new] = events_.try_emplace(what.object());
         if (!is_new) fail(EEXIST, "add", what);
-        TOCSIN_TRY { place->second = new member(set_, what, tag); }
+        TOCSIN_TRY { place->second = new source_member(set_, what, tag); }
         TOCSIN_CATCH(...) {
             events_.erase(place);
             TOCSIN_RETHROW;
@@ -112,6 +127,25 @@ public:
         if (found == events_.end()) return false;
         set_.remove(found->second);
         events_.erase(found);
+        return true;
+    }
+
+    void add(timer_member& timer, std::uint64_t tag) {
+        const std::lock_guard here(admission_);
+        if (timer.list() != nullptr) fail(EEXIST, "tocsin::wait_set::add: a wait_timer");
+        set_.add(timer, tag);
+    }
+
+    void change(timer_member& timer, std::uint64_t tag) {
+        const std::lock_guard here(admission_);
+        if (timer.list() != &set_) fail(ENOENT, "tocsin::wait_set::change: a wait_timer");
+        set_.set_tag(timer, tag);
+    }
+
+    bool remove(timer_member& timer) noexcept {
+        const std::lock_guard here(admission_);
+        if (timer.list() != &set_) return false;
+        set_.remove(timer);
         return true;
     }
 
@@ -171,7 +205,7 @@ private:
         return found.ready;
     }
 
-    // What is ready: events and, if there are any, also descriptors. If only descriptors are ready, the sleep finds
+    // What is ready: events, timers and, if there are any, also descriptors. If only descriptors are ready, the sleep finds
     // them. When events fill all of `out`, descriptors go first the next time.
     std::size_t look(std::span<ready_item> out) {
         const bool descriptors_first = std::exchange(descriptors_first_, false);
@@ -189,22 +223,23 @@ private:
     // `signaled` with a count of 0: look again.
     set_result sleep(std::span<ready_item> out, const detail::wait_options& options) {
         ready_list::sleeper self(set_);
-        if (!set_.begin_sleep(self)) return {wait_status::signaled};
+        if (!set_.begin_sleep(self, options.until)) return {wait_status::signaled};
         platform::poll_result polled;
         const core::claim how = self.waiting.stoppable(options, [&]() noexcept {
             poll_set* const poll = poll_if_any();
-            if (poll == nullptr) return self.waiting.sleep(options.until);
+            if (poll == nullptr) return self.waiting.sleep(self.until);
             return core::sleep_polling(
-                self.waiting, poll->bell(), polled, [&]() noexcept { return poll->wait(out, options.until); },
+                self.waiting, poll->bell(), polled, [&]() noexcept { return poll->wait(out, self.until); },
                 []() noexcept { return std::uint32_t{0}; });
         });
         set_.end_sleep(self);
         if (polled.error != 0)
             detail::throw_or_die(
                 std::system_error(polled.error, platform::error_category(), "tocsin::wait_set::wait"));
+        if (how == core::claim::timed_out && self.until_timer) return {wait_status::signaled};
         if (how != core::claim::signaled) return {core::status_from(how, wait_status::signaled)};
         std::size_t found = polled.ready;
-        const member* const by = self.by;
+        const core::member* const by = self.by;
         if (by != nullptr) out[found++] = {self.tag, readiness::none};
         if (found == 0) return {wait_status::signaled};
         return {wait_status::signaled, found + set_.take_ready(out.subspan(found), by)};
@@ -212,12 +247,36 @@ private:
 
     ready_list set_;
     core::futex_lock admission_;  // for the map and for making the poll_set; locked before all others
-    std::unordered_map<void*, member*> events_;
+    std::unordered_map<void*, source_member*> events_;
     detail::atomic<poll_set*> poll_{nullptr};
     detail::atomic<bool> is_waited_in_{false};
     bool descriptors_first_ = false;  // only the waiting thread touches it
     const std::uint32_t forks_ = core::forks();
 };
+
+static_assert(sizeof(timer_member) <= detail::wait_timer_size && alignof(timer_member) <= 8);
+
+wait_timer::wait_timer() noexcept { ::new (memory_) timer_member; }
+
+wait_timer::~wait_timer() {
+    timer_member& own = member();
+    if (own.list() != nullptr && own.forks() == core::forks()) own.list()->remove(own);
+    own.~timer_member();
+}
+
+core::timer_member& wait_timer::member() const noexcept {
+    return *std::launder(reinterpret_cast<timer_member*>(memory_));
+}
+
+void wait_timer::reset(const deadline& when) noexcept {
+    timer_member& own = member();
+    own.list() != nullptr ? own.list()->arm(own, when) : own.set_deadline(when);
+}
+
+bool wait_timer::is_armed() const noexcept {
+    timer_member& own = member();
+    return own.list() != nullptr ? own.list()->is_armed(own) : !own.when().is_never();
+}
 
 wait_set::wait_set() : state_(std::make_unique<state>()) {}
 
@@ -234,6 +293,18 @@ void wait_set::change(const source& what, std::uint64_t tag) {
 }
 
 bool wait_set::remove(const source& what) noexcept { return state_->remove(what); }
+
+void wait_set::add(wait_timer& timer, std::uint64_t tag) {
+    check(tag);
+    state_->add(timer.member(), tag);
+}
+
+void wait_set::change(wait_timer& timer, std::uint64_t tag) {
+    check(tag);
+    state_->change(timer.member(), tag);
+}
+
+bool wait_set::remove(wait_timer& timer) noexcept { return state_->remove(timer.member()); }
 
 set_result wait_set::wait(const limits& how, std::span<ready_item> out) {
     if (out.empty())

@@ -1,5 +1,7 @@
 // Coroutines that wait for events of other threads and resume where Asio runs them: in the loop of one thread, which
 // also serves timers, or on a strand of a pool. Prints what it did; fails if anything was lost.
+#include "../support/task.hpp"
+
 #include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
 
@@ -7,24 +9,12 @@
 #include <chrono>
 #include <coroutine>
 #include <cstdio>
-#include <exception>
 #include <thread>
 #include <utility>
 
 namespace {
 
 using namespace std::chrono_literals;
-
-// Starts at once and destroys itself at its end.
-struct fire_and_forget {
-    struct promise_type {
-        fire_and_forget get_return_object() noexcept { return {}; }
-        std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
-        void return_void() noexcept {}
-        [[noreturn]] void unhandled_exception() noexcept { std::terminate(); }
-    };
-};
 
 // Has an Asio executor resume a coroutine. Posts, never dispatches: an executor must not resume it inside the call.
 template <class Executor>
@@ -44,8 +34,8 @@ struct numbers {
     int elsewhere = 0;
 };
 
-fire_and_forget consume(tocsin::auto_reset_event& job, tocsin::auto_reset_event& done, asio::io_context& loop,
-                        tocsin::manual_reset_event& closed, numbers& count) {
+task consume(tocsin::auto_reset_event& job, tocsin::auto_reset_event& done, asio::io_context& loop,
+             tocsin::manual_reset_event& closed, numbers& count) {
     const posted_to where(loop.get_executor());
     const auto loop_thread = std::this_thread::get_id();
     for (;;) {
@@ -88,8 +78,8 @@ int in_the_loop_of_one_thread() {
     return count.taken == jobs && count.elsewhere == 0 && ticks == 10 ? 0 : 1;
 }
 
-fire_and_forget pass(tocsin::manual_reset_event& gate, tocsin::source second, asio::any_io_executor strand,
-                     numbers& count, tocsin::auto_reset_event& all_passed, int of) {
+task pass(tocsin::manual_reset_event& gate, tocsin::source second, asio::any_io_executor strand,
+          numbers& count, tocsin::auto_reset_event& all_passed, int of) {
     const posted_to where(strand);
     (void)co_await tocsin::async_wait_all(gate, second).on(where);
     const auto late = co_await tocsin::async_wait_any(tocsin::after(1ms)).on(where);

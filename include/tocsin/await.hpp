@@ -7,9 +7,11 @@
 //         co_await tocsin::async_wait_all({.stop = token}, left_fork, right_fork);
 //     }
 //
-// Bring your own coroutine type. The wait is stored in the coroutine's frame (about 900 bytes, and 200 for each
-// source) and allocates nothing. Coroutines queue among threads, first in, first out. The lists of parked waits
-// (diagnose.hpp) name the thread in which the coroutine suspended.
+// Bring your own coroutine type. The wait is stored in the coroutine's frame and allocates nothing. On 64-bit systems a
+// wait for one event without limits takes 168 bytes. Any other takes about 350 bytes, and 200 for each source. Limits
+// add 200 bytes, and sources that may be timers or descriptors (everything whose type is tocsin::source) 640.
+// Coroutines queue among threads, first in, first out. The lists of parked waits (diagnose.hpp) name the thread in which
+// the coroutine suspended.
 //
 // Where it resumes
 //   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait
@@ -19,7 +21,11 @@
 //   thread delays those behind it. Deadlines, timers and descriptors end a wait in a background thread of the
 //   library: resume elsewhere, or be brief. With `.on(executor)`, that thread calls executor(std::coroutine_handle<>)
 //   instead. The executor resumes the coroutine later, or in another thread, but not inside the call (which ends the
-//   program with a message). It must not throw. It is referred to, not copied; a temporary will do.
+//   program with a message). It must not throw. It is referred to, not copied; a temporary will do. If it returns
+//   `bool`, false means that it refuses and will not resume the coroutine, which then resumes as without an executor.
+//   A handler_thread (handler_thread.hpp) is such an executor: once closed, it refuses.
+//   If an exception leaves the coroutine when it is resumed (its promise lets it through), std::terminate is called:
+//   it would have to leave the set() of a stranger, or a thread of the library.
 //
 // Background threads
 //   Events, stop tokens and your own sources need none. The first co_await with a deadline or timer on the steady
@@ -39,7 +45,17 @@
 //   - With an executor: wherever the executor can't be resuming it, for instance in the executor's only thread. When
 //     the destruction returns, no thread is handing it to the executor. But it may have been handed over before: then
 //     take the handle out of the executor's queue (or stop the wait by a token, and let the coroutine end).
+//   - With an executor that may refuse: where both of these hold.
 //   An auto-reset event that the wait had already been given is set again. A source of your own is not given back.
+//
+// A wait as part of a type of your own
+//   What these functions return can be a member, initialized by the call, and what awaits events can be a base:
+//
+//     class my_wait : public tocsin::event_awaiter<tocsin::auto_reset_event> {
+//         using event_awaiter::event_awaiter;
+//         bool await_resume() noexcept { ... return event_awaiter::await_resume() == wait_status::signaled; }
+//     };
+//     auto my_event::operator co_await() noexcept { return tocsin::event_awaiter(event_); }
 //
 // Don't set such events in signal handlers: set() may resume the coroutine in the handler. In the child of a fork, a
 // coroutine of the parent that waits may only be destroyed. Between notify and wake (waiting_list), a thread must not
@@ -47,7 +63,9 @@
 #pragma once
 
 #include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/event_state.hpp>
 #include <tocsin/detail/source_arguments.hpp>
 #include <tocsin/limits.hpp>
 #include <tocsin/source.hpp>
@@ -66,11 +84,33 @@
 namespace tocsin {
 namespace detail {
 
-class awaiting;  // src/await.cpp
+class awaiting;        // src/await.cpp
+class event_awaiting;  // the same
 
 // Storage for what a wait needs inside the library, in bytes. src/await.cpp checks that it is enough.
+inline constexpr std::size_t async_event_size = sizeof(void*) == 8 ? 152 : 112;
 inline constexpr std::size_t async_seat_size = 128;
-inline constexpr std::size_t async_wait_size = 768;
+inline constexpr std::size_t async_core_size = 192;
+inline constexpr std::size_t async_limits_size = 192;
+inline constexpr std::size_t async_mixture_size = 432;
+
+// What may occur in a wait. Each includes the one before.
+enum class async_needs : std::uint8_t {
+    objects,  // events and sources of the user's types
+    limits,   // a deadline and a stop token
+    mixture,  // timers and descriptors
+};
+
+constexpr std::size_t async_wait_size(async_needs what) noexcept {
+    return async_core_size + (what >= async_needs::limits ? async_limits_size : 0) +
+           (what >= async_needs::mixture ? async_mixture_size : 0);
+}
+// A source that is an event or of the user's type is known as such; the others are all of type tocsin::source.
+template <class... Sources>
+constexpr async_needs needs_of(bool with_limits) noexcept {
+    if ((std::same_as<std::remove_cvref_t<Sources>, source> || ...)) return async_needs::mixture;
+    return with_limits ? async_needs::limits : async_needs::objects;
+}
 
 struct async_storage {
     void* slots;
@@ -78,17 +118,33 @@ struct async_storage {
     void* descriptors;
 };
 
+// The executor of a wait, and whether it has been given the coroutine (src/await.cpp).
 struct async_executor {
+    template <class Executor>
+    void refer_to(Executor& executor) noexcept {
+        object = const_cast<std::remove_cv_t<Executor>*>(std::addressof(executor));
+        post = [](void* to, std::coroutine_handle<> who) noexcept {
+            auto& called = *static_cast<Executor*>(to);
+            if constexpr (std::same_as<std::invoke_result_t<Executor&, std::coroutine_handle<>>, bool>) {
+                return called(who);
+            } else {
+                called(who);
+                return true;
+            }
+        };
+    }
+
     void* object = nullptr;  // null: none
-    void (*post)(void* object, std::coroutine_handle<> who) noexcept = nullptr;
+    bool (*post)(void* object, std::coroutine_handle<> who) noexcept = nullptr;
+    atomic<std::uint32_t> posted{0};
 };
 
 // The part of a wait that does not depend on the number of sources.
 class async_wait_base {
 protected:
-    async_wait_base(std::span<const source> sources, bool all, const limits& how,
+    async_wait_base(std::span<const source> sources, bool all, async_needs needs, const limits& how,
                     const async_storage& storage) noexcept
-        : until_(how.until), sources_(sources), storage_(storage), all_(all) {
+        : until_(how.until), sources_(sources), storage_(storage), all_(all), needs_(needs) {
         if (how.stop.get() != nullptr) stop_ = *how.stop.get();
     }
     async_wait_base(const async_wait_base&) = delete;
@@ -98,7 +154,7 @@ protected:
     }
 
     TOCSIN_API bool ready();
-    TOCSIN_API bool suspend(std::coroutine_handle<> who);
+    TOCSIN_API bool suspend(std::coroutine_handle<> who, void* memory);
     TOCSIN_API any_result result();
 
     const deadline until_;
@@ -113,71 +169,186 @@ private:
     const std::span<const source> sources_;
     const async_storage storage_;
     const bool all_;
+    const async_needs needs_;
     any_result result_{wait_status::signaled};
-    awaiting* waiting_ = nullptr;  // in `memory_`, once it could not be had at once
-    alignas(std::max_align_t) std::byte memory_[async_wait_size];
+    awaiting* waiting_ = nullptr;  // in the memory that suspend() was given, once it could not be had at once
+};
+
+// The part of a wait for one event that does not depend on the event's kind.
+class event_awaiter_base {
+protected:
+    explicit event_awaiter_base(void* event) noexcept : event_(event) {}
+    event_awaiter_base(const event_awaiter_base&) = delete;
+    event_awaiter_base& operator=(const event_awaiter_base&) = delete;
+    ~event_awaiter_base() = default;
+
+    event_byte& event() const noexcept { return *static_cast<event_byte*>(event_); }
+    bool has_parked() const noexcept { return who_ != nullptr; }
+    TOCSIN_API bool suspend(const lot_source& how, std::coroutine_handle<> who, bool with_executor) noexcept;
+    TOCSIN_API void finish(bool with_executor) noexcept;
+    TOCSIN_API void abandon(const lot_source& how, bool with_executor) noexcept;
+
+private:
+    friend class event_awaiting;
+
+    union {
+        void* event_;  // until it suspends
+        alignas(8) std::byte memory_[async_event_size];
+    };
+    std::coroutine_handle<> who_;  // from when it parks until it has resumed
+};
+
+// With an executor.
+class event_awaiter_on_base : public event_awaiter_base {
+protected:
+    friend class event_awaiter_base;
+    friend class event_awaiting;
+
+    using event_awaiter_base::event_awaiter_base;
+
+    async_executor executor_;
+};
+
+template <reset_mode Mode>
+std::integral_constant<reset_mode, Mode> mode_of(basic_event<Mode>& event);  // never defined
+// An event that can be waited for.
+template <class T>
+concept settable_event = requires(T& event) { mode_of(event); };
+template <settable_event Event>
+inline constexpr reset_mode mode = decltype(mode_of(std::declval<Event&>()))::value;
+
+template <reset_mode Mode, class Base, bool WithExecutor>
+class basic_event_awaiter : protected Base {
+public:
+    bool await_ready() noexcept { return event_try_wait<Mode>(this->event()); }
+    bool await_suspend(std::coroutine_handle<> who) noexcept {
+        return this->suspend(event_source<Mode>(), who, WithExecutor);
+    }
+    wait_status await_resume() noexcept {
+        if (this->has_parked()) this->finish(WithExecutor);
+        return wait_status::signaled;
+    }
+
+protected:
+    explicit basic_event_awaiter(basic_event<Mode>& event) noexcept : Base(source(event).object()) {}
+    ~basic_event_awaiter() {
+        if (this->has_parked()) this->abandon(event_source<Mode>(), WithExecutor);
+    }
 };
 
 }  // namespace detail
 
-// An executor: called with the handle, has the coroutine resumed later.
+// An executor: called with the handle, has the coroutine resumed later; or returns false.
 template <class T>
 concept resumes_coroutines = std::invocable<T&, std::coroutine_handle<>>;
 
-// What the functions below return. Await it at once, and once.
-template <class Result, std::size_t N>
-class [[nodiscard]] async_wait_op : detail::async_wait_base {
+// The awaiter of a wait for one event without limits. Await it once.
+template <detail::settable_event Event>
+class event_awaiter
+    : public detail::basic_event_awaiter<detail::mode<Event>, detail::event_awaiter_base, false> {
 public:
-    template <class... Sources>
-    async_wait_op(const limits& how, bool all, Sources&... from) noexcept
-        : async_wait_base(sources_, all, how, {seats_, buckets_, descriptors_}), sources_{source(from)...} {}
+    explicit event_awaiter(Event& event TOCSIN_LIFETIMEBOUND) noexcept
+        : detail::basic_event_awaiter<detail::mode<Event>, detail::event_awaiter_base, false>(event) {}
+};
+
+// The same, resumed by an executor.
+template <detail::settable_event Event>
+class event_awaiter_on
+    : public detail::basic_event_awaiter<detail::mode<Event>, detail::event_awaiter_on_base, true> {
+public:
+    template <class Executor>
+        requires resumes_coroutines<Executor>
+    event_awaiter_on(Event& event TOCSIN_LIFETIMEBOUND, Executor& executor TOCSIN_LIFETIMEBOUND) noexcept
+        : detail::basic_event_awaiter<detail::mode<Event>, detail::event_awaiter_on_base, true>(event) {
+        this->executor_.refer_to(executor);
+    }
+};
+
+// What async_wait(event) returns: it only names the event, and is awaited by an event_awaiter.
+template <detail::settable_event Event>
+class [[nodiscard]] async_event_wait {
+public:
+    explicit async_event_wait(Event& event TOCSIN_LIFETIMEBOUND) noexcept : event_(event) {}
 
     // The executor resumes the coroutine.
     template <class Executor>
         requires resumes_coroutines<Executor>
-    async_wait_op& on(Executor&& executor) noexcept {
-        using plain = std::remove_reference_t<Executor>;
-        executor_.object = const_cast<std::remove_cv_t<plain>*>(std::addressof(executor));
-        executor_.post = [](void* object, std::coroutine_handle<> who) noexcept {
-            (*static_cast<plain*>(object))(who);
-        };
-        return *this;
+    event_awaiter_on<Event> on(Executor&& executor) const noexcept {
+        return event_awaiter_on<Event>(event_, executor);
+    }
+    event_awaiter<Event> operator co_await() const noexcept { return event_awaiter<Event>(event_); }
+
+private:
+    Event& event_;
+};
+
+// An awaiter that awaits another one. (GCC 12 copies an awaiter that a call returns by reference.)
+template <class Awaiter>
+class [[nodiscard]] referred_awaiter {
+public:
+    explicit referred_awaiter(Awaiter& to TOCSIN_LIFETIMEBOUND) noexcept : to_(to) {}
+
+    bool await_ready() { return to_.await_ready(); }
+    bool await_suspend(std::coroutine_handle<> who) { return to_.await_suspend(who); }
+    auto await_resume() { return to_.await_resume(); }
+
+private:
+    Awaiter& to_;
+};
+
+// What the other functions below return: an awaiter. Await it once.
+template <class Result, std::size_t N, detail::async_needs Needs>
+class [[nodiscard]] async_wait_op : detail::async_wait_base {
+public:
+    template <class... Sources>
+    async_wait_op(const limits& how, bool all, Sources&... from) noexcept
+        : async_wait_base(sources_, all, Needs, how, {seats_, buckets_, descriptors_}),
+          sources_{source(from)...} {}
+
+    // The executor resumes the coroutine.
+    template <class Executor>
+        requires resumes_coroutines<Executor>
+    referred_awaiter<async_wait_op> on(Executor&& executor) noexcept {
+        executor_.refer_to(executor);
+        return referred_awaiter<async_wait_op>(*this);
     }
 
-    auto operator co_await() noexcept {
-        struct awaiter {
-            async_wait_op& self;
-
-            bool await_ready() { return self.ready(); }
-            bool await_suspend(std::coroutine_handle<> who) { return self.suspend(who); }
-            Result await_resume() {
-                if constexpr (std::is_same_v<Result, any_result>) {
-                    return self.result();
-                } else {
-                    return self.result().status;
-                }
-            }
-        };
-        return awaiter{*this};
+    bool await_ready() { return ready(); }
+    bool await_suspend(std::coroutine_handle<> who) { return suspend(who, memory_); }
+    Result await_resume() {
+        if constexpr (std::is_same_v<Result, any_result>) {
+            return result();
+        } else {
+            return result().status;
+        }
     }
 
 private:
+    static constexpr std::size_t polled = Needs == detail::async_needs::mixture ? N : 1;
+
     source sources_[N];
     std::uint16_t buckets_[N];
     alignas(std::max_align_t) std::byte seats_[N * detail::async_seat_size];
-    alignas(std::max_align_t) std::byte descriptors_[N * 16];
+    alignas(std::max_align_t) std::byte descriptors_[polled * 16];
+    alignas(std::max_align_t) std::byte memory_[detail::async_wait_size(Needs)];
 };
 
 namespace detail {
 
-template <class Result, class... Sources>
-async_wait_op<Result, sizeof...(Sources)> make_op(const limits& how, bool all, Sources&... from) noexcept {
+template <class Result, bool Limited, class... Sources>
+auto make_op(const limits& how, bool all, Sources&... from) noexcept {
+    using op = async_wait_op<Result, sizeof...(Sources), needs_of<Sources...>(Limited)>;
     if constexpr (are_sources<Sources...>()) {
-        return async_wait_op<Result, sizeof...(Sources)>(how, all, from...);
+        return op(how, all, from...);
     } else {
-        return refused<async_wait_op<Result, sizeof...(Sources)>>();
+        return refused<op>();
     }
 }
+
+// `Argument` is the deduced type of a forwarding reference.
+template <class Argument>
+concept names_an_event =
+    std::is_lvalue_reference_v<Argument> && settable_event<std::remove_reference_t<Argument>>;
 
 }  // namespace detail
 
@@ -185,33 +356,37 @@ async_wait_op<Result, sizeof...(Sources)> make_op(const limits& how, bool all, S
 // ignore the spin policy: a coroutine never spins.
 template <class Source>
     requires detail::one_by_one<Source>
-async_wait_op<wait_status, 1> async_wait(const limits& how, Source&& from) noexcept {
-    return detail::make_op<wait_status, Source>(how, false, from);
+auto async_wait(const limits& how, Source&& from) noexcept {
+    return detail::make_op<wait_status, true, Source>(how, false, from);
 }
 template <class Source>
     requires detail::no_limits_first<Source>
-async_wait_op<wait_status, 1> async_wait(Source&& from) noexcept {
-    return detail::make_op<wait_status, Source>(limits(), false, from);
+auto async_wait(Source&& from) noexcept {
+    if constexpr (detail::names_an_event<Source>) {
+        return async_event_wait<std::remove_reference_t<Source>>(from);
+    } else {
+        return detail::make_op<wait_status, false, Source>(limits(), false, from);
+    }
 }
 template <class... Sources>
     requires detail::one_by_one<Sources...>
-async_wait_op<any_result, sizeof...(Sources)> async_wait_any(const limits& how, Sources&&... from) noexcept {
-    return detail::make_op<any_result, Sources...>(how, false, from...);
+auto async_wait_any(const limits& how, Sources&&... from) noexcept {
+    return detail::make_op<any_result, true, Sources...>(how, false, from...);
 }
 template <class... Sources>
     requires detail::no_limits_first<Sources...>
-async_wait_op<any_result, sizeof...(Sources)> async_wait_any(Sources&&... from) noexcept {
-    return detail::make_op<any_result, Sources...>(limits(), false, from...);
+auto async_wait_any(Sources&&... from) noexcept {
+    return detail::make_op<any_result, false, Sources...>(limits(), false, from...);
 }
 template <class... Sources>
     requires detail::one_by_one<Sources...>
-async_wait_op<wait_status, sizeof...(Sources)> async_wait_all(const limits& how, Sources&&... from) noexcept {
-    return detail::make_op<wait_status, Sources...>(how, true, from...);
+auto async_wait_all(const limits& how, Sources&&... from) noexcept {
+    return detail::make_op<wait_status, true, Sources...>(how, true, from...);
 }
 template <class... Sources>
     requires detail::no_limits_first<Sources...>
-async_wait_op<wait_status, sizeof...(Sources)> async_wait_all(Sources&&... from) noexcept {
-    return detail::make_op<wait_status, Sources...>(limits(), true, from...);
+auto async_wait_all(Sources&&... from) noexcept {
+    return detail::make_op<wait_status, false, Sources...>(limits(), true, from...);
 }
 
 }  // namespace tocsin

@@ -3,6 +3,7 @@
 //     tocsin::handler_thread owner;                          // owns some data that only it touches
 //     owner.post([&] { cache.erase(key); });                 // returns at once
 //     int size = owner.send([&] { return cache.size(); });   // waits for the result
+//     co_await tocsin::async_wait(changed).on(owner);        // resumes the coroutine there (await.hpp)
 //
 // Jobs run in the order in which they were accepted, never two at once. Each sees what the one before did.
 #pragma once
@@ -16,6 +17,7 @@
 #include <tocsin/word_lock.hpp>
 
 #include <concepts>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,7 +40,7 @@
 
 namespace tocsin {
 
-// Thrown by post() and send() when the handler accepts no more jobs, and by send() when its job was dropped.
+// Thrown by send() when the handler accepts no more jobs, or when its job was dropped.
 class TOCSIN_API handler_closed : public std::runtime_error {
 public:
     handler_closed() : runtime_error("tocsin::handler_thread: the handler is closed") {}
@@ -143,13 +145,13 @@ public:
     handler_thread(const handler_thread&) = delete;
     handler_thread& operator=(const handler_thread&) = delete;
 
-    // Queues the job and returns. If a job is accepted, what the caller did before is visible to it; it is run once,
-    // or handed out once by cancel(). post() waits while the queue is full. In a job of the same handler it never
-    // waits, but exceeds the capacity (it would wait for itself).
-    // Throws handler_closed.
+    // Queues the job and returns true. If a job is accepted, what the caller did before is visible to it; it is run
+    // once, or handed out once by cancel(). post() waits while the queue is full. In a job of the same handler it never
+    // waits, but exceeds the capacity (it would wait for itself). Returns false if the handler is closed: the job
+    // remains with the caller. So a job that posts itself again ends when its handler does.
     // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler one wakes
     // it; posts to a running one wake nothing. Allocates for a large callable, and as the queue grows.
-    void post(job&& work);
+    bool post(job&& work);
 
     // The same without waiting, or with a wait that has an end. A job that was not accepted remains with the caller.
     [[nodiscard]] post_status try_post(job&& work);
@@ -169,6 +171,11 @@ public:
         requires std::invocable<Call&>
     std::invoke_result_t<Call&> send(Call&& call);
 
+    // An executor of coroutines (await.hpp): queues a job that resumes this one. Never waits, but exceeds the capacity.
+    // Returns false, and will not resume it, if the handler is closed or there is no memory for the queue to grow;
+    // the coroutine then resumes in the thread that ended its wait. So none is lost, whenever the handler closes.
+    bool operator()(std::coroutine_handle<> who) noexcept;
+
     // Accepts no more jobs. The thread ends when it has run what is queued. Threads that wait for room get `closed`.
     // Any thread may call it, even a job. Returns at once.
     void close() noexcept;
@@ -177,8 +184,8 @@ public:
     void join() noexcept;
 
     // Closes, waits for the job that is under way, and returns those that have not begun, oldest first. If the caller
-    // runs a sent job among them, its sender gets the result; if the caller drops it, send() throws. In a job of this
-    // handler it waits for nothing.
+    // runs a sent job among them, its sender gets the result; if the caller drops it, send() throws. A job that resumes
+    // a coroutine does so even if the caller drops it. In a job of this handler it waits for nothing.
     [[nodiscard]] std::vector<job> cancel();
 
     [[nodiscard]] bool is_closed() const noexcept;
@@ -190,8 +197,9 @@ private:
     template <class Call>
     class sent_call;
 
-    post_status accept(job& work, const deadline& until, const stop_token* stop, bool wait);
-    void accept_or_throw(job&& work);
+    enum class when_full : std::uint8_t { refuse, wait, exceed };
+
+    post_status accept(job& work, const deadline& until, const stop_token* stop, when_full how);
     bool take_batch();
     void run_batch() noexcept;
     void run() noexcept;
@@ -277,7 +285,7 @@ std::invoke_result_t<Call&> handler_thread::send(Call&& call) {
     if (is_this_thread()) return std::invoke(call);
     using callable = std::remove_reference_t<Call>;
     sent_call<callable> sent(call);
-    accept_or_throw(sent.as_job());
+    if (!post(sent.as_job())) detail::throw_or_die(handler_closed());
     return sent.wait();
 }
 

@@ -45,8 +45,13 @@ private:
     auto_reset_event posted_;
 };
 
-TEST(await_model, ASetResumesItOnceAndPublishes) {
-    holds_always([](run& r) {
+// A wait for one event without limits has an awaiter of its own; given limits, even empty ones, it is as any other.
+auto wait_alone(auto_reset_event& on) { return async_wait(on); }
+auto wait_with_limits(auto_reset_event& on) { return async_wait(limits(), on); }
+
+template <class Wait>
+void a_set_resumes_it_once_and_publishes(Wait wait) {
+    holds_always([&](run& r) {
         auto_reset_event event;
         plain<int> data{0};
         plain<int> own{0};
@@ -57,16 +62,21 @@ TEST(await_model, ASetResumesItOnceAndPublishes) {
             event.set();
         });
         r.spawn("coroutine", [&] {
-            one = [](auto& on, auto& theirs, auto& mine, int& count) -> task {
+            one = [](auto how_to, auto& on, auto& theirs, auto& mine, int& count) -> task {
                 mine = 1;
-                const auto how = co_await async_wait(on);
+                const auto how = co_await how_to(on);
                 model::check(how == wait_status::signaled && theirs == 1 && mine == 1, "all is visible");
                 ++count;
-            }(event, data, own, resumed);
+            }(wait, event, data, own, resumed);
         });
         r.join_all();
         r.check(resumed == 1 && !event.is_set(), "resumed once, token taken");
     });
+}
+
+TEST(await_model, ASetResumesItOnceAndPublishes) { a_set_resumes_it_once_and_publishes(wait_with_limits); }
+TEST(await_model, ASetResumesAWaitForOneEventOnceAndPublishes) {
+    a_set_resumes_it_once_and_publishes(wait_alone);
 }
 
 TEST(await_model, AStopNeverEatsTheToken) {
@@ -146,21 +156,80 @@ TEST(await_model, ABroadcastReleasesThreadAndCoroutine) {
 }
 
 // The executor's thread resumes the coroutine at once, and destroys it at its end.
-TEST(await_model, TheExecutorMayFinishACoroutineBeforeItsHandoverReturns) {
-    holds_within(2, [](run& r) {
+template <class Wait>
+void the_executor_may_finish_it_before_its_handover_returns(Wait wait) {
+    holds_within(2, [&](run& r) {
         auto_reset_event event;
         loop executor;
         int ended = 0;
         r.spawn("setter", [&] { event.set(); });
         r.spawn("executor", [&] {
-            task one = [](auto& on, auto& where, int& count) -> task {
-                co_await async_wait(on).on(where);
+            task one = [](auto how_to, auto& on, auto& where, int& count) -> task {
+                co_await how_to(on).on(where);
                 ++count;
-            }(event, executor, ended);
+            }(wait, event, executor, ended);
             if (!one.done()) executor.wait_and_take().resume();
         });
         r.join_all();
         r.check(ended == 1 && !event.is_set(), "resumed once, token taken");
+    });
+}
+
+TEST(await_model, TheExecutorMayFinishACoroutineBeforeItsHandoverReturns) {
+    the_executor_may_finish_it_before_its_handover_returns(wait_with_limits);
+}
+TEST(await_model, TheExecutorMayFinishAWaitForOneEventBeforeItsHandoverReturns) {
+    the_executor_may_finish_it_before_its_handover_returns(wait_alone);
+}
+
+TEST(await_model, AWaitForOneEventIsDestroyedAtAnyTimeThoughAnExecutorResumesIt) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        loop executor;
+        int taken = 0;
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("executor", [&] {
+            task one = [](auto& on, auto& where, int& tokens) -> task {
+                co_await async_wait(on).on(where);
+                ++tokens;
+            }(event, executor, taken);
+            one.destroy();
+            (void)executor.take();
+        });
+        r.join_all();
+        r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
+        r.check(taken + tokens_in(event) == 1, "one token in, one out");
+    });
+}
+
+// Refuses what it is given.
+struct refusing {
+    bool operator()(std::coroutine_handle<>) { return false; }
+};
+
+TEST(await_model, AnExecutorThatRefusesLeavesItToTheThreadThatEndsTheWait) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        manual_reset_event gate;
+        refusing executor;
+        int first = 0;
+        int second = 0;
+        task one;
+        task two;
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("opener", [&] { gate.set(); });
+        r.spawn("coroutines", [&] {
+            one = [](auto& on, auto& where, int& count) -> task {
+                co_await async_wait(on).on(where);
+                ++count;
+            }(event, executor, first);
+            two = [](auto& on, auto& where, int& count) -> task {
+                co_await async_wait_any(on).on(where);
+                ++count;
+            }(gate, executor, second);
+        });
+        r.join_all();
+        r.check(first == 1 && second == 1 && !event.is_set(), "each resumed once");
     });
 }
 

@@ -158,11 +158,11 @@ TEST(set_model, SetThenResetReleasesTheSleeper) {
     holds_within(2, [](run& r) {
         manual_reset_event gate;
         core::ready_list set;
-        auto* const place = new core::member(set, gate, 7);
+        auto* const place = new core::source_member(set, gate, 7);
         set.add(*place);
         core::ready_list::sleeper self(set);
         r.spawn("waiter", [&] {
-            model::check(set.begin_sleep(self), "nothing to collect");
+            model::check(set.begin_sleep(self, deadline::never()), "nothing to collect");
             (void)self.waiting.sleep(deadline::never());
             set.end_sleep(self);
             model::check(self.by == place && self.tag == 7, "released for it");
@@ -245,14 +245,14 @@ TEST(set_model, TheSetAndAnotherWaiterTakeTurns) {
     holds_within(1, [](run& r) {
         auto_reset_event event;
         core::ready_list set;
-        auto* const place = new core::member(set, event, 7);
+        auto* const place = new core::source_member(set, event, 7);
         set.add(*place);
         core::ready_list::sleeper first(set);
         core::ready_list::sleeper second(set);
         bool other_is_served = false;
         r.spawn("set", [&] {
             for (auto* const self : {&first, &second}) {
-                model::check(set.begin_sleep(*self), "nothing to collect");
+                model::check(set.begin_sleep(*self, deadline::never()), "nothing to collect");
                 (void)self->waiting.sleep(deadline::never());
                 set.end_sleep(*self);
                 model::check(self->by == place, "released for it");

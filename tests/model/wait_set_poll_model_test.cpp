@@ -147,6 +147,23 @@ TEST_F(wait_set_poll_model, ATimeoutLosesNeitherTokenNorDescriptor) {
     });
 }
 
+TEST_F(wait_set_poll_model, ATimerWakesAThreadThatPolls) {
+    holds_within(2, [](run& r) {
+        wait_timer timer;
+        wait_set set;
+        set.add(timer, 1);
+        set.add(readable(descriptor), 2);
+        r.spawn("waiter", [&] {
+            std::array<ready_item, 2> found;
+            const auto how = set.wait(found);
+            model::check(how.status == wait_status::signaled && how.count == 1 && found[0].tag == 1,
+                         "the timer");
+        });
+        timer.reset(deadline(std::chrono::nanoseconds(0)));
+        r.join_all();
+    });
+}
+
 // The tag of an event changes while a thread is told of it.
 TEST_F(wait_set_poll_model, ATagChangesUnderTheLock) {
     holds_within(2, [](run& r) {

@@ -62,7 +62,7 @@ private:
                     expect(seen == number + 1, "a sent job came back with another's result");
                     break;
                 }
-                default: self.timed([&] { return handler_.post(work(number)), true; });
+                default: accepted = self.timed([&] { return handler_.post(work(number)); });
             }
             if (accepted) {
                 ++mine.given;

@@ -80,11 +80,11 @@ std::uint64_t produce(handler_thread& handler, ledger& book, random_source& rand
                                     : 0;
                     break;
                 case 5:  // too large to be stored inside the job
-                    handler.post([enter, ballast = std::vector<int>(3)] { enter(); });
+                    if (!handler.post([enter, ballast = std::vector<int>(3)] { enter(); })) return accepted;
                     ++accepted;
                     break;
                 default:
-                    handler.post(enter);
+                    if (!handler.post(enter)) return accepted;
                     ++accepted;
                     break;
             }

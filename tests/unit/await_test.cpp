@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <coroutine>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
@@ -25,6 +26,7 @@
 #include <stop_token>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if TOCSIN_ON_POSIX
@@ -455,6 +457,35 @@ TEST(AwaitExecutorDeathTest, MayNotResumeInsideTheCall) {
         "resumed a coroutine inside the call");
 }
 
+// Refuses what it is given.
+struct refusing {
+    bool operator()(std::coroutine_handle<>) {
+        ++asked;
+        return false;
+    }
+    int asked = 0;
+};
+
+TEST(AwaitExecutor, OneThatRefusesLeavesTheCoroutineToTheThreadThatEndsTheWait) {
+    refusing closed;
+    manual_reset_event gate;
+    auto_reset_event other;
+    std::vector<std::thread::id> in;
+    const task one = [](auto& on, auto& where, auto& list) -> task {
+        co_await async_wait(on).on(where);
+        list.push_back(std::this_thread::get_id());
+    }(gate, closed, in);
+    const task two = [](auto& on, auto& more, auto& where, auto& list) -> task {
+        const any_result how = co_await async_wait_any(on, more).on(where);
+        EXPECT_EQ(how.index, 0u);
+        list.push_back(std::this_thread::get_id());
+    }(gate, other, closed, in);
+    gate.set();
+    EXPECT_EQ(closed.asked, 2);
+    EXPECT_EQ(in, (std::vector{2, std::this_thread::get_id()}));
+    EXPECT_TRUE(one.done() && two.done());
+}
+
 TEST(AwaitDestroyed, LeavesNothingBehind) {
     auto_reset_event a;
     auto_reset_event b;
@@ -657,6 +688,79 @@ TEST(AwaitDescriptor, ABadOneIsRefusedByName) {
     EXPECT_THROW(one.rethrow(), std::system_error);
 }
 #endif
+
+// An event of a user's own, awaited as such.
+class named_event {
+public:
+    void set() { event_.set(); }
+    auto operator co_await() noexcept { return tocsin::event_awaiter(event_); }
+
+private:
+    auto_reset_event event_;
+};
+
+// Awaiters with something of the user's own: as a base, and as members.
+class counted_wait : public tocsin::event_awaiter<auto_reset_event> {
+public:
+    using event_awaiter::event_awaiter;
+
+    int await_resume() noexcept {
+        EXPECT_EQ(event_awaiter::await_resume(), wait_status::signaled);
+        return ++count;
+    }
+    inline static int count = 0;
+};
+class timed_wait {
+public:
+    timed_wait(auto_reset_event& event, std::chrono::milliseconds longest)
+        : wait_(async_wait({.until = longest}, event)) {}
+
+    bool await_ready() { return wait_.await_ready(); }
+    bool await_suspend(std::coroutine_handle<> frame) { return wait_.await_suspend(frame); }
+    bool await_resume() { return wait_.await_resume() == wait_status::signaled; }
+
+private:
+    decltype(async_wait({.until = 1ms}, std::declval<auto_reset_event&>())) wait_;
+};
+
+TEST(Await, AnAwaiterMayBeABaseOrAMember) {
+    named_event named;
+    auto_reset_event event;
+    std::vector<int> seen;
+    const task one = [](auto& own, auto& on, auto& list) -> task {
+        const wait_status how = co_await own;
+        EXPECT_EQ(how, wait_status::signaled);
+        list.push_back(co_await counted_wait(on));
+        list.push_back(co_await timed_wait(on, 1h) ? 10 : 0);
+        auto stored = async_wait_any(on);
+        const any_result result = co_await stored;
+        list.push_back(result.index == 0 ? 20 : 0);
+    }(named, event, seen);
+    named.set();
+    for (int i = 0; i != 3; ++i) {
+        EXPECT_FALSE(one.done());
+        event.set();
+    }
+    EXPECT_TRUE(one.done());
+    EXPECT_EQ(seen, (std::vector<int>{1, 10, 20}));
+}
+
+// Of 64-bit systems: decision 23.
+TEST(Await, AWaitForEventsAloneIsSmall) {
+    using event_wait = decltype(async_wait(std::declval<auto_reset_event&>()));
+    static_assert(sizeof(void*) != 8 || sizeof(tocsin::event_awaiter<auto_reset_event>) <= 160);
+    static_assert(sizeof(event_wait) == sizeof(void*));
+    static_assert(sizeof(void*) != 8 || sizeof(tocsin::event_awaiter_on<manual_reset_event>) <= 184);
+    using any_of_two =
+        decltype(async_wait_any(std::declval<auto_reset_event&>(), std::declval<manual_reset_event&>()));
+    using limited = decltype(async_wait({.until = 1ms}, std::declval<auto_reset_event&>()));
+    using mixed = decltype(async_wait(tocsin::after(1ms)));
+    std::printf("one event: %zu bytes; any of two events: %zu; one event with limits: %zu; one timer: %zu\n",
+                sizeof(tocsin::event_awaiter<auto_reset_event>), sizeof(any_of_two), sizeof(limited),
+                sizeof(mixed));
+    EXPECT_LT(sizeof(any_of_two), sizeof(mixed));
+    EXPECT_LT(sizeof(limited), sizeof(mixed));
+}
 
 TEST(Await, AllocatesNothing) {
     auto_reset_event a;

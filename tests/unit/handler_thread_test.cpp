@@ -3,8 +3,10 @@
 #include "posix.hpp"
 #include "sanitizer.hpp"
 #include "system_calls.hpp"
+#include "task.hpp"
 #include "threads.hpp"
 
+#include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/handler_thread.hpp>
 
@@ -26,11 +28,14 @@
 namespace {
 
 using namespace std::chrono_literals;
+using support::task;
 using support::thread_group;
 using support::until;
+using tocsin::auto_reset_event;
 using tocsin::handler_closed;
 using tocsin::handler_thread;
 using tocsin::job;
+using tocsin::manual_reset_event;
 using tocsin::post_status;
 
 // Keeps a handler busy with one job until it is released, or until the end of this object's life.
@@ -261,7 +266,7 @@ TEST(HandlerThread, TakesNothingAfterTheClose) {
     handler.close();
     EXPECT_TRUE(handler.is_closed());
     job late([&] { ran = true; });
-    EXPECT_THROW(handler.post(std::move(late)), handler_closed);
+    EXPECT_FALSE(handler.post(std::move(late)));
     EXPECT_TRUE(static_cast<bool>(late));
     EXPECT_EQ(handler.try_post(std::move(late)), post_status::closed);
     EXPECT_EQ(handler.post_for(std::move(late), 1h), post_status::closed);
@@ -278,13 +283,121 @@ TEST(HandlerThread, AJobMayCloseItsHandler) {
         const obstacle busy(handler);
         handler.post([&] {
             handler.join();  // from here only close()
-            EXPECT_THROW(handler.post([] {}), handler_closed);
+            EXPECT_FALSE(handler.post([] {}));
             ++runs;
         });
         handler.post([&] { ++runs; });
     }
     handler.join();
     EXPECT_EQ(runs, 2);
+}
+
+TEST(HandlerThread, AJobThatPostsItselfAgainEndsWithItsHandler) {
+    struct again {
+        handler_thread& handler;
+        std::atomic<long>& runs;
+        tocsin::manual_reset_event& several;
+        void operator()() {
+            if (runs.fetch_add(1) == 100) several.set();
+            handler.post(again(*this));
+        }
+    };
+    std::atomic<long> runs{0};
+    tocsin::manual_reset_event several;
+    {
+        handler_thread handler;
+        handler.post(again{handler, runs, several});
+        several.wait();
+    }
+    EXPECT_GE(runs.load(), 100);
+}
+
+task resume_in(handler_thread& handler, auto_reset_event& event, std::thread::id& in,
+               manual_reset_event& ended) {
+    co_await tocsin::async_wait(event).on(handler);
+    in = std::this_thread::get_id();
+    ended.set();
+}
+
+TEST(HandlerThread, ResumesCoroutines) {
+    handler_thread handler;
+    auto_reset_event event;
+    manual_reset_event ended;
+    std::thread::id in;
+    const task one = resume_in(handler, event, in, ended);
+    event.set();
+    ended.wait();
+    one.join();
+    EXPECT_EQ(in, handler.send([] { return std::this_thread::get_id(); }));
+}
+
+TEST(HandlerThread, ResumesCoroutinesBeyondItsCapacity) {
+    tocsin::handler_options bounded;
+    bounded.capacity = 1;
+    handler_thread handler(bounded);
+    manual_reset_event gate;
+    std::atomic<int> ended{0};
+    std::vector<task> tasks;
+    {
+        obstacle busy(handler);
+        for (int i = 0; i != 100; ++i) {
+            tasks.push_back([](auto& where, auto& on, auto& count) -> task {
+                co_await tocsin::async_wait_any(on).on(where);
+                ++count;
+            }(handler, gate, ended));
+        }
+        gate.set();
+        EXPECT_EQ(handler.queued(), 100u);
+        EXPECT_EQ(ended, 0);
+    }
+    handler.join();
+    EXPECT_EQ(ended, 100);
+}
+
+TEST(HandlerThread, OnceClosedItLeavesACoroutineToTheThreadThatEndsItsWait) {
+    handler_thread handler;
+    auto_reset_event event;
+    manual_reset_event ended;
+    std::thread::id in;
+    const task one = resume_in(handler, event, in, ended);
+    std::stop_source stop;
+    tocsin::wait_status how = tocsin::wait_status::signaled;
+    const task two = [](auto& where, auto token, auto& status) -> task {
+        auto_reset_event never;
+        status = co_await tocsin::async_wait({.stop = token}, never).on(where);
+    }(handler, stop.get_token(), how);
+    handler.close();
+    event.set();
+    EXPECT_TRUE(one.done());
+    EXPECT_EQ(in, std::this_thread::get_id());
+    EXPECT_FALSE(event.is_set());
+    stop.request_stop();
+    EXPECT_TRUE(two.done());
+    EXPECT_EQ(how, tocsin::wait_status::stopped);
+}
+
+TEST(HandlerThread, ACancelledCoroutineResumesWhenItsJobIsRunOrDropped) {
+    for (const bool run : {false, true}) {
+        handler_thread handler;
+        auto_reset_event event;
+        manual_reset_event ended;
+        std::thread::id in;
+        std::vector<job> left;
+        obstacle busy(handler);
+        const task one = resume_in(handler, event, in, ended);
+        event.set();
+        thread_group threads;
+        threads.start("cancelling", [&] { left = handler.cancel(); });
+        until("closed", [&] { return handler.is_closed(); });
+        busy.let_go();
+        threads.join();
+        ASSERT_EQ(left.size(), 1u);
+        EXPECT_FALSE(one.done());
+        if (run) left.front()();
+        left.clear();
+        EXPECT_TRUE(one.done());
+        EXPECT_EQ(in, std::this_thread::get_id());
+    }
 }
 
 TEST(HandlerThread, CancelReturnsWhatHasNotBegunOldestFirst) {
@@ -454,11 +567,7 @@ TEST(BoundedHandlerThread, TheCloseReleasesCallsThatWaitForSpace) {
     std::atomic<int> told{0};
     thread_group threads;
     threads.start_many(4, "posting", [&](int) {
-        try {
-            full.handler.post([&] { ++full.runs; });
-        } catch (const handler_closed&) {
-            told.fetch_add(1);
-        }
+        if (!full.handler.post([&] { ++full.runs; })) told.fetch_add(1);
     });
     threads.start_many(4, "until", [&](int) {
         if (full.handler.post_for([&] { ++full.runs; }, 1h) == post_status::closed) told.fetch_add(1);

@@ -27,7 +27,8 @@
 //   [release]  release()'s exchange releases, and the loads of word_ that see `released` acquire. So what the claimer
 //              did before (the signal's data, others_) is visible to the thread.
 //   [suspend]  suspending releases, and a release() that finds the coroutine suspended acquires. So what the coroutine
-//              did before is visible to it when it continues in that thread.
+//              did before is visible to it when it continues in that thread. A coroutine that suspends before its
+//              node is queued publishes by the lock of the queue instead.
 //   claim_     decides by atomicity alone. It publishes nothing, so it is relaxed: whoever acts on a claim that it has
 //              won does so through word_ or through the bucket's lock.
 //
@@ -88,6 +89,11 @@ bool waiter::enter_state(std::uint32_t how) noexcept {
 }
 
 bool waiter::suspend() noexcept { return enter_state(suspended); }
+
+void waiter::suspend_unqueued() noexcept {
+    // [bucket] whoever releases the waiter has found its node under the lock under which it is queued.
+    word_.store(suspended, std::memory_order_relaxed);
+}
 
 bool waiter::sleep_until_released(const deadline& until) noexcept {
     if (!enter_state(sleeping)) return true;

@@ -43,6 +43,8 @@ public:
     // For coroutines. False: it has been released. True: whoever releases the waiter resumes the coroutine, and from
     // then on the caller may not touch either.
     bool suspend() noexcept;
+    // The same before its first node is queued, so that nobody can release it yet: it succeeds.
+    void suspend_unqueued() noexcept;
     bool is_coroutine() const noexcept { return then_ != nullptr; }
 
     // Whether the thread sleeps, so that releasing it takes a system call. A guess that may be out of date.

@@ -1,7 +1,10 @@
 // State
-//   A member is a subscriber (core/lot/subscriber.hpp). Its node is in the queue of its source from add() to remove(),
-//   whether a thread waits or not. Under a lock of its own, a ready_list keeps the list of the members that are
-//   `ready`, which means that they are to be examined, and the thread that sleeps in it.
+//   A source_member is a subscriber (core/lot/subscriber.hpp). Its node is in the queue of its source from add() to
+//   remove(), whether a thread waits or not. Under a lock of its own, a ready_list keeps the list of the members that
+//   are `ready`, which means that they are to be examined, and the thread that sleeps in it.
+//   Under the same lock it keeps its timers, and two queues of those that are armed and not ready (timer_queue.hpp), for
+//   the steady and the system clock. A timer is idle, or armed in one of these queues, or ready; it becomes ready
+//   when the waiting thread finds that it is due.
 //
 // Invariants
 //   ready_list-1  Whenever the lock of a member's bucket is free: if its source is ready, the member is in the list, or
@@ -21,6 +24,13 @@
 //   ready_list-5  The ready_list knows a sleeper from begin_sleep() until it is claimed, or until end_sleep(). The
 //       sleeper exists at least as long: one that is claimed cannot continue before it is released (waiter-2 in
 //       waiter.cpp).
+//   ready_list-6  Every change of a timer is one step under the lock: arming, moving, becoming ready, being reported,
+//       leaving. Being reported makes it idle, and arming or moving a ready timer takes it off the list. So each arming
+//       is reported at most once, and never after it was moved or the timer has left.
+//   ready_list-7  While the ready_list knows a sleeper, no armed timer on the clock of its `until` is due before that,
+//       and no armed timer on the other clock would have been chosen instead when the sleep began or when the timer was
+//       armed. Whoever arms or moves a timer so that this no longer holds claims the sleeper, which looks again. (A
+//       sleeper whose timer was moved to a later time or has left wakes for nothing, and looks again.)
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims it. If not, it
 // makes the member ready. begin_sleep(), under the same lock of the ready_list, then finds that member and does not
@@ -30,32 +40,40 @@
 // look that finds the source not ready leaves the member unlisted, under that lock. Whoever makes the source ready next
 // comes later, and lists the member again.
 //
+// Timers: begin_sleep() makes those that are due ready, and then looks at the list. The sleep ends at the earliest
+// deadline of those that are not (ready_list-7). So a timer that is armed before begin_sleep() ends the sleep in time;
+// one that is armed afterwards finds the sleeper.
+//
+// A timer becomes ready when a wait looks, behind the members that are ready already. A wait makes at most as many
+// timers ready as it has room for: so it holds the lock for a number of steps that the caller chooses.
+//
 // Memory order: the locks' [bucket]. What came before a set() is visible to the thread that finds its source ready by
 // [event-publish], and to the thread that is released for it by [release].
 //
 // A manual-reset event keeps its member ready as long as it is set: each wait reports it. One that is set and reset
 // while a thread sleeps is reported as well: that thread is released in the step that sets it.
 //
-// Checked by: tests/model/wait_set_model_test.cpp (P12), tests/unit/wait_set_test.cpp,
-// tests/stress/wait_set_stress_test.cpp.
+// Checked by: tests/model/wait_set_model_test.cpp and wait_set_timer_model_test.cpp (P12), tests/unit/wait_set_test.cpp,
+// tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp.
 #include "core/wait/ready_list.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 
 namespace tocsin::core {
 
-member::member(ready_list& list, const source& what, std::uint64_t tag) noexcept
-    : list_(list),
+source_member::source_member(ready_list& list, const source& what, std::uint64_t tag) noexcept
+    : member(kind::source, tag),
+      list_(list),
       source_(what),
-      node_({what.object(), static_cast<wait_kind>(what.lot().wait_kind)}, *this),
-      tag_(tag) {}
+      node_({what.object(), static_cast<wait_kind>(what.lot().wait_kind)}, *this) {}
 
-reply member::on_wake(wait_node&, bool exclusive, release_list& freed) noexcept {
+reply source_member::on_wake(wait_node&, bool exclusive, release_list& freed) noexcept {
     return list_.deliver(*this, exclusive, freed);
 }
 
-reply ready_list::deliver(member& which, bool exclusive, release_list& freed) noexcept {
+reply ready_list::deliver(source_member& which, bool exclusive, release_list& freed) noexcept {
     const guard here(*this);
     if (!exclusive) make_ready(which);  // the source stays ready
     if (sleeper_ != nullptr && sleeper_->waiting.try_claim(claim::signaled)) {
@@ -89,7 +107,7 @@ void ready_list::clear_ready(member& which) noexcept {
     --ready_count_;
 }
 
-void ready_list::add(member& joining) noexcept {
+void ready_list::add(source_member& joining) noexcept {
     const detail::lot_source& how = joining.source_.lot();
     void* const object = joining.source_.object();
     bool ready = false;
@@ -111,7 +129,7 @@ void ready_list::set_tag(member& which, std::uint64_t tag) noexcept {
     which.tag_ = tag;
 }
 
-void ready_list::remove(member* leaving) noexcept {
+void ready_list::remove(source_member* leaving) noexcept {
     bool examined = false;
     {
         locked_queue queue(leaving->node_.key);
@@ -124,14 +142,88 @@ void ready_list::remove(member* leaving) noexcept {
     if (!examined) delete leaving;
 }
 
+// Has the thread that sleeps, if there is one, look again.
+void ready_list::claim_sleeper(release_list& freed) noexcept {
+    if (sleeper_ != nullptr && sleeper_->waiting.try_claim(claim::signaled)) release_sleeper(freed, nullptr);
+}
+
 void ready_list::wake() noexcept {
     release_list freed;
     {
         const guard here(*this);
-        if (sleeper_ != nullptr && sleeper_->waiting.try_claim(claim::signaled))
-            release_sleeper(freed, nullptr);
+        claim_sleeper(freed);
     }
     freed.wake();
+}
+
+timer_queue& ready_list::queue_for(const deadline& when) noexcept {
+    return timer_queue::clock_of(when) == deadline::clock::system ? system_timers_ : steady_timers_;
+}
+
+void ready_list::add(timer_member& joining, std::uint64_t tag) noexcept {
+    {
+        const guard here(*this);
+        joining.tag_ = tag;
+        joining.list_ = this;
+        joining.forks_ = forks();
+        timers_.append(joining);
+    }
+    const deadline when = joining.when_;
+    if (!when.is_never()) arm(joining, when);
+}
+
+void ready_list::arm(timer_member& which, const deadline& when) noexcept {
+    release_list freed;
+    {
+        const guard here(*this);
+        clear_ready(which);
+        timer_queue& queue = queue_for(when);
+        if (when.is_never() || which.queue_ != &queue) disarm(which);
+        if (!when.is_never()) {
+            which.queue_ = &queue;
+            queue.move(which, when);
+            if (sleeper_ != nullptr && queue.is_before(which, sleeper_->until)) claim_sleeper(freed);
+        }
+    }
+    freed.wake();
+}
+
+bool ready_list::is_armed(const timer_member& which) noexcept {
+    const guard here(*this);
+    return which.ready_ || timer_queue::is_queued(which);
+}
+
+void ready_list::disarm(timer_member& which) noexcept {
+    clear_ready(which);
+    if (which.queue_ != nullptr) which.queue_->remove(which);
+    which.queue_ = nullptr;
+    which.when_ = deadline::never();
+}
+
+void ready_list::forget(timer_member& leaving) noexcept {
+    disarm(leaving);
+    timers_.remove(leaving);
+    leaving.list_ = nullptr;
+}
+
+void ready_list::remove(timer_member& leaving) noexcept {
+    const guard here(*this);
+    forget(leaving);
+}
+
+void ready_list::remove_timers() noexcept {
+    const guard here(*this);
+    while (timer_member* const each = timers_.first()) forget(*each);
+}
+
+void ready_list::make_due_ready(std::size_t most) noexcept {
+    for (timer_queue* const queue : {&steady_timers_, &system_timers_}) {
+        for (; most != 0; --most) {
+            timer_entry* const due = queue->take_due();
+            if (due == nullptr) break;
+            make_ready(static_cast<timer_member&>(*due));
+        }
+    }
 }
 
 std::size_t ready_list::take_ready(std::span<ready_item> out, const member* skipped) noexcept {
@@ -139,27 +231,33 @@ std::size_t ready_list::take_ready(std::span<ready_item> out, const member* skip
     // At most as many as are ready now, since some will become ready again.
     std::size_t looks = std::numeric_limits<std::size_t>::max();
     while (found != out.size()) {
-        member* next = nullptr;
+        source_member* examined = nullptr;
         {
             const guard here(*this);
+            if (looks == std::numeric_limits<std::size_t>::max()) make_due_ready(out.size());
             looks = std::min<std::size_t>(looks, ready_count_);
             if (looks == 0) break;
             --looks;
-            next = ready_.first();
+            member* const next = ready_.first();
             clear_ready(*next);
             if (next == skipped) {
                 make_ready(*next);
                 continue;
             }
-            next->being_examined_ = true;
+            if (next->what_ == member::kind::timer) {
+                out[found++] = {next->tag_, readiness::none};
+                continue;
+            }
+            examined = static_cast<source_member*>(next);
+            examined->being_examined_ = true;
         }
-        if (examine(*next, out[found])) ++found;
+        if (examine(*examined, out[found])) ++found;
     }
     return found;
 }
 
 // Takes the member's source if it is ready, and returns whether it was. The member stays ready if its source does.
-bool ready_list::examine(member& which, ready_item& found) noexcept {
+bool ready_list::examine(source_member& which, ready_item& found) noexcept {
     bool ready = false;
     bool gone = false;
     {
@@ -180,9 +278,17 @@ bool ready_list::examine(member& which, ready_item& found) noexcept {
     return ready;
 }
 
-bool ready_list::begin_sleep(sleeper& self) noexcept {
+bool ready_list::begin_sleep(sleeper& self, const deadline& until) noexcept {
     const guard here(*this);
+    make_due_ready(1);
     if (!ready_.empty()) return false;
+    self.until = until;
+    for (timer_queue* const queue : {&steady_timers_, &system_timers_}) {
+        const deadline next = queue->next();
+        if (next.is_never() || next.remaining() >= self.until.remaining()) continue;
+        self.until = next;
+        self.until_timer = true;
+    }
     sleeper_ = &self;
     return true;
 }

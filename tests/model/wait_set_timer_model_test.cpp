@@ -1,0 +1,183 @@
+// Timers of a wait_set (src/core/wait/ready_list.cpp), in every interleaving of small programs: each arming is reported
+// once, or not at all if it was moved or the timer was removed before. Proof P12 in docs/proofs.md. Time is not
+// modelled: the deadlines here have passed when a timer is armed.
+#include "core/wait/ready_list.hpp"
+#include "support/library_model.hpp"
+
+#include <array>
+#include <memory>
+#include <optional>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::plain;
+using model::run;
+
+deadline now() { return deadline(std::chrono::nanoseconds(0)); }
+
+// How often each of the tags 0 and 1 was reported.
+struct tally {
+    int of[2] = {0, 0};
+
+    void wait(wait_set& set, std::size_t room = 2) { count(set.wait(std::span(found_).first(room))); }
+    void wait_some_time(wait_set& set) { count(set.wait({.until = some_time()}, found_)); }
+    // What no wait has reported yet.
+    void wait_for_what_is_left(wait_set& set) { count(set.wait({.until = now()}, found_)); }
+
+private:
+    void count(const set_result& result) {
+        for (std::size_t i = 0; i != result.count; ++i) ++of[found_[i].tag];
+    }
+
+    std::array<ready_item, 2> found_;
+};
+
+TEST(set_timer_model, ATimerWakesTheWaitAndPublishes) {
+    holds_always([](run& r) {
+        wait_timer timer;
+        wait_set set;
+        set.add(timer, 0);
+        plain<int> data{0};
+        r.spawn("armer", [&] {
+            data = 42;
+            timer.reset(now());
+        });
+        r.spawn("waiter", [&] {
+            tally seen;
+            seen.wait(set);
+            model::check(seen.of[0] == 1 && data == 42, "reported once, and what came before is visible");
+        });
+        r.join_all();
+        r.check(!timer.is_armed(), "not armed any more");
+    });
+}
+
+TEST(set_timer_model, EachArmingIsReportedOnce) {
+    holds_within(2, [](run& r) {
+        wait_timer timer;
+        wait_set set;
+        set.add(timer, 0);
+        auto_reset_event reported;
+        tally seen;
+        r.spawn("armer", [&] {
+            timer.reset(now());
+            reported.wait(sleep_at_once);
+            timer.reset(now());
+        });
+        r.spawn("waiter", [&] {
+            seen.wait(set);
+            reported.set();
+            seen.wait(set);
+        });
+        r.join_all();
+        seen.wait_for_what_is_left(set);
+        r.check(seen.of[0] == 2 && !timer.is_armed(), "twice armed, twice reported");
+    });
+}
+
+TEST(set_timer_model, ATimerAndAnEventAreBothReported) {
+    holds_within(2, [](run& r) {
+        wait_timer timer;
+        auto_reset_event event;
+        wait_set set;
+        set.add(timer, 0);
+        set.add(event, 1);
+        tally seen;
+        r.spawn("armer", [&] { timer.reset(now()); });
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("waiter", [&] {
+            while (seen.of[0] + seen.of[1] != 2) seen.wait(set, 1);
+        });
+        r.join_all();
+        seen.wait_for_what_is_left(set);
+        r.check(seen.of[0] == 1 && seen.of[1] == 1, "each once");
+    });
+}
+
+TEST(set_timer_model, ATimeoutNeverEatsATimer) {
+    holds_always([](run& r) {
+        wait_timer timer;
+        wait_set set;
+        set.add(timer, 0);
+        tally seen;
+        r.spawn("armer", [&] { timer.reset(now()); });
+        r.spawn("waiter", [&] { seen.wait_some_time(set); });
+        r.join_all();
+        r.check(timer.is_armed() == (seen.of[0] == 0), "armed until it is reported");
+        seen.wait_for_what_is_left(set);
+        r.check(seen.of[0] == 1, "armed once, reported once");
+    });
+}
+
+TEST(set_timer_model, ADisarmedTimerIsNotReported) {
+    holds_within(2, [](run& r) {
+        wait_timer timer;
+        wait_set set;
+        set.add(timer, 0);
+        tally seen;
+        r.spawn("mover", [&] {
+            timer.reset(now());
+            timer.cancel();
+        });
+        r.spawn("waiter", [&] { seen.wait_some_time(set); });
+        r.join_all();
+        const int before = seen.of[0];
+        seen.wait_for_what_is_left(set);
+        r.check(before <= 1 && seen.of[0] == before && !timer.is_armed(), "not reported afterwards");
+    });
+}
+
+TEST(set_timer_model, TwoThreadsMoveIt) {
+    holds_within(1, [](run& r) {
+        wait_timer timer;
+        wait_set set;
+        set.add(timer, 0);
+        tally seen;
+        for (int i = 0; i != 2; ++i) {
+            r.spawn("mover", [&] { timer.reset(now()); });
+        }
+        r.spawn("waiter", [&] { seen.wait(set); });
+        r.join_all();
+        const bool again = timer.is_armed();
+        seen.wait_for_what_is_left(set);
+        r.check(seen.of[0] == (again ? 2 : 1), "once for each that was not moved before");
+    });
+}
+
+// The memory of the timer is gone when the waiting thread may still be awake on its account.
+TEST(set_timer_model, ARemovedTimerIsNotTouched) {
+    holds_within(2, [](run& r) {
+        auto timer = std::make_unique<wait_timer>();
+        wait_set set;
+        set.add(*timer, 0);
+        tally seen;
+        r.spawn("remover", [&] {
+            timer->reset(now());
+            timer.reset();
+        });
+        r.spawn("waiter", [&] { seen.wait_some_time(set); });
+        r.join_all();
+        const int before = seen.of[0];
+        seen.wait_for_what_is_left(set);
+        r.check(before <= 1 && seen.of[0] == before, "not reported afterwards");
+    });
+}
+
+TEST(set_timer_model, OneThatIsArmedWhenItIsAddedWakesTheWait) {
+    holds_within(2, [](run& r) {
+        wait_timer timer;
+        wait_set set;
+        tally seen;
+        r.spawn("adder", [&] {
+            timer.reset(now());
+            set.add(timer, 0);
+        });
+        r.spawn("waiter", [&] { seen.wait(set); });
+        r.join_all();
+        r.check(seen.of[0] == 1, "reported");
+    });
+}
+
+}  // namespace
