@@ -129,6 +129,26 @@ TEST(set_timer_model, ADisarmedTimerIsNotReported) {
     });
 }
 
+// It was found due, but there was no room to report it.
+TEST(set_timer_model, ATimerThatIsMovedIsNotReportedForItsFormerDeadline) {
+    holds_within(2, [](run& r) {
+        manual_reset_event gate(true);
+        wait_timer timer;
+        wait_set set;
+        set.add(gate, 0);
+        set.add(timer, 1);
+        timer.reset(now());
+        tally seen;
+        seen.wait(set, 1);
+        r.spawn("mover", [&] { timer.reset(some_time()); });
+        r.spawn("waiter", [&] { seen.wait_for_what_is_left(set); });
+        r.join_all();
+        const int before = seen.of[1];
+        seen.wait_for_what_is_left(set);
+        r.check(before <= 1 && seen.of[1] == before && timer.is_armed(), "not reported afterwards");
+    });
+}
+
 TEST(set_timer_model, TwoThreadsMoveIt) {
     holds_within(1, [](run& r) {
         wait_timer timer;
