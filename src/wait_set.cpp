@@ -10,7 +10,8 @@
 // What a poll finds while an event claims the waiter is dropped: the next poll finds those descriptors again. Errors
 // are thrown only while nothing is taken: a token would be lost with them.
 //
-// Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list by models (P12).
+// Checked by: tests/model/wait_set_poll_model_test.cpp (P12), tests/unit/wait_set_test.cpp,
+// tests/stress/wait_set_stress_test.cpp; for the ready_list, see ready_list.cpp.
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "platform/poller/poller.hpp"

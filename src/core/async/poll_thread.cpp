@@ -27,7 +27,8 @@
 //
 // Memory order: the lock orders everything. The number of polls is a futex; only its value counts.
 //
-// Checked by: tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
+// Checked by: tests/model/poll_request_model_test.cpp (P13), tests/unit/await_test.cpp,
+// tests/stress/await_stress_test.cpp.
 #include "core/async/poll_thread.hpp"
 
 #include "core/async/background.hpp"
