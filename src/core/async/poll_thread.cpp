@@ -49,7 +49,7 @@ namespace tocsin::core {
 
 // What is polled: each descriptor once, however many requests name it. (Some systems let a process poll no more
 // descriptors than it may have.) Entries that ask for hang-ups are shared only among themselves: the system tells them
-// more.
+// more. So are entries that ask for `signaled`, since their number is that of a kernel HANDLE.
 class polled_table {
 public:
     std::span<platform::poll_entry> all() noexcept { return polls_; }
