@@ -43,7 +43,8 @@
 //                    try_wait() acquire when they see it.
 //   parked           is ordered by the lock. Its own accesses are relaxed.
 //
-// Checked by: tests/model/event_model_test.cpp, tests/unit/event_test.cpp, tests/stress/.
+// Checked by: tests/model/event_model_test.cpp, first_look_model_test.cpp and mix_model_test.cpp there,
+// tests/unit/event_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/wait/multi_wait.hpp"

@@ -36,9 +36,9 @@
 //
 // How long the leader is held: it wakes the next leader, and up to four followers. Of more than four it wakes only one,
 // or a few on a machine of many processors, however many it flushed for. The followers release each other
-// (core/lot/relay.cpp), and the next leader if it is behind them. Under the lock, taking a group is one step when nobody
-// in the queue may withdraw and all of it is taken. Otherwise it is a step for each member, which claims it. Only a
-// flush that failed makes the leader visit each of its followers.
+// (core/lot/relay.cpp), and the next leader if it is behind them. Under the lock, taking a group is one step when
+// nobody in the queue may withdraw and all of it is taken. Otherwise it is a step for each member, which claims it.
+// Only a flush that failed makes the leader visit each of its followers.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.

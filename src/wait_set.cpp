@@ -15,7 +15,8 @@
 //   [set-poll]  the thread that makes the poll_set releases; a thread that finds it acquires.
 //   Everything else: ready_list.cpp, and the lock `admission_`.
 //
-// Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list by models (P12).
+// Checked by: tests/model/wait_set_poll_model_test.cpp (P12), tests/unit/wait_set_test.cpp,
+// tests/stress/wait_set_stress_test.cpp; the ready_list by models of its own (P12).
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "platform/poller/poller.hpp"

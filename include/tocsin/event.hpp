@@ -5,7 +5,8 @@
 //     ready.set();
 //
 // Any thread may call any member at any time: before main, after it, and in destructors of thread-local objects. An
-// event owns nothing: no heap memory, no kernel object, no registration.
+// event owns nothing: no heap memory, no kernel object, no registration. It is constant-initialized and, except in
+// checked builds, trivially destructible.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -93,7 +94,8 @@ public:
 
     // Blocks until set() releases it, and returns for no other reason. Queued waiters are served first in, first out;
     // a thread that arrives while the event is set may take it at once. A thread waits from the moment it is queued:
-    // at once or, where a short look has paid before, after up to 4 us of looking (spin.hpp).
+    // at once or, where a short look has paid before, after up to 4 us of looking (spin.hpp). A sleeping thread does
+    // not wake up now and then to look again (docs/platforms.md names the exceptions).
     // Cost: as try_wait() if it is set, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) noexcept {
         if (!try_wait()) (void)wait_with(deadline::never(), nullptr, spin);

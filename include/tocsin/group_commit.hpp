@@ -154,9 +154,9 @@ public:
     // groups are not affected. `submission` must stay where it is until this returns; afterwards nothing touches it.
     // A thread that finds no leader leads: it flushes for itself and for those that have joined. Other threads join
     // and sleep until their leader releases them, or until they are made the next leader.
-    // Cost for a leader: three short locks (with longest_gathering at most five), the flush, and a few wake-ups of other
-    // threads (about five at most, nine on 16 processors), however many it flushed for. For a thread that joins: one
-    // short lock and one sleep, and then the wake-ups of a few others of its group. Allocates nothing.
+    // Cost for a leader: three short locks (with longest_gathering at most five), the flush, and a few wake-ups of
+    // other threads (about five at most, nine on 16 processors), however many it flushed for. For a thread that joins:
+    // one short lock and one sleep, and then the wake-ups of a few others of its group. Allocates nothing.
     void submit(Submission& submission) { (void)engine_.submit(&submission, {}); }
     void submit(Submission&& submission) { submit(submission); }
 
