@@ -32,8 +32,7 @@
 // Several copies of the library in a process use the table of the first (shared_table.hpp); a thread keeps one doorbell
 // for each copy.
 //
-// Checked by: tests/model/doorbell_model_test.cpp (P9) and doorbell_pool_model_test.cpp (doorbells-5, [doorbell-free],
-// [doorbell-made]), tests/internal/doorbell_test.cpp over every backend.
+// Checked by: tests/model/doorbell_model_test.cpp (P9), tests/internal/doorbell_test.cpp over every backend.
 #include "platform/poller/doorbells.hpp"
 
 #include "platform/system/system.hpp"
