@@ -11,10 +11,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <thread>
 #include <vector>
 
 #include <poll.h>
@@ -31,6 +37,7 @@ using support::thread_group;
 using tocsin::auto_reset_event;
 using tocsin::ready_item;
 using tocsin::wait_set;
+using tocsin::wait_timer;
 
 // An event that is set only while it is unset, so that no set is absorbed and each token can be counted.
 struct counted_event {
@@ -244,6 +251,78 @@ TEST(PollableStress, AViewMayGoWhileOthersSetItsEvent) {
         jitter(random);
     }
     enough.store(true);
+}
+
+// Timers that several threads arm, move and disarm beside events. Each report was of an arming that nobody took back
+// before, and none is early: whoever arms a timer notes its deadline first.
+struct noted_timer {
+    wait_timer timer;
+    std::mutex mutex;  // for what is noted, and so that arming and noting are one step
+    std::chrono::steady_clock::time_point due;
+    long armed = 0;
+    std::atomic<long> reported{0};
+
+    void change(random_source& random) {
+        const std::lock_guard held(mutex);
+        armed += 1;
+        due = std::chrono::steady_clock::now() + std::chrono::microseconds(random.below(300));
+        timer.reset(due);
+    }
+};
+
+TEST(WaitSetStress, EachTimerIsReportedForItsLastArming) {
+    const stress_time time;
+    constexpr std::uint64_t count = 32;
+    std::deque<noted_timer> timers(count);
+    auto_reset_event done;
+    std::atomic<bool> enough{false};
+    wait_set set;
+    for (std::uint64_t i = 0; i != count; ++i) set.add(timers[i].timer, i);
+    set.add(done, count);
+    long early = 0;
+    thread_group threads;
+    threads.start("waiter", [&] {
+        std::array<ready_item, 5> items;
+        for (bool ends = false; !ends;) {
+            const auto found = set.wait({.until = 10ms}, items);
+            const auto now = std::chrono::steady_clock::now();
+            for (const auto& each : std::span(items).first(found.count)) {
+                if (each.tag == count) {
+                    ends = true;
+                    continue;
+                }
+                noted_timer& one = timers[each.tag];
+                one.reported.fetch_add(1);
+                const std::lock_guard held(one.mutex);
+                // If it has been armed again since it was found, its deadline may lie ahead.
+                if (one.due > now && !one.timer.is_armed()) ++early;
+            }
+        }
+    });
+    threads.start_many(3, "mover", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(number + 1));
+        while (!enough.load()) {
+            timers[random.below(count)].change(random);
+            jitter(random);
+        }
+    });
+    while (!time.is_over()) std::this_thread::sleep_for(5ms);  // no fact to wait for
+    enough = true;
+    for (std::size_t i = 1; i != threads.size(); ++i) threads.until_finished(i);
+    support::until("all that are armed to be reported", [&] {
+        return std::ranges::none_of(timers, [](const noted_timer& each) { return each.timer.is_armed(); });
+    });
+    done.set();
+    threads.join();
+    long armed = 0;
+    long reported = 0;
+    for (const noted_timer& each : timers) {
+        EXPECT_LE(each.reported.load(), each.armed);
+        armed += each.armed;
+        reported += each.reported.load();
+    }
+    EXPECT_EQ(early, 0);
+    std::printf("%ld armed, %ld reported\n", armed, reported);
 }
 
 }  // namespace
