@@ -9,8 +9,8 @@
 //
 // Bring your own coroutine type. The wait is stored in the coroutine's frame and allocates nothing; only a table of
 // descriptors that all coroutines share may grow. On 64-bit systems a wait for one event without limits takes 168 bytes.
-// Any other takes about 350 bytes, and 200 for each source. Limits add 200 bytes, and sources that may be timers or
-// descriptors (everything whose type is tocsin::source) 640. Coroutines queue among threads, first in, first out. The
+// Any other takes about 350 bytes, and 200 for each source. Limits add 220 bytes, and sources that may be timers or
+// descriptors (everything whose type is tocsin::source) 660. Coroutines queue among threads, first in, first out. The
 // lists of parked waits (diagnose.hpp) name the thread in which the coroutine suspended.
 //
 // Where it resumes
@@ -91,7 +91,7 @@ class event_awaiting;  // the same
 inline constexpr std::size_t async_event_size = sizeof(void*) == 8 ? 152 : 112;
 inline constexpr std::size_t async_seat_size = 128;
 inline constexpr std::size_t async_core_size = 192;
-inline constexpr std::size_t async_limits_size = 192;
+inline constexpr std::size_t async_limits_size = 224;
 inline constexpr std::size_t async_mixture_size = 432;
 
 // What may occur in a wait. Each includes the one before.

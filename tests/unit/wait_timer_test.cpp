@@ -22,6 +22,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #if TOCSIN_ON_POSIX
@@ -229,22 +230,32 @@ TEST(WaitTimer, OnEitherClockItWakesASleepOnTheOther) {
     EXPECT_EQ(waits.end(), tags{1});
 }
 
-TEST(WaitTimer, AMoveToALaterTimeOrARemovalDoesNotEndTheWait) {
+// Another thread moves and removes the timers for which this one sleeps. Returns whether it did so in time.
+bool timers_leave_a_sleep(std::chrono::milliseconds lead) {
     wait_timer later, gone;
-    tocsin::auto_reset_event event;
     wait_set set;
-    set.add(event, 1);
     set.add(later, 2);
     set.add(gone, 3);
-    later.reset(20ms);
-    gone.reset(30ms);
-    waiting_thread waits(set);
-    later.reset(1h);
-    EXPECT_TRUE(set.remove(gone));
-    std::this_thread::sleep_for(40ms);  // beyond both: no fact to wait for
-    EXPECT_FALSE(waits.threads.finished(0));
-    event.set();
-    EXPECT_EQ(waits.end(), tags{1});
+    const auto due = steady_clock::now() + lead;
+    later.reset(due);
+    gone.reset(due);
+    bool in_time = false;
+    thread_group threads;
+    threads.start("moves", [&] {
+        std::this_thread::sleep_for(lead / 4);  // so that the other most likely sleeps
+        later.reset(1h);
+        EXPECT_TRUE(set.remove(gone));
+        in_time = steady_clock::now() < due;
+    });
+    const tags reported = found_in(set, {.until = due + 5ms});
+    threads.join();
+    if (in_time) EXPECT_EQ(reported, tags{});
+    return in_time;
+}
+
+TEST(WaitTimer, AMoveToALaterTimeOrARemovalDoesNotEndTheWait) {
+    for (auto lead = 20ms; !timers_leave_a_sleep(lead); lead *= 2) {
+    }
 }
 
 TEST(WaitTimer, TheDeadlineAndTheStopOfTheWaitCountToo) {

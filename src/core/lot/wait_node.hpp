@@ -19,6 +19,9 @@ enum class wait_kind : std::uint8_t { event, address, lock_bit_0 };  // lock_bit
 inline constexpr unsigned wait_kinds = static_cast<unsigned>(wait_kind::lock_bit_0) + 64;
 
 struct wait_key {
+    // A constructor, so that the bytes behind `what` can hold members of what contains a key (wait_node).
+    constexpr wait_key(const void* where, wait_kind kind) noexcept : address(where), what(kind) {}
+
     const void* address;
     wait_kind what;
 
@@ -37,33 +40,34 @@ struct wait_node : detail::list_links<wait_node> {
 
     // A waiter may have several nodes. `number` tells which of them it was claimed for.
     wait_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t number = 0) noexcept
-        : key(of), owner(&its_owner), index(number), what(kind::waiter), cancelable(can_cancel) {}
+        : key(of), what(kind::waiter), cancelable(can_cancel), index(number), owner(&its_owner) {}
     wait_node(const wait_key& of, all_waiter& its_owner) noexcept
-        : key(of), all(&its_owner), index(0), what(kind::all_waiter), cancelable(true) {}
+        : key(of), what(kind::all_waiter), cancelable(true), index(0), all(&its_owner) {}
     wait_node(const wait_key& of, subscriber& its_owner) noexcept
-        : key(of), subscribed(&its_owner), index(0), what(kind::subscriber), cancelable(true) {}
+        : key(of), what(kind::subscriber), cancelable(true), index(0), subscribed(&its_owner) {}
     explicit wait_node(resumable& next) noexcept
-        : key{nullptr, wait_kind::event}, then(&next), index(0), what(kind::resumable), cancelable(false) {}
+        : key{nullptr, wait_kind::event}, what(kind::resumable), cancelable(false), index(0), then(&next) {}
 
     // Whether a thread or a coroutine waits with it.
     bool is_wait() const noexcept { return what == kind::waiter || what == kind::all_waiter; }
     // Whether it stays in its queue when its turn comes.
     bool stays() const noexcept { return what == kind::all_waiter || what == kind::subscriber; }
 
-    const wait_key key;
-    union {  // by `what`
-        waiter* const owner;
-        all_waiter* const all;
-        subscriber* const subscribed;
-        resumable* const then;
-    };
-    const std::uint32_t index;
+    // The four members behind the key fit into its last bytes, and save eight: a coroutine's frame holds a node.
+    [[no_unique_address]] const wait_key key;
     const kind what;
     // Whether the wait may also end without this queue (by a deadline, a stop, another source). Then the node must be
     // claimed, and may turn out to be dead. Otherwise taking it off the queue is enough.
     const bool cancelable;
     // Whether it is still in the queue. Kept up to date for cancelable nodes only (lot-2).
     detail::plain<bool> queued{false};
+    const std::uint32_t index;
+    union {  // by `what`
+        waiter* const owner;
+        all_waiter* const all;
+        subscriber* const subscribed;
+        resumable* const then;
+    };
 
     // What belongs to the whole queue. Only its first node's is in use. `next_queue` is the first node of another key's
     // queue in the same bucket.
