@@ -249,7 +249,7 @@ bool timers_leave_a_sleep(std::chrono::milliseconds lead) {
     });
     const tags reported = found_in(set, {.until = due + 5ms});
     threads.join();
-    if (in_time) EXPECT_EQ(reported, tags{});
+    EXPECT_TRUE(reported.empty() || !in_time);
     return in_time;
 }
 
