@@ -173,7 +173,8 @@ public:
 
     // An executor of coroutines (await.hpp): queues a job that resumes this one. Never waits, but exceeds the capacity.
     // Returns false, and will not resume it, if the handler is closed or there is no memory for the queue to grow;
-    // the coroutine then resumes in the thread that ended its wait. So none is lost, whenever the handler closes.
+    // the coroutine then resumes in the thread that ended its wait. So none is lost, whenever the handler closes. To
+    // cancel such a wait, stop it by a token: a coroutine whose job is queued must not be destroyed.
     bool operator()(std::coroutine_handle<> who) noexcept;
 
     // Accepts no more jobs. The thread ends when it has run what is queued. Threads that wait for room get `closed`.

@@ -48,7 +48,8 @@ inline constexpr std::size_t wait_timer_size = 160;  // src/wait_set.cpp checks 
 // armed no more. Owns and allocates nothing.
 //
 // Any thread may call reset(), cancel() and is_armed() at any time, even while another waits in the set; but not while
-// a thread adds, removes or destroys this timer or its set.
+// a thread adds, removes or destroys this timer or its set. In the child of a fork, one that was a member may only be
+// destroyed.
 class wait_timer {
 public:
     TOCSIN_API wait_timer() noexcept;  // not armed
