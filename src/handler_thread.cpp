@@ -100,8 +100,7 @@ post_status handler_thread::accept(job& work, const deadline& until, const stop_
                 const bool first = queue_.empty();
                 if (!closed_) {
                     TOCSIN_TRY { queue_.push_back(std::move(work)); }
-                    TOCSIN_CATCH(
-                        ...) {  // no memory: the room is still there for who comes next (handler_thread-3)
+                    TOCSIN_CATCH(...) {  // no memory: the next call gets the room (handler_thread-3)
                         held.unlock();
                         pass_on_room(was_blocked);
                         TOCSIN_RETHROW;
@@ -152,7 +151,7 @@ std::vector<job> handler_thread::cancel() {
     const auto next = batch_.begin() + static_cast<std::ptrdiff_t>(position_);
     left.insert(left.end(), std::make_move_iterator(next), std::make_move_iterator(batch_.end()));
     left.insert(left.end(), std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
-    batch_.clear();  // of jobs that were moved out: destroys nothing of the user's (handler_thread-6)
+    batch_.clear();  // of jobs that were moved out: destroys no object of the user (handler_thread-6)
     queue_.clear();
     position_ = 0;
     return left;

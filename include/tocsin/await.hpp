@@ -114,7 +114,7 @@ private:
     const async_storage storage_;
     const bool all_;
     any_result result_{wait_status::signaled};
-    awaiting* waiting_ = nullptr;  // in `memory_`, once it could not be had at once
+    awaiting* waiting_ = nullptr;  // in `memory_`, if nothing was ready at once
     alignas(std::max_align_t) std::byte memory_[async_wait_size];
 };
 

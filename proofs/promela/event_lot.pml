@@ -8,13 +8,13 @@
  *   the claim word, the state word, and a futex: look and fall asleep in one step, wake by address;
  *   a futex that returns for no reason (SPURIOUS times in all), timeouts at any point of a sleep,
  *   a stop requested at any time or never, its callbacks one after the other, the wait for a running callback;
- *   the relay of a broadcast, WIDTH released by each;
+ *   the relay of a broadcast: each thread wakes up to WIDTH sleepers and gives the last of them the remaining chain;
  *   the memory of waiters (gone when their wait returns, used again by the next wait) and of the event
  *   (destroyed by a waiter that knows of every set, as soon as its own wait has returned).
  *
  * Not modelled
  *   memory orders (every step is seen at once; the explorer covers weak memory), other keys in the bucket and the
- *   filter, first in first out (the queue is Spin's), fairness. Spinning is one more try_wait.
+ *   filter, first in first out (the queue is Spin's), coroutines, fairness. Spinning is one more try_wait.
  *
  * Steps that are one here and several in the library
  *   Steps that touch only what the lock's holder, or the thread itself, may touch join a visible step beside them. So
@@ -138,7 +138,7 @@ byte resets_left = RESETS;
 /* What only the checks look at. */
 bool event_exists = true;
 byte inside = 0;           /* threads in a wait */
-byte parking = 0;          /* those that sleep or are about to */
+byte waiting = 0;          /* those that sleep or are about to */
 byte taken = 0;            /* those that a set has taken */
 byte owed[SETTERS];        /* C4: queued when the set was called, and nothing has happened to them since */
 byte may_take[SETTERS];    /* C5: queued when the set became visible */
@@ -276,44 +276,42 @@ inline wake_by_address(w) {
     seen = 0
 }
 
-/* release_list::wake. The nodes of a chain belong to the thread that holds the chain. */
+/* release_list::wake. The nodes of a chain belong to the thread that holds the chain. It wakes up to WIDTH sleepers
+ * and gives the last of these the remaining chain. A thread that has not fallen asleep yet does not count; it may
+ * fall asleep after the look. */
 inline wake(first) {
-    d_step {
-        each = first;
-        rest = each;
-        count = WIDTH;
-        do
-        :: count > 0 && rest != nobody -> touch(rest); rest = at[rest].next; count--
-        :: else -> break
-        od;
-        count = 0;
-#ifdef MUTANT_RELAY_DROPPED
-        relayed = nobody
-#else
-        relayed = rest
-#endif
-    }
+    d_step { each = first; count = WIDTH }
     do
-    :: each != rest ->
+    :: each != nobody ->
 #ifdef MUTANT_NEXT_READ_AFTER_RELEASE
-        move_to_released(each, relayed);
+        move_to_released(each, nobody);
         d_step { touch(each); following = at[each].next }
 #else
+        d_step {
+            touch(each);
+            following = at[each].next;
+            if
+            :: at[each].word == sleeping -> count--
+            :: else
+            fi;
+            if
+            :: count == 0 -> remaining = following; following = nobody
+            :: else
+            fi
+#ifdef MUTANT_RELAY_DROPPED
+            ; remaining = nobody
+#endif
+        }
 #ifdef MUTANT_WAKE_BEFORE_RELEASE
         at[each].asleep = false;
 #endif
-        atomic {
-            d_step { touch(each); following = at[each].next }
-            move_to_released(each, relayed)
-        }
+        move_to_released(each, remaining);
 #endif
         wake_by_address(each);
-        d_step { relayed = nobody; each = following; following = nobody }
+        d_step { remaining = nobody; each = following; following = nobody }
     :: else -> break
     od;
-    each = nobody;
-    rest = nobody;
-    relayed = nobody
+    count = 0
 }
 
 /* -------------------------------------------------------------------------------- the queue, under the lock */
@@ -552,7 +550,7 @@ inline reset() {
 
 proctype setter(byte by) {
     byte left = SETS, seen = 0, count = 0;
-    byte head = nobody, tail = nobody, each = nobody, rest = nobody, following = nobody, relayed = nobody;
+    byte head = nobody, tail = nobody, each = nobody, following = nobody, remaining = nobody;
     bool done = false, won = false, one_by_one = false;
     do
     :: left > 0 ->
@@ -588,7 +586,7 @@ inline begin_wait(me) {
         at[me].others = nobody;
         at[me].next = nobody;
         may_time_out = (kind & (TIMED + BOTH)) != 0;
-        parking = parking | bit(me)
+        waiting = waiting | bit(me)
     }
 }
 
@@ -756,7 +754,7 @@ inline end_wait(me) {
         at[me].others = nobody;
         at[me].next = nobody;
         taken = taken & ~bit(me);
-        parking = parking & ~bit(me);
+        waiting = waiting & ~bit(me);
         took = false;
         inside--;
         tokens_out = tokens_out + (AUTO && how == signaled);
@@ -772,7 +770,7 @@ inline end_wait(me) {
 
 proctype waiter(byte me; byte kind) {
     byte left = WAITS, seen = 0, count = 0, how = open;
-    byte each = nobody, rest = nobody, following = nobody, relayed = nobody, chain = nobody;
+    byte each = nobody, following = nobody, remaining = nobody, chain = nobody;
     bool took = false, won = false, may_time_out = false;
     do
     :: left > 0 ->
@@ -881,7 +879,7 @@ init {
         do
         :: w < WAITERS ->
             if
-            :: (parking & bit(w)) != 0 ->
+            :: (waiting & bit(w)) != 0 ->
                 check(1, at[w].asleep && at[w].word == sleeping && at[w].claim == open);
                 check(1, (queued & bit(w)) != 0 && (taken & bit(w)) == 0)
             :: else

@@ -33,7 +33,7 @@ class Row:
     high: float
     text: str
     said: str  # with the interval
-    label: str | None = None  # instead of the contestant's
+    label: str | None = None  # instead of the name of the contestant
     at: float | None = None  # where on the axis of a curve
     held: float | None = None
 

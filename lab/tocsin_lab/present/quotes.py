@@ -21,7 +21,7 @@ QUOTED = (
     ("question and answer, two cores", "ping_pong", {"cores": "2"}, "trip"),
     ("question and answer, one core", "ping_pong", {"cores": "1"}, "trip"),
     ("wake a thread that has slept for 10 ms", "wake_latency", {"delay_ms": "10", "cores": "2"}, "latency"),
-    ("open a gate for 1,000 threads: the opener goes on", "broadcast", {"threads": "1000"}, "held"),
+    ("open a gate for 1,000 threads: the opener is held", "broadcast", {"threads": "1000"}, "held"),
     ("open a gate for 1,000 threads: the last is awake", "broadcast", {"threads": "1000"}, "last"),
     ("wait for all of 8 events", "wait_many", {"what": "all", "events": "8"}, "time"),
     ("one lock, 4 threads: a turn", "locks", {"lock": "word", "bytes": "4", "threads": "4"}, "turn"),
