@@ -100,7 +100,8 @@ post_status handler_thread::accept(job& work, const deadline& until, const stop_
                 const bool first = queue_.empty();
                 if (!closed_) {
                     TOCSIN_TRY { queue_.push_back(std::move(work)); }
-                    TOCSIN_CATCH(...) {  // no memory: the next call gets the room (handler_thread-3)
+                    TOCSIN_CATCH(...) {
+                        // No memory: the room is still there for the next thread (handler_thread-3).
                         held.unlock();
                         pass_on_room(was_blocked);
                         TOCSIN_RETHROW;

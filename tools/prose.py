@@ -19,7 +19,7 @@ WORDS = [(re.compile(pattern), what) for pattern, what in (
     # A question or "those who ..." is none of these.
     (r"(?:^|[.;:!]\s)\s*[Ww]ho\b(?![^.;]*\?)", "a bare `who` as the subject: a thread that, whoever"),
     # "Of the user's word" is no double possessive: a noun follows.
-    (r"\b[Oo]f the \w+'s(?=$|[,.;:)]|\s(?:and|or|but|that|which|is|are|was|were|has|have|had|in|at|on)\b)",
+    (r"\b[Oo]f the \w+'s(?=$|[,.;:)]|\s\(|\s(?:and|or|but|that|which|is|are|was|were|has|have|had|in|at|on)\b)",
      "a double possessive: `of the caller`, not `of the caller's`"),
     (r"\bthe library's own\b(?! sources)", "`the library's own`: say whose it is in another way"),
     (r"\b[Nn]ot promised: that\b", "`Not promised: that`: say what may happen"),

@@ -75,8 +75,8 @@ private:
     detail::plain<bool> listed_{false};
 };
 
-// The waits that a notify function has ended. Their owner calls wake() once, under no lock: it wakes threads and may
-// resume coroutines.
+// The waits to which a notify function has handed the source; none of them returns before wake(). Whoever calls the
+// notify function keeps the list and calls wake() once, under no lock: it wakes threads and may resume coroutines.
 class [[nodiscard]] wake_list {
 public:
     bool empty() const noexcept { return entries_.empty(); }
