@@ -43,8 +43,10 @@
 //                    try_wait() acquire when they see it.
 //   parked           is ordered by the lock. Its own accesses are relaxed.
 //
-// Checked by: tests/model/event_model_test.cpp, first_look_model_test.cpp and mix_model_test.cpp there,
-// tests/unit/event_test.cpp, tests/stress/.
+// Checked by: tests/model/event_model_test.cpp, mix_model_test.cpp (event-2), wait_set_model_test.cpp (event-3),
+// many_model_test.cpp (event-6) and first_look_model_test.cpp ([all-taken]); tests/unit/event_test.cpp,
+// publication_test.cpp and unmapped_memory_test.cpp (event-5), tests/internal/fork_during_wait_all_test.cpp (event-6),
+// tests/stress/, proofs/promela/event_lot.pml and wait_all.pml.
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/wait/multi_wait.hpp"

@@ -30,7 +30,8 @@
 //
 // Why a lock and two vectors that change places, and not a lock-free list: docs/decisions/0011-handler-queue.md.
 //
-// Checked by: tests/unit/handler_thread_test.cpp, tests/stress/handler_thread_stress_test.cpp.
+// Checked by: tests/unit/handler_thread_test.cpp, tests/internal/out_of_memory_test.cpp (handler_thread-3),
+// tests/stress/handler_thread_stress_test.cpp.
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/handler_thread.hpp>
 
