@@ -19,8 +19,10 @@ enum class wait_kind : std::uint8_t { event, address, lock_bit_0 };  // lock_bit
 inline constexpr unsigned wait_kinds = static_cast<unsigned>(wait_kind::lock_bit_0) + 64;
 
 struct wait_key {
-    // A constructor, so that the bytes behind `what` can hold members of what contains a key (wait_node).
+    // With constructors, so that the bytes behind `what` can hold members of what contains a key (wait_node); copying
+    // the key leaves those alone.
     constexpr wait_key(const void* where, wait_kind kind) noexcept : address(where), what(kind) {}
+    constexpr wait_key(const wait_key& from) noexcept : address(from.address), what(from.what) {}
 
     const void* address;
     wait_kind what;
