@@ -211,8 +211,8 @@ private:
         return found.ready;
     }
 
-    // What is ready: events, timers and, if there are any, also descriptors. If only descriptors are ready, the sleep finds
-    // them. When events fill all of `out`, descriptors go first the next time.
+    // What is ready: events, timers and, if there are any, also descriptors. If only descriptors are ready, the sleep
+    // finds them. When events and timers fill all of `out`, descriptors go first the next time.
     std::size_t look(std::span<ready_item> out) {
         const bool descriptors_first = std::exchange(descriptors_first_, false);
         std::size_t found = descriptors_first ? look_at_descriptors(out) : 0;

@@ -242,7 +242,7 @@ bool timers_leave_a_sleep(std::chrono::milliseconds lead) {
     bool in_time = false;
     thread_group threads;
     threads.start("moves", [&] {
-        std::this_thread::sleep_for(lead / 4);  // so that the other most likely sleeps
+        std::this_thread::sleep_for(lead / 4);  // no fact to wait for: the other most likely sleeps by then
         later.reset(1h);
         EXPECT_TRUE(set.remove(gone));
         in_time = steady_clock::now() < due;
