@@ -19,8 +19,8 @@
 //   Everything else: ready_list.cpp, and the lock `admission_`.
 //
 // Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12),
-// tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list by
-// models of its own (P12).
+// tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list
+// by models of its own (P12).
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "platform/poller/poller.hpp"

@@ -8,10 +8,10 @@
 //     }
 //
 // Bring your own coroutine type. The wait is stored in the coroutine's frame and allocates nothing; only a table of
-// descriptors that all coroutines share may grow. On 64-bit systems a wait for one event without limits takes 168 bytes.
-// Any other takes about 350 bytes, and 200 for each source. Limits add 220 bytes, and sources that may be timers or
-// descriptors (everything whose type is tocsin::source) 660. Coroutines queue among threads, first in, first out. The
-// lists of parked waits (diagnose.hpp) name the thread in which the coroutine suspended.
+// descriptors that all coroutines share may grow. On 64-bit systems a wait for one event without limits takes 168
+// bytes. Any other takes about 350 bytes, and 200 for each source. Limits add 220 bytes, and sources that may be
+// timers or descriptors (everything whose type is tocsin::source) 660. Coroutines queue among threads, first in,
+// first out. The lists of parked waits (diagnose.hpp) name the thread in which the coroutine suspended.
 //
 // Where it resumes
 //   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait

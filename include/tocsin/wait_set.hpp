@@ -100,8 +100,8 @@ public:
     // where it is until it is removed; a descriptor must be removed before it is closed. If it is ready already, a
     // wait that is under way reports it. Allocates.
     // Cost: a short lock for an event, a system call for a descriptor.
-    // Throws std::invalid_argument (after() or at(), a source of your own, that tag), std::system_error with the number of
-    // the descriptor (EBADF; EEXIST, also for an event that is a member; EPERM for a regular file; ENOSPC; for the
+    // Throws std::invalid_argument (after() or at(), a source of your own, that tag), std::system_error with the number
+    // of the descriptor (EBADF; EEXIST, also for an event that is a member; EPERM for a regular file; ENOSPC; for the
     // first descriptor EMFILE or ENFILE), std::bad_alloc. The set is then as it was.
     TOCSIN_API void add(const source& what, std::uint64_t tag);
     // Changes the tag and, for a descriptor, the readiness. Throws std::invalid_argument as add() does, and

@@ -2,8 +2,8 @@
 //   A source_member is a subscriber (core/lot/subscriber.hpp). Its node is in the queue of its source from add() to
 //   remove(), whether a thread waits or not. Under a lock of its own, a ready_list keeps the list of the members that
 //   are `ready`, which means that they are to be examined, and the thread that sleeps in it.
-//   Under the same lock it keeps its timers, and two queues of those that are armed and not ready (timer_queue.hpp), for
-//   the steady and the system clock. A timer is idle, or armed in one of these queues, or ready; it becomes ready
+//   Under the same lock it keeps its timers, and two queues of those that are armed and not ready (timer_queue.hpp),
+//   for the steady and the system clock. A timer is idle, or armed in one of these queues, or ready; it becomes ready
 //   when the waiting thread finds that it is due.
 //
 // Invariants
@@ -53,9 +53,9 @@
 // A manual-reset event keeps its member ready as long as it is set: each wait reports it. One that is set and reset
 // while a thread sleeps is reported as well: that thread is released in the step that sets it.
 //
-// Checked by: tests/model/wait_set_model_test.cpp (P12), wait_set_timer_model_test.cpp, wait_set_poll_model_test.cpp and
-// mix_model_test.cpp; tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/unit/publication_test.cpp,
-// tests/stress/wait_set_stress_test.cpp.
+// Checked by: tests/model/wait_set_model_test.cpp (P12), wait_set_timer_model_test.cpp, wait_set_poll_model_test.cpp
+// and mix_model_test.cpp; tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp,
+// tests/unit/publication_test.cpp, tests/stress/wait_set_stress_test.cpp.
 #include "core/wait/ready_list.hpp"
 
 #include <algorithm>
