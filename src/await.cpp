@@ -30,6 +30,7 @@
 #include "core/async/timer_thread.hpp"
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/sync/activity.hpp"
 #include "core/sync/stop_callback.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/source_list.hpp"
@@ -189,7 +190,7 @@ void awaiting::released(resumable& self) noexcept {
 
 void awaiting::post() noexcept {
     {
-        const core::executor_scope inside(*this);
+        const core::activity_scope inside(core::activity::post, this);
         what_.executor_.post(what_.executor_.object, handle_);
     }
     if (posted_.exchange(posted, std::memory_order_release) == awaited) {  // [posted]
@@ -198,7 +199,7 @@ void awaiting::post() noexcept {
 }
 
 void awaiting::wait_until_posted() noexcept {
-    if (core::executor_scope::is_inside(*this)) {
+    if (core::activity_scope::is_inside(core::activity::post, this)) {
         platform::die(
             "tocsin: an executor resumed a coroutine inside the call that was to have it resumed\n");
     }

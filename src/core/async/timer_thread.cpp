@@ -130,7 +130,7 @@ public:
                 seen = changed_.load(std::memory_order_relaxed);  // no order: the lock's (timer_thread-4)
                 if (const timer* const earliest = heap_.earliest()) next = at(earliest->due_, steady);
             }
-            if (!due.run()) (void)platform::futex::wait(changed_, seen, next);
+            if (!due.run(thread_.makers_signals())) (void)platform::futex::wait(changed_, seen, next);
         }
     }
 
