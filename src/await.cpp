@@ -33,6 +33,7 @@
 #include "core/async/timer_thread.hpp"
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/sync/activity.hpp"
 #include "core/sync/stop_callback.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/source_list.hpp"
@@ -61,7 +62,7 @@ constexpr std::uint32_t awaited = 2;  // a thread sleeps until it is posted
 bool post(async_executor& to, const core::resumable& what, std::coroutine_handle<> who) noexcept {
     bool taken;
     {
-        const core::executor_scope inside(what);
+        const core::activity_scope inside(core::activity::post, &what);
         taken = to.post(to.object, who);
     }
     if (to.posted.exchange(posted, std::memory_order_release) == awaited) {  // [posted]
@@ -71,7 +72,7 @@ bool post(async_executor& to, const core::resumable& what, std::coroutine_handle
 }
 
 void wait_until_posted(async_executor& to, const core::resumable& what) noexcept {
-    if (core::executor_scope::is_inside(what)) {
+    if (core::activity_scope::is_inside(core::activity::post, &what)) {
         platform::die(
             "tocsin: an executor resumed a coroutine inside the call that was to have it resumed\n");
     }

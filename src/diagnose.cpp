@@ -2,28 +2,40 @@
 //
 // The names are in a map of their own, under a lock of its own. Under a bucket's lock, no code of the user runs and
 // nothing is allocated: the nodes are counted first, then copied into memory that is there already.
+//
+// Fork: a thread of the parent may have held the lock of the names, in the middle of a change. If it did, the child
+// begins without names. What is left of the map is not touched, not even destroyed.
 #include "core/lot/lot.hpp"
 #include "core/sync/futex_lock.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/diagnose.hpp>
 
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <new>
 
 namespace tocsin {
 namespace {
 
+using name_map = std::map<const void*, std::string>;
+
+// The map is never destroyed, since threads may wait after main, and others may ask about them.
 struct names {
     core::futex_lock lock;
-    std::map<const void*, std::string> of;
+    name_map* of = nullptr;  // made by the first name
 };
+constinit names all_names;
 
-// Never destroyed, since threads may wait after main, and others may ask about them.
-names& all_names() {
-    static names* const all = new names;
-    return *all;
+void forget_half_a_name() noexcept {
+    if (!all_names.lock.is_free_now()) new (&all_names) names;
 }
+
+struct at_fork {
+    at_fork() noexcept { platform::on_fork_in_child(forget_half_a_name); }
+};
+const at_fork resets_names;
 
 parked_wait as_parked(const core::wait_node& node) {
     parked_wait result{};
@@ -77,10 +89,10 @@ std::vector<parked_wait> parked_waits() {
         waits.clear();
         waits.reserve(all.seen + all.seen / 4);
     }
-    names& known = all_names();
-    const std::lock_guard held(known.lock);
+    const std::lock_guard held(all_names.lock);
+    if (all_names.of == nullptr) return waits;
     for (parked_wait& each : waits) {
-        if (const auto found = known.of.find(each.address); found != known.of.end())
+        if (const auto found = all_names.of->find(each.address); found != all_names.of->end())
             each.name = found->second;
     }
     return waits;
@@ -105,13 +117,13 @@ std::string describe_parked_waits() {
 }
 
 void name_address(const volatile void* address, std::string name) {
-    names& known = all_names();
-    const std::lock_guard held(known.lock);
+    const std::lock_guard held(all_names.lock);
     const auto* const plain = const_cast<const void*>(address);
+    if (all_names.of == nullptr && !name.empty()) all_names.of = new name_map;
     if (name.empty()) {
-        known.of.erase(plain);
+        if (all_names.of != nullptr) all_names.of->erase(plain);
     } else {
-        known.of.insert_or_assign(plain, std::move(name));
+        all_names.of->insert_or_assign(plain, std::move(name));
     }
 }
 

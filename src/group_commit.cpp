@@ -44,6 +44,7 @@
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
 #include "core/lot/lot.hpp"
 #include "core/lot/waiter.hpp"
+#include "core/sync/activity.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "platform/system/system.hpp"
 
@@ -137,25 +138,17 @@ private:
 namespace {
 
 // The flushes that a thread is in, one inside another. Checked builds use it to find one that submits to itself.
-#if TOCSIN_CHECKED && !defined(TOCSIN_MODEL)
+#if TOCSIN_CHECKED
 class own_flush {
 public:
-    explicit own_flush(const void* whose) noexcept : whose_(whose), outer_(innermost) { innermost = this; }
-    ~own_flush() { innermost = outer_; }
-    own_flush(const own_flush&) = delete;
-    own_flush& operator=(const own_flush&) = delete;
+    explicit own_flush(const void* whose) noexcept : inside_(core::activity::flush, whose) {}
     static bool is_of(const void* whose) noexcept {
-        const own_flush* each = innermost;
-        while (each != nullptr && each->whose_ != whose) each = each->outer_;
-        return each != nullptr;
+        return core::activity_scope::is_inside(core::activity::flush, whose);
     }
 
 private:
-    const void* const whose_;
-    const own_flush* const outer_;
-    static thread_local const own_flush* innermost;
+    const core::activity_scope inside_;
 };
-thread_local const own_flush* own_flush::innermost = nullptr;
 #else
 struct own_flush {
     explicit own_flush(const void*) noexcept {}

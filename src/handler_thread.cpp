@@ -36,6 +36,8 @@
 //
 // Checked by: tests/unit/handler_thread_test.cpp, tests/internal/out_of_memory_test.cpp (handler_thread-3),
 // tests/stress/handler_thread_stress_test.cpp.
+#include "core/sync/activity.hpp"
+
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/handler_thread.hpp>
 
@@ -50,8 +52,6 @@ namespace {
 // A queue that has grown beyond this gives its memory back after its jobs have run.
 constexpr std::size_t kept_capacity = 4096;
 
-// The handler whose job this thread runs, for is_this_thread(), which may be called before `thread_` is known.
-thread_local const handler_thread* handler_of_this_thread = nullptr;
 }  // namespace
 
 handler_closed::~handler_closed() = default;
@@ -69,7 +69,9 @@ handler_thread::~handler_thread() {
     thread_.join();
 }
 
-bool handler_thread::is_this_thread() const noexcept { return handler_of_this_thread == this; }
+bool handler_thread::is_this_thread() const noexcept {
+    return core::activity_scope::is_inside(core::activity::job, this);
+}
 
 std::size_t handler_thread::queued() const noexcept {
     const std::lock_guard held(lock_);
@@ -208,7 +210,8 @@ void handler_thread::run_batch() noexcept {
 }
 
 void handler_thread::run() noexcept {
-    handler_of_this_thread = this;
+    const core::activity_scope inside(core::activity::job,
+                                      this);  // is_this_thread() may come before `thread_` is known
     while (take_batch()) {
         run_batch();
         if (cancelled_.load(std::memory_order_relaxed)) break;  // no order: a hint

@@ -9,6 +9,7 @@
 #include "working_event.hpp"
 
 #include <tocsin/address.hpp>
+#include <tocsin/diagnose.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/word_lock.hpp>
 
@@ -17,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace {
@@ -138,6 +140,58 @@ TEST(Fork, InTheMiddleOfEverythingLeavesTheChildUsable) {
     enough.store(true);
     threads.join();
 }
+
+// A thread may be in the middle of name_address() at the moment of the fork.
+TEST(Fork, TheChildNamesAddressesAndListsItsWaits) {
+    static std::array<char, 4096> places;
+    std::atomic<bool> enough{false};
+    thread_group threads;
+    threads.start("names", [&] {
+        for (std::size_t i = 0; !enough.load(); ++i) {
+            const bool again = (i / places.size()) % 2 != 0;
+            tocsin::name_address(&places[i % places.size()],
+                                 again ? "" : "a name that is too long for a small string");
+        }
+    });
+    for (int i = 0; i < rounds(200, 50); ++i) {
+        ASSERT_EQ(support::ending_of_child([] {
+                      if (!tocsin::describe_parked_waits().empty()) return 1;
+                      tocsin::name_address(places.data(), "another name");
+                      return 0;
+                  }),
+                  "");
+    }
+    enough.store(true);
+    threads.join();
+    for (char& each : places) tocsin::name_address(&each, "");
+}
+
+#if defined(__linux__)
+TEST(Fork, TheChildsThreadHasANumberOfItsOwn) {
+    auto_reset_event never;
+    EXPECT_EQ(never.wait_for(1us), wait_status::timed_out);  // its number is known from now on
+    const auto number_of_a_waiter = [] {
+        auto_reset_event event;
+        std::uint64_t number = 0;
+        thread_group threads;
+        threads.start("looks", [&] {
+            until_parked(&event, 1);
+            for (const auto& each : tocsin::parked_waits()) {
+                if (each.address == &event) number = each.thread;
+            }
+            event.set();
+        });
+        event.wait();
+        threads.join();
+        return number;
+    };
+    EXPECT_EQ(number_of_a_waiter(), static_cast<std::uint64_t>(getpid()));
+    if (!threads_in_child) return;
+    EXPECT_EQ(support::ending_of_child(
+                  [&] { return number_of_a_waiter() == static_cast<std::uint64_t>(getpid()) ? 0 : 1; }),
+              "");
+}
+#endif
 
 TEST(Fork, AChildOfAChildIsNoDifferent) {
     EXPECT_EQ(support::ending_of_child([] {

@@ -2,9 +2,11 @@
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
+#include "task.hpp"
 #include "threads.hpp"
 
 #include <tocsin/address.hpp>
+#include <tocsin/await.hpp>
 #include <tocsin/bit_lock.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/word_lock.hpp>
@@ -17,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stop_token>
+#include <vector>
 
 namespace {
 
@@ -115,5 +118,46 @@ TEST(Errno, IsLeftAloneByEveryCall) {
     }
     threads.join();
 }
+
+#if TOCSIN_ON_POSIX
+// What a coroutine starts inherits its thread's mask. A program that was started with SIGTERM blocked can't be ended.
+TEST(Signals, ADeadlineResumesACoroutineWithTheSignalsBlockedThatItsMakerBlocked) {
+    static auto_reset_event never;
+    const auto mask_of = [] {
+        sigset_t mask;
+        pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+        std::vector<int> blocked;
+        for (const int each : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM}) {
+            if (sigismember(&mask, each) == 1) blocked.push_back(each);
+        }
+        return blocked;
+    };
+    std::vector<int> while_it_runs;
+    manual_reset_event done;
+    const support::task one = [](auto look, auto& found, auto& end) -> support::task {
+        (void)co_await tocsin::async_wait({.until = 1ms}, never);
+        found = look();
+        end.set();
+    }(mask_of, while_it_runs, done);
+    done.wait();
+    one.join();
+    EXPECT_EQ(while_it_runs, mask_of());
+}
+
+// In the thread itself no signal handler of the program runs while the library waits there.
+TEST(Signals, AreHandledInTheProgramsThreadsWhileCoroutinesWait) {
+    static std::atomic<bool> in_another{false};
+    static pthread_t own;
+    own = pthread_self();
+    const support::handled_signal handled(
+        SIGUSR1, [](int) { in_another.store(pthread_equal(own, pthread_self()) == 0); });
+    static auto_reset_event never;
+    const support::task waits = []() -> support::task {
+        (void)co_await tocsin::async_wait({.until = 1h}, never);
+    }();
+    for (int i = 0; i < 100; ++i) kill(getpid(), SIGUSR1);
+    EXPECT_FALSE(in_another.load());
+}
+#endif
 
 }  // namespace

@@ -4,7 +4,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from dev import checks, needs, old_glibc
+from dev import checks, copies, needs, old_glibc
 from dev.run import Count, one, quietly, run_script, run_workflow
 from dev.tree import BUILD, JOBS, LAB, ROOT, TOOLS, say
 from dev.wine import Wine
@@ -74,6 +74,11 @@ def glibc(only):
     return count if only else count + old_glibc.links("glibc-2.31", BUILD / "debian-11")
 
 
+def twenty_copies():
+    needs.provide(needs.FOR_CLANG)
+    return copies.run()
+
+
 def prepare_wasm():
     """The C++ library that cmake/toolchains/wasm.cmake wants, compiled."""
     needs.provide_libcxx_sources()
@@ -138,6 +143,8 @@ STAGES = {
     "tsan-portable": seldom("ThreadSanitizer over the portable futex", workflow("tsan-portable")),
     "clang": seldom("dev built by clang 19", workflow("clang", needs.FOR_CLANG)),
     "clang-tsan": seldom("ThreadSanitizer of clang 19", workflow("clang-tsan", needs.FOR_CLANG)),
+    "copies": Stage("twenty copies of the library, of two compilers, in one process; under AddressSanitizer, too",
+                    whole(twenty_copies), always=False, has_cases=False),
     "compilers": seldom("clang, libc++, C++23, and without exceptions: the smoke test",
                         workflows(COMPILERS, needs.FOR_COMPILERS)),
     "builds": seldom("macOS, FreeBSD and OpenBSD: the library and the smoke test, linked",

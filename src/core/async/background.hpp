@@ -32,6 +32,7 @@ public:
     // Throws std::system_error if the system has no thread.
     void start(void (*body)() noexcept) {
         if (started_) return;
+        makers_signals_ = platform::signal_mask::current();
         if (const int error = platform::start_thread(body); error != 0) {
             detail::throw_or_die(std::system_error(error, platform::error_category(),
                                                    "tocsin: can't start the thread that serves coroutines"));
@@ -39,7 +40,11 @@ public:
         started_ = true;
     }
 
+    // What whoever started it blocked then. For the thread itself.
+    const platform::signal_mask& makers_signals() const noexcept { return makers_signals_; }
+
 private:
+    platform::signal_mask makers_signals_;
     bool started_ = false;
 };
 

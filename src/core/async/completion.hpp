@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/lot/resume_queue.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/intrusive_list.hpp>
 
@@ -29,12 +30,14 @@ public:
         if (due.claim()) due_.append(due);
     }
 
-    // Runs them all before any coroutine resumes. Returns whether there were any.
-    bool run() noexcept {
+    // Runs them all before any coroutine resumes, and with the signals blocked that the thread's maker blocked: this
+    // calls coroutines and executors. Returns whether there were any.
+    bool run(const platform::signal_mask& makers) noexcept {
+        if (due_.empty()) return false;
+        const platform::with_signals_of scope(makers);
         const defer_resumes until_all_have_run;
-        const bool any = !due_.empty();
         while (completion* const each = due_.take_first()) each->run();  // after which it may be gone
-        return any;
+        return true;
     }
 
 private:

@@ -158,7 +158,7 @@ public:
                 if (result.ready != 0 || result.error != 0) take_due(due, result);
             }
             for (; cancelers != 0; --cancelers) platform::futex::wake_one(&polls_);
-            due.run();
+            (void)due.run(thread_.makers_signals());
         }
     }
 

@@ -74,7 +74,7 @@ public:
                 seen = changed_.load(std::memory_order_relaxed);  // no order: the lock's (timer_thread-4)
                 next = queue_.next();
             }
-            if (!due.run()) (void)platform::futex::wait(changed_, seen, next);
+            if (!due.run(thread_.makers_signals())) (void)platform::futex::wait(changed_, seen, next);
         }
     }
 

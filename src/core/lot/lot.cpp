@@ -53,7 +53,8 @@
 //                 relaxed.
 //   [release]     from take() to the end of the wait (waiter.cpp).
 //
-// Fork: the child has none of the threads that are parked or hold a lock, so it empties the table.
+// Fork: the child has none of the threads that are parked or hold a lock, so it empties the table, once: the copy of
+// the library whose table it is does so.
 //
 // Several copies of the library in one process: at load time, before any thread can park, each asks for the table of
 // the first copy (platform/shared_table/shared_table.hpp).
@@ -63,6 +64,7 @@
 // tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml. How taken nodes are released: relay.cpp.
 #include "core/lot/lot.hpp"
 
+#include "core/lot/shared_layout.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/shared_table/shared_table.hpp"
 #include "platform/system/system.hpp"
@@ -85,7 +87,6 @@ constinit lot_table own_table{};
 constinit detail::atomic<std::uint32_t> forks_so_far{0};
 
 void forget_parked() noexcept {
-    forks_so_far.fetch_add(1, std::memory_order_relaxed);  // no order: the only thread
     for (bucket& each : the_lot->at) {
         // Untouched buckets stay untouched, so that the child does not copy their pages.
         if (!each.is_pristine()) new (&each) bucket;
@@ -94,10 +95,19 @@ void forget_parked() noexcept {
     platform::poller::after_fork();
 }
 
+void after_fork() noexcept {
+    forks_so_far.fetch_add(1, std::memory_order_relaxed);  // no order: the only thread
+    platform::forget_thread_number();
+    // Once in each child, by the copy whose table it is. That copy was loaded before all others that use the table, so
+    // it comes first; and it is never unloaded before them.
+    if (the_lot == &own_table) forget_parked();
+}
+
 struct at_load {
     at_load() noexcept {
-        the_lot = static_cast<lot_table*>(platform::adopt_first_copy(the_lot, sizeof(lot_table)));
-        platform::on_fork_in_child(forget_parked);
+        constexpr std::uint64_t layout = shared_layout::number();
+        the_lot = static_cast<lot_table*>(platform::adopt_first_copy(the_lot, layout));
+        platform::on_fork_in_child(after_fork);
         (void)platform::processors();  // before any thread is pinned
     }
 };

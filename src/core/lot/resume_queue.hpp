@@ -5,16 +5,16 @@
 // has been released. A coroutine that runs so and sets further events adds to that queue. So the stack grows by one
 // coroutine, however long the chain is.
 //
-// State, per thread: the queue, whether the thread is inside a `defer_resumes`, and which coroutine it is handing to an
-// executor. Only the thread itself touches them. A queue belongs to one copy of the library
-// (platform/shared_table/shared_table.hpp): the copy that releases.
+// State, per thread: its outermost `defer_resumes`, which holds the queue. Only the thread itself touches it. There is
+// one queue, even if the process has several copies of the library (platform/shared_table/thread_slots.hpp). So what is
+// resumed may belong to another copy than the queue.
 //
 // Invariants
 //   resume_queue-1  A resumable whose release calls resume_here() is in the queue of that thread until it runs, or
 //       until the same thread cancels it. (A coroutine with an executor is handed over at once.)
 //   resume_queue-2  No resumable is in a queue when the outermost `defer_resumes` has ended.
 //
-// Checked by: tests/unit/await_test.cpp.
+// Checked by: tests/unit/await_test.cpp, tests/model/await_model_test.cpp; across copies by tests/copies.
 #pragma once
 
 #include <tocsin/detail/intrusive_list.hpp>
@@ -37,24 +37,10 @@ public:
 
 private:
     friend class defer_resumes;
+    friend struct shared_layout;
 
     void (*const released_)(resumable&) noexcept;
     void (*run_)(resumable&) noexcept = nullptr;  // while it is in a queue
-};
-
-// The time in which a user's executor is given a coroutine. The executor may not resume it inside that call.
-class executor_scope {
-public:
-    explicit executor_scope(const resumable& what) noexcept;
-    ~executor_scope();
-    executor_scope(const executor_scope&) = delete;
-    executor_scope& operator=(const executor_scope&) = delete;
-
-    // Whether this thread is handing it to an executor.
-    static bool is_inside(const resumable& what) noexcept;
-
-private:
-    [[maybe_unused]] const resumable* outer_ = nullptr;
 };
 
 // In its scope, this thread queues coroutines instead of resuming them. The outermost one resumes them at its end.
@@ -66,7 +52,11 @@ public:
     defer_resumes& operator=(const defer_resumes&) = delete;
 
 private:
-    [[maybe_unused]] bool outermost_ = false;
+    friend class resumable;
+    friend struct shared_layout;
+
+    const bool is_outermost_;
+    mutable detail::intrusive_list<resumable> queue_;  // of the outermost one; scopes are const
 };
 
 }  // namespace tocsin::core

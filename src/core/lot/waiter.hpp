@@ -105,6 +105,8 @@ public:
     }
 
 private:
+    friend struct shared_layout;
+
     bool enter_state(std::uint32_t how) noexcept;
     bool enter_polling(platform::doorbell_id bell) noexcept;
 

@@ -1,6 +1,12 @@
 // Makes set() safe in a signal handler. The argument is at the top of the .cpp.
 #pragma once
 
+#if !defined(TOCSIN_MODEL) && !defined(_WIN32) && !defined(__wasm__)
+#include "platform/shared_table/thread_slots.hpp"
+
+#include <atomic>
+#endif
+
 namespace tocsin::core {
 
 #if defined(TOCSIN_MODEL) || defined(_WIN32) || defined(__wasm__)
@@ -16,23 +22,77 @@ public:
 
 #else
 
-// While one exists in a thread, the thread is inside.
+// The calls that handlers have deferred, in order. Only one thread, and the handlers on top of it, use it.
+class deferred_calls {
+public:
+    deferred_calls() noexcept {}  // leaves the slots as they are
+    deferred_calls(const deferred_calls&) = delete;
+    deferred_calls& operator=(const deferred_calls&) = delete;
+
+    // False if there is no slot, and none can be incremented.
+    bool add(void (*run)(void*) noexcept, void* what) noexcept;
+    bool empty() const noexcept {
+        return added_.load(std::memory_order_relaxed) ==
+               finished_.load(std::memory_order_relaxed);  // no order
+    }
+    // Handlers may add further calls in between, even in the slots of finished ones.
+    void run_all() noexcept;
+
+private:
+    friend struct shared_layout;
+
+    static constexpr unsigned slot_count = 16;
+
+    struct slot {
+        std::atomic<void (*)(void*) noexcept> run{nullptr};
+        std::atomic<void*> what{nullptr};
+        std::atomic<unsigned> times{0};  // still to run; once it is 0, only a new call raises it
+    };
+
+    slot& slot_of(unsigned number) noexcept { return slots_[number % slot_count]; }
+    bool increment_last(void (*run)(void*) noexcept, void* what) noexcept;
+
+    std::atomic<unsigned> added_{0};
+    std::atomic<unsigned> finished_{0};
+    std::atomic<bool> made_[slot_count]{};  // the slots that have been used
+    union {
+        slot slots_[slot_count];  // used in turn, each made by its first call
+    };
+};
+
+// While one exists in a thread, the thread is inside. The outermost one keeps the deferred calls.
 class signal_deferral {
 public:
-    signal_deferral() noexcept { enter(); }
-    ~signal_deferral() { leave(); }
+    signal_deferral() noexcept;
+    ~signal_deferral() {
+        if (is_outermost_) leave();
+    }
     signal_deferral(const signal_deferral&) = delete;
     signal_deferral& operator=(const signal_deferral&) = delete;
 
     // In a handler that interrupts a thread inside: defers `run(what)` and returns true. Elsewhere returns false.
     static bool defer(void (*run)(void*) noexcept, void* what) noexcept;
     // Whether the calling code is such a handler.
-    static bool is_inside() noexcept;
+    static bool is_inside() noexcept {
+        return platform::slot_of_this_thread(platform::thread_slot::deferral) != nullptr;
+    }
 
 private:
-    static void enter() noexcept;
-    static void leave() noexcept;
+    // The compiler's order is all that one thread and its handlers need.
+    static void mark(deferred_calls* calls) noexcept {
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // no order between threads
+        platform::set_slot_of_this_thread(platform::thread_slot::deferral, calls);
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // no order between threads
+    }
+    void leave() noexcept;
+
+    const bool is_outermost_;
+    mutable deferred_calls calls_;  // of the outermost one; scopes are const
 };
+
+inline signal_deferral::signal_deferral() noexcept : is_outermost_(!is_inside()) {
+    if (is_outermost_) mark(&calls_);
+}
 
 #endif
 

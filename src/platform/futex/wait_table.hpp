@@ -15,12 +15,16 @@
 // the sleeper.
 #pragma once
 
+#include "platform/system/layout_hash.hpp"
+
 #include <tocsin/detail/golden_hash.hpp>
 #include <tocsin/detail/intrusive_list.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <type_traits>
+#include <utility>
 
 namespace tocsin::platform {
 
@@ -50,8 +54,9 @@ public:
 template <class Slot>
 class wait_table {
 public:
-    // `kind` differs between backends: one copy of the library must not use another backend's slots.
-    constexpr explicit wait_table(std::uint32_t kind) noexcept : own_(kind), in_use_(&own_) {}
+    // `kind` differs between backends: one copy of the library must not use another backend's slots, nor slots or
+    // sleepers of another size.
+    constexpr explicit wait_table(std::uint32_t kind) noexcept : own_(kind_of(kind)), in_use_(&own_) {}
     wait_table(const wait_table&) = delete;
     wait_table& operator=(const wait_table&) = delete;
 
@@ -68,6 +73,13 @@ public:
 
 private:
     static constexpr std::size_t count = 512;
+
+    static constexpr std::uint32_t kind_of(std::uint32_t backend) noexcept {
+        using sleeper = std::remove_pointer_t<decltype(std::declval<Slot&>().queue.first())>;
+        const auto hash =
+            layout_hash("wait_table").add(backend).add(count).add(sizeof(Slot)).add(sizeof(sleeper));
+        return static_cast<std::uint32_t>(hash.value()) | 1;  // 0: there is no table
+    }
 
     // Never destroyed: waits and wakes are allowed after main.
     struct slots {

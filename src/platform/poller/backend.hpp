@@ -64,6 +64,7 @@ void poller_backend<Mechanism>::ring_doorbell(doorbell_id bell) noexcept {
 template <class Mechanism>
 poll_result poller_backend<Mechanism>::poll(std::span<poll_entry> what, doorbell_id bell,
                                             const deadline& until) noexcept {
+    if (const doorbell* const found = Mechanism::doorbells().find(bell)) found->check();
     return Mechanism::poll(what, bell, until);
 }
 

@@ -13,6 +13,7 @@ mutex& own_list_lock() noexcept {
     return *made;
 }
 constinit doorbell_pool own_doorbells;
+const pool_owner owns_doorbells(own_doorbells, kernel_event_doorbells::was_rung);
 
 // What the process has once.
 struct process_state {

@@ -83,6 +83,8 @@ namespace {
 
 using bells = eventfd_doorbells;
 
+const pool_owner owns_doorbells(own_doorbells, answer_if_struck<bells>);
+
 #if defined(SYS_ppoll)
 constexpr long older_ppoll = SYS_ppoll;
 #else
@@ -229,6 +231,7 @@ int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) co
 }
 
 poll_result epoll_set::wait(std::span<item> out, const deadline& until) noexcept {
+    own_bell().check();
     return wait_in_kernel_set<epoll_event>(
         epoll_, out, until,
         [this](std::span<epoll_event> events, std::int64_t left) { return sleep(events, left); },

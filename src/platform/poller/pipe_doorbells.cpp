@@ -13,6 +13,7 @@ namespace {
 // Never destroyed: rings are allowed after main.
 constinit doorbell_pool own_pipes;
 constinit void* pipes_in_use = &own_pipes;  // by all copies of the library in the process
+const pool_owner owns_pipes(own_pipes, answer_if_struck<pipe_doorbells>);
 
 }  // namespace
 

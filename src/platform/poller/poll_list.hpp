@@ -30,6 +30,14 @@ inline bool is_struck(int found, short struck) noexcept {
     return (found & struck) != 0;
 }
 
+// For a pool of doorbells. Says nothing of one that the program has closed.
+template <class Doorbells>
+bool answer_if_struck(doorbell& bell) noexcept {
+    const errno_guard guard;
+    pollfd one{bell.wait_end(), Doorbells::struck(bell), 0};
+    return ::poll(&one, 1, 0) == 1 && (one.revents & POLLNVAL) == 0 && Doorbells::was_rung(bell, one.revents);
+}
+
 // What one call polls: the caller's descriptors, then up to two that belong to the poller.
 class poll_list {
 public:

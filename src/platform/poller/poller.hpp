@@ -44,9 +44,10 @@ struct poll_result {
 };
 
 // A doorbell wakes a thread that sleeps here. It is known by a small number, which other copies of the library in the
-// process understand too. Its descriptors are never closed while the process lives: the doorbell returns to a pool, and
-// from there goes to the next thread that needs one. So a ring that comes late reaches at worst the next owner, which
-// wakes for no reason and waits again. It never reaches a stranger's descriptor.
+// process understand too. When its owner needs it no more, it returns to a pool, and its number goes to the next thread
+// that needs one. The pool closes the descriptors of all but a few (doorbell_pool::most_idle), and none of a doorbell
+// that is being rung. So a ring that comes late reaches at worst the next owner, which wakes for no reason and waits
+// again. It never reaches a stranger's descriptor.
 using doorbell_id = std::uint32_t;
 inline constexpr doorbell_id no_doorbell = ~doorbell_id{0};
 

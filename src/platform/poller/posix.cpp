@@ -214,6 +214,7 @@ void posix_poll_set::copy_members() {
 
 poll_result posix_poll_set::wait(std::span<item> out, const deadline& until) noexcept {
     const errno_guard guard;
+    own_bell().check();
     std::unique_lock lock(mutex_);
     for (;;) {
         TOCSIN_TRY { copy_members(); }

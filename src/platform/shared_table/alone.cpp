@@ -2,9 +2,13 @@
 // an event used through two copies loses wake-ups. Mach-O has no notes in its headers; there, link one copy, as a
 // shared library.
 #include "platform/shared_table/shared_table.hpp"
+#include "platform/shared_table/thread_slots.hpp"
 
 namespace tocsin::platform {
 
-void* adopt_first_copy(void* own, std::size_t) noexcept { return own; }
+constinit thread_local thread_block own_thread_block{};
+constinit std::uintptr_t distance_to_first_block = 0;
+
+void* adopt_first_copy(void* own, std::uint64_t) noexcept { return own; }
 
 }  // namespace tocsin::platform

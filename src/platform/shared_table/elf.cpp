@@ -7,36 +7,45 @@
 // table.
 #include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/shared_table/layout.hpp"
 #include "platform/shared_table/shared_table.hpp"
+#include "platform/shared_table/thread_slots.hpp"
 #include "platform/system/system.hpp"
 
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <type_traits>
 
 #include <dlfcn.h>
 #include <link.h>
+#if defined(__OpenBSD__)
+#include <pthread.h>
+#endif
 
 namespace tocsin::platform {
 namespace {
-
-// The version of everything that two copies share: bucket, node, waiter, sleeper, doorbell, and their protocols.
-constexpr std::uint32_t layout = 4 + (std::is_same_v<poller, posix_poller> ? 0x1'0000 : 0);
 
 struct copy_record {
     void* table;
     void* sleepers;  // null if the system keeps them
     void* doorbells;
-    std::size_t size;
-    std::uint32_t layout;
+    std::uint64_t core_layout;
+    std::uint64_t platform_layout;
+    void* (*slots)() noexcept;  // those of the calling thread
 };
+
+// Which slots of the portable futex's kind; 0: the system keeps the sleepers.
+std::uint32_t kind_of(const void* sleepers) noexcept {
+    return sleepers != nullptr ? *static_cast<const std::uint32_t*>(sleepers) : 0;
+}
 
 // Whether two copies sleep and queue in the same way.
 bool fit(const copy_record& one, const copy_record& other) noexcept {
-    return one.layout == other.layout && one.size == other.size &&
-           (one.sleepers == nullptr) == (other.sleepers == nullptr);
+    return one.core_layout == other.core_layout && one.platform_layout == other.platform_layout &&
+           kind_of(one.sleepers) == kind_of(other.sleepers);
 }
+
+void* own_slots() noexcept;
 
 }  // namespace
 }  // namespace tocsin::platform
@@ -44,8 +53,8 @@ bool fit(const copy_record& one, const copy_record& other) noexcept {
 extern "C" {
 // Has a name for the note below. Hidden, so that every copy has its own.
 extern __attribute__((visibility("hidden"))) tocsin::platform::copy_record tocsin_copy_record;
-__attribute__((used)) constinit tocsin::platform::copy_record tocsin_copy_record{nullptr, nullptr, nullptr, 0,
-                                                                                 tocsin::platform::layout};
+__attribute__((used)) constinit tocsin::platform::copy_record tocsin_copy_record{
+    nullptr, nullptr, nullptr, 0, tocsin::platform::shared_layout, tocsin::platform::own_slots};
 }
 
 // Name size, descriptor size, type; name; descriptor: the distance from there to the record.
@@ -114,8 +123,56 @@ int look_at(dl_phdr_info* object, std::size_t, void* context) noexcept {
 
 }  // namespace
 
-void* adopt_first_copy(void* own, std::size_t size) noexcept {
-    tocsin_copy_record.size = size;
+#if defined(__OpenBSD__)
+
+namespace {
+
+pthread_key_t own_keys[thread_slots];
+pthread_key_t* keys = own_keys;
+
+void* own_slots() noexcept { return keys; }
+
+void adopt_slots(const copy_record* first) noexcept {
+    if (first != nullptr) {
+        keys = static_cast<pthread_key_t*>(first->slots());
+        return;
+    }
+    for (pthread_key_t& each : own_keys) {
+        if (::pthread_key_create(&each, nullptr) != 0)
+            die("tocsin: the system has no thread-specific key left\n");
+    }
+}
+
+}  // namespace
+
+void* slot_of_this_thread(thread_slot which) noexcept {
+    return ::pthread_getspecific(keys[static_cast<unsigned>(which)]);
+}
+void set_slot_of_this_thread(thread_slot which, void* to) noexcept {
+    if (::pthread_setspecific(keys[static_cast<unsigned>(which)], to) != 0) die("tocsin: out of memory\n");
+}
+
+#else
+
+TOCSIN_STATIC_BLOCK constinit thread_local thread_block own_thread_block{};
+constinit std::uintptr_t distance_to_first_block = 0;
+
+namespace {
+
+void* own_slots() noexcept { return &block_in_use(); }
+
+void adopt_slots(const copy_record* first) noexcept {
+    if (first == nullptr) return;
+    distance_to_first_block = reinterpret_cast<std::uintptr_t>(first->slots()) -
+                              reinterpret_cast<std::uintptr_t>(&own_thread_block);
+}
+
+}  // namespace
+
+#endif
+
+void* adopt_first_copy(void* own, std::uint64_t layout) noexcept {
+    tocsin_copy_record.core_layout = layout;
     void** const sleepers = futex::sleepers();
     tocsin_copy_record.sleepers = sleepers != nullptr ? *sleepers : nullptr;
     tocsin_copy_record.doorbells = poller::shared_state();
@@ -131,6 +188,7 @@ void* adopt_first_copy(void* own, std::size_t size) noexcept {
             result.stranger_file[0] != '\0' ? result.stranger_file : "the program itself");
         say(message);
     }
+    adopt_slots(result.found);
     if (result.found == nullptr) return tocsin_copy_record.table = own;
     // The table is in the object of the copy found, or in one that this copy keeps loaded: never unload it.
     if (result.file != nullptr && result.file[0] != '\0') {

@@ -16,7 +16,9 @@
 
 #include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/shared_table/layout.hpp"
 #include "platform/shared_table/shared_table.hpp"
+#include "platform/shared_table/thread_slots.hpp"
 #include "platform/system/system.hpp"
 
 #include <cstdint>
@@ -26,20 +28,18 @@
 namespace tocsin::platform {
 namespace {
 
-// The version of everything that two copies share: bucket, node, waiter, sleeper, doorbell, the list of threads that
-// sleep on sockets, and their protocols; and of the page.
-constexpr std::uint32_t layout = 3;
-
 struct copy_record {
-    std::uint32_t layout;
+    std::uint64_t core_layout;
+    std::uint64_t platform_layout;
     std::uint32_t futex;  // the kind of the futex's table (wait_table.hpp); 0: the system keeps the sleepers
-    std::size_t size;
+    DWORD slots[thread_slots];
     void* table;
     void* sleepers;
     void* doorbells;  // and the list of threads that sleep on sockets
 
     bool fits(const copy_record& other) const noexcept {
-        return layout == other.layout && futex == other.futex && size == other.size;
+        return core_layout == other.core_layout && platform_layout == other.platform_layout &&
+               futex == other.futex;
     }
 };
 
@@ -121,15 +121,33 @@ void warn_of(const copy_record& stranger) noexcept {
     say(message);
 }
 
+// In use by all copies that share a table.
+DWORD slots[thread_slots];
+
 }  // namespace
 
-void* adopt_first_copy(void* own, std::size_t size) noexcept {
+void* slot_of_this_thread(thread_slot which) noexcept {
+    const DWORD before = ::GetLastError();  // TlsGetValue sets it to 0
+    void* const found = ::TlsGetValue(slots[static_cast<unsigned>(which)]);
+    ::SetLastError(before);
+    return found;
+}
+void set_slot_of_this_thread(thread_slot which, void* to) noexcept {
+    ::TlsSetValue(slots[static_cast<unsigned>(which)], to);
+}
+
+void* adopt_first_copy(void* own, std::uint64_t layout) noexcept {
+    for (DWORD& each : slots) {
+        each = ::TlsAlloc();
+        if (each == TLS_OUT_OF_INDEXES) die("tocsin: the process has no thread-local slot left\n");
+    }
     void** const sleepers = futex::sleepers();
     void* const own_sleepers = sleepers != nullptr ? *sleepers : nullptr;
     const copy_record mine{
-        .layout = layout,
+        .core_layout = layout,
+        .platform_layout = shared_layout,
         .futex = own_sleepers != nullptr ? *static_cast<const std::uint32_t*>(own_sleepers) : 0,
-        .size = size,
+        .slots = {slots[0], slots[1], slots[2]},
         .table = own,
         .sleepers = own_sleepers,
         .doorbells = poller::shared_state()};
@@ -142,6 +160,10 @@ void* adopt_first_copy(void* own, std::size_t size) noexcept {
     if (found.table == own) {
         keep_loaded(own);
     } else {
+        for (unsigned i = 0; i != thread_slots; ++i) {
+            ::TlsFree(slots[i]);
+            slots[i] = found.slots[i];
+        }
         if (sleepers != nullptr) *sleepers = found.sleepers;
         poller::shared_state() = found.doorbells;
     }

@@ -3,11 +3,13 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
@@ -34,16 +36,44 @@ void yield_thread() noexcept {
     ::sched_yield();
 }
 
+#if defined(__linux__)
+namespace {
+constinit thread_local std::uint32_t known_thread_number = 0;
+}  // namespace
+#endif
+
 std::uint64_t thread_number() noexcept {
 #if defined(__linux__)
-    thread_local const auto number = static_cast<std::uint64_t>(::syscall(SYS_gettid));
-    return number;
+    if (known_thread_number == 0) known_thread_number = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+    return known_thread_number;
 #elif defined(__EMSCRIPTEN__)
     return static_cast<std::uint64_t>(::pthread_self());
 #else
     thread_local char mark;
     return reinterpret_cast<std::uintptr_t>(&mark);
 #endif
+}
+
+void forget_thread_number() noexcept {
+#if defined(__linux__)
+    known_thread_number = 0;
+#endif
+}
+
+static_assert(sizeof(sigset_t) <= sizeof(signal_mask) && alignof(sigset_t) <= alignof(signal_mask));
+
+signal_mask signal_mask::current() noexcept {
+    signal_mask result;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, ::new (static_cast<void*>(result.set_)) sigset_t);
+    return result;
+}
+
+signal_mask signal_mask::exchange() const noexcept {
+    sigset_t now;
+    std::memcpy(&now, set_, sizeof now);
+    signal_mask before;
+    ::pthread_sigmask(SIG_SETMASK, &now, ::new (static_cast<void*>(before.set_)) sigset_t);
+    return before;
 }
 
 int start_thread(void (*run)() noexcept) noexcept {
@@ -75,6 +105,17 @@ void on_fork_in_child(void (*child)() noexcept) noexcept { ::pthread_atfork(null
 void close_descriptor(int descriptor) noexcept {
     const errno_guard guard;
     ::close(descriptor);
+}
+
+std::uint32_t descriptor_identity(int descriptor) noexcept {
+    const errno_guard guard;
+    struct stat what{};
+    if (::fstat(descriptor, &what) != 0) return 0;
+    const std::uint64_t mixed = (static_cast<std::uint64_t>(what.st_dev) * 0x9e37'79b9'7f4a'7c15 +
+                                 static_cast<std::uint64_t>(what.st_ino)) *
+                                    0x9e37'79b9'7f4a'7c15 +
+                                static_cast<std::uint64_t>(what.st_mode & S_IFMT);
+    return static_cast<std::uint32_t>(mixed >> 32) | 1;
 }
 
 void say(const char* message) noexcept {

@@ -36,6 +36,33 @@ void yield_thread() noexcept;
 
 // Identifies the calling thread among the running threads, also for people to read (on Linux by the kernel's id).
 std::uint64_t thread_number() noexcept;
+// In the child of a fork, whose only thread has a number of its own.
+void forget_thread_number() noexcept;
+
+// The signals that a thread blocks; on Windows nothing.
+class signal_mask {
+public:
+    // Of the calling thread.
+    static signal_mask current() noexcept;
+    // Makes it the calling thread's, and returns the thread's former one.
+    signal_mask exchange() const noexcept;
+
+private:
+    alignas(8) unsigned char set_[128] = {};
+};
+
+// In its scope, a thread that start_thread() made runs code of the user, with the signals blocked that the thread's
+// maker blocked. So threads and processes that this code starts inherit no more than that.
+class with_signals_of {
+public:
+    explicit with_signals_of(const signal_mask& makers) noexcept : before_(makers.exchange()) {}
+    ~with_signals_of() { (void)before_.exchange(); }
+    with_signals_of(const with_signals_of&) = delete;
+    with_signals_of& operator=(const with_signals_of&) = delete;
+
+private:
+    const signal_mask before_;
+};
 
 // Starts a thread that runs as long as the process. It handles no signals, and this copy of the library stays loaded.
 // Returns 0 or the system's error.
@@ -50,6 +77,11 @@ void on_fork_in_child(void (*child)() noexcept) noexcept;
 
 // Closes a descriptor that the library opened; on Windows a kernel handle.
 void close_descriptor(int descriptor) noexcept;
+
+// A number for what the descriptor refers to: different for two pipes, and for things of different kinds, but the same
+// for all things that have no file (on Linux event counters, epoll instances, timers). 0: it is closed, or the system
+// does not say. On Windows always 0.
+std::uint32_t descriptor_identity(int descriptor) noexcept;
 
 // Write the message to the standard error stream; die() also ends the process.
 void say(const char* message) noexcept;

@@ -25,6 +25,10 @@ unsigned processors() noexcept {
 void yield_thread() noexcept { ::SwitchToThread(); }
 
 std::uint64_t thread_number() noexcept { return ::GetCurrentThreadId(); }
+void forget_thread_number() noexcept {}
+
+signal_mask signal_mask::current() noexcept { return {}; }
+signal_mask signal_mask::exchange() const noexcept { return {}; }
 
 namespace {
 
@@ -58,6 +62,8 @@ void on_fork_in_child(void (*)() noexcept) noexcept {}
 void close_descriptor(int descriptor) noexcept {
     ::CloseHandle(reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(descriptor)));
 }
+
+std::uint32_t descriptor_identity(int) noexcept { return 0; }
 
 void say(const char* message) noexcept {
     // One write, so that lines of several threads do not mix. If it fails, there is nowhere to report that.

@@ -6,6 +6,7 @@
 #include "explorer/explore.hpp"
 #include "explorer/futex.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/shared_table/thread_slots.hpp"
 
 #include <tocsin/tocsin.hpp>
 
@@ -31,6 +32,9 @@ inline constexpr std::uint32_t flag_down = 0;
 inline constexpr std::uint32_t flag_up = 1;
 inline constexpr std::uint32_t flag_closed = 2;
 inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
+
+// Of each thread of a run (platform/shared_table/thread_slots.hpp).
+inline void* slots[64][platform::thread_slots] = {};
 
 // A deadline that may pass at any point of a run.
 inline deadline some_time() { return std::chrono::hours(1); }
@@ -141,6 +145,11 @@ bool tells_who_is_parked(Event& event) {
 // Explores the program under C++'s memory model, and under x86's with the library's x86 code.
 inline void explore_both(const char* search, model::options how, const model::test_body& program) {
     how.on_execution_end = lot_is_empty;
+    const model::test_body whole = [&program](model::run& r) {
+        for (auto& of_thread : slots)
+            std::ranges::fill(of_thread, nullptr);  // what a run that was cut short left
+        program(r);
+    };
     for (const bool x86 : {false, true}) {
         if (x86) {
             const auto like = model::options::x86();
@@ -148,7 +157,7 @@ inline void explore_both(const char* search, model::options how, const model::te
             how.total_store_order = like.total_store_order;
             how.store_insertion = like.store_insertion;
         }
-        const auto result = model::explore(how, program);
+        const auto result = model::explore(how, whole);
         std::printf("  %s %s: %s\n", x86 ? "x86" : "C++", search, result.summary().c_str());
         ASSERT_TRUE(result.passed()) << result.text();
         const bool all = how.how == model::search::exhaustive;

@@ -3,6 +3,7 @@
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/shared_table/shared_table.hpp"
+#include "platform/shared_table/thread_slots.hpp"
 #include "platform/system/system.hpp"
 
 #include <cerrno>
@@ -76,6 +77,19 @@ unsigned processors() noexcept { return library_model::processors; }
 void yield_thread() noexcept {}
 
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
+void forget_thread_number() noexcept {}
+
+void* slot_of_this_thread(thread_slot which) noexcept {
+    return library_model::slots[static_cast<std::size_t>(model::this_thread())]
+                               [static_cast<std::size_t>(which)];
+}
+void set_slot_of_this_thread(thread_slot which, void* to) noexcept {
+    library_model::slots[static_cast<std::size_t>(model::this_thread())][static_cast<std::size_t>(which)] =
+        to;
+}
+
+signal_mask signal_mask::current() noexcept { return {}; }
+signal_mask signal_mask::exchange() const noexcept { return {}; }
 
 int start_thread(void (*run)() noexcept) noexcept {
     if (!has_background_threads) return ENOTSUP;
@@ -102,7 +116,7 @@ void die(const char* message) noexcept {
     std::abort();
 }
 
-void* adopt_first_copy(void* own, std::size_t) noexcept { return own; }
+void* adopt_first_copy(void* own, std::uint64_t) noexcept { return own; }
 
 }  // namespace platform
 }  // namespace tocsin

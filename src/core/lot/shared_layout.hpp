@@ -1,0 +1,88 @@
+// What copies of the library in a process share of the core, as a number (platform/system/layout_hash.hpp): the table,
+// the nodes and waiters in it, and what a thread has once for all copies. A copy with another number has a table of its
+// own and says so.
+#pragma once
+
+#include "core/lot/lot.hpp"
+#include "core/lot/resume_queue.hpp"
+#include "core/lot/subscriber.hpp"
+#include "core/lot/wait_node.hpp"
+#include "core/lot/waiter.hpp"
+#include "core/sync/activity.hpp"
+#include "core/sync/signal_deferral.hpp"
+#include "platform/system/layout_hash.hpp"
+
+#include <cstdint>
+
+namespace tocsin::core {
+
+// Classes that have members of their own to hide befriend it.
+struct shared_layout {
+    static constexpr std::uint64_t number() {
+        // Raise the number when what these mean to each other changes and no size or offset does: the states of a
+        // waiter, who writes what in which order, the order and meaning of virtual functions.
+        platform::layout_hash all("1");
+        add_table(all);
+        add_node(all);
+        add_waiter(all);
+        add_thread(all);
+        return all.value();
+    }
+
+private:
+    // The links of a list's node, its first base.
+    template <class Node>
+    static constexpr platform::member_layout of_links() noexcept {
+        return {0, sizeof(detail::list_links<Node>), alignof(detail::list_links<Node>)};
+    }
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // of classes with bases: the compilers in use have it
+#endif
+    static constexpr void add_table(platform::layout_hash& all) {
+        all.add<bucket>(
+            {TOCSIN_MEMBER(bucket, lock), TOCSIN_MEMBER(bucket, queues), TOCSIN_MEMBER(bucket, filter)});
+        all.add(sizeof(lot_table)).add(wait_kinds);
+    }
+
+    static constexpr void add_node(platform::layout_hash& all) {
+        using queue = wait_node::queue_state;
+        all.add<wait_node>({of_links<wait_node>(), TOCSIN_MEMBER(wait_node, key),
+                            TOCSIN_MEMBER(wait_node, owner), TOCSIN_MEMBER(wait_node, index),
+                            TOCSIN_MEMBER(wait_node, what), TOCSIN_MEMBER(wait_node, cancelable),
+                            TOCSIN_MEMBER(wait_node, queued), TOCSIN_MEMBER(wait_node, queue),
+                            TOCSIN_MEMBER(wait_node, thread), TOCSIN_MEMBER(wait_node, since)});
+        all.add<queue>({TOCSIN_MEMBER(queue, next_queue), TOCSIN_MEMBER(queue, last),
+                        TOCSIN_MEMBER(queue, count), TOCSIN_MEMBER(queue, cancelables),
+                        TOCSIN_MEMBER(queue, subscribers), TOCSIN_MEMBER(queue, all_waiters)});
+        all.add<wait_key>({TOCSIN_MEMBER(wait_key, address), TOCSIN_MEMBER(wait_key, what)});
+        all.add(sizeof(subscriber)).add(sizeof(all_waiter)).add(sizeof(release_list));
+    }
+
+    static constexpr void add_waiter(platform::layout_hash& all) {
+        all.add<waiter>({TOCSIN_MEMBER(waiter, then_), TOCSIN_MEMBER(waiter, word_),
+                         TOCSIN_MEMBER(waiter, claim_), TOCSIN_MEMBER(waiter, others_)});
+        all.add<resumable>(
+            {of_links<resumable>(), TOCSIN_MEMBER(resumable, released_), TOCSIN_MEMBER(resumable, run_)});
+    }
+
+    static constexpr void add_thread(platform::layout_hash& all) {
+        all.add<defer_resumes>(
+            {TOCSIN_MEMBER(defer_resumes, is_outermost_), TOCSIN_MEMBER(defer_resumes, queue_)});
+        all.add<activity_scope>({TOCSIN_MEMBER(activity_scope, what_), TOCSIN_MEMBER(activity_scope, whose_),
+                                 TOCSIN_MEMBER(activity_scope, outer_)});
+#if !defined(TOCSIN_MODEL) && !defined(_WIN32) && !defined(__wasm__)
+        using calls = deferred_calls;
+        all.add<calls>({TOCSIN_MEMBER(calls, added_), TOCSIN_MEMBER(calls, finished_),
+                        TOCSIN_MEMBER(calls, made_), TOCSIN_MEMBER(calls, slots_)});
+        using slot = calls::slot;
+        all.add<slot>({TOCSIN_MEMBER(slot, run), TOCSIN_MEMBER(slot, what), TOCSIN_MEMBER(slot, times)});
+#endif
+    }
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+};
+
+}  // namespace tocsin::core

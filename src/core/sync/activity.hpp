@@ -1,0 +1,52 @@
+// What a thread is in the middle of, one thing inside another: a chain of objects on its stack, the innermost first.
+//
+// State, per thread: the innermost one, in a slot (platform/shared_table/thread_slots.hpp). Only the thread itself
+// touches it. The chain is the same for all copies of the library in a process.
+#pragma once
+
+#include "platform/shared_table/thread_slots.hpp"
+
+#include <cstdint>
+
+namespace tocsin::core {
+
+enum class activity : std::uint8_t {
+    job,    // of a handler_thread
+    flush,  // of a group_commit
+    post,   // of a resumable, to a user's executor, which may not resume it inside that call
+};
+
+class activity_scope {
+public:
+    activity_scope(activity what, const void* whose) noexcept
+        : what_(what), whose_(whose), outer_(innermost()) {
+        platform::set_slot_of_this_thread(platform::thread_slot::activities, this);
+    }
+    ~activity_scope() {
+        platform::set_slot_of_this_thread(platform::thread_slot::activities,
+                                          const_cast<activity_scope*>(outer_));
+    }
+    activity_scope(const activity_scope&) = delete;
+    activity_scope& operator=(const activity_scope&) = delete;
+
+    // Whether this thread is inside it.
+    static bool is_inside(activity what, const void* whose) noexcept {
+        const activity_scope* each = innermost();
+        while (each != nullptr && (each->what_ != what || each->whose_ != whose)) each = each->outer_;
+        return each != nullptr;
+    }
+
+private:
+    friend struct shared_layout;
+
+    static const activity_scope* innermost() noexcept {
+        return static_cast<const activity_scope*>(
+            platform::slot_of_this_thread(platform::thread_slot::activities));
+    }
+
+    const activity what_;
+    const void* const whose_;
+    const activity_scope* const outer_;
+};
+
+}  // namespace tocsin::core

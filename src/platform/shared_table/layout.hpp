@@ -1,0 +1,29 @@
+// What copies of the library in a process share of the platform, as a number (layout_hash.hpp). Only copies with the
+// same number share anything.
+#pragma once
+
+#include "platform/futex/futex.hpp"
+#include "platform/poller/doorbells.hpp"
+#include "platform/shared_table/thread_slots.hpp"
+#include "platform/system/layout_hash.hpp"
+
+#include <cstdint>
+
+namespace tocsin::platform {
+
+#define TOCSIN_TEXT_OF(macro) TOCSIN_TEXT(macro)
+#define TOCSIN_TEXT(text) #text
+
+// Which futex and which poller, the doorbells, and how many slots a thread has. Raise the number when what these mean
+// to each other changes and nothing else here does: when a doorbell is struck, the kinds of a futex's tables, the list
+// of threads that sleep on sockets (Windows).
+inline constexpr std::uint64_t shared_layout =
+    layout_hash("1 " TOCSIN_TEXT_OF(TOCSIN_FUTEX_CHOSEN) " " TOCSIN_TEXT_OF(TOCSIN_POLLER_CHOSEN))
+        .add(doorbells_layout())
+        .add(thread_slots)
+        .value();
+
+#undef TOCSIN_TEXT
+#undef TOCSIN_TEXT_OF
+
+}  // namespace tocsin::platform
