@@ -24,7 +24,6 @@ struct lock_word {
     void* word;
     unsigned bit;
     bool (*take)(void* word, unsigned bit) noexcept;
-    bool (*is_taken)(const void* word, unsigned bit) noexcept;
 };
 
 TOCSIN_API bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) noexcept;
@@ -34,9 +33,10 @@ TOCSIN_API void unlock_wake(const void* word, unsigned bit) noexcept;
 }  // namespace detail
 
 // A handle to a lock; any number of handles may refer to the same bit. Lockable and TimedLockable. Not recursive. Not
-// fair: a thread that arrives while the lock is free may take it before one that was just woken. Each bit of a word
-// is a lock of its own: an unlock never wakes the waiters of another. `Word` is an unsigned integer of 1, 2, 4 or 8
-// bytes. The word must exist while a thread holds, takes or waits for the lock, but not until the end of unlock():
+// fair: a thread that arrives while the lock is free may take it before one that was just woken. That one then keeps its
+// place, first in the queue. One wake is in flight at a time: while a woken thread is on its way, an unlock wakes nobody
+// else. Each bit of a word is a lock of its own: an unlock never wakes the waiters of another. `Word` is an unsigned
+// integer of 1, 2, 4 or 8 bytes. The word must exist while a thread holds, takes or waits for the lock, but not until the end of unlock():
 // the next holder may destroy it.
 template <class Word>
 class bit_lock {
@@ -71,7 +71,7 @@ public:
     }
 
     // If a thread takes the lock next, what the caller did before is visible to it. Cost: one read-modify-write and
-    // one load, and a wake if a thread waits for this bit.
+    // one load; a short lock if a thread waits for this bit, and a wake if none is on its way.
     void unlock() noexcept {
 #if TOCSIN_CHECKED
         if (!is_taken(word_, bit_)) detail::unlocked_twice(word_, bit_);
@@ -99,11 +99,11 @@ private:
     }
 
     static bool is_taken(const void* word, unsigned bit) noexcept {
-        // No order: the lot asks after its fence [wake-check], the checked build only as a hint.
+        // No order: a checked build asks, for a bit that the caller holds.
         return (static_cast<const word_type*>(word)->load(std::memory_order_relaxed) & mask(bit)) != 0;
     }
 
-    detail::lock_word erased() const noexcept { return {word_, bit_, take, is_taken}; }
+    detail::lock_word erased() const noexcept { return {word_, bit_, take}; }
 
     word_type* word_;
     unsigned bit_;
