@@ -19,8 +19,8 @@
 // first as the clocks are when the wait begins. If the system clock is set during the wait, a timer on another clock
 // may be seen late.
 //
-// Throws std::invalid_argument before it waits if there are no sources; in wait_all also if one occurs twice, is a
-// custom source that does not stay ready, or is a descriptor.
+// Throws std::invalid_argument before it waits if there are no sources, or one is empty; in wait_all also if one
+// occurs twice, is a custom source that does not stay ready, or is a descriptor.
 // Throws std::bad_alloc before it waits. Built without exceptions, the program ends with that message.
 #pragma once
 

@@ -72,6 +72,15 @@ void release_list::append(wait_node& node) noexcept {
     last_coroutine_ = &node;
 }
 
+void release_list::append(release_list&& more) noexcept {
+    while (more.last_coroutine_ != nullptr) {
+        wait_node& each = *more.nodes_.take_first();
+        if (&each == more.last_coroutine_) more.last_coroutine_ = nullptr;
+        append(each);
+    }
+    nodes_.insert_after(nodes_.last(), std::move(more.nodes_));
+}
+
 void release_list::wake() noexcept { release_chain(nodes_.first(), waker_wakes()); }
 
 void pass_on(wait_node& first) noexcept { release_chain(&first, relay_wakes); }

@@ -41,6 +41,9 @@ bool is_timer(const source& one, timers of) noexcept {
 void check(std::span<const source> sources, const char* who) {
     if (sources.empty()) refuse(who, "no sources");
     if (sources.size() >= std::numeric_limits<std::uint32_t>::max() / 2) refuse(who, "too many sources");
+    for (std::size_t i = 0; i != sources.size(); ++i) {
+        if (sources[i].empty()) refuse(who, i, "is empty");
+    }
 }
 
 // Refuses what may no longer be ready when the last source becomes so.
