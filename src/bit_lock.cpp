@@ -60,7 +60,8 @@ struct lock_node : core::wait_node {
 // One thread's wait for a lock. Its queue holds lock_nodes only (bit_lock-1).
 class lock_wait {
 public:
-    explicit lock_wait(const lock_word& lock) noexcept : lock_(lock), node_(key_of(lock.word, lock.bit), *sleeper_) {}
+    explicit lock_wait(const lock_word& lock) noexcept
+        : lock_(lock), node_(key_of(lock.word, lock.bit), *sleeper_) {}
     lock_wait(const lock_wait&) = delete;
     lock_wait& operator=(const lock_wait&) = delete;
 
@@ -83,7 +84,9 @@ public:
     }
 
     // False if the deadline passed before anybody woke it.
-    bool sleep(const wait_options& options) noexcept { return sleeper_->sleep(options) == core::claim::signaled; }
+    bool sleep(const wait_options& options) noexcept {
+        return sleeper_->sleep(options) == core::claim::signaled;
+    }
 
     void leave() noexcept {
         if (node_.queued) core::locked_queue(key()).remove(node_);

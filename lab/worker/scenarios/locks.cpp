@@ -58,7 +58,8 @@ struct locks : scenario_of<locks, locks_of_case> {
             .question = "What does a lock cost that is made of an address wait?",
             .method =
                 "each thread takes the lock, works for 30 units (30 to 50 ns), releases it and works for "
-                "100 outside, until the time is up; with hold_us it works for so many microseconds inside. Wall time and CPU of all threads per turn; the share of "
+                "100 outside, until the time is up; with hold_us it works for so many microseconds inside. "
+                "Wall time and CPU of all threads per turn; the share of "
                 "the thread that got least (1 is fair). Unpinned. Locks with a size of their own run beside "
                 "the word locks of every size",
             .columns = {{"turn", "value", "time a turn", "ns", true},
