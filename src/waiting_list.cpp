@@ -74,6 +74,7 @@ void wake_list::wake() noexcept {
     const core::defer_resumes after_all;
     wake_list all(std::move(*this));  // whoever is woken may destroy this one
     core::release_list(std::move(all.nodes_), all.last_coroutine_).wake();
+    // Off the list first: after its wake, the entry may be gone.
     while (wait_entry* const next = all.entries_.take_first()) next->wait_->wake_notified();
 }
 

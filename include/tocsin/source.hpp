@@ -83,9 +83,9 @@ private:
     detail::plain<bool> listed_{false};
 };
 
-// Waits that have ended and whose threads and coroutines are still to be released: what a waiting_list returns, and what
-// an event's set(wake_list&) leaves to be done. Call wake() when all of it is known and no lock is held. Until then
-// those threads sleep, and nobody may destroy one of those coroutines.
+// Waits that have been given what they waited for, and whose threads and coroutines are still to be released: what a
+// notify function returns, and what an event's set(wake_list&) leaves to be done. None of them returns before wake(),
+// and nobody may destroy one of those coroutines before it. Whoever has the list calls wake() once, under no lock.
 //
 //     tocsin::wake_list freed;
 //     {
@@ -164,10 +164,10 @@ private:
 // calls none of them under a lock of its own. A type that declares `stays_ready` must not become unready again while
 // a thread waits; wait_all() accepts only such types.
 template <class T>
-concept waitable = requires(T& object, wait_entry& who) {
+concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;
-    { object.enlist(who) } noexcept -> std::same_as<bool>;
-    { object.delist(who) } noexcept -> std::same_as<void>;
+    { object.enlist(entry) } noexcept -> std::same_as<bool>;
+    { object.delist(entry) } noexcept -> std::same_as<void>;
 };
 
 // A reference to one thing to wait for. Converts implicitly from events and from every `waitable` type.
@@ -177,8 +177,8 @@ public:
 
     struct operations {
         bool (*try_take)(void* object) noexcept;
-        bool (*enlist)(void* object, wait_entry& who) noexcept;
-        void (*delist)(void* object, wait_entry& who) noexcept;
+        bool (*enlist)(void* object, wait_entry& entry) noexcept;
+        void (*delist)(void* object, wait_entry& entry) noexcept;
         bool stays_ready;
     };
 
@@ -217,8 +217,8 @@ private:
     template <class T>
     static constexpr operations custom_operations{
         [](void* object) noexcept { return static_cast<T*>(object)->try_wait(); },
-        [](void* object, wait_entry& who) noexcept { return static_cast<T*>(object)->enlist(who); },
-        [](void* object, wait_entry& who) noexcept { static_cast<T*>(object)->delist(who); },
+        [](void* object, wait_entry& entry) noexcept { return static_cast<T*>(object)->enlist(entry); },
+        [](void* object, wait_entry& entry) noexcept { static_cast<T*>(object)->delist(entry); },
         says_it_stays<T>};
 
     kind kind_;

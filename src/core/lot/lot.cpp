@@ -27,8 +27,8 @@
 //       wait ends only after that, so a queued node always exists. A cancelable node knows by `queued` whether it is
 //       still in the queue. A node that is not cancelable never asks. That is why take_all() of such nodes costs the
 //       same for any number of them.
-//   lot-3  A node taken off by take() belongs to its taker until the taker releases it, and its waiter cannot continue
-//       before that: take() has claimed it, or it has no other way to end.
+//   lot-3  A node taken off by take() or give_to_one() belongs to its taker until the taker releases it, and its waiter
+//       cannot continue before that: the taker has claimed it, or it has no other way to end.
 //   lot-4  The filter bit of a key, if prepare_wait() is used for it:
 //       legal: the bit is off while the key's queue is empty; it is on although no prepared key with that bit has a
 //       queue, because the queue of an event (which never calls prepare_wait()) shares bucket and bit. Cost: a needless
@@ -37,8 +37,8 @@
 //       holds the lock; it is on, with the lock free, although no queue in the bucket has that bit.
 //   lot-5  Nobody is released, and no waiter is woken, under a bucket's lock. (A thread that holds several buckets may,
 //       by freeing one, wake a thread that waits for that lock: multi_wait-3 in multi_wait.cpp.)
-//   lot-6  The node of a subscriber or an all_waiter leaves its queue only through its owner, or to go to the end of
-//       it.
+//   lot-6  Only its owner removes the node of a subscriber or an all_waiter from its queue (an all_waiter does so in
+//       whichever thread calls commit()). A subscriber's node that has accepted an offer goes to the end of its queue.
 //
 // No lost wake-up: a wait looks at what it waits for under the lock, after prepare_wait() or after setting the parked
 // bit of the object. It appends its node before it frees the lock. A wake that looks into the queue takes the same
@@ -58,8 +58,9 @@
 // Several copies of the library in one process: at load time, before any thread can park, each asks for the table of
 // the first copy (platform/shared_table/shared_table.hpp).
 //
-// Checked by: tests/model/lot_model_test.cpp and every other model, tests/internal/lot_test.cpp. How taken nodes are
-// released: relay.cpp.
+// Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),
+// mix_model_test.cpp, and the model of everything else that waits; tests/internal/lot_test.cpp,
+// tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml. How taken nodes are released: relay.cpp.
 #include "core/lot/lot.hpp"
 
 #include "platform/poller/poller.hpp"
