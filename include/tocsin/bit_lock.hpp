@@ -47,7 +47,7 @@ public:
     using word_type = detail::atomic<Word>;
 
     // Throws std::invalid_argument if the word has no such bit.
-    constexpr bit_lock(word_type& word, unsigned bit) : word_(&word), bit_(bit) {
+    constexpr bit_lock(word_type& word TOCSIN_LIFETIMEBOUND, unsigned bit) : word_(&word), bit_(bit) {
         if (bit >= sizeof(Word) * CHAR_BIT) {
             detail::throw_or_die(std::invalid_argument("tocsin::bit_lock: the word has no such bit"));
         }

@@ -22,10 +22,6 @@
 #include <string_view>
 #include <utility>
 
-#if defined(_WIN32)
-#include <windows.h>
-#endif
-
 namespace {
 
 using namespace std::chrono_literals;
@@ -178,6 +174,7 @@ TEST(ConditionVariableAfter, AQueue) {
     EXPECT_TRUE(std::ranges::is_sorted(taken));
 }
 
+#if !defined(_LIBCPP_VERSION)  // whose condition_variable_any takes stop tokens in some versions only
 TEST(ConditionVariableBefore, SeveralConditionsADeadlineAndAStop) {
     std::mutex mutex;
     std::condition_variable_any changed;
@@ -203,6 +200,7 @@ TEST(ConditionVariableBefore, SeveralConditionsADeadlineAndAStop) {
     shutdown = true;
     EXPECT_EQ(next(stop.get_token()), "shutdown");
 }
+#endif
 
 TEST(ConditionVariableAfter, SeveralConditionsADeadlineAndAStop) {
     tocsin::auto_reset_event job;

@@ -11,6 +11,8 @@
 //   relay-3  Coroutines come first in a chain, and the waker releases all of them, since they are resumed in its
 //       thread. (Their nodes are cancelable, so take() never detaches them with a whole queue, in queue order.)
 //
+// Lists become one by a visit to the coroutines of the second list. Its threads move in one step, behind all others.
+//
 // wake() releases all of a few nodes itself. Of many, it wakes one or some sleepers and gives the last of these the
 // remaining nodes. That thread does the same, for more of them, before its wait returns. So the waker makes a few
 // system calls, however many threads wait.
