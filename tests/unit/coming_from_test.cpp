@@ -369,11 +369,9 @@ TEST(EventCountAfter, AQueue) {
     EXPECT_EQ(sum, 4950);
 }
 
-// The page beside this source, in a source tree.
-std::string text_of(std::string_view path) {
-    std::string here = __FILE__;
-    here.erase(here.find_last_of("/\\") + 1);
-    std::ifstream file(here.append(path));
+// A file of the source tree, or nothing where there is none.
+std::string text_of(const char* path) {
+    std::ifstream file(std::string(TOCSIN_SOURCE_TREE) + '/' + path);
     std::ostringstream text;
     text << file.rdbuf();
     return text.str();
@@ -386,9 +384,9 @@ std::string squeezed(std::string text) {
 }
 
 TEST(ComingFrom, EveryBlockOfThePageIsInThisFile) {
-    const std::string page = text_of("../../docs/coming_from.md");
+    const std::string page = text_of("docs/coming_from.md");
     if (page.empty()) GTEST_SKIP() << "no source tree here";
-    const std::string source = squeezed(text_of("coming_from_test.cpp"));
+    const std::string source = squeezed(text_of("tests/unit/coming_from_test.cpp"));
     int blocks = 0;
     constexpr std::string_view begin = "```cpp\n";
     for (std::size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at)) {
