@@ -12,9 +12,9 @@
 //       legal: no node is marked; the first node is marked.
 //       illegal: a node that is not the first is marked.
 //   bit_lock-4  One wake is in flight: an unlock() that finds the first node marked wakes nobody. The marked thread
-//       looks at the bit after its mark is gone: in the critical section in which it clears the mark to sleep again, or,
-//       if it gives up, after its node has left the queue. If it gets the lock, its node leaves the queue before it
-//       can unlock.
+//       looks at the bit after its mark is gone: in the critical section in which it clears the mark to sleep again,
+//       or, if it gives up, after its node has left the queue. If it gets the lock, its node leaves the queue before
+//       it can unlock.
 //
 // No lost wake-up: for a thread that parks for the first time as for address waits (address.cpp), with the lock's bit
 // as the value and the read-modify-write of unlock() as the change. After that the filter bit stays on, because the

@@ -16,9 +16,9 @@
 //   event-4  A set of an event with waiters becomes visible under the lock, in one step with taking them off the queue.
 //       So a set that is still under way can never release a waiter that queued after a reset() that came after it, nor
 //       a waiter of a later event at the same address.
-//   event-5  A set does not touch the event after the step that makes it visible (the exchange; or, when it hands over,
-//       the release of the waiter, which a set into a wake_list leaves to the caller). Afterwards it may still search the queue of that address for all_waiters; a queued
-//       node implies that its event still exists.
+//   event-5  A set does not touch the event after the step that makes it visible (the exchange; or, when it hands
+//       over, the release of the waiter, which a set into a wake_list leaves to the caller). Afterwards it may still
+//       search the queue of that address for all_waiters; a queued node implies that its event still exists.
 //   event-6  `held` is on only while `set` is on and the lock is taken. Meanwhile only the thread that turned it on
 //       changes the byte. Any other thread that wants to change the byte, or to tell what it says, first takes the
 //       lock. (In the child of a fork the bit may have stayed on. Whoever changes the byte under the lock turns it

@@ -12,10 +12,11 @@
 //       steps, never over a flush, a sleep, a release or a system call to wake.
 //   group_commit-2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without a
 //       leader that will take it, and nobody flushes beside another.
-//   group_commit-3  A member that is in the queue leaves it in one way: a leader takes it into its group, an outgoing leader takes
-//       it to be the next leader, or its own thread withdraws it. A member that may withdraw (deadline, stop) is
-//       claimed when it is taken. From then on its sleep can end in one way only, the release. A member whose claim
-//       fails is about to leave and is dropped. So no submission is both withdrawn and flushed, or neither.
+//   group_commit-3  A member that is in the queue leaves it in one way: a leader takes it into its group, an outgoing
+//       leader takes it to be the next leader, or its own thread withdraws it. A member that may withdraw (deadline,
+//       stop) is claimed when it is taken. From then on its sleep can end in one way only, the release. A member
+//       whose claim fails is about to leave and is dropped. So no submission is both withdrawn and flushed, or
+//       neither.
 //   group_commit-4  A member that was taken is released exactly once, after the flush that covers it has ended or in
 //       order to lead. Its thread does not continue before that. So nobody is told of a flush that does not cover it,
 //       and the members of a group under way exist.
@@ -23,8 +24,9 @@
 //       it is in. No follower ever touches anything that belongs to its leader.
 //   group_commit-6  `error` of a follower is written before its release, and only by the leader of its group.
 //   group_commit-7  A member that a flush leaves goes back to the front of the queue, in its order, in the critical
-//       section that ends the group, before the next leader is chosen there. It is `taken`: it has been claimed, or had
-//       no other way to end. So it counts as a member that may not withdraw, and its next taker does not claim it again.
+//       section that ends the group, before the next leader is chosen there. It is `taken`: it has been claimed, or
+//       had no other way to end. So it counts as a member that may not withdraw, and its next taker does not claim it
+//       again.
 //
 // No lost wake-up: joining and leading meet in the lock. A thread that joins has seen `led` on, so the leader has not
 // yet looked at the queue for the last time. When it does, under the same lock, it finds the member and takes it or

@@ -33,11 +33,11 @@ TOCSIN_API void unlock_wake(const void* word, unsigned bit) noexcept;
 }  // namespace detail
 
 // A handle to a lock; any number of handles may refer to the same bit. Lockable and TimedLockable. Not recursive. Not
-// fair: a thread that arrives while the lock is free may take it before one that was just woken. That one then keeps its
-// place, first in the queue. One wake is in flight at a time: while a woken thread is on its way, an unlock wakes nobody
-// else. Each bit of a word is a lock of its own: an unlock never wakes the waiters of another. `Word` is an unsigned
-// integer of 1, 2, 4 or 8 bytes. The word must exist while a thread holds, takes or waits for the lock, but not until the end of unlock():
-// the next holder may destroy it.
+// fair: a thread that arrives while the lock is free may take it before one that was just woken. That one then keeps
+// its place, first in the queue. One wake is in flight at a time: while a woken thread is on its way, an unlock wakes
+// nobody else. Each bit of a word is a lock of its own: an unlock never wakes the waiters of another. `Word` is an
+// unsigned integer of 1, 2, 4 or 8 bytes. The word must exist while a thread holds, takes or waits for the lock, but
+// not until the end of unlock(): the next holder may destroy it.
 template <class Word>
 class bit_lock {
     static_assert(std::is_unsigned_v<Word> && sizeof(Word) <= 8,

@@ -178,8 +178,8 @@ public:
 
     // The same, but withdraws the submission if the deadline passes or a stop is requested before a flush takes it;
     // then no flush has seen it or ever will. A submission that has been taken can't be withdrawn, even if that flush
-    // leaves it to the next: this then waits for the result, past the deadline. If the deadline has passed already, or a stop was requested already, nothing
-    // is submitted. Ignores the spin policy.
+    // leaves it to the next: this then waits for the result, past the deadline. If the deadline has passed already,
+    // or a stop was requested already, nothing is submitted. Ignores the spin policy.
     [[nodiscard]] commit_status submit(const limits& how, Submission& submission) {
         return engine_.submit(&submission, how);
     }
