@@ -1,23 +1,38 @@
 // The half of bit_lock.hpp (and so of word_lock.hpp) that waits and wakes.
 //
 // State: one bit of the user's word, which is on while the lock is held, and a queue in the lot under the key of that
-// address and that bit.
+// address and that bit. A waiter's node has a mark, `woken`: its thread has been released and is on its way.
 //
 // Invariants
 //   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on
 //       an address wait of the user on the same word.
 //   bit_lock-2  unlock() uses only the address after its read-modify-write: the next holder may destroy the word.
-//   bit_lock-3  A released thread tries again. If another thread was faster, the unlock() of that thread wakes the
-//       next.
+//   bit_lock-3  A node stays in its place from the first time its thread parks until that thread has the lock or gives
+//       up. Marks change under the bucket's lock. Whenever that lock is free:
+//       legal: no node is marked; the first node is marked.
+//       illegal: a node that is not the first is marked.
+//   bit_lock-4  One wake is in flight: an unlock() that finds the first node marked wakes nobody. The marked thread
+//       looks at the bit after its mark is gone: in the critical section in which it clears the mark to sleep again,
+//       or, if it gives up, after its node has left the queue. If it gets the lock, its node leaves the queue before
+//       it can unlock.
 //
-// No lost wake-up: as for address waits (address.cpp), with the lock's bit as the value and the read-modify-write of
-// unlock() as the change. A timed wait that is released but does not get the lock has found it held. So an unlock() is
-// still to come, which looks for waiters again (bit_lock-3).
+// No lost wake-up: for a thread that parks for the first time as for address waits (address.cpp), with the lock's bit
+// as the value and the read-modify-write of unlock() as the change. After that the filter bit stays on, because the
+// node stays in the queue. An unlock() that finds a mark comes, by the bucket's lock, before the look of the marked
+// thread (bit_lock-4), so that look finds the bit off, or a later holder. A thread whose look fails has found a holder
+// whose unlock() is still to come. That unlock() finds the mark gone and wakes the first of the queue. A thread that
+// times out just as it is marked is not released. It counts as on its way all the same, because it looks once more
+// after its node has left.
+//
+// Why one: with long holds a woken thread often finds the lock taken again. If each unlock() woke another, all waiters
+// would run, fail and sleep again in turn. The price: while the woken thread waits for a processor, nobody else is told
+// that the lock is free.
 //
 // Memory order
 //   [lock-release]  the read-modify-write of unlock() releases, the one that takes the lock acquires.
 //   [wake-check]    the read-modify-write and fence of unlock() against the fence of prepare_wait(). On x86 the
 //                   read-modify-write is both.
+//   [bucket]        orders the marks.
 //
 // Checked by: tests/model/lock_model_test.cpp, tests/unit/{word,bit}_lock_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
@@ -27,6 +42,8 @@
 #include <tocsin/bit_lock.hpp>
 
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 namespace tocsin::detail {
 namespace {
@@ -35,35 +52,76 @@ core::wait_key key_of(const void* word, unsigned bit) noexcept {
     return {word, static_cast<core::wait_kind>(static_cast<unsigned>(core::wait_kind::lock_bit_0) + bit)};
 }
 
-// Sleeps until released; false if the deadline passed first. Returns at once if the lock is free.
-bool sleep_while_taken(const lock_word& lock, const wait_options& options) noexcept {
-    const core::wait_key key = key_of(lock.word, lock.bit);
-    core::waiter self;
-    core::wait_node node(key, self, core::can_cancel(options));
-    {
-        core::locked_queue queue(key);
-        queue.prepare_wait();
-        if (!lock.is_taken(lock.word, lock.bit)) return true;
-        queue.append(node);
+struct lock_node : core::wait_node {
+    lock_node(const core::wait_key& of, core::waiter& who) noexcept : wait_node(of, who, true) {}
+    plain<bool> woken{false};
+};
+
+// One thread's wait for a lock. Its queue holds lock_nodes only (bit_lock-1).
+class lock_wait {
+public:
+    explicit lock_wait(const lock_word& lock) noexcept
+        : lock_(lock), node_(key_of(lock.word, lock.bit), *sleeper_) {}
+    lock_wait(const lock_wait&) = delete;
+    lock_wait& operator=(const lock_wait&) = delete;
+
+    const core::wait_key& key() const noexcept { return node_.key; }
+    bool take() const noexcept { return lock_.take(lock_.word, lock_.bit); }
+
+    // Takes the lock (true), or prepares to sleep.
+    bool take_or_park() noexcept {
+        core::locked_queue queue(key());
+        const bool was_parked = node_.queued;
+        if (!was_parked) queue.prepare_wait();
+        node_.woken = false;  // bit_lock-4
+        if (take()) {
+            queue.remove(node_);
+            return true;
+        }
+        sleeper_.emplace();  // a waiter is released once
+        if (!was_parked) queue.append(node_);
+        return false;
     }
-    if (self.sleep(options) == core::claim::signaled) return true;
-    core::locked_queue(key).remove(node);
-    return false;
+
+    // False if the deadline passed before anybody woke it.
+    bool sleep(const wait_options& options) noexcept {
+        return sleeper_->sleep(options) == core::claim::signaled;
+    }
+
+    void leave() noexcept {
+        if (node_.queued) core::locked_queue(key()).remove(node_);
+    }
+
+private:
+    const lock_word& lock_;
+    std::optional<core::waiter> sleeper_{std::in_place};
+    lock_node node_;
+};
+
+// Under the bucket's lock: whom an unlock() must release, or null.
+core::waiter* next_to_wake(const core::wait_queue& queue) noexcept {
+    auto* const first = static_cast<lock_node*>(queue.first());
+    if (first == nullptr || first->woken) return nullptr;
+    first->woken = true;
+    return first->owner->try_claim(core::claim::signaled) ? first->owner : nullptr;
 }
 
 }  // namespace
 
 bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) noexcept {
     const wait_options options{until, nullptr, spin};
-    const auto take = [&]() noexcept { return lock.take(lock.word, lock.bit); };
-    while (!until.has_passed()) {
-        core::spinner looking(key_of(lock.word, lock.bit), options);
-        if (looking.before_parking(take) || looking.while_parked(take))
-            return true;  // not parked: nothing to miss
-        if (!sleep_while_taken(lock, options)) break;
-        if (take()) return true;
+    lock_wait self(lock);
+    const auto take = [&]() noexcept { return self.take(); };
+    bool taken = false;
+    while (!taken && !until.has_passed()) {
+        core::spinner looking(self.key(), options);
+        taken = looking.before_parking(take) || looking.while_parked(take) || self.take_or_park();
+        if (taken) break;
+        if (!self.sleep(options)) break;
+        taken = take();
     }
-    return take();
+    self.leave();
+    return taken || take();  // bit_lock-4
 }
 
 void unlock_wake(const void* word, unsigned bit) noexcept {
@@ -72,12 +130,12 @@ void unlock_wake(const void* word, unsigned bit) noexcept {
         if (!rmw_is_full_fence()) full_fence();  // [wake-check]
     };
     if (!core::may_be_waited_on(key, fence)) return;
-    core::release_list freed;
+    core::waiter* next;
     {
-        core::locked_queue queue(key);
-        freed = queue.take_one();
+        const core::locked_queue queue(key);
+        next = next_to_wake(queue);
     }
-    freed.wake();
+    if (next != nullptr) next->release(nullptr);
 }
 
 void unlocked_twice(const void* word, unsigned bit) noexcept {

@@ -16,9 +16,9 @@
 //   event-4  A set of an event with waiters becomes visible under the lock, in one step with taking them off the queue.
 //       So a set that is still under way can never release a waiter that queued after a reset() that came after it, nor
 //       a waiter of a later event at the same address.
-//   event-5  A set does not touch the event after the step that makes it visible (the exchange; or, when it hands over,
-//       the release of the waiter). Afterwards it may still search the queue of that address for all_waiters; a queued
-//       node implies that its event still exists.
+//   event-5  A set does not touch the event after the step that makes it visible (the exchange; or, when it hands
+//       over, the release of the waiter, which a set into a wake_list leaves to the caller). Afterwards it may still
+//       search the queue of that address for all_waiters; a queued node implies that its event still exists.
 //   event-6  `held` is on only while `set` is on and the lock is taken. Meanwhile only the thread that turned it on
 //       changes the byte. Any other thread that wants to change the byte, or to tell what it says, first takes the
 //       lock. (In the child of a fork the bit may have stayed on. Whoever changes the byte under the lock turns it
@@ -56,16 +56,12 @@
 #include <tocsin/event.hpp>
 
 #include <cstdio>
+#include <utility>
 
 namespace tocsin::detail {
 namespace {
 
 using namespace event_state;
-
-bool try_wait(event_byte& state, reset_mode mode) noexcept {
-    return mode == reset_mode::manual_reset ? event_try_wait<reset_mode::manual_reset>(state)
-                                            : event_try_wait<reset_mode::auto_reset>(state);
-}
 
 core::wait_key key_of(const event_byte& state) noexcept { return {&state, core::wait_kind::event}; }
 
@@ -91,7 +87,7 @@ bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node) noe
     core::locked_queue queue(node.key);
     forget_hold(state);
     for (;;) {
-        if (try_wait(state, mode)) return true;
+        if (event_try_wait(state, mode)) return true;
         if (mark_parked(state)) {
             queue.append(node);
             return false;
@@ -113,8 +109,12 @@ bool show(event_byte& state, const core::wait_queue& queue) noexcept {
     return queue.has_all_waiters();
 }
 
+void wake(core::release_list&& freed, wake_list* later) noexcept {
+    later != nullptr ? left_wakes::add(*later, std::move(freed)) : freed.wake();
+}
+
 // Hands an auto-reset event to the first waiter that can take it, in the order of arrival, or leaves it set.
-void hand_over(event_byte& state) noexcept {
+void hand_over(event_byte& state, wake_list* later) noexcept {
     const core::defer_resumes after_all;
     const core::wait_key key = key_of(state);
     for (;;) {
@@ -130,13 +130,13 @@ void hand_over(event_byte& state) noexcept {
             }
         }
         const bool declined = undecided != nullptr && !undecided->all->commit(undecided);
-        freed.wake();
+        wake(std::move(freed), later);
         if (all_waiters) core::satisfy_all_waiters(key);
         if (!declined) return;
     }
 }
 
-void open_gate(event_byte& state) noexcept {
+void open_gate(event_byte& state, wake_list* later) noexcept {
     const core::defer_resumes after_all;
     const core::wait_key key = key_of(state);
     core::release_list taken;
@@ -146,7 +146,7 @@ void open_gate(event_byte& state) noexcept {
         all_waiters = show(state, queue);
         taken = queue.take_all();
     }
-    taken.wake();
+    wake(std::move(taken), later);
     if (all_waiters) core::satisfy_all_waiters(key);
 }
 
@@ -199,11 +199,13 @@ constexpr lot_source source_of{
 const lot_source manual_reset_source = source_of<reset_mode::manual_reset>;
 const lot_source auto_reset_source = source_of<reset_mode::auto_reset>;
 
-void event_set_slow(event_byte& state, reset_mode mode) noexcept {
-    const auto open = [](void* event) noexcept { open_gate(byte_of(event)); };
-    const auto give = [](void* event) noexcept { hand_over(byte_of(event)); };
-    void (*const set)(void*) noexcept = mode == reset_mode::manual_reset ? +open : +give;
-    if (!core::signal_deferral::defer(set, &state)) set(&state);
+void event_set_slow(event_byte& state, reset_mode mode, wake_list* freed) noexcept {
+    const bool manual = mode == reset_mode::manual_reset;
+    const auto open = [](void* event) noexcept { open_gate(byte_of(event), nullptr); };
+    const auto give = [](void* event) noexcept { hand_over(byte_of(event), nullptr); };
+    // A deferred set does not know how long `freed` exists.
+    if (core::signal_deferral::defer(manual ? +open : +give, &state)) return;
+    manual ? open_gate(state, freed) : hand_over(state, freed);
 }
 
 void event_reset_slow(event_byte& state) noexcept {
@@ -228,13 +230,13 @@ bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept {
     if (core::signal_deferral::is_inside()) return false;
     core::locked_queue queue(key_of(state));
     forget_hold(state);
-    return try_wait(state, mode);
+    return event_try_wait(state, mode);
 }
 
 wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_options& options) noexcept {
     if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
         return core::status_from(ended, wait_status::signaled);
-    const auto take = [&]() noexcept { return try_wait(state, mode); };
+    const auto take = [&]() noexcept { return event_try_wait(state, mode); };
     core::spinner looking(key_of(state), options);
     if (looking.before_parking(take)) return wait_status::signaled;
 

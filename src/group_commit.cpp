@@ -12,16 +12,21 @@
 //       steps, never over a flush, a sleep, a release or a system call to wake.
 //   group_commit-2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without a
 //       leader that will take it, and nobody flushes beside another.
-//   group_commit-3  A member leaves the queue exactly once: a leader takes it into its group, an outgoing leader takes
-//       it to be the next leader, or its own thread withdraws it. A member that may withdraw (deadline, stop) is
-//       claimed when it is taken. From then on its sleep can end in one way only, the release. A member whose claim
-//       fails is about to leave and is dropped. So no submission is both withdrawn and flushed, or neither.
-//   group_commit-4  A member that was taken is released exactly once, after the flush of its group has ended or in
+//   group_commit-3  A member that is in the queue leaves it in one way: a leader takes it into its group, an outgoing
+//       leader takes it to be the next leader, or its own thread withdraws it. A member that may withdraw (deadline,
+//       stop) is claimed when it is taken. From then on its sleep can end in one way only, the release. A member
+//       whose claim fails is about to leave and is dropped. So no submission is both withdrawn and flushed, or
+//       neither.
+//   group_commit-4  A member that was taken is released exactly once, after the flush that covers it has ended or in
 //       order to lead. Its thread does not continue before that. So nobody is told of a flush that does not cover it,
 //       and the members of a group under way exist.
 //   group_commit-5  A leader does not touch a member of its group after the release of that member, or of a chain that
 //       it is in. No follower ever touches anything that belongs to its leader.
 //   group_commit-6  `error` of a follower is written before its release, and only by the leader of its group.
+//   group_commit-7  A member that a flush leaves goes back to the front of the queue, in its order, in the critical
+//       section that ends the group, before the next leader is chosen there. It is `taken`: it has been claimed, or
+//       had no other way to end. So it counts as a member that may not withdraw, and its next taker does not claim it
+//       again.
 //
 // No lost wake-up: joining and leading meet in the lock. A thread that joins has seen `led` on, so the leader has not
 // yet looked at the queue for the last time. When it does, under the same lock, it finds the member and takes it or
@@ -69,13 +74,20 @@ struct member : submission, core::wait_node {
           wait_node({nullptr, core::wait_kind::event}, sleeper, core::can_cancel(options)),
           joined(steady_clock::now()) {}
 
+    // Whether its deadline or stop can still end its wait.
+    bool may_withdraw() const noexcept { return cancelable && !taken; }
+
     core::waiter sleeper;
     plain<bool> leads{false};
+    plain<bool> taken{false};  // by a flush that has left it (group_commit-7)
     std::exception_ptr error;
     const steady_clock::time_point joined;
 };
 
 inline member* member_of(core::wait_node* node) noexcept { return static_cast<member*>(node); }
+inline const member* member_of(const core::wait_node* node) noexcept {
+    return static_cast<const member*>(node);
+}
 
 // Members that one flush is for, the leader first.
 struct group {
@@ -92,21 +104,27 @@ public:
         last.queued = true;
         nodes_.append(last);
         ++size_;
-        if (last.cancelable) ++cancelables_;
+        if (last.may_withdraw()) ++cancelables_;
+    }
+
+    // At the front. None of them may withdraw.
+    void put_back(group left) noexcept {
+        nodes_.insert_after(nullptr, std::move(left.members));
+        size_ += left.size;
     }
 
     void remove(core::wait_node& gone) noexcept {
         nodes_.remove(gone);
         gone.queued = false;
         --size_;
-        if (gone.cancelable) --cancelables_;
+        if (member_of(&gone)->may_withdraw()) --cancelables_;
     }
 
     // Takes out the oldest member that has not withdrawn (group_commit-3).
     member* take_first() noexcept {
         while (core::wait_node* const oldest = nodes_.first()) {
             remove(*oldest);
-            if (!oldest->cancelable || oldest->owner->try_claim(core::claim::signaled))
+            if (!member_of(oldest)->may_withdraw() || oldest->owner->try_claim(core::claim::signaled))
                 return member_of(oldest);
         }
         return nullptr;
@@ -173,6 +191,19 @@ submission* next_submission(const submission* before) noexcept {
     return member_of(core::wait_list::next(*static_cast<const member*>(before)));
 }
 
+void leave_from(flushed_group& group, const submission* left) {
+    if (left == group.first) {
+        detail::throw_or_die(
+            std::invalid_argument("tocsin::commit_group: a flush must cover at least one submission"));
+    }
+    std::size_t count = 0;
+    for (const submission* each = group.first; each != left; each = next_submission(each), ++count) {
+        if (each == group.end) return;
+    }
+    group.end = const_cast<submission*>(left);
+    group.count = count;
+}
+
 flusher::~flusher() = default;
 
 struct commit_engine::state {
@@ -185,8 +216,9 @@ struct commit_engine::state {
     core::claim gather(member& self, const wait_options& how_long) noexcept;
     group take_group(member& self) noexcept;
     void run(member& self, group all);
+    static group take_left(group& all, const flushed_group& covered) noexcept;
     void fail(member& self, const std::exception_ptr& error) noexcept;
-    void settle(member& self, group& all, bool failed, steady_clock::time_point begin) noexcept;
+    void settle(member& self, group& all, group left, bool failed, steady_clock::time_point begin) noexcept;
     void pass_on() noexcept;
     member* next_leader() noexcept;
 
@@ -281,7 +313,7 @@ commit_status commit_engine::state::lead(member& self, const wait_options& how_l
 
 // Lets the group gather for as long as the options say. Any result but `signaled` makes the leader withdraw.
 core::claim commit_engine::state::gather(member& self, const wait_options& how_long) noexcept {
-    if (options.longest_gathering <= std::chrono::nanoseconds(0)) return core::claim::signaled;
+    if (options.longest_gathering <= std::chrono::nanoseconds(0) || self.taken) return core::claim::signaled;
     const deadline end = end_of_gathering(self.joined, options.longest_gathering);
     if (end.has_passed()) return core::claim::signaled;
     // Decided once, because setting the system clock meanwhile moves a deadline on that clock.
@@ -315,24 +347,39 @@ group commit_engine::state::take_group(member& self) noexcept {
 // Flushes for the group that `self` leads, and tells its members.
 void commit_engine::state::run(member& self, group all) {
     const auto begin = steady_clock::now();
+    flushed_group covered{&self, nullptr, all.size};
     std::exception_ptr error;
     TOCSIN_TRY {
         const own_flush mark(this);
-        flush->flush(&self, all.size);
+        flush->flush(covered);
     }
     TOCSIN_CATCH(...) {
         error = std::current_exception();
         if (error == nullptr) {
             // The thread was cancelled. It unwinds with something that is no C++ exception, and must continue to. To
             // the other members this is a failure like any.
+            group left = take_left(all, covered);
             fail(self, std::make_exception_ptr(std::runtime_error("tocsin::group_commit: flush cancelled")));
-            settle(self, all, true, begin);
+            settle(self, all, std::move(left), true, begin);
             TOCSIN_RETHROW;
         }
     }
+    group left = take_left(all, covered);
     if (error != nullptr) fail(self, error);
-    settle(self, all, error != nullptr, begin);
+    settle(self, all, std::move(left), error != nullptr, begin);
     if (error != nullptr) std::rethrow_exception(error);
+}
+
+// Takes out the members that the flush has left (group_commit-7).
+group commit_engine::state::take_left(group& all, const flushed_group& covered) noexcept {
+    group left;
+    if (covered.end == nullptr) return left;
+    left.size = all.size - covered.count;
+    all.size = covered.count;
+    left.members = all.members.take_from(*static_cast<member*>(covered.end));
+    for (core::wait_node* each = left.members.first(); each != nullptr; each = core::wait_list::next(*each))
+        member_of(each)->taken = true;
+    return left;
 }
 
 // Gives the followers their group's exception (group_commit-6).
@@ -347,7 +394,7 @@ void commit_engine::state::fail(member& self, const std::exception_ptr& error) n
 // have joined meanwhile, it is released last, behind this group in the same chain. Then those that are released now and
 // submit again at once join its group. If it went first, it would flush for few, and the others would wait for that,
 // again and again.
-void commit_engine::state::settle(member& self, group& all, bool failed,
+void commit_engine::state::settle(member& self, group& all, group left, bool failed,
                                   steady_clock::time_point begin) noexcept {
     const auto end = steady_clock::now();
     member* next;
@@ -360,6 +407,7 @@ void commit_engine::state::settle(member& self, group& all, bool failed,
         counts.gathering += begin - self.joined;
         counts.flushing += end - begin;
         ++counts.sizes[std::min<std::size_t>(std::bit_width(all.size) - 1, counts.sizes.size() - 1)];
+        queue.put_back(std::move(left));
         next = next_leader();
         if (next != nullptr && 2 * (queue.size() + 1) < all.size)
             all.members.append(*std::exchange(next, nullptr));

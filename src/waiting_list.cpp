@@ -1,9 +1,19 @@
-// The waits for a user's own source. Everything here except wake() runs under the user's lock. The argument is in
-// core/wait/multi_wait.cpp.
+// The waits for a user's own source, and lists of waits that are still to be released. Everything here except wake()
+// runs under the user's lock. The argument is in core/wait/multi_wait.cpp.
+//
+// A wake_list holds entries of custom sources and nodes that a set() has taken off the queues of events. Both belong to
+// the list: their waits are claimed, or have no other way to end, and cannot return before they are released (lot-3 in
+// core/lot/lot.cpp). So they exist, however long the list is kept.
+//
+// Checked by: tests/unit/wait_test.cpp, tests/unit/event_test.cpp, tests/model/event_model_test.cpp.
+#include "core/lot/relay.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/wait/multi_wait.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/source.hpp>
+
+#include <utility>
 
 namespace tocsin {
 
@@ -31,18 +41,47 @@ wake_list waiting_list::notify_one() noexcept {
     return freed;
 }
 
+std::size_t waiting_list::notify_n(std::size_t most, wake_list& freed) noexcept {
+    std::size_t ended = 0;
+    for (; ended != most; ++ended) {
+        wake_list one = notify_one();
+        if (one.empty()) break;
+        freed.append(std::move(one));
+    }
+    return ended;
+}
+
 wake_list waiting_list::notify_all() noexcept {
     wake_list all;
-    for (wake_list one = notify_one(); !one.empty(); one = notify_one()) {
-        all.entries_.append(*one.entries_.take_first());
-    }
+    (void)notify_n(static_cast<std::size_t>(-1), all);
     return all;
+}
+
+void detail::left_wakes::add(wake_list& to, core::release_list&& freed) noexcept {
+    core::release_list all(std::move(to.nodes_), to.last_coroutine_);
+    all.append(std::move(freed));
+    to.last_coroutine_ = all.last_coroutine();
+    to.nodes_ = all.take_nodes();
+}
+
+void wake_list::append(wake_list&& more) noexcept {
+    entries_.insert_after(entries_.last(), std::move(more.entries_));
+    detail::left_wakes::add(
+        *this, core::release_list(std::move(more.nodes_), std::exchange(more.last_coroutine_, nullptr)));
 }
 
 void wake_list::wake() noexcept {
     const core::defer_resumes after_all;
+    wake_list all(std::move(*this));  // whoever is woken may destroy this one
+    core::release_list(std::move(all.nodes_), all.last_coroutine_).wake();
     // Off the list first: after its wake, the entry may be gone.
-    while (wait_entry* const next = entries_.take_first()) next->wait_->wake_notified();
+    while (wait_entry* const next = all.entries_.take_first()) next->wait_->wake_notified();
+}
+
+void wake_list::wake_dropped(bool checked) noexcept {
+    if (checked)
+        platform::die("tocsin: wake_list dropped before its wake(): those who wait in it would sleep on\n");
+    wake();
 }
 
 }  // namespace tocsin

@@ -157,9 +157,19 @@ std::optional<std::uint64_t> log::append(std::string_view payload, const tocsin:
     return mine.sequence;
 }
 
+// Ends the group where a write would grow beyond longest_write; the others are the first of the next.
+void log::limit(group records) {
+    std::size_t bytes = 0;
+    for (auto each = records.begin(); each != records.end(); ++each) {
+        bytes += header_size + each->payload.size();
+        if (bytes > longest_write && each != records.begin()) return records.leave_from(each);
+    }
+}
+
 // For the whole group: either everything is durable, or this throws and nobody is told that it is.
 void log::flush(group records) {
     if (!closed_.empty()) throw closed_error(closed_);
+    limit(records);
     try {
         write(records);
     } catch (const std::system_error& error) {

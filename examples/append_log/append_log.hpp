@@ -32,6 +32,8 @@
 namespace append_log {
 
 inline constexpr std::size_t longest_payload = std::size_t{1} << 24;
+// Of records that share a write. A longer one is written alone, so that nobody waits for another's megabytes.
+inline constexpr std::size_t longest_write = std::size_t{1} << 20;
 
 // Writing failed, and nothing of the group remains in the log; later appends may succeed.
 class write_error : public std::system_error {
@@ -118,6 +120,7 @@ private:
     void recover();
     void begin();
     void flush(group records);
+    static void limit(group records);
     void write(group records);
     void undo_write(const std::system_error& why);
     void sync();

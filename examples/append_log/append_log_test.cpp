@@ -157,6 +157,37 @@ TEST(AppendLog, ManyThreadsShareASync) {
     EXPECT_LE(syncs.load(), static_cast<int>(threads * each) + 1);  // and the start's
 }
 
+TEST(AppendLog, AGroupIsCutWhereItsWriteWouldBeTooLong) {
+    const auto on = std::make_shared<disk>();
+    std::atomic<std::size_t> synced{0};
+    std::atomic<std::size_t> longest{0};
+    const auto plan = std::make_shared<faults>();
+    plan->on_sync = [&] {
+        const std::size_t size = on->content().size();
+        longest = std::max(longest.load(), size - synced.exchange(size));
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));  // so that the next ones gather
+        return 0;
+    };
+    constexpr std::size_t threads = 6;
+    const std::string payload(400'000, 'x');
+    std::uint64_t groups = 0;
+    {
+        log mine(faulty_on(on, plan));
+        {
+            std::vector<std::jthread> running;
+            for (std::size_t i = 0; i != threads; ++i) {
+                running.emplace_back([&] {
+                    for (int turn = 0; turn != 3; ++turn) mine.append(payload);
+                });
+            }
+        }
+        groups = mine.statistics().groups;
+    }
+    EXPECT_EQ(payloads_of(on->content()).size(), threads * 3);
+    EXPECT_LE(longest.load(), append_log::longest_write);
+    EXPECT_GE(groups, threads * 3 / 2) << "two of these fit into a write";
+}
+
 // Recovery
 
 TEST(AppendLogRecovery, StopsAtALastRecordCutAtAnyByte) {

@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace tocsin {
 
@@ -56,7 +57,7 @@ address_status wait_on_address(const T* address, detail::value_of_t<T> expected,
     return detail::address_wait(address, expected, {until, &stop, spin});
 }
 
-// What the next two return: how the wait ended, and the value seen last.
+// What the next two return if they are given a deadline or a stop token: how the wait ended, and the value seen last.
 template <class T>
 struct value_result {
     wait_status status;
@@ -70,15 +71,21 @@ value_result<value_of_t<T>> last_look(const T* address, Predicate& accept, wait_
     const auto value = load_value(address);
     return {accept(value) ? wait_status::signaled : otherwise, value};
 }
+
+template <class Value>
+auto differs_from(const Value& old) {
+    return [old](const Value& value) { return bits_of(value) != bits_of(old); };
+}
 }  // namespace detail
 
 // Sleeps until `accept(value)` is true of the object's value, and hides wakes that change nothing. `accept` runs in
 // the calling thread, under no lock, once for each value looked at. Looks once more before it gives up: the value of a
 // wait that timed out or was stopped was not accepted. Errors and cost, for each look, are those of wait_on_address().
 template <class T, class Predicate>
-[[nodiscard]] value_result<detail::value_of_t<T>> wait_until_accepted(
-    const T* address, Predicate accept, const deadline& until = deadline::never(),
-    const stop_token& stop = {}, spin_policy spin = {}) {
+[[nodiscard]] value_result<detail::value_of_t<T>> wait_until_accepted(const T* address, Predicate accept,
+                                                                      const deadline& until,
+                                                                      const stop_token& stop = {},
+                                                                      spin_policy spin = {}) {
     detail::check_aligned(address, sizeof(detail::value_of_t<T>));
     for (;;) {
         const auto value = detail::load_value(address);
@@ -90,15 +97,37 @@ template <class T, class Predicate>
         }
     }
 }
+template <class T, class Predicate>
+[[nodiscard]] value_result<detail::value_of_t<T>> wait_until_accepted(const T* address, Predicate accept,
+                                                                      const stop_token& stop,
+                                                                      spin_policy spin = {}) {
+    return wait_until_accepted(address, std::move(accept), deadline::never(), stop, spin);
+}
+// Without a deadline and a stop token there is no other end: returns the value that was accepted.
+template <class T, class Predicate>
+detail::value_of_t<T> wait_until_accepted(const T* address, Predicate accept, spin_policy spin = {}) {
+    return wait_until_accepted(address, std::move(accept), deadline::never(), stop_token(), spin).value;
+}
 
 // Sleeps until the object holds a value other than `old`, and returns that value. Otherwise the same.
 template <class T>
-[[nodiscard]] value_result<detail::value_of_t<T>> wait_until_changed(
-    const T* address, detail::value_of_t<T> old, const deadline& until = deadline::never(),
-    const stop_token& stop = {}, spin_policy spin = {}) {
-    return wait_until_accepted(
-        address, [old](const auto& value) { return detail::bits_of(value) != detail::bits_of(old); }, until,
-        stop, spin);
+[[nodiscard]] value_result<detail::value_of_t<T>> wait_until_changed(const T* address,
+                                                                     detail::value_of_t<T> old,
+                                                                     const deadline& until,
+                                                                     const stop_token& stop = {},
+                                                                     spin_policy spin = {}) {
+    return wait_until_accepted(address, detail::differs_from(old), until, stop, spin);
+}
+template <class T>
+[[nodiscard]] value_result<detail::value_of_t<T>> wait_until_changed(const T* address,
+                                                                     detail::value_of_t<T> old,
+                                                                     const stop_token& stop,
+                                                                     spin_policy spin = {}) {
+    return wait_until_accepted(address, detail::differs_from(old), stop, spin);
+}
+template <class T>
+detail::value_of_t<T> wait_until_changed(const T* address, detail::value_of_t<T> old, spin_policy spin = {}) {
+    return wait_until_accepted(address, detail::differs_from(old), spin);
 }
 
 // Wakes one, `count` or all of the threads that wait on the address, the longest waiting first, whatever the width of

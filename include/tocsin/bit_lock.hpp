@@ -24,7 +24,6 @@ struct lock_word {
     void* word;
     unsigned bit;
     bool (*take)(void* word, unsigned bit) noexcept;
-    bool (*is_taken)(const void* word, unsigned bit) noexcept;
 };
 
 TOCSIN_API bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) noexcept;
@@ -34,10 +33,11 @@ TOCSIN_API void unlock_wake(const void* word, unsigned bit) noexcept;
 }  // namespace detail
 
 // A handle to a lock; any number of handles may refer to the same bit. Lockable and TimedLockable. Not recursive. Not
-// fair: a thread that arrives while the lock is free may take it before one that was just woken. Each bit of a word
-// is a lock of its own: an unlock never wakes the waiters of another. `Word` is an unsigned integer of 1, 2, 4 or 8
-// bytes. The word must exist while a thread holds, takes or waits for the lock, but not until the end of unlock():
-// the next holder may destroy it.
+// fair: a thread that arrives while the lock is free may take it before one that was just woken. That one then keeps
+// its place, first in the queue. One wake is in flight at a time: while a woken thread is on its way, an unlock wakes
+// nobody else. Each bit of a word is a lock of its own: an unlock never wakes the waiters of another. `Word` is an
+// unsigned integer of 1, 2, 4 or 8 bytes. The word must exist while a thread holds, takes or waits for the lock, but
+// not until the end of unlock(): the next holder may destroy it.
 template <class Word>
 class bit_lock {
     static_assert(std::is_unsigned_v<Word> && sizeof(Word) <= 8,
@@ -47,7 +47,7 @@ public:
     using word_type = detail::atomic<Word>;
 
     // Throws std::invalid_argument if the word has no such bit.
-    constexpr bit_lock(word_type& word, unsigned bit) : word_(&word), bit_(bit) {
+    constexpr bit_lock(word_type& word TOCSIN_LIFETIMEBOUND, unsigned bit) : word_(&word), bit_(bit) {
         if (bit >= sizeof(Word) * CHAR_BIT) {
             detail::throw_or_die(std::invalid_argument("tocsin::bit_lock: the word has no such bit"));
         }
@@ -72,8 +72,8 @@ public:
     }
 
     // If a thread takes the lock next, what the caller did before is visible to it. Checked builds stop the program if
-    // the lock was not held. Cost: one read-modify-write and one load (with a fence between them, except on x86), and a
-    // wake if a thread waits for this bit.
+    // the lock was not held. Cost: one read-modify-write and one load (with a fence between them, except on x86); a
+    // short lock if a thread waits for this bit, and a wake if none is on its way.
     void unlock() noexcept {
 #if TOCSIN_CHECKED
         if (!is_taken(word_, bit_)) detail::unlocked_twice(word_, bit_);
@@ -101,11 +101,11 @@ private:
     }
 
     static bool is_taken(const void* word, unsigned bit) noexcept {
-        // No order: the lot asks after its fence [wake-check], the checked build only as a hint.
+        // No order: a checked build asks, for a bit that the caller holds.
         return (static_cast<const word_type*>(word)->load(std::memory_order_relaxed) & mask(bit)) != 0;
     }
 
-    detail::lock_word erased() const noexcept { return {word_, bit_, take, is_taken}; }
+    detail::lock_word erased() const noexcept { return {word_, bit_, take}; }
 
     word_type* word_;
     unsigned bit_;

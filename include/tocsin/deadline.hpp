@@ -37,7 +37,8 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 
 // Converts implicitly from a duration, which counts from now on the steady clock, and from a time point of any clock.
 // Durations round up to the clock's nanosecond and saturate: a maximal duration or time point is `never`. A duration
-// of zero or less has passed already and costs no look at the clock. A wait follows the steady clock or the system
+// of zero or less has passed already and costs no look at the clock. Nor does a time point of the steady or system
+// clock that is not after that clock's epoch, such as time_point(). A wait follows the steady clock or the system
 // clock itself, even while it sleeps (the system clock may be set). Any other clock needs only now(), which must not
 // throw; it is read again whenever the estimated end comes. A deadline made from a time point of such a clock refers
 // to that time point, which must outlive it; as the argument of a wait it does.
@@ -57,7 +58,11 @@ public:
                       std::is_same_v<Clock, std::chrono::system_clock>) {
             constexpr bool steady = std::is_same_v<Clock, std::chrono::steady_clock>;
             nanoseconds_ = detail::nanoseconds_up(at.time_since_epoch());
-            clock_ = nanoseconds_ == forever ? clock::never : steady ? clock::steady : clock::system;
+            // Both clocks count from a time in the past.
+            clock_ = nanoseconds_ == forever ? clock::never
+                     : nanoseconds_ <= 0     ? clock::passed
+                     : steady                ? clock::steady
+                                             : clock::system;
         } else {
             clock_ = at == (at.max)() ? clock::never : clock::other;
             time_point_ = &at;

@@ -24,20 +24,29 @@
 namespace tocsin {
 namespace detail {
 
-// What both events share; see the two classes below.
 template <reset_mode Mode>
+struct fixed_mode {
+    static constexpr reset_mode mode() noexcept { return Mode; }
+};
+
+struct chosen_mode {
+    constexpr reset_mode mode() const noexcept { return mode_; }
+    reset_mode mode_;
+};
+
+// What all events share; see the classes below. Mode says how they become unset.
+template <class Mode>
 class basic_event {
 public:
     constexpr basic_event() noexcept = default;
-    constexpr explicit basic_event(bool initially_set) noexcept
-        : state_(initially_set ? event_state::set_bit : event_state::unset) {}
+    constexpr explicit basic_event(bool initially_set) noexcept : basic_event(Mode(), initially_set) {}
     basic_event(const basic_event&) = delete;
     basic_event& operator=(const basic_event&) = delete;
 
 #if TOCSIN_CHECKED
     // Checked builds stop the program if a thread still waits.
     constexpr ~basic_event() {
-        if (!std::is_constant_evaluated()) event_check_destroyed(state_, Mode);
+        if (!std::is_constant_evaluated()) event_check_destroyed(state_, mode_.mode());
     }
 #else
     ~basic_event() = default;
@@ -56,18 +65,14 @@ public:
     // (Linux futex; with the portable backend only while nobody waits). If the handler interrupted a critical section
     // of this library in its own thread, its set or reset of an event with waiters takes effect just after it returns.
     void set() noexcept {
-        std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: a hint
-        if (seen == event_state::unset) [[likely]] {
-            // [event-publish] with the acquire of whoever takes or passes the event.
-            if (state_.compare_exchange_strong(seen, event_state::set_bit, std::memory_order_release,
-                                               std::memory_order_relaxed)) {
-                return;
-            }
-        } else if (rmw_is_full_fence() && event_state::is_plainly_set(seen)) {
-            full_fence();  // [event-publish] with the consumer's read-modify-write, itself a full fence
-            if (event_state::is_plainly_set(state_.load(std::memory_order_relaxed))) return;
-        }
-        event_set_slow(state_, Mode);
+        if (!set_inline()) event_set_slow(state_, mode_.mode());
+    }
+
+    // The same, but leaves the waking to `freed` (source.hpp): the event is set, or handed over, when this returns.
+    // For a caller that sets several events, or holds a lock that the woken threads want. Waits for all are released
+    // at once. So is everybody if this is in a signal handler that interrupted the library. Allocates nothing.
+    void set(wake_list& freed) noexcept {
+        if (!set_inline()) event_set_slow(state_, mode_.mode(), &freed);
     }
 
     // Makes it unset. Waiters that have been released stay released. Cost: one read-modify-write; with waiters also a
@@ -90,7 +95,7 @@ public:
 
     // Takes the event if it is set, without blocking: consumes an auto-reset event, passes a manual one. Cost: a
     // load; for an auto-reset event that is set, also one read-modify-write.
-    [[nodiscard]] bool try_wait() noexcept { return event_try_wait<Mode>(state_); }
+    [[nodiscard]] bool try_wait() noexcept { return event_try_wait(state_, mode_.mode()); }
 
     // Blocks until set() releases it, and returns for no other reason. Queued waiters are served first in, first out;
     // a thread that arrives while the event is set may take it at once. A thread waits from the moment it is queued:
@@ -121,8 +126,15 @@ public:
                                        spin_policy spin = {}) noexcept {
         return try_wait() ? wait_status::signaled : wait_with(longest, &stop, spin);
     }
+    template <class Rep, class Period>
+    [[nodiscard]] wait_status wait_until(std::chrono::duration<Rep, Period> longest,
+                                         spin_policy spin = {}) noexcept {
+        return wait_for(longest, spin);
+    }
     [[nodiscard]] wait_status wait_until(const deadline& until, spin_policy spin = {}) noexcept {
-        return try_wait() ? wait_status::signaled : wait_with(until, nullptr, spin);
+        if (try_wait()) return wait_status::signaled;
+        return until.which() == deadline::clock::passed ? wait_status::timed_out
+                                                        : wait_with(until, nullptr, spin);
     }
     [[nodiscard]] wait_status wait_until(const deadline& until, const stop_token& stop,
                                          spin_policy spin = {}) noexcept {
@@ -130,27 +142,59 @@ public:
     }
 
     // For wait_any() and wait_all() (wait.hpp).
-    operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&state_, event_source<Mode>()}; }
+    operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&state_, event_source(mode_.mode())}; }
+
+protected:
+    constexpr basic_event(Mode mode, bool initially_set) noexcept
+        : state_(initially_set ? event_state::set_bit : event_state::unset), mode_(mode) {}
+
+    constexpr reset_mode mode() const noexcept { return mode_.mode(); }
 
 private:
-    wait_status wait_with(const deadline& until, const stop_token* stop, spin_policy spin) noexcept {
-        return event_wait_slow(state_, Mode, {until, stop, spin});
+    // Sets it, unless somebody waits.
+    bool set_inline() noexcept {
+        std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: a hint
+        if (seen == event_state::unset) [[likely]] {
+            // [event-publish] with the acquire of whoever takes or passes the event.
+            return state_.compare_exchange_strong(seen, event_state::set_bit, std::memory_order_release,
+                                                  std::memory_order_relaxed);
+        }
+        if (rmw_is_full_fence() && event_state::is_plainly_set(seen)) {
+            full_fence();  // [event-publish] with the consumer's read-modify-write, itself a full fence
+            return event_state::is_plainly_set(state_.load(std::memory_order_relaxed));
+        }
+        return false;
     }
 
-    event_byte state_{event_state::unset};
+    wait_status wait_with(const deadline& until, const stop_token* stop, spin_policy spin) noexcept {
+        return event_wait_slow(state_, mode_.mode(), {until, stop, spin});
+    }
+
+    event_byte state_{event_state::unset};  // first: its address is the event's
+    TOCSIN_NO_UNIQUE_ADDRESS Mode mode_;
 };
 
 }  // namespace detail
 
 // A gate. set() lets every thread through that waits or arrives, until reset().
-class manual_reset_event : public detail::basic_event<detail::reset_mode::manual_reset> {
+class manual_reset_event : public detail::basic_event<detail::fixed_mode<reset_mode::manual_reset>> {
     using basic_event::basic_event;
 };
 
 // A token. set() releases exactly one thread: one that waits, or the next that arrives. Setting a set event adds no
 // second token.
-class auto_reset_event : public detail::basic_event<detail::reset_mode::auto_reset> {
+class auto_reset_event : public detail::basic_event<detail::fixed_mode<reset_mode::auto_reset>> {
     using basic_event::basic_event;
+};
+
+// One or the other, chosen when it is made: two bytes. Where the mode is known when the program is written, the classes
+// above are smaller and say more.
+class event : public detail::basic_event<detail::chosen_mode> {
+public:
+    constexpr explicit event(reset_mode mode, bool initially_set = false) noexcept
+        : basic_event(detail::chosen_mode{mode}, initially_set) {}
+
+    using basic_event::mode;  // reset_mode mode() const noexcept
 };
 
 }  // namespace tocsin

@@ -64,11 +64,20 @@ struct submission {
 };
 TOCSIN_API submission* next_submission(const submission* before) noexcept;
 
+// The submissions from `first` to `end` (null: to the last of the group), for one flush.
+struct flushed_group {
+    submission* first;
+    submission* end;
+    std::size_t count;
+};
+// Ends the group before `left`, if that is in it. Throws std::invalid_argument if it is the first.
+TOCSIN_API void leave_from(flushed_group& group, const submission* left);
+
 // Your flush, without its types.
 class TOCSIN_API flusher {
 public:
     virtual ~flusher();
-    virtual void flush(submission* first, std::size_t count) = 0;
+    virtual void flush(flushed_group& group) = 0;
 };
 
 class TOCSIN_API commit_engine {
@@ -121,16 +130,23 @@ public:
         detail::submission* at_ = nullptr;
     };
 
-    commit_group(detail::submission* first, std::size_t count) noexcept : first_(first), count_(count) {}
+    explicit commit_group(detail::flushed_group& group) noexcept : group_(&group) {}
 
-    iterator begin() const noexcept { return iterator(first_); }
-    iterator end() const noexcept { return iterator(); }
-    std::size_t size() const noexcept { return count_; }  // at least 1
+    iterator begin() const noexcept { return iterator(group_->first); }
+    iterator end() const noexcept { return iterator(group_->end); }
+    std::size_t size() const noexcept { return group_->count; }  // at least 1
     Submission& front() const noexcept { return *begin(); }
 
+    // Ends the group before `first`. The flush does not cover it and those behind it: they are the first of the next
+    // group, in their order. For groups that are cut by bytes or by kind. Call it before the work is done that may
+    // fail, because an exception fails all that are in the group at that moment. They can no longer be withdrawn: a
+    // submit() with a deadline waits for the flush that covers it. The next group does not wait for more members.
+    // Throws std::invalid_argument if `first` is begin(): a flush covers at least one. Cost: a step for each submission
+    // before `first`.
+    void leave_from(iterator first) const { detail::leave_from(*group_, first.at_); }
+
 private:
-    detail::submission* first_;
-    std::size_t count_;
+    detail::flushed_group* group_;
 };
 
 // Any thread may submit at any time. Must exist until every submit() has returned: checked builds stop the program if
@@ -161,9 +177,9 @@ public:
     void submit(Submission&& submission) { submit(submission); }
 
     // The same, but withdraws the submission if the deadline passes or a stop is requested before a flush takes it;
-    // then no flush has seen it or ever will. A submission that has been taken can't be withdrawn: this then waits
-    // for the result, past the deadline. If the deadline has passed already, or a stop was requested already, nothing
-    // is submitted. Ignores the spin policy.
+    // then no flush has seen it or ever will. A submission that has been taken can't be withdrawn, even if that flush
+    // leaves it to the next: this then waits for the result, past the deadline. If the deadline has passed already,
+    // or a stop was requested already, nothing is submitted. Ignores the spin policy.
     [[nodiscard]] commit_status submit(const limits& how, Submission& submission) {
         return engine_.submit(&submission, how);
     }
@@ -182,9 +198,7 @@ private:
         static_assert(std::is_void_v<std::invoke_result_t<Flush&, commit_group<Submission>>>,
                       "tocsin: a flush returns nothing; it reports failure by an exception");
         explicit typed_flusher(Flush&& flush) : call(std::move(flush)) {}
-        void flush(detail::submission* first, std::size_t count) override {
-            call(commit_group<Submission>(first, count));
-        }
+        void flush(detail::flushed_group& group) override { call(commit_group<Submission>(group)); }
         Flush call;
     };
 

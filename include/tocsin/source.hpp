@@ -27,6 +27,7 @@
 #include <tocsin/readiness.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -37,7 +38,9 @@ class wake_list;
 
 namespace core {
 class multi_wait;
-}
+class release_list;
+struct wait_node;
+}  // namespace core
 
 namespace detail {
 
@@ -55,6 +58,11 @@ struct lot_source {
     bool (*mark_parked)(void* object, bool even_if_ready) noexcept;
     void (*clear_parked)(void* object) noexcept;         // locked: no node is queued any more
     void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again, if it is used up when taken
+};
+
+// How an event's set() adds to a wake_list.
+struct left_wakes {
+    static void add(wake_list& to, core::release_list&& freed) noexcept;
 };
 
 }  // namespace detail
@@ -75,17 +83,56 @@ private:
     detail::plain<bool> listed_{false};
 };
 
-// The waits to which a notify function has handed the source; none of them returns before wake(). Whoever calls the
-// notify function keeps the list and calls wake() once, under no lock: it wakes threads and may resume coroutines.
+// Waits that have been given what they waited for, and whose threads and coroutines are still to be released: what a
+// notify function returns, and what an event's set(wake_list&) leaves to be done. None of them returns before wake(),
+// and nobody may destroy one of those coroutines before it. Whoever has the list calls wake() once, under no lock.
+//
+//     tocsin::wake_list freed;
+//     {
+//         const std::lock_guard lock(mutex);
+//         for (reader& each : readers) each.may_go.set(freed);
+//     }
+//     freed.wake();      // all of them in one relay
 class [[nodiscard]] wake_list {
 public:
-    bool empty() const noexcept { return entries_.empty(); }
+    wake_list() noexcept = default;
+    wake_list(wake_list&& from) noexcept
+        : entries_(std::move(from.entries_)),
+          nodes_(std::move(from.nodes_)),
+          last_coroutine_(std::exchange(from.last_coroutine_, nullptr)) {}
+    // Only to an empty list; to another one, append().
+    wake_list& operator=(wake_list&& from) noexcept {
+        if (!empty()) [[unlikely]]
+            wake_dropped(TOCSIN_CHECKED);
+        entries_ = std::move(from.entries_);
+        nodes_ = std::move(from.nodes_);
+        last_coroutine_ = std::exchange(from.last_coroutine_, nullptr);
+        return *this;
+    }
+    // A list that is dropped although it is not empty is a mistake: checked builds stop the program, others wake.
+    ~wake_list() {
+        if (!empty()) [[unlikely]]
+            wake_dropped(TOCSIN_CHECKED);
+    }
+
+    bool empty() const noexcept { return entries_.empty() && nodes_.empty(); }
+
+    // Adds what is in `more`, which is empty afterwards.
+    TOCSIN_API void append(wake_list&& more) noexcept;
+
+    // Releases all of them, and empties the list. Threads that were waiting for events wake each other, so that this
+    // thread makes a few system calls, however many they are. Coroutines without an executor are resumed here, last.
     TOCSIN_API void wake() noexcept;
 
 private:
     friend class waiting_list;
+    friend struct detail::left_wakes;
 
-    detail::intrusive_list<wait_entry> entries_;
+    TOCSIN_API void wake_dropped(bool checked) noexcept;
+
+    detail::intrusive_list<wait_entry> entries_;     // waits for custom sources
+    detail::intrusive_list<core::wait_node> nodes_;  // waits for events: coroutines first
+    core::wait_node* last_coroutine_ = nullptr;
 };
 
 // The waits for one source: a queue, first in, first out, that owns and allocates nothing. Guard it by a lock of your
@@ -104,6 +151,8 @@ public:
     // Returns an empty list if none can: the source is then still there to take. (A wait for all never takes it here:
     // see stays_ready.)
     TOCSIN_API wake_list notify_one() noexcept;
+    // The same up to `most` times. Adds the waits to `freed`, and returns how many have been given one.
+    TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;
     // Hands it to all of them; for a source that stays ready.
     TOCSIN_API wake_list notify_all() noexcept;
 
@@ -133,6 +182,8 @@ public:
         bool stays_ready;
     };
 
+    // Empty: for arrays that are filled at run time. A wait for it is refused.
+    source() noexcept : kind_(kind::custom) {}
     template <waitable T>
     source(T& object TOCSIN_LIFETIMEBOUND) noexcept  // implicit on purpose
         : source(&object, custom_operations<T>) {}
@@ -144,6 +195,7 @@ public:
     source(int descriptor, readiness asked) noexcept
         : kind_(kind::descriptor), asked_(asked), descriptor_(descriptor) {}
 
+    bool empty() const noexcept { return kind_ == kind::custom && operations_ == nullptr; }
     kind what() const noexcept { return kind_; }
     void* object() const noexcept { return object_; }
     const operations& custom() const noexcept { return *operations_; }

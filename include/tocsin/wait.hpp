@@ -19,9 +19,9 @@
 // pass, as the clocks are when the wait begins. If the system clock is set during the wait, a timer on another clock
 // may be seen late.
 //
-// Throws std::invalid_argument before it waits if there are no sources; in wait_all also if one occurs twice, is a
-// custom source that does not stay ready, or is a descriptor. Built without exceptions, the program ends with that
-// message. Throws std::bad_alloc, too, before it waits.
+// Throws std::invalid_argument before it waits if there are no sources, or one is empty; in wait_all also if one
+// occurs twice, is a custom source that does not stay ready, or is a descriptor. Built without exceptions, the program
+// ends with that message. Throws std::bad_alloc, too, before it waits.
 #pragma once
 
 #include <tocsin/deadline.hpp>

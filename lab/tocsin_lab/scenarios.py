@@ -250,7 +250,9 @@ KNOWN: Mapping[str, Knowledge] = {
     "locks": Knowledge(
         (
             Question("Fastest lock under contention", "turn", "value",
-                     {"lock": "word", "bytes": "4", "threads": "4"}),
+                     {"lock": "word", "bytes": "4", "threads": "4", "hold_us": "none"}),
+            Question("Fastest lock that is held for 10 µs at a time, 16 threads", "turn", "value",
+                     {"hold_us": "10", "threads": "16"}),
         ),
         (
             Target("turn", BEST_PEER, 1.0),

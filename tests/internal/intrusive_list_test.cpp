@@ -103,6 +103,41 @@ TEST(IntrusiveList, ChangesHandsWhole) {
     EXPECT_EQ(drained_backwards(adopted), expected);
 }
 
+TEST(IntrusiveList, TakesInAnotherList) {
+    for (std::size_t behind = 0; behind != 3; ++behind) {
+        std::array<node, 4> nodes;
+        list all;
+        all.append(nodes[0]);
+        all.append(nodes[1]);
+        list more;
+        all.insert_after(&nodes[0], std::move(more));  // an empty one
+        more.append(nodes[2]);
+        more.append(nodes[3]);
+        all.insert_after(behind == 0 ? nullptr : &nodes[behind - 1], std::move(more));
+        order expected{&nodes[0], &nodes[1]};
+        expected.insert(expected.begin() + static_cast<std::ptrdiff_t>(behind), {&nodes[2], &nodes[3]});
+        EXPECT_TRUE(more.empty());  // NOLINT(bugprone-use-after-move): a list that was moved from is empty
+        EXPECT_EQ(forwards(all), expected);
+        EXPECT_EQ(drained_backwards(all), expected);
+    }
+}
+
+TEST(IntrusiveList, IsCutAnywhere) {
+    for (std::size_t cut = 0; cut != 3; ++cut) {
+        std::array<node, 3> nodes;
+        list all;
+        for (node& each : nodes) all.append(each);
+        list tail = all.take_from(nodes[cut]);
+        order front;
+        order back;
+        for (std::size_t i = 0; i != 3; ++i) (i < cut ? front : back).push_back(&nodes[i]);
+        EXPECT_EQ(forwards(all), front);
+        EXPECT_EQ(forwards(tail), back);
+        EXPECT_EQ(drained_backwards(all), front);
+        EXPECT_EQ(drained_backwards(tail), back);
+    }
+}
+
 TEST(IntrusiveList, AgreesWithAVector) {
     support::random_source random(1);
     std::array<node, 12> nodes;

@@ -275,6 +275,57 @@ TEST(event_model, ALateSetNeverReachesANewEventAtTheSameAddress) {
     });
 }
 
+// The sets take effect at once, whoever is released later. The released threads destroy their events.
+TEST(event_model, AListReleasesAllThatItsSetsHandedOver) {
+    holds_within(2, [](run& r) {
+        struct pair {
+            auto_reset_event first;
+            manual_reset_event second;
+        };
+        auto* const events = new pair;
+        plain<int> data{0};
+        model::atomic<int> left{2};
+        const auto end = [&] {
+            model::check(data == 42, "what came before the set is visible");
+            if (left.fetch_sub(1) == 1) delete events;
+        };
+        r.spawn("first", [&] {
+            events->first.wait(sleep_at_once);
+            end();
+        });
+        r.spawn("second", [&] {
+            events->second.wait(sleep_at_once);
+            end();
+        });
+        r.spawn("setter", [&] {
+            data = 42;
+            wake_list freed;
+            events->first.set(freed);
+            events->second.set(freed);
+            freed.wake();
+        });
+        r.join_all();
+    });
+}
+
+TEST(event_model, ATimeoutNeverEatsATokenInAList) {
+    holds_always([](run& r) {
+        auto_reset_event event;
+        int taken = 0;
+        r.spawn("setter", [&] {
+            wake_list freed;
+            event.set(freed);
+            freed.wake();
+        });
+        r.spawn("waiter", [&] {
+            if (event.wait_until(some_time(), sleep_at_once) == wait_status::signaled) ++taken;
+        });
+        r.join_all();
+        if (event.try_wait()) ++taken;
+        r.check(taken == 1, "one token in, one out");
+    });
+}
+
 TEST(event_model, WaitersAreServedInTheOrderTheyQueued) {
     holds_within(2, [](run& r) {
         auto_reset_event event;

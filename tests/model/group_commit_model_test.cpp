@@ -5,6 +5,7 @@
 #include <tocsin/group_commit.hpp>
 
 #include <chrono>
+#include <iterator>
 #include <memory>
 
 namespace {
@@ -22,6 +23,7 @@ struct submission {
     plain<int> value{0};
     plain<int> flushes{0};
     plain<int> group{0};
+    plain<bool> was_left{false};
 };
 
 // A group commit whose flush records what it covers. Its data are plain, so two flushes at once are a race.
@@ -32,6 +34,14 @@ struct journal {
     void flush(commit_group<submission> group) {
         groups = groups + 1;
         int size = 0;
+        if (first_left != nullptr) check(&group.front() == first_left, "those that were left come first");
+        first_left = nullptr;
+        if (leaves && (leaving_group == 0 || leaving_group == groups) && group.size() > 1) {
+            const auto second = std::next(group.begin());
+            for (auto each = second; each != group.end(); ++each) each->was_left = true;
+            first_left = &*second;
+            group.leave_from(second);
+        }
         for (submission& each : group) {
             check(each.value == 7, "what the submitter wrote is visible to the flush");
             each.flushes = each.flushes + 1;
@@ -44,6 +54,9 @@ struct journal {
         if (groups == failing_group) throw failure();
     }
 
+    bool leaves = false;    // all but the first of each group
+    int leaving_group = 0;  // or of this one only
+    plain<const submission*> first_left{nullptr};
     plain<int> groups{0};
     plain<int> covered{0};
     plain<int> largest{0};
@@ -65,6 +78,7 @@ commit_status submit(journal& log, const deadline& until = deadline::never(),
     }
     const bool taken = how == commit_status::committed;
     check(mine.flushes == (taken ? 1 : 0), "covered by one flush, or withdrawn and seen by none");
+    check(taken || !mine.was_left, "a submission that a flush has left can't be withdrawn");
     if (taken) check(failed == (mine.group == log.failing_group), "told of its own group's result");
     return how;
 }
@@ -182,6 +196,61 @@ TEST(group_commit_model, ALargestGroupLeavesTheOthersToTheNext) {
         for (const char* name : {"one", "two", "three"}) r.spawn(name, [&] { submit(log); });
         r.join_all();
         r.check(log.covered == 3 && log.groups == 3 && log.largest == 1, "one by one");
+    });
+}
+
+TEST(group_commit_model, AFlushThatLeavesMembersKeepsTheirOrder) {
+    holds_within(2, [](run& r) {
+        journal log;
+        log.leaves = true;
+        r.spawn("twice", [&] {
+            submit(log);
+            submit(log);
+        });
+        for (const char* name : {"two", "three"}) r.spawn(name, [&] { submit(log); });
+        r.join_all();
+        r.check(log.covered == 4 && log.groups == 4 && log.largest == 1, "one by one");
+    });
+}
+
+TEST(group_commit_model, AFlushThatLeavesMembersKeepsThoseThatMayWithdraw) {
+    holds_within(2, [](run& r) {
+        journal log;
+        log.leaves = true;
+        int taken = 0;
+        r.spawn("patient", [&] { taken += submit(log) == commit_status::committed ? 1 : 0; });
+        for (const char* name : {"timed one", "timed two"}) {
+            r.spawn(name, [&] { taken += submit(log, some_time()) == commit_status::committed ? 1 : 0; });
+        }
+        r.join_all();
+        r.check(log.covered == taken, "covered and told so");
+    });
+}
+
+TEST(group_commit_model, AFlushThatLeavesMembersAndFailsFailsNoneOfThem) {
+    holds_within(1, [](run& r) {
+        journal log({}, 2);
+        log.leaves = true;
+        log.leaving_group = 2;  // two that are left by a failing flush form one group, so one of them follows
+        for (const char* name : {"one", "two", "three", "four"}) r.spawn(name, [&] { submit(log); });
+        r.join_all();
+        r.check(log.covered == 4, "all were covered");
+    });
+}
+
+TEST(group_commit_model, AFlushThatLeavesMembersMakesThemLeadAtOnce) {
+    holds_within(2, [](run& r) {
+        journal log({.longest_gathering = std::chrono::hours(1)});
+        log.leaves = true;
+        int taken = 0;
+        for (const char* name : {"timed one", "timed two"}) {
+            r.spawn(name, [&] {
+                taken += submit(log, std::chrono::minutes(1)) == commit_status::committed ? 1 : 0;
+            });
+        }
+        r.spawn("patient", [&] { taken += submit(log) == commit_status::committed ? 1 : 0; });
+        r.join_all();
+        r.check(log.covered == taken, "covered and told so");
     });
 }
 

@@ -5,6 +5,7 @@
 
 #include <tocsin/detail/intrusive_list.hpp>
 
+#include <array>
 #include <mutex>
 #include <utility>
 
@@ -112,6 +113,25 @@ TEST(intrusive_list_model, AWholeListBelongsToItsTaker) {
 }
 
 // The models detect forbidden uses of these lists.
+TEST(intrusive_list_model, TwoListsThatBecomeOneAreLinkedInBothDirections) {
+    holds_always([](run& r) {
+        std::array<node, 4> nodes;
+        list all;
+        list more;
+        all.append(nodes[0]);
+        all.append(nodes[3]);
+        more.append(nodes[1]);
+        more.append(nodes[2]);
+        all.insert_after(&nodes[0], std::move(more));
+        r.spawn("reader", [&] {
+            all.remove(nodes[1]);
+            all.remove(nodes[2]);
+            model::check(all.first() == &nodes[0] && list::next(nodes[0]) == &nodes[3], "both are gone");
+        });
+        r.join_all();
+    });
+}
+
 TEST(intrusive_list_model, ANodeDestroyedInTheListIsNoticed) {
     model::expect_finds("after its destruction", {}, [](run& r) {
         shared_list shared;

@@ -84,6 +84,54 @@ TEST(lock_model, ATimeoutLosesNoWakeUp) {
     });
 }
 
+// The timed waiter may be woken and give up: then its wake must not be lost, although the lock is taken again before it
+// has left.
+TEST(lock_model, AWokenThreadThatGivesUpHidesNoUnlock) {
+    holds_within(2, [](run& r) {
+        word_lock<> lock;
+        lock.lock(sleep_at_once);
+        r.spawn("timed", [&] {
+            if (lock.try_lock_until(some_time(), sleep_at_once)) lock.unlock();
+        });
+        r.spawn("patient", [&] {
+            lock.lock(sleep_at_once);
+            lock.unlock();
+        });
+        r.spawn("holder", [&] {
+            lock.unlock();
+            lock.lock(sleep_at_once);
+            lock.unlock();
+        });
+        r.join_all();
+    });
+}
+
+// Two that wait, and a holder that takes the lock again before the one that it woke has arrived.
+TEST(lock_model, AThreadThatIsWokenInVainIsWokenAgain) {
+    holds_within(2, [](run& r) {
+        word_lock<> lock;
+        plain<int> data{0};
+        lock.lock(sleep_at_once);
+        for (const char* name : {"first", "second"}) {
+            r.spawn(name, [&] {
+                lock.lock(sleep_at_once);
+                data = data + 1;
+                lock.unlock();
+            });
+        }
+        r.spawn("holder", [&] {
+            for (int turn = 0; turn != 2; ++turn) {
+                lock.unlock();
+                lock.lock(sleep_at_once);
+                data = data + 1;
+            }
+            lock.unlock();
+        });
+        r.join_all();
+        r.check(data == 4, "all were inside, one after the other");
+    });
+}
+
 TEST(lock_model, TheNextHolderMayDestroyTheLock) {
     holds_always([](run& r) {
         auto* lock = new word_lock<>;

@@ -76,7 +76,7 @@ void an_address_is_waited_for(Word from, Word to) {
         word.store(to);
         tocsin::wake_by_address_all(&word);
     });
-    expect(tocsin::wait_until_changed(&word, from).value == to, "the value it was changed to");
+    expect(tocsin::wait_until_changed(&word, from) == to, "the value it was changed to");
     changes.join();
 }
 

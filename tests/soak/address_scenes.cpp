@@ -80,7 +80,7 @@ private:
             case 0:
                 (void)tocsin::wait_on_address(&word, value, nanoseconds(self.random.below(50'000)));
                 break;
-            case 1: return tocsin::wait_until_changed(&word, value).value;
+            case 1: return tocsin::wait_until_changed(&word, value);
             case 2: (void)tocsin::wait_on_address(&word, value); break;
             default: {
                 const std::stop_source never;

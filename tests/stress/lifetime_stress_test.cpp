@@ -192,7 +192,7 @@ TEST(DestroyedAtOnce, AWordAndALockAreNotTouchedAgain) {
         each->lock.lock();
         request.store(each.get());
         jitter(random);
-        (void)tocsin::wait_until_changed(&each->word, std::uint16_t{0});
+        tocsin::wait_until_changed(&each->word, std::uint16_t{0});
         each->lock.lock();
         each.reset();
         ++deleted;

@@ -3,6 +3,7 @@
 
 #include <tocsin/source.hpp>
 
+#include <cstddef>
 #include <mutex>
 
 namespace support {
@@ -56,6 +57,7 @@ public:
     bool enlist(tocsin::wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
         if (tokens_ != 0) return false;
+        ++enlisted_;
         waiting_.append(entry);
         return true;
     }
@@ -75,6 +77,31 @@ public:
         freed.wake();
     }
 
+    // So many tokens: to those who wait, and what is left to keep.
+    void give(std::size_t count) {
+        tocsin::wake_list freed;
+        {
+            const std::lock_guard lock(mutex_);
+            tokens_ += static_cast<int>(count - waiting_.notify_n(count, freed));
+        }
+        freed.wake();
+    }
+    // A token to the longest waiter, whom the caller releases.
+    tocsin::wake_list notify() {
+        const std::lock_guard lock(mutex_);
+        return waiting_.notify_one();
+    }
+
+    // How many waits have ever been queued.
+    std::size_t enlisted() {
+        const std::lock_guard lock(mutex_);
+        return enlisted_;
+    }
+    bool is_waited_for() {
+        const std::lock_guard lock(mutex_);
+        return !waiting_.empty();
+    }
+
 private:
     bool take() noexcept {
         if (tokens_ == 0) return false;
@@ -84,6 +111,7 @@ private:
 
     std::mutex mutex_;
     int tokens_ = 0;
+    std::size_t enlisted_ = 0;
     tocsin::waiting_list waiting_;
 };
 

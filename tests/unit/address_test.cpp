@@ -497,15 +497,11 @@ TEST(AddressWait, AnUnrelatedWakeCostsNoSystemCallWhateverElseWaits) {
 
 TYPED_TEST(EveryWidth, WaitUntilChangedReturnsTheNewValue) {
     std::atomic<TypeParam> word{5};
-    const auto at_once = tocsin::wait_until_changed(&word, 4);
-    EXPECT_EQ(at_once.status, wait_status::signaled);
-    EXPECT_EQ(at_once.value, 5);
+    const TypeParam at_once = tocsin::wait_until_changed(&word, 4);
+    EXPECT_EQ(at_once, 5);
+    tocsin::wait_until_changed(&word, 4);  // the plain wait needs no (void)
     thread_group threads;
-    threads.start("waiter", [&] {
-        const auto result = tocsin::wait_until_changed(&word, 5);
-        EXPECT_EQ(result.status, wait_status::signaled);
-        EXPECT_EQ(result.value, 6);
-    });
+    threads.start("waiter", [&] { EXPECT_EQ(tocsin::wait_until_changed(&word, 5), 6); });
     until_parked(&word, 1);
     EXPECT_EQ(wake_by_address_all(&word), 1u) << "a wake without a change is hidden";
     until_parked(&word, 1);
@@ -519,9 +515,7 @@ TYPED_TEST(EveryWidth, WaitUntilAcceptedWaitsForThePredicate) {
     std::atomic<TypeParam> word{0};
     thread_group threads;
     threads.start("waiter", [&] {
-        const auto result = tocsin::wait_until_accepted(&word, [](TypeParam value) { return value >= 10; });
-        EXPECT_EQ(result.status, wait_status::signaled);
-        EXPECT_EQ(result.value, 10);
+        EXPECT_EQ(tocsin::wait_until_accepted(&word, [](TypeParam value) { return value >= 10; }), 10);
     });
     for (TypeParam value = 1; value <= 10; ++value) {
         until_parked(&word, 1);
@@ -551,6 +545,25 @@ TYPED_TEST(EveryWidth, TheFormsWithAPredicateTimeOutAndStopWithTheLastValue) {
     EXPECT_EQ(tocsin::wait_until_accepted(&word, fine, 0s, stop.get_token()).status, wait_status::signaled);
 }
 
+TYPED_TEST(EveryWidth, TheFormsWithAPredicateTakeAStopTokenAlone) {
+    std::atomic<TypeParam> word{3};
+    std::stop_source stop;
+    EXPECT_EQ(tocsin::wait_until_changed(&word, 2, stop.get_token()).value, 3);
+    thread_group threads;
+    threads.start("waits for a change", [&] {
+        EXPECT_EQ(tocsin::wait_until_changed(&word, 3, stop.get_token()).status, wait_status::stopped);
+    });
+    threads.start("waits for a predicate", [&] {
+        const auto never = [](TypeParam) { return false; };
+        EXPECT_EQ(tocsin::wait_until_accepted(&word, never, stop.get_token()).status, wait_status::stopped);
+    });
+    threads.start("waits on the address",
+                  [&] { EXPECT_EQ(wait_on_address(&word, 3, stop.get_token()), address_status::stopped); });
+    until_parked(&word, 3);
+    stop.request_stop();
+    threads.join();
+}
+
 TEST(AddressWait, APredicateSeesTheSameDeadlineAfterEveryWake) {
     std::atomic<std::uint32_t> word{0};
     thread_group threads;
@@ -572,7 +585,7 @@ TEST(AddressWait, APredicateSeesTheSameDeadlineAfterEveryWake) {
 
 TEST(AddressWait, APredicateThatThrowsLeavesNothingBehind) {
     std::atomic<int> word{0};
-    EXPECT_THROW((void)tocsin::wait_until_accepted(&word, [](int) -> bool { throw 1; }), int);
+    EXPECT_THROW(tocsin::wait_until_accepted(&word, [](int) -> bool { throw 1; }), int);
     EXPECT_EQ(tocsin::waiting_on(&word), 0u);
 }
 

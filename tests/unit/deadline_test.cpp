@@ -106,6 +106,10 @@ TEST(Deadline, SaysHowMuchTimeRemains) {
     EXPECT_EQ(deadline(steady_clock::now() - 1h).remaining(), 0);
     EXPECT_EQ(deadline(system_clock::time_point::min()).remaining(), 0);
     EXPECT_TRUE(deadline(system_clock::time_point{}).has_passed());
+    EXPECT_EQ(deadline(system_clock::time_point{}).which(), deadline::clock::passed) << "without a look";
+    EXPECT_EQ(deadline(steady_clock::time_point{}).which(), deadline::clock::passed);
+    EXPECT_EQ(deadline(steady_clock::time_point::min()).which(), deadline::clock::passed);
+    EXPECT_EQ(deadline(steady_clock::time_point(1ns)).which(), deadline::clock::steady);
 }
 
 TEST(Deadline, RoundsUpAndNeverDown) {

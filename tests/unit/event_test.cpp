@@ -7,11 +7,13 @@
 #include "threads.hpp"
 
 #include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <stop_token>
 #include <thread>
@@ -20,6 +22,7 @@
 
 namespace {
 
+using namespace std::chrono_literals;
 using support::freezer;
 using support::rounds;
 using support::thread_group;
@@ -33,12 +36,68 @@ constinit auto_reset_event set_at_compile_time{true};
 
 template <class Event>
 class EveryEvent : public testing::Test {};
-using both_events = testing::Types<manual_reset_event, auto_reset_event>;
-TYPED_TEST_SUITE(EveryEvent, both_events);
+// The same with a mode that is chosen at run time.
+template <tocsin::reset_mode Mode>
+struct chosen : tocsin::event {
+    explicit chosen(bool initially_set = false) noexcept : event(at_run_time(), initially_set) {}
+    static tocsin::reset_mode at_run_time() noexcept {
+        static std::atomic<tocsin::reset_mode> mode{Mode};
+        return mode.load();
+    }
+};
+using chosen_manual = chosen<tocsin::reset_mode::manual_reset>;
+using chosen_auto = chosen<tocsin::reset_mode::auto_reset>;
+using all_events = testing::Types<manual_reset_event, auto_reset_event, chosen_manual, chosen_auto>;
+TYPED_TEST_SUITE(EveryEvent, all_events);
 
-TYPED_TEST(EveryEvent, IsOneByte) {
-    static_assert(sizeof(TypeParam) == 1);
+template <class Event>
+constexpr bool is_gate = std::is_same_v<Event, manual_reset_event> || std::is_same_v<Event, chosen_manual>;
+
+TYPED_TEST(EveryEvent, IsOneByteOrTwo) {
+    static_assert(sizeof(TypeParam) == (std::is_base_of_v<tocsin::event, TypeParam> ? 2 : 1));
     static_assert(alignof(TypeParam) == 1);
+}
+
+TYPED_TEST(EveryEvent, IsConsumedOrNotByItsMode) {
+    TypeParam event{true};
+    EXPECT_TRUE(event.try_wait());
+    EXPECT_EQ(event.is_set(), is_gate<TypeParam>);
+    event.set();
+    EXPECT_EQ(event.wait_for(0s), wait_status::signaled);
+    EXPECT_EQ(event.is_set(), is_gate<TypeParam>);
+    event.set();
+    EXPECT_EQ(tocsin::wait_any(event).index, 0u);
+    EXPECT_EQ(event.is_set(), is_gate<TypeParam>);
+    event.set();
+    tocsin::wait_all(event);
+    EXPECT_EQ(event.is_set(), is_gate<TypeParam>);
+}
+
+TYPED_TEST(EveryEvent, ASetReleasesAllOrOneByItsMode) {
+    TypeParam event;
+    thread_group threads;
+    threads.start_many(3, "waiter", [&](int) { event.wait(); });
+    until_parked(&event, 3);
+    event.set();
+    threads.until_finished(1);
+    if (!is_gate<TypeParam>) {
+        EXPECT_EQ(tocsin::waiting_on(&event), 2u);
+        event.set();
+        event.set();
+    }
+    threads.join();
+    EXPECT_EQ(event.is_set(), is_gate<TypeParam>);
+}
+
+constinit tocsin::event chosen_at_compile_time{tocsin::reset_mode::auto_reset, true};
+
+TEST(ChosenEvent, SaysItsMode) {
+    EXPECT_EQ(chosen_at_compile_time.mode(), tocsin::reset_mode::auto_reset);
+    EXPECT_EQ(tocsin::event(tocsin::reset_mode::manual_reset).mode(), tocsin::reset_mode::manual_reset);
+    EXPECT_TRUE(chosen_at_compile_time.try_wait());
+    EXPECT_FALSE(chosen_at_compile_time.try_wait());
+    static_assert(!std::is_default_constructible_v<tocsin::event>);
+    static_assert(!std::is_convertible_v<tocsin::reset_mode, tocsin::event>);
 }
 
 TYPED_TEST(EveryEvent, IsNeitherCopiedNorMoved) {
@@ -115,7 +174,7 @@ TYPED_TEST(EveryEvent, TryWaitOnAnUnsetEventFails) {
 TYPED_TEST(EveryEvent, WaitOnASetEventReturnsAtOnce) {
     TypeParam event{true};
     event.wait();
-    EXPECT_EQ(event.is_set(), (std::is_same_v<TypeParam, manual_reset_event>));
+    EXPECT_EQ(event.is_set(), (is_gate<TypeParam>));
 }
 
 TYPED_TEST(EveryEvent, SetReleasesAWaiter) {
@@ -127,7 +186,7 @@ TYPED_TEST(EveryEvent, SetReleasesAWaiter) {
     event.set();
     threads.join();
     EXPECT_EQ(tocsin::waiting_on(&event), 0u);
-    EXPECT_EQ(event.is_set(), (std::is_same_v<TypeParam, manual_reset_event>));
+    EXPECT_EQ(event.is_set(), (is_gate<TypeParam>));
 }
 
 TYPED_TEST(EveryEvent, AWaiterIsReallyAsleep) {

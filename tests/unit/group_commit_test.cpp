@@ -478,6 +478,106 @@ TEST(GroupCommit, AFlushTakesNoMoreThanTheLargestGroup) {
     EXPECT_EQ(log.commit.statistics().largest_group, 4u);
 }
 
+// Cuts its groups after three, as an engine cuts them by bytes or by kind.
+struct cutting_journal {
+    explicit cutting_journal(const group_commit_options& options = {})
+        : commit(
+              [this](commit_group<item> group) {
+                  if (group.size() > 3) group.leave_from(std::next(group.begin(), 3));
+                  std::vector<int>& numbers = groups.emplace_back();
+                  for (item& each : group) {
+                      numbers.push_back(each.number);
+                      each.answer = -each.number;
+                  }
+                  EXPECT_EQ(numbers.size(), group.size());
+                  begun.fetch_add(1);
+                  if (begun.load() == 1) go.wait();
+                  if (begun.load() == failing) throw disk_error("no space left");
+              },
+              options) {}
+
+    // Submits 0 and, while that is flushed, 1 to `last`, in this order, each by a thread of its own.
+    template <class Submit>
+    void run(int last, Submit submit) {
+        thread_group threads;
+        threads.start("leader", [&] { submit(0); });
+        until("the first flush", [&] { return begun.load() == 1; });
+        for (int number = 1; number <= last; ++number) {
+            threads.start("follower", [&, number] { submit(number); });
+            until("it has joined", [&] { return commit.statistics().waiting == std::size_t(number); });
+        }
+        go.set();
+        threads.join();
+    }
+
+    std::vector<std::vector<int>> groups;
+    std::atomic<int> begun{0};
+    int failing = -1;
+    tocsin::auto_reset_event go;
+    group_commit<item> commit;
+};
+
+TEST(GroupCommit, AFlushMayLeaveMembersToTheNextGroup) {
+    cutting_journal log;
+    log.run(8, [&](int number) {
+        item mine{number};
+        log.commit.submit(mine);
+        EXPECT_EQ(mine.answer, -number);
+    });
+    EXPECT_EQ(log.groups, (groups{{0}, {1, 2, 3}, {4, 5, 6}, {7, 8}}));
+    const auto counts = log.commit.statistics();
+    EXPECT_EQ(counts.groups, 4u);
+    EXPECT_EQ(counts.submissions, 9u);
+    EXPECT_EQ(counts.largest_group, 3u);
+    EXPECT_EQ(counts.waiting, 0u);
+}
+
+TEST(GroupCommit, AFailureLeavesThoseAloneThatTheFlushHasLeft) {
+    cutting_journal log;
+    log.failing = 2;
+    std::atomic<int> failed{0};
+    log.run(5, [&](int number) {
+        item mine{number};
+        try {
+            log.commit.submit(mine);
+            EXPECT_TRUE(number == 0 || number > 3);
+        } catch (const disk_error&) {
+            failed.fetch_add(1);
+            EXPECT_TRUE(number >= 1 && number <= 3);
+        }
+    });
+    EXPECT_EQ(failed.load(), 3);
+    EXPECT_EQ(log.groups, (groups{{0}, {1, 2, 3}, {4, 5}}));
+}
+
+// Those that a flush has left are covered by a later one, whatever their deadlines.
+TEST(GroupCommit, WhatAFlushHasLeftIsNoLongerWithdrawn) {
+    cutting_journal log({.longest_gathering = 50ms});
+    std::stop_source stop;
+    log.run(6, [&](int number) {
+        item mine{number};
+        const auto status = log.commit.submit({.until = 1h, .stop = stop.get_token()}, mine);
+        if (number == 1) stop.request_stop();  // its flush has left 4, 5 and 6
+        EXPECT_EQ(status, commit_status::committed);
+        EXPECT_EQ(mine.answer, -number);
+    });
+    EXPECT_EQ(log.groups, (groups{{0}, {1, 2, 3}, {4, 5, 6}}));
+    EXPECT_EQ(log.commit.statistics().withdrawn, 0u);
+}
+
+TEST(GroupCommit, AFlushMustCoverAtLeastOne) {
+    bool begun = false;
+    group_commit<item> commit([&](commit_group<item> group) {
+        begun = true;
+        group.leave_from(group.end());  // nobody
+        EXPECT_EQ(group.size(), 1u);
+        group.leave_from(group.begin());
+    });
+    item mine;
+    EXPECT_THROW(commit.submit(mine), std::invalid_argument);
+    EXPECT_TRUE(begun);
+}
+
 TEST(GroupCommit, WithALargestGroupOfOneEverySubmissionIsFlushedAlone) {
     journal log({.largest_group = 1, .longest_gathering = 1h});
     log.hold();

@@ -127,7 +127,7 @@ TYPED_TEST(AddressPublication, IsSeenByATimedWaitThatFindsAnotherValue) {
 TYPED_TEST(AddressPublication, IsSeenByAWaitForAChange) {
     std::atomic<TypeParam> word{0};
     look_once([&] { word.store(1, std::memory_order_release); },
-              [&] { return tocsin::wait_until_changed(&word, TypeParam{0}).value == 1; });
+              [&] { return tocsin::wait_until_changed(&word, TypeParam{0}) == 1; });
 }
 
 }  // namespace

@@ -700,6 +700,32 @@ TEST(Custom, OneThatCanBeTakenAwayIsRefusedByAWaitForAll) {
     EXPECT_TRUE(event.is_set());
 }
 
+TEST(EmptySource, IsRefusedByEveryWait) {
+    const tocsin::source nothing;
+    EXPECT_TRUE(nothing.empty());
+    auto_reset_event event;
+    EXPECT_FALSE(tocsin::source(event).empty());
+    std::array<tocsin::source, 3> sources{event, nothing, event};
+    EXPECT_EQ(refusal([&] { (void)wait_any(std::span<const tocsin::source>(sources)); }),
+              "tocsin::wait_any: source 1 is empty");
+    EXPECT_EQ(refusal([&] { (void)wait_any({.until = 0s}, nothing); }),
+              "tocsin::wait_any: source 0 is empty");
+    EXPECT_EQ(refusal([&] { wait_all(event, nothing); }), "tocsin::wait_all: source 1 is empty");
+    EXPECT_EQ(tocsin::waiting_on(&event), 0u);
+}
+
+// Whose number is known at run time only: no allocation.
+TEST(EmptySource, FillsAnArrayThatIsUsedInPart) {
+    std::array<auto_reset_event, 8> events;
+    std::array<tocsin::source, 8> sources;
+    for (std::size_t used = 1; used <= events.size(); ++used) {
+        for (std::size_t i = 0; i != used; ++i) sources[i] = events[i];
+        events[used - 1].set();
+        const std::span<const tocsin::source> list(sources.data(), used);
+        EXPECT_EQ(wait_any(list), taken(used - 1));
+    }
+}
+
 TEST(Custom, TokensInAreTokensOut) {
     support::semaphore tokens;
     auto_reset_event event;

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 namespace {
 
@@ -233,6 +234,61 @@ TYPED_TEST(EveryWordLock, AWakeMeantForOneThatGaveUpReachesTheNext) {
         lock.unlock();
         threads.join();
     }
+}
+
+// With long holds a woken thread often comes too late. If each unlock woke another one, all of them would run in vain.
+TYPED_TEST(EveryWordLock, AnUnlockWakesNobodyWhileAWokenThreadIsOnItsWay) {
+    if (!freezer::works) GTEST_SKIP() << "no frozen threads under this sanitizer";
+    word_lock<TypeParam> lock;
+    std::vector<int> order;
+    const auto take_a_turn = [&](int number) {
+        std::lock_guard held(lock);
+        order.push_back(number);
+    };
+    lock.lock();
+    thread_group threads;
+    for (int number = 0; number != 3; ++number) {
+        threads.start("waiter", [&, number] { take_a_turn(number); });
+        until_parked(&lock, static_cast<std::size_t>(number) + 1);
+        support::until_sound_asleep(threads.id(static_cast<std::size_t>(number)));
+    }
+    freezer frost;
+    frost.freeze(threads.handle(0));
+    for (int turn = 0; turn != 10; ++turn) {
+        lock.unlock();  // the first of them wakes the frozen thread, the others nobody
+        support::until("the lock is free", [&] { return lock.try_lock(); });
+    }
+    EXPECT_EQ(tocsin::waiting_on(&lock), 3u);
+    support::until_sound_asleep(threads.id(1));
+    support::until_sound_asleep(threads.id(2));
+    lock.unlock();
+    frost.thaw();
+    threads.join();
+    EXPECT_EQ(order, (std::vector{0, 1, 2}));
+}
+
+TYPED_TEST(EveryWordLock, AWaiterThatWasWokenInVainKeepsItsPlace) {
+    word_lock<TypeParam> lock;
+    std::vector<int> order;
+    lock.lock();
+    thread_group threads;
+    for (int number = 0; number != 3; ++number) {
+        threads.start("waiter", [&, number] {
+            std::lock_guard held(lock);
+            order.push_back(number);
+        });
+        until_parked(&lock, static_cast<std::size_t>(number) + 1);
+        support::until_sound_asleep(threads.id(static_cast<std::size_t>(number)));
+    }
+    bool held = true;  // until a waiter is fast enough
+    for (int turn = 0; held && turn != 20; ++turn) {
+        lock.unlock();
+        held = lock.try_lock();
+        if (held && order.empty()) support::until_sound_asleep(threads.id(0));
+    }
+    if (held) lock.unlock();
+    threads.join();
+    EXPECT_EQ(order, (std::vector{0, 1, 2}));
 }
 
 TYPED_TEST(EveryWordLock, NothingUncontendedMakesASystemCall) {

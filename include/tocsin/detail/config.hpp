@@ -33,6 +33,13 @@
 #define TOCSIN_LIFETIMEBOUND
 #endif
 
+// On a member that takes no room if its type is empty.
+#if defined(_MSC_VER)
+#define TOCSIN_NO_UNIQUE_ADDRESS [[msvc::no_unique_address]]
+#else
+#define TOCSIN_NO_UNIQUE_ADDRESS [[no_unique_address]]
+#endif
+
 // windows.h defines macros `min` and `max` unless it is told not to: the public headers write (std::...::max)().
 
 // Misuse that the library can see (an event destroyed with waiters, an unlocked lock unlocked) stops the program with

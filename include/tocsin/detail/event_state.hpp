@@ -9,13 +9,18 @@
 
 #include <cstdint>
 
-namespace tocsin::detail {
+namespace tocsin {
 
+// What makes an event unset: reset(), or the wait that it releases.
 enum class reset_mode : std::uint8_t { manual_reset, auto_reset };
+
+}  // namespace tocsin
+
+namespace tocsin::detail {
 
 using event_byte = atomic<std::uint8_t>;
 
-template <reset_mode Mode>
+template <class Mode>
 class basic_event;  // event.hpp
 
 namespace event_state {
@@ -67,7 +72,13 @@ bool event_try_wait(event_byte& state) noexcept {
     }
 }
 
-TOCSIN_API void event_set_slow(event_byte& state, reset_mode mode) noexcept;
+inline bool event_try_wait(event_byte& state, reset_mode mode) noexcept {
+    return mode == reset_mode::manual_reset ? event_try_wait<reset_mode::manual_reset>(state)
+                                            : event_try_wait<reset_mode::auto_reset>(state);
+}
+
+// `freed`: what is to be released is left to it; null: this releases it.
+TOCSIN_API void event_set_slow(event_byte& state, reset_mode mode, wake_list* freed = nullptr) noexcept;
 TOCSIN_API void event_reset_slow(event_byte& state) noexcept;
 TOCSIN_API wait_status event_wait_slow(event_byte& state, reset_mode mode,
                                        const wait_options& options) noexcept;
@@ -77,9 +88,8 @@ TOCSIN_API void event_check_destroyed(const event_byte& state, reset_mode mode) 
 // constant.
 TOCSIN_API extern const lot_source manual_reset_source;
 TOCSIN_API extern const lot_source auto_reset_source;
-template <reset_mode Mode>
-const lot_source& event_source() noexcept {
-    return Mode == reset_mode::manual_reset ? manual_reset_source : auto_reset_source;
+inline const lot_source& event_source(reset_mode mode) noexcept {
+    return mode == reset_mode::manual_reset ? manual_reset_source : auto_reset_source;
 }
 
 }  // namespace tocsin::detail

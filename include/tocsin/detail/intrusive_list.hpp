@@ -70,12 +70,33 @@ public:
         previous_of(after) = &node;
     }
 
+    // All of `more`, in its order, behind `before`; null: at the front.
+    void insert_after(T* before, intrusive_list&& more) noexcept {
+        if (more.empty()) return;
+        T* const after = next_of(before);
+        links(*more.last_).next_ = after;
+        links(*more.first_).previous_ = before;
+        next_of(before) = more.first_;
+        previous_of(after) = more.last_;
+        more.clear();
+    }
+
     void remove(T& node) noexcept {
         T* const before = links(node).previous_;
         T* const after = links(node).next_;
         next_of(before) = after;
         previous_of(after) = before;
         links(node).next_ = nullptr;
+    }
+
+    // `first` and all behind it.
+    intrusive_list take_from(T& first) noexcept {
+        intrusive_list all(&first, last_);
+        T* const before = links(first).previous_;
+        next_of(before) = nullptr;
+        last_ = before;
+        links(first).previous_ = nullptr;
+        return all;
     }
 
     T* take_first() noexcept {

@@ -19,7 +19,7 @@
 
 namespace tocsin::detail {
 
-template <reset_mode Mode>
+template <class Mode>
 void takes_event(const basic_event<Mode>& event);  // never defined
 template <class T>
 concept event_like = requires(T& event) { takes_event(event); };

@@ -8,11 +8,21 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
+#include <string_view>
 
 namespace lab {
 namespace {
 
 constexpr std::uint64_t work_inside = 30, work_outside = 100;  // units of one to two nanoseconds
+
+// How much work a thread does with the lock: the usual 30 units, or as long as the case says.
+std::uint64_t units_inside(const parameters& given) {
+    for (const auto& [name, value] : given.all()) {
+        if (name == "hold_us") return work_units(static_cast<std::int64_t>(std::stod(value) * 1'000));
+    }
+    return work_inside;
+}
 
 // Locks in a word or in a bit, as the case asks for; a contestant's lock of its own size counts as one in a word.
 struct locks_of_case {
@@ -48,7 +58,8 @@ struct locks : scenario_of<locks, locks_of_case> {
             .question = "What does a lock cost that is made of an address wait?",
             .method =
                 "each thread takes the lock, works for 30 units (30 to 50 ns), releases it and works for "
-                "100 outside, until the time is up. Wall time and CPU of all threads per turn; the share of "
+                "100 outside, until the time is up; with hold_us it works for so many microseconds inside. "
+                "Wall time and CPU of all threads per turn; the share of "
                 "the thread that got least (1 is fair). Unpinned. Locks with a size of their own run beside "
                 "the word locks of every size",
             .columns = {{"turn", "value", "time a turn", "ns", true},
@@ -77,6 +88,19 @@ struct locks : scenario_of<locks, locks_of_case> {
                                           : wanted               ? tier::standard
                                                                  : tier::full});
                 }
+            }
+        }
+        for (const char* hold : {"0.1", "1", "10", "100"}) {
+            for (const std::uint64_t threads : {2u, 4u, 8u, 16u, 64u}) {
+                const bool common = threads == 16 && hold == std::string_view("10");
+                const bool wanted = threads == 2 || threads == 16 || threads == 64;
+                all.push_back({{{"lock", "word"},
+                                {"bytes", "4"},
+                                {"threads", std::to_string(threads)},
+                                {"hold_us", hold}},
+                               common   ? tier::quick
+                               : wanted ? tier::standard
+                                        : tier::full});
             }
         }
         return all;
@@ -114,13 +138,14 @@ struct locks : scenario_of<locks, locks_of_case> {
     template <class Enter, class Leave>
     static std::uint64_t take_turns(context& run, Enter enter, Leave leave) {
         const std::uint64_t wanted = run.given.number("threads");
+        const std::uint64_t inside = units_inside(run.given);
         std::atomic<bool> over{false};
         std::vector<std::uint64_t> turns(wanted);
         thread_group threads(wanted, [&](std::size_t i) {
             std::uint64_t own = 0;
             do {  // at least one turn, however late this thread starts
                 enter(i);
-                work(work_inside);
+                work(inside);
                 leave(i);
                 work(work_outside);
                 ++own;

@@ -92,6 +92,7 @@ public:
     void remove(wait_node& cancelled) noexcept;
 
     bool empty() const noexcept { return nodes_.empty(); }
+    wait_node* first() const noexcept { return nodes_.first(); }
     // Whether nodes are in it that stay when their turn comes: those of subscribers, and of all_waiters.
     bool has_subscribers() const noexcept { return !empty() && state().subscribers != 0; }
     bool has_all_waiters() const noexcept { return !empty() && state().all_waiters != 0; }

@@ -11,6 +11,8 @@
 //   relay-3  Coroutines come first in a chain, and the waker releases all of them, since they are resumed in its
 //       thread. (Their nodes are cancelable, so take() never detaches them with a whole queue, in queue order.)
 //
+// Lists become one by a visit to the coroutines of the second list. Its threads move in one step, behind all others.
+//
 // wake() releases all of a few nodes itself. Of many, it wakes one or some sleepers and gives the last of these the
 // remaining nodes. That thread does the same, for more of them, before its wait returns. So the waker makes a few
 // system calls, however many threads wait.
@@ -71,6 +73,15 @@ void release_list::append(wait_node& node) noexcept {
     if (node.what != wait_node::kind::waiter || !node.owner->is_coroutine()) return nodes_.append(node);
     nodes_.insert_after(last_coroutine_, node);
     last_coroutine_ = &node;
+}
+
+void release_list::append(release_list&& more) noexcept {
+    while (more.last_coroutine_ != nullptr) {
+        wait_node& each = *more.nodes_.take_first();
+        if (&each == more.last_coroutine_) more.last_coroutine_ = nullptr;
+        append(each);
+    }
+    nodes_.insert_after(nodes_.last(), std::move(more.nodes_));
 }
 
 void release_list::wake() noexcept { release_chain(nodes_.first(), waker_wakes()); }

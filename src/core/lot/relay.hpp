@@ -11,16 +11,23 @@ namespace tocsin::core {
 class [[nodiscard]] release_list {
 public:
     release_list() noexcept = default;
-    explicit release_list(wait_list&& nodes) noexcept : nodes_(std::move(nodes)) {}
+    explicit release_list(wait_list&& nodes, wait_node* last_coroutine = nullptr) noexcept
+        : nodes_(std::move(nodes)), last_coroutine_(last_coroutine) {}
 
     bool empty() const noexcept { return nodes_.empty(); }
 
     // Only to a list built by append() alone. Coroutines go in front of the threads, so that no thread is given them to
     // release.
     void append(wait_node& node) noexcept;
+    // The nodes of `more` behind those of this list. Visits the coroutines among them only.
+    void append(release_list&& more) noexcept;
 
     // Releases a few; each of those releases a few more before its wait returns.
     void wake() noexcept;
+
+    // For a list that is kept elsewhere in between (tocsin::wake_list).
+    wait_node* last_coroutine() const noexcept { return last_coroutine_; }
+    wait_list take_nodes() noexcept { return std::move(nodes_); }
 
 private:
     wait_list nodes_;

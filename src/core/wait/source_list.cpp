@@ -43,6 +43,9 @@ bool is_timer(const source& one, timers of) noexcept {
 void check(std::span<const source> sources, const char* function) {
     if (sources.empty()) refuse(function, "no sources");
     if (sources.size() >= std::numeric_limits<std::uint32_t>::max() / 2) refuse(function, "too many sources");
+    for (std::size_t i = 0; i != sources.size(); ++i) {
+        if (sources[i].empty()) refuse(function, i, "is empty");
+    }
 }
 
 // Refuses what may no longer be ready when the last source becomes so.
