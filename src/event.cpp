@@ -111,17 +111,21 @@ bool show(event_byte& state, const core::wait_queue& queue) noexcept {
     return queue.has_all_waiters();
 }
 
-// Hands an auto-reset event to the first waiter that can take it, in the order of arrival, or leaves it set.
+// Hands an auto-reset event to the first waiter that can take it, in the order of arrival, or leaves it set. Frees the
+// lock now and then if many waits for all are in front of that waiter (lot-8).
 void hand_over(event_byte& state) noexcept {
     const core::defer_resumes after_all;
     const core::wait_key key = key_of(state);
+    core::queue_cursor offered(key);
     for (;;) {
         core::wait_node* undecided = nullptr;  // of an all_waiter, which may have lacked only this event
         core::release_list freed;
+        core::offer_result result;
         bool all_waiters = false;
         {
             core::locked_queue queue(key);
-            if (queue.give_to_one(freed, undecided) == core::reply::declined) {
+            result = queue.give_to_one(freed, offered, undecided);
+            if (result == core::offer_result::declined) {
                 all_waiters = show(state, queue);
             } else if (queue.empty()) {
                 clear(state, parked_bit);
@@ -130,7 +134,7 @@ void hand_over(event_byte& state) noexcept {
         const bool declined = undecided != nullptr && !undecided->all->commit(undecided);
         freed.wake();
         if (all_waiters) core::satisfy_all_waiters(key);
-        if (!declined) return;
+        if (!declined && result != core::offer_result::unfinished) return;
     }
 }
 

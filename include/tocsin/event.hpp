@@ -49,8 +49,10 @@ public:
     // and changes nothing. The released thread may destroy the event at once, and so may one that only polled it:
     // set() does not touch the event after the step that makes it visible.
     // Cost: one read-modify-write without waiters; on a set event a fence and a load (x86; elsewhere a
-    // read-modify-write); with waiters a short lock and at most a few system calls to wake, however many wait. Never
-    // blocks on a waiter. Safe in a signal handler (Linux futex; with the portable backend only while nobody waits).
+    // read-modify-write); with waiters a short lock and at most a few system calls to wake, however many wait. Under
+    // that lock a few nanoseconds for each waiter that could also end otherwise (by a deadline, a stop or another
+    // source). A wait_all() in the queue costs one look at its sources, and its commit if they are ready; the lock is
+    // freed after every 64 of them. Never blocks on a waiter. Safe in a signal handler (Linux futex; with the portable backend only while nobody waits).
     // If the handler interrupted a critical section of this library in its own thread, its set or reset of an event
     // with waiters takes effect just after it returns.
     void set() noexcept {

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 #if defined(__linux__)
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
 
@@ -44,6 +45,23 @@ std::uint64_t thread_number() noexcept {
     thread_local char mark;
     return reinterpret_cast<std::uintptr_t>(&mark);
 #endif
+}
+
+std::uint64_t random_number() noexcept {
+    std::uint64_t drawn[2]{};
+#if defined(__linux__)
+    // The kernel gives each program 16 random bytes when it starts. The C library makes its stack guard of them, so
+    // they are not used as they are.
+    const errno_guard guard;
+    if (const auto bytes = ::getauxval(AT_RANDOM); bytes != 0)
+        std::memcpy(drawn, reinterpret_cast<const void*>(bytes), sizeof drawn);
+#elif defined(__EMSCRIPTEN__)
+    const errno_guard guard;
+    if (::getentropy(drawn, sizeof drawn) != 0) drawn[0] = 0;
+#else
+    ::arc4random_buf(drawn, sizeof drawn);
+#endif
+    return mix(drawn[0], drawn[1]);
 }
 
 int start_thread(void (*run)() noexcept) noexcept {

@@ -77,6 +77,9 @@ void yield_thread() noexcept {}
 
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
 
+// Every run is to be the same.
+std::uint64_t random_number() noexcept { return 0; }
+
 int start_thread(void (*run)() noexcept) noexcept {
     if (!has_background_threads) return ENOTSUP;
     model::spawn_service("background", run);
