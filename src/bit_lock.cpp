@@ -16,7 +16,7 @@
 //
 // Memory order
 //   [lock-release]  the read-modify-write of unlock() releases, the one that takes the lock acquires.
-//   [wake-check]    the read-modify-write and fence of unlock(), and the fence of prepare_wait(). On x86 the
+//   [wake-check]    the read-modify-write and fence of unlock() against the fence of prepare_wait(). On x86 the
 //                   read-modify-write is both.
 //
 // Checked by: tests/model/lock_model_test.cpp, tests/unit/{word,bit}_lock_test.cpp, tests/stress/.

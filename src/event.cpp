@@ -33,18 +33,20 @@
 // Memory order
 //   [event-publish]  every set() releases, by its read-modify-write of the byte or (when it hands over) through
 //                    [release] in waiter.cpp. Taking, passing and resetting acquire. All writes of the byte are
-//                              read-modify-writes, so
-//                    a later one never hides what an earlier set published. A set on a set event is, in general, the
-//                    read-modify-write set -> set. On x86 it is a full fence and a load. If that load still sees the
-//                    event set, the read-modify-write that takes it comes later, and is a full fence itself. So what
-//                    the producer wrote before its fence is visible to what the consumer reads after its own. Without
-//                    the fence the load may pass the producer's earlier stores, and the consumer sleeps on a full
-//                    queue.
+//                    read-modify-writes, so a later one never hides what an earlier set published. A set on a set
+//                    event is, in general, the read-modify-write set -> set. On x86 it is a full fence and a load. If
+//                    that load still sees the event set, the read-modify-write that takes it comes later, and is a
+//                    full fence itself. So what the producer wrote before its fence is visible to what the consumer
+//                    reads after its own. Without the fence the load may pass the producer's earlier stores, and the
+//                    consumer sleeps on a full queue.
 //   [all-taken]      a wait for all holds every source, then takes one after the other, which releases. is_set() and
 //                    try_wait() acquire when they see it.
 //   parked           is ordered by the lock. Its own accesses are relaxed.
 //
-// Checked by: tests/model/event_model_test.cpp, tests/unit/event_test.cpp, tests/stress/.
+// Checked by: tests/model/event_model_test.cpp, mix_model_test.cpp (event-2), wait_set_model_test.cpp (event-3),
+// many_model_test.cpp (event-6) and first_look_model_test.cpp ([all-taken]); tests/unit/event_test.cpp,
+// publication_test.cpp and unmapped_memory_test.cpp (event-5), tests/internal/fork_during_wait_all_test.cpp (event-6),
+// tests/stress/, proofs/promela/event_lot.pml and wait_all.pml.
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/wait/multi_wait.hpp"

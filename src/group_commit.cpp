@@ -34,10 +34,11 @@
 //              leader's.
 //   [release]  from the end of the flush to the followers, also along the chain (waiter.cpp).
 //
-// How long the leader is held: two releases on a machine of few processors, however many it flushed for. The followers
-// release each other (core/lot/relay.cpp), and the next leader if it is behind them. Under the lock, taking a group is
-// one step when nobody in the queue may withdraw and all of it is taken. Otherwise it is a step for each member, which
-// claims it. Only a flush that failed makes the leader visit each of its followers.
+// How long the leader is held: it wakes the next leader, and up to four followers. Of more than four it wakes only one,
+// or a few on a machine of many processors, however many it flushed for. The followers release each other
+// (core/lot/relay.cpp), and the next leader if it is behind them. Under the lock, taking a group is one step when
+// nobody in the queue may withdraw and all of it is taken. Otherwise it is a step for each member, which claims it.
+// Only a flush that failed makes the leader visit each of its followers.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
@@ -113,8 +114,8 @@ public:
     // Takes out up to `most` of the oldest members.
     group take(std::size_t most) noexcept {
         group taken;
-        if (cancelables_ == 0 &&
-            size_ <= most) {  // `queued` stays on: nobody asks for it (lot-2 in core/lot/lot.cpp)
+        if (cancelables_ == 0 && size_ <= most) {
+            // `queued` stays on: nobody asks for it (lot-2 in core/lot/lot.cpp).
             taken = {std::move(nodes_), size_};
             size_ = 0;
             return taken;

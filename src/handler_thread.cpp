@@ -30,7 +30,8 @@
 //
 // Why a lock and two vectors that change places, and not a lock-free list: docs/decisions/0011-handler-queue.md.
 //
-// Checked by: tests/unit/handler_thread_test.cpp, tests/stress/handler_thread_stress_test.cpp.
+// Checked by: tests/unit/handler_thread_test.cpp, tests/internal/out_of_memory_test.cpp (handler_thread-3),
+// tests/stress/handler_thread_stress_test.cpp.
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/handler_thread.hpp>
 
@@ -100,8 +101,8 @@ post_status handler_thread::accept(job& work, const deadline& until, const stop_
                 const bool first = queue_.empty();
                 if (!closed_) {
                     TOCSIN_TRY { queue_.push_back(std::move(work)); }
-                    TOCSIN_CATCH(
-                        ...) {  // no memory: the room is still there for who comes next (handler_thread-3)
+                    TOCSIN_CATCH(...) {
+                        // No memory: the room is still there for the next thread (handler_thread-3).
                         held.unlock();
                         pass_on_room(was_blocked);
                         TOCSIN_RETHROW;

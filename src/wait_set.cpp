@@ -1,16 +1,22 @@
 // A set of events (core/wait/ready_list.cpp, where the argument is) with a poll_set beside it
-// (platform/poller/poller.hpp), which the first descriptor makes.
+// (platform/poller/poller.hpp), made for the first descriptor.
 //
 // A thread sleeps on its waiter's word or, if there is a poll_set, in that. Whoever claims the waiter for an event
 // wakes the one or rings the doorbell of the other, and needs no descriptor of the wait_set for it (waiter.cpp). No
 // thread sleeps on its word while there is a poll_set: it looks for one after it has become the list's sleeper. A
-// thread that makes one does that first, and then has the sleeper look again. Both pass through the list's lock in
+// thread that makes one stores it first, and then has the sleeper look again. Both pass through the list's lock in
 // between, so one finds the other.
 //
 // What a poll finds while an event claims the waiter is dropped: the next poll finds those descriptors again. Errors
 // are thrown only while nothing is taken: a token would be lost with them.
 //
-// Checked by: tests/unit/wait_set_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list by models (P12).
+// Memory order
+//   [set-turn]  a wait that ends releases. The next one acquires, and so sees what only the waiting thread touches.
+//   [set-poll]  the thread that makes the poll_set releases; a thread that finds it acquires.
+//   Everything else: ready_list.cpp, and the lock `admission_`.
+//
+// Checked by: tests/model/wait_set_poll_model_test.cpp (P12), tests/unit/wait_set_test.cpp,
+// tests/stress/wait_set_stress_test.cpp; the ready_list by models of its own (P12).
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "platform/poller/poller.hpp"

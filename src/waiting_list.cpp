@@ -41,6 +41,7 @@ wake_list waiting_list::notify_all() noexcept {
 
 void wake_list::wake() noexcept {
     const core::defer_resumes after_all;
+    // Off the list first: after its wake, the entry may be gone.
     while (wait_entry* const next = entries_.take_first()) next->wait_->wake_notified();
 }
 

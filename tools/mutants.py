@@ -83,8 +83,8 @@ def run_one(mutant, explorer, unchanged):
         tree = pathlib.Path(folder)
         for part in ("include", "src", "tests/model", "tests/support"):
             shutil.copytree(ROOT / part, tree / part)
-        place = tree / mutant["file"]
-        place.write_text(code(mutant["old"]).sub(lambda _: mutant["new"], place.read_text()))
+        source = tree / mutant["file"]
+        source.write_text(code(mutant["old"]).sub(lambda _: mutant["new"], source.read_text()))
         program = tree / "program"
         try:
             objects = objects_for(mutant, tree, tree, unchanged)
@@ -101,6 +101,8 @@ def run_one(mutant, explorer, unchanged):
 
 
 def what_happened(result):
+    if "Running 0 tests" in result.stdout:
+        return "no case has the name that it gives"
     if result.returncode == 0:
         return "nothing found it"
     failed = re.search(r"\[  FAILED  \] [\w/]+\.(\w+)", result.stdout)

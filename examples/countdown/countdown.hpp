@@ -26,16 +26,16 @@ public:
         return left_ <= 0;
     }
 
-    bool enlist(tocsin::wait_entry& who) noexcept {
+    bool enlist(tocsin::wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
         if (left_ <= 0) return false;
-        waiting_.append(who);
+        waiting_.append(entry);
         return true;
     }
 
-    void delist(tocsin::wait_entry& who) noexcept {
+    void delist(tocsin::wait_entry& entry) noexcept {
         const std::lock_guard lock(mutex_);
-        waiting_.remove(who);
+        waiting_.remove(entry);
     }
 
     static constexpr bool stays_ready = true;

@@ -8,8 +8,8 @@
 // compared bit by bit. T must be trivially copyable, of 1, 2, 4 or 8 bytes, and without padding. Change the value
 // first, then wake.
 //
-// The arguments after the value are the usual ones of a wait: a deadline, a stop token, a spin policy, each optional,
-// in this order.
+// The arguments after the value are the usual ones of a wait, in this order: a deadline, a stop token, a spin policy.
+// wait_on_address() does without any of them. In the two other waits, an argument needs those before it.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -73,7 +73,8 @@ value_result<value_of_t<T>> last_look(const T* address, Predicate& accept, wait_
 }  // namespace detail
 
 // Sleeps until `accept(value)` is true of the object's value, and hides wakes that change nothing. `accept` runs in
-// the calling thread, under no lock, once for each value looked at.
+// the calling thread, under no lock, once for each value looked at. Looks once more before it gives up: the value of a
+// wait that timed out or was stopped was not accepted. Errors and cost, for each look, are those of wait_on_address().
 template <class T, class Predicate>
 [[nodiscard]] value_result<detail::value_of_t<T>> wait_until_accepted(
     const T* address, Predicate accept, const deadline& until = deadline::never(),
@@ -90,7 +91,7 @@ template <class T, class Predicate>
     }
 }
 
-// Sleeps until the object holds a value other than `old`, and returns that value.
+// Sleeps until the object holds a value other than `old`, and returns that value. Otherwise the same.
 template <class T>
 [[nodiscard]] value_result<detail::value_of_t<T>> wait_until_changed(
     const T* address, detail::value_of_t<T> old, const deadline& until = deadline::never(),

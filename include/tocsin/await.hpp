@@ -1,4 +1,4 @@
-// Coroutines that wait: co_await for whatever threads wait for (wait.hpp), with the same guarantees.
+// Coroutines that wait: they co_await whatever threads can wait for (wait.hpp), with the same guarantees.
 //
 //     task serve(int connection, tocsin::manual_reset_event& shutdown, pool& workers) {
 //         co_await tocsin::async_wait(ready);
@@ -8,28 +8,32 @@
 //     }
 //
 // Bring your own coroutine type. The wait is stored in the coroutine's frame (about 900 bytes, and 200 for each
-// source) and allocates nothing. Coroutines queue among threads, first in, first out. The lists of parked waits
-// (diagnose.hpp) name the thread in which the coroutine suspended.
+// source) and allocates nothing; only a table of descriptors that all coroutines share may grow. Coroutines queue among
+// threads, first in, first out. The lists of parked waits (diagnose.hpp) name the thread in which the coroutine
+// suspended.
 //
 // Where it resumes
 //   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait
 //   resumes it: inside the set(), request_stop() or wake() that ends it, under no lock, after that call has released
 //   everybody else. If that thread already runs such a coroutine, it resumes the next one when the first suspends or
 //   ends. So a chain of coroutines that wake each other does not grow the stack, and a coroutine that blocks its
-//   thread delays those behind it. Deadlines, timers and descriptors end a wait in a background thread of the
+//   thread delays those behind it. An exception that leaves a coroutine resumed in this way ends the program
+//   (std::terminate) inside the set(). Deadlines, timers and descriptors end a wait in a background thread of the
 //   library: resume elsewhere, or be brief. With `.on(executor)`, that thread calls executor(std::coroutine_handle<>)
 //   instead. The executor resumes the coroutine later, or in another thread, but not inside the call (which ends the
-//   program with a message). It must not throw. It is referred to, not copied; a temporary will do.
+//   program with a message). It must not throw: that ends the program, too. It is referred to, not copied; a
+//   temporary will do.
 //
 // Background threads
 //   Events, stop tokens and your own sources need none. The first co_await with a deadline or timer on the steady
 //   clock (or on a clock of your own) starts a thread that serves all of these. So does the first on the system
 //   clock, and the first with a descriptor, which also takes a doorbell. These threads sleep while there is nothing
 //   to do, handle no signals, and stay until the process ends, even during exit. Each poll costs a step for each
-//   descriptor that is waited for. If something other than a descriptor ends a wait with descriptors, it first
-//   interrupts that poll, which costs a switch to the polling thread and back. Afterwards the library does not refer
-//   to the descriptors of that wait any more. A co_await throws std::system_error if it can't start them. They call
-//   now() of your own clocks under a lock: it must not block or call this library.
+//   descriptor that is waited for. If something else ends a wait with descriptors, the coroutine interrupts that poll
+//   before it continues, which costs a switch to the polling thread and back. Afterwards the library does not refer to
+//   the descriptors of that wait any more. A co_await throws std::system_error if it can't start a thread or open the
+//   doorbell, and std::bad_alloc if the table of descriptors can't grow. These threads call now() of your own clocks
+//   under a lock: it must not block or call this library.
 //
 // Destroying a coroutine that waits
 //   This ends its wait: the wait takes nothing, and nobody resumes the coroutine. Any thread may do it, unless another
@@ -114,7 +118,7 @@ private:
     const async_storage storage_;
     const bool all_;
     any_result result_{wait_status::signaled};
-    awaiting* waiting_ = nullptr;  // in `memory_`, once it could not be had at once
+    awaiting* waiting_ = nullptr;  // null if the first look ended the wait, else in `memory_`
     alignas(std::max_align_t) std::byte memory_[async_wait_size];
 };
 
@@ -181,8 +185,8 @@ async_wait_op<Result, sizeof...(Sources)> make_op(const limits& how, bool all, S
 
 }  // namespace detail
 
-// Wait like wait(), wait_any() and wait_all(), and throw what those throw. They copy the stop token of the limits, and
-// ignore the spin policy: a coroutine never spins.
+// Wait like wait(), wait_any() and wait_all(); the co_await throws what those throw. They copy the stop token of the
+// limits, and ignore the spin policy: a coroutine never spins. A time point of a clock of your own is not copied.
 template <class Source>
     requires detail::one_by_one<Source>
 async_wait_op<wait_status, 1> async_wait(const limits& how, Source&& from) noexcept {

@@ -58,6 +58,7 @@ public:
         if (!try_lock()) (void)detail::lock_slow(erased(), deadline::never(), spin);
     }
 
+    // Takes the lock if it is free, without blocking. Cost: one load, and one read-modify-write if it is free.
     [[nodiscard]] bool try_lock() noexcept { return take(word_, bit_); }
 
     // Return false if the deadline passed first (deadline.hpp says what a deadline is).
@@ -70,8 +71,9 @@ public:
         return try_lock() || detail::lock_slow(erased(), until, spin);
     }
 
-    // If a thread takes the lock next, what the caller did before is visible to it. Cost: one read-modify-write and
-    // one load, and a wake if a thread waits for this bit.
+    // If a thread takes the lock next, what the caller did before is visible to it. Checked builds stop the program if
+    // the lock was not held. Cost: one read-modify-write and one load (with a fence between them, except on x86), and a
+    // wake if a thread waits for this bit.
     void unlock() noexcept {
 #if TOCSIN_CHECKED
         if (!is_taken(word_, bit_)) detail::unlocked_twice(word_, bit_);

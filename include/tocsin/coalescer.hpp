@@ -8,8 +8,8 @@
 //         frames.pause();                                   // for as long as redraw() has left of the 16 ms
 //     }
 //
-// A consumer that pauses waits for nothing. A signal then only leaves its event set, without a system call or a
-// wake-up. The wait after the pause finds all such signals: nothing is lost, and the pause delays a signal by an
+// A consumer that works or pauses waits for nothing. A signal then only leaves its event set, without a system call or
+// a wake-up. The wait after the pause finds all such signals: nothing is lost, and the pause delays a signal by an
 // interval at most.
 #pragma once
 
@@ -36,8 +36,8 @@ public:
 
     // Sleeps until the interval is over, and returns `signaled`. Call it before the next wait. Returns at once if the
     // interval is over already, or without a start(). A deadline or a stop may end the pause early (`timed_out`,
-    // `stopped`). Takes no signal. Ignores the spin policy. Never allocates or throws.
-    // Cost: a look at the clock, and one system call to sleep.
+    // `stopped`). Takes no signal: the next wait finds it. Ignores the spin policy. Never allocates or throws.
+    // Cost: a look at the clock; before it sleeps a few more, and one system call to sleep.
     TOCSIN_API wait_status pause(const limits& how = {}) const noexcept;
 
 private:

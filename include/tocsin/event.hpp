@@ -5,7 +5,8 @@
 //     ready.set();
 //
 // Any thread may call any member at any time: before main, after it, and in destructors of thread-local objects. An
-// event owns nothing: no heap memory, no kernel object, no registration.
+// event owns nothing: no heap memory, no kernel object, no registration. It is constant-initialized and, except in
+// checked builds, trivially destructible.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -44,17 +45,18 @@ public:
 
     // Manual: releases every thread that waits at this moment, even if reset() follows at once, and lets later ones
     // pass until reset(). Auto: hands itself to exactly one waiter, the one that has queued longest among those that
-    // can take it; without one, stays set until a wait consumes it. If a thread is released by, passes or consumes a
-    // set, what the caller did before set() is visible to it. This holds even for a set() that finds the event set
-    // and changes nothing. The released thread may destroy the event at once, and so may one that only polled it:
-    // set() does not touch the event after the step that makes it visible.
-    // Cost: one read-modify-write without waiters; on a set event a fence and a load (x86; elsewhere a
+    // can take it; without one, stays set until a wait consumes it. So two set() calls release two waiters, even if
+    // neither has run in between. If a thread is released by, passes or consumes a set, what the caller did before
+    // set() is visible to it. This holds even for a set() that finds the event set and changes nothing. The released
+    // thread may destroy the event or unmap its memory at once, and so may one that only polled it: set() does not
+    // touch the event after the step that makes it visible.
+    // Cost: one read-modify-write without waiters; on a set event a fence and a load (x86; elsewhere a short lock and a
     // read-modify-write); with waiters a short lock and at most a few system calls to wake, however many wait. Under
-    // that lock a few nanoseconds for each waiter that could also end otherwise (by a deadline, a stop or another
-    // source). A wait_all() in the queue costs one look at its sources, and its commit if they are ready; the lock is
-    // freed after every 64 of them. Never blocks on a waiter. Safe in a signal handler (Linux futex; with the portable backend only while nobody waits).
-    // If the handler interrupted a critical section of this library in its own thread, its set or reset of an event
-    // with waiters takes effect just after it returns.
+    // that lock, a few nanoseconds for each waiter that may also end otherwise (by a deadline, a stop or another source).
+    // It looks once at each wait_all() in its queue, and frees the lock after every 64 of them.
+    // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp). Safe in a signal handler
+    // (Linux futex; with the portable backend only while nobody waits). If the handler interrupted a critical section
+    // of this library in its own thread, its set or reset of an event with waiters takes effect just after it returns.
     void set() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: a hint
         if (seen == event_state::unset) [[likely]] {
@@ -70,7 +72,8 @@ public:
         event_set_slow(state_, Mode);
     }
 
-    // Makes it unset. Waiters that have been released stay released. Cost: one read-modify-write.
+    // Makes it unset. Waiters that have been released stay released. Cost: one read-modify-write; with waiters also a
+    // short lock.
     void reset() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: the exchange decides
         do {
@@ -93,7 +96,8 @@ public:
 
     // Blocks until set() releases it, and returns for no other reason. Queued waiters are served first in, first out;
     // a thread that arrives while the event is set may take it at once. A thread waits from the moment it is queued:
-    // at once or, where a short look has paid before, after up to 4 us of looking (spin.hpp).
+    // at once or, where a short look has paid before, after up to 4 us of looking (spin.hpp). A sleeping thread does
+    // not wake up now and then to look again (docs/platforms.md names the exceptions).
     // Cost: as try_wait() if it is set, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) noexcept {
         if (!try_wait()) (void)wait_with(deadline::never(), nullptr, spin);

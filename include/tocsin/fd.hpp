@@ -6,7 +6,8 @@
 // be faster, so use O_NONBLOCK where that matters. The result says what was found (any_result::found). A wait looks
 // at descriptors only if no source before them is ready, and then at all of them in one system call. The thread
 // sleeps in that call. Setting an event that it also waits for wakes it through a doorbell (one descriptor for each
-// thread, opened at its first such wait and kept for the next). A wait without descriptors opens and touches none.
+// thread, two where it is a pipe, opened at its first such wait and kept for the next). A wait without descriptors
+// opens and touches none.
 //
 // Throws std::system_error, with the index of the source and the descriptor, before it takes anything: EBADF for a
 // closed descriptor; EMFILE, ENFILE or ENOMEM if it cannot get a doorbell. If another thread closes a descriptor
@@ -32,8 +33,8 @@ namespace tocsin {
 
 #if defined(_WIN32)
 
-// The same for what Windows has instead of descriptors. Both kinds have 32 significant bits; one with more is not
-// from the system, and is found invalid.
+// The same for what Windows has instead of descriptors. Both kinds have 32 significant bits. A number above 2^31 - 1
+// is found invalid.
 inline source ready(std::uintptr_t socket, readiness asked) noexcept {
     return {socket <= 0x7FFF'FFFF ? static_cast<int>(socket) : -1, asked};
 }
@@ -49,7 +50,7 @@ inline source signaled(void* handle) noexcept {
 inline source readable(int descriptor) noexcept { return {descriptor, readiness::readable}; }
 // There is room to write; or it is connected, or has failed to.
 inline source writable(int descriptor) noexcept { return {descriptor, readiness::writable}; }
-// One of several: ready(socket, readiness::readable | readiness::hang_up).
+// Any of several: ready(socket, readiness::readable | readiness::hang_up).
 inline source ready(int descriptor, readiness asked) noexcept { return {descriptor, asked}; }
 
 #endif

@@ -79,10 +79,10 @@ public:
     }
     ~job() { drop(); }
 
-    // Whether it is still to be run: false once it was run, moved from, or accepted by a handler.
+    // Whether it is still to be run: false (it is empty) once it was run, moved from, or accepted by a handler.
     explicit operator bool() const noexcept { return what_ != nullptr; }
 
-    // Runs it, and destroys the callable even if that throws.
+    // Runs it, and destroys the callable even if that throws. It must not be empty.
     void operator()() {
         job self(std::move(*this));
         self.what_->run(self.place_);
@@ -146,7 +146,7 @@ public:
     // Queues the job and returns. If a job is accepted, what the caller did before is visible to it; it is run once,
     // or handed out once by cancel(). post() waits while the queue is full. In a job of the same handler it never
     // waits, but exceeds the capacity (it would wait for itself).
-    // Throws handler_closed.
+    // Throws handler_closed, std::bad_alloc.
     // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler one wakes
     // it; posts to a running one wake nothing. Allocates for a large callable, and as the queue grows.
     void post(job&& work);
@@ -178,12 +178,14 @@ public:
 
     // Closes, waits for the job that is under way, and returns those that have not begun, oldest first. If the caller
     // runs a sent job among them, its sender gets the result; if the caller drops it, send() throws. In a job of this
-    // handler it waits for nothing.
+    // handler it waits for nothing. If it throws std::bad_alloc, the next call returns the jobs.
     [[nodiscard]] std::vector<job> cancel();
 
+    // Whether it accepts no more jobs. Cost: a short lock.
     [[nodiscard]] bool is_closed() const noexcept;
+    // Whether the calling thread is the handler thread.
     [[nodiscard]] bool is_this_thread() const noexcept;
-    // How many jobs are queued right now, without those that the handler has taken.
+    // How many jobs are queued right now, without those that the handler has taken. Cost: a short lock.
     [[nodiscard]] std::size_t queued() const noexcept;
 
 private:

@@ -1,11 +1,13 @@
-// What limits a wait: the first argument of everything that waits for more than one thing.
+// What limits a wait: the first argument of wait_any(), wait_all() and the waits of coroutines, wait_set, group_commit
+// and coalescer.
 //
 //     tocsin::wait_any({.until = 50ms, .stop = token}, job, tocsin::readable(socket));
 //     set.wait({.until = tomorrow}, ready);
 //     co_await tocsin::async_wait({.stop = token}, job);
 //
-// Calls on a single object keep the shape of the standard library: wait(), wait_for(duration), wait_until(time), with
-// an optional stop token after the time and an optional spin policy last.
+// Calls on a single object (an event, an address, a lock, a handler_thread) keep the shape of the standard library:
+// wait(), wait_for(duration), wait_until(time), with an optional stop token after the time and an optional spin policy
+// last.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -31,8 +33,9 @@ private:
 
 // Write it in the call. A named one must not outlive the stop token, nor a time point of a clock of your own.
 struct limits {
-    // The wait ends with `timed_out` when this has passed. A duration counts from where the limits are made, so named
-    // limits end all their waits at the same time. A time point may be of any clock.
+    // The wait ends with `timed_out` when this has passed. A duration counts from where the limits are made, which
+    // costs a look at the clock. So named limits end all their waits at the same time. A time point may be of any
+    // clock.
     deadline until = deadline::never();
     // The wait ends with `stopped` when a stop is requested. What is ready is taken first.
     stop_reference stop{};

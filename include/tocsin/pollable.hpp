@@ -31,6 +31,7 @@ public:
     // steps.
     TOCSIN_API ~pollable();
 
+    // The same one until the view is destroyed.
     TOCSIN_API int descriptor() const noexcept;
 
     // Takes the event if it is set, like the event's own try_wait(). The descriptor stays readable until this has

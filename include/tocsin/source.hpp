@@ -75,8 +75,8 @@ private:
     detail::plain<bool> listed_{false};
 };
 
-// The waits that a notify function has ended. Their owner calls wake() once, under no lock: it wakes threads and may
-// resume coroutines.
+// The waits to which a notify function has handed the source; none of them returns before wake(). Whoever calls the
+// notify function keeps the list and calls wake() once, under no lock: it wakes threads and may resume coroutines.
 class [[nodiscard]] wake_list {
 public:
     bool empty() const noexcept { return entries_.empty(); }
@@ -115,10 +115,10 @@ private:
 // calls none of them under a lock of its own. A type that declares `stays_ready` must not become unready again while
 // a thread waits; wait_all() accepts only such types.
 template <class T>
-concept waitable = requires(T& object, wait_entry& who) {
+concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;
-    { object.enlist(who) } noexcept -> std::same_as<bool>;
-    { object.delist(who) } noexcept -> std::same_as<void>;
+    { object.enlist(entry) } noexcept -> std::same_as<bool>;
+    { object.delist(entry) } noexcept -> std::same_as<void>;
 };
 
 // A reference to one thing to wait for. Converts implicitly from events and from every `waitable` type.
@@ -128,8 +128,8 @@ public:
 
     struct operations {
         bool (*try_take)(void* object) noexcept;
-        bool (*enlist)(void* object, wait_entry& who) noexcept;
-        void (*delist)(void* object, wait_entry& who) noexcept;
+        bool (*enlist)(void* object, wait_entry& entry) noexcept;
+        void (*delist)(void* object, wait_entry& entry) noexcept;
         bool stays_ready;
     };
 
@@ -165,8 +165,8 @@ private:
     template <class T>
     static constexpr operations custom_operations{
         [](void* object) noexcept { return static_cast<T*>(object)->try_wait(); },
-        [](void* object, wait_entry& who) noexcept { return static_cast<T*>(object)->enlist(who); },
-        [](void* object, wait_entry& who) noexcept { static_cast<T*>(object)->delist(who); },
+        [](void* object, wait_entry& entry) noexcept { return static_cast<T*>(object)->enlist(entry); },
+        [](void* object, wait_entry& entry) noexcept { static_cast<T*>(object)->delist(entry); },
         says_it_stays<T>};
 
     kind kind_;

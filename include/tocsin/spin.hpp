@@ -12,7 +12,8 @@ namespace tocsin {
 // a sleeper costs two switches and, on an idle core, several microseconds; spinning burns that time. The default
 // learns for each address which of the two has paid recently. Where neither has, it mostly sleeps at once. Every spin
 // is bounded in time and in yields. On one CPU no thread spins. Waits on events, addresses and locks and wait_any()
-// spin; all other waits sleep at once.
+// spin; all other waits sleep at once. A lock spins and yields before it is queued. A wait_any() with descriptors only
+// spins adaptively, and never yields.
 class spin_policy {
 public:
     // The policy of the process (set_spin_policy()), which is `adaptive()` until it is set.
@@ -28,8 +29,8 @@ public:
         return spin_policy(mode::adaptive, longest.count());
     }
 
-    // Spin for `longest` in every wait, after the thread is queued, then sleep: for a thread that may burn a core for
-    // latency.
+    // Spin for `longest` (a second at most) in every wait, after the thread is queued (for a lock: before), then
+    // sleep: for a thread that may burn a core for latency.
     static constexpr spin_policy fixed(std::chrono::nanoseconds longest) noexcept {
         return spin_policy(mode::fixed, longest.count());
     }

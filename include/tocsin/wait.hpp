@@ -9,19 +9,19 @@
 //     if (tocsin::wait_any({.until = 50ms}, job, tocsin::at(tomorrow)).status == tocsin::wait_status::timed_out) ...
 //     tocsin::wait_all(left_fork, right_fork);
 //
-// Sources are events, timers, descriptors (fd.hpp) and `waitable` types (source.hpp) in any mix, one by one or as a
-// span. Up to 16 need no allocation. More take one block of memory for the length of the wait; more than 16
+// Sources are events, timers, descriptors (fd.hpp) and `waitable` types (source.hpp): any number in any mix, one by one
+// or as a span. Up to 16 need no allocation. More take one block of memory for the length of the wait; more than 16
 // descriptors among them take another, and more than 64 one in the poll.
 //
 // A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
 //
-// A wait sleeps on one clock. If its timers and its deadline are on several, it is the clock of the one that comes
-// first as the clocks are when the wait begins. If the system clock is set during the wait, a timer on another clock
+// A wait sleeps on one clock. If its timers and its deadline are on several clocks, it sleeps on that of the first to
+// pass, as the clocks are when the wait begins. If the system clock is set during the wait, a timer on another clock
 // may be seen late.
 //
 // Throws std::invalid_argument before it waits if there are no sources; in wait_all also if one occurs twice, is a
-// custom source that does not stay ready, or is a descriptor.
-// Throws std::bad_alloc before it waits. Built without exceptions, the program ends with that message.
+// custom source that does not stay ready, or is a descriptor. Built without exceptions, the program ends with that
+// message. Throws std::bad_alloc, too, before it waits.
 #pragma once
 
 #include <tocsin/deadline.hpp>

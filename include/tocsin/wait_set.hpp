@@ -1,5 +1,6 @@
 // A set of events and descriptors, registered once and waited on often: the cost of a wait depends on what is ready,
-// not on how many members are idle.
+// not on how many members are idle. (Idle descriptors do cost something where the system has neither epoll nor kqueue,
+// as on Windows.)
 //
 //     tocsin::wait_set set;
 //     set.add(shutdown, 0);
@@ -34,7 +35,8 @@ struct set_result {
 };
 
 // Any thread may call add, change and remove at any time, even while another waits. Only one thread at a time may
-// wait. A set without descriptors opens none. After fork it belongs to the parent: the child may only destroy it.
+// wait. Owns its records of the members, not the events and descriptors. A set without descriptors opens none. After
+// fork it belongs to the parent: the child may only destroy it.
 class wait_set {
 public:
     TOCSIN_API wait_set();
@@ -51,7 +53,8 @@ public:
     // the descriptor (EBADF; EEXIST, also for an event that is a member; EPERM for a regular file; ENOSPC; for the
     // first descriptor EMFILE or ENFILE), std::bad_alloc. The set is then as it was.
     TOCSIN_API void add(const source& what, std::uint64_t tag);
-    // Changes the tag and, for a descriptor, the readiness. Throws std::system_error (ENOENT if it is not a member).
+    // Changes the tag and, for a descriptor, the readiness. Throws std::invalid_argument as add() does, and
+    // std::system_error (ENOENT if it is not a member).
     TOCSIN_API void change(const source& what, std::uint64_t tag);
     // Returns whether it was a member. Afterwards the event may be destroyed or the descriptor closed, and no wait
     // that begins later reports it. A wait under way in another thread may have found it before, and then still
@@ -60,11 +63,11 @@ public:
 
     // Waits until a member is ready, then reports all that are, as many as fit into `out`. The next waits report what
     // did not fit: each member gets its turn. An auto-reset event is consumed, as by its own wait(): one report for
-    // each token. While a thread waits here, the set and the event's other waiters are served first in, first out;
-    // the set's turn counts from add() or from its last turn, not from the wait. A manual-reset event is reported by
-    // every wait while it is set. It is also reported if it is set and reset while a thread waits here and no other
-    // member is ready. A descriptor is reported by every wait while it is ready. No spurious return. A timeout or a
-    // stop loses nothing; what is ready at the start is reported first.
+    // each token. While a thread waits here, the set and the event's other waiters are served first in, first out. The
+    // set's place in that order dates from add() or from its last turn, not from the wait. A manual-reset event is
+    // reported by every wait while it is set. It is also reported if it is set and reset while a thread waits here and
+    // no other member is ready. A descriptor is reported by every wait while it is ready. No spurious return. A
+    // timeout or a stop loses nothing; what is ready at the start is reported first. Ignores the spin policy.
     // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake it. With
     // descriptors, also one to look at them if an event is ready.
     // Throws std::invalid_argument (`out` is empty), std::logic_error (another thread waits in it), std::system_error

@@ -25,7 +25,7 @@ class AnswerTest(unittest.TestCase):
         self.assertEqual(found.ranking, ("fast", "tocsin"))
         self.assertEqual(found.level, ("fast",))
 
-    def test_contestants_that_cannot_be_told_from_the_first_are_level(self) -> None:
+    def test_contestants_that_cannot_be_told_from_the_first_are_with_it(self) -> None:
         found = self.answer(
             rounds_of("tocsin", 10, 11, 12, 13, 14, 15), rounds_of("fast", 11, 12, 13, 14, 15, 16),
             rounds_of("slow", *[90] * 6),

@@ -4,6 +4,7 @@ import os
 import signal
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -113,6 +114,27 @@ class SessionTest(unittest.TestCase):
         self.assertGreater(len(result.samples), 0)
         self.assertEqual(result.rounds_finished, 0)
         self.assertTrue(summarise(result))
+
+    def test_what_is_not_decided_is_measured_further_until_it_is(self) -> None:
+        asked = []
+
+        def undecided(result):
+            asked.append(len(result.samples))
+            return {("sprint", self.session().pairs[0].parameters, "tocsin")} if len(asked) < 3 else set()
+
+        session = self.session(undecided=undecided)
+        session.mode = replace(session.mode, further_rounds=5)
+        result = session.run()
+        self.assertEqual([one.round for one in result.samples if one.contestant == "tocsin"], [1, 2, 3, 4, 5])
+        self.assertEqual([one.round for one in result.samples if one.contestant == "floor"], [1, 2, 3])
+        self.assertEqual((result.rounds_finished, result.further_rounds), (3, 2))
+        self.assertEqual(len(result.quietness.rounds), 5)
+
+    def test_further_rounds_end(self) -> None:
+        session = self.session(undecided=lambda result: {(one.scenario, one.parameters, one.contestant)
+                                                         for one in result.samples})  # fmt: skip
+        session.mode = replace(session.mode, further_rounds=2)
+        self.assertEqual(session.run().further_rounds, 2)
 
     def test_says_what_it_was_run_with(self) -> None:
         result = self.session().run()

@@ -88,12 +88,23 @@ class JudgeTest(unittest.TestCase):
         same = rounds(1, 2, 3, 4, 5, 6)
         self.assertEqual(judge(same, same), Verdict.TIE)
 
-    def test_one_sample_each_says_nothing(self) -> None:
-        self.assertEqual(judge(rounds(1), rounds(2)), Verdict.TIE)
+    def test_no_difference_excludes_a_loss_of_more_than_a_quarter(self) -> None:
+        theirs = rounds(10, 10, 10, 10, 10, 10)
+        self.assertEqual(judge(rounds(8, 9, 10, 11, 12, 12.5), theirs), Verdict.TIE)
+        self.assertEqual(judge(rounds(8, 9, 10, 11, 12, 12.6), theirs), Verdict.OPEN)
+        self.assertEqual(judge(rounds(1, 1, 10, 10, 12, 12), theirs), Verdict.TIE)
+
+    def test_against_nothing_only_nothing_is_level(self) -> None:
+        nothing = rounds(0, 0, 0, 0, 0, 0)
+        self.assertEqual(judge(nothing, nothing), Verdict.TIE)
+        self.assertEqual(judge(rounds(0, 0, 1, 1, 1, 1), nothing), Verdict.OPEN)
+
+    def test_one_sample_each_decides_nothing(self) -> None:
+        self.assertEqual(judge(rounds(1), rounds(2)), Verdict.OPEN)
         self.assertEqual(judge(rounds(1, 1), rounds(2, 2)), Verdict.WIN)
 
-    def test_without_samples_nobody_wins(self) -> None:
-        self.assertEqual(judge({}, rounds(1, 2)), Verdict.TIE)
+    def test_without_samples_nothing_is_decided(self) -> None:
+        self.assertEqual(judge({}, rounds(1, 2)), Verdict.OPEN)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from tests.made_by_hand import read_samples, result, rounds_of, sample
 from tocsin_lab import scenarios
 from tocsin_lab.analyse.figures import figure_of
 from tocsin_lab.analyse.statistics import Verdict
-from tocsin_lab.analyse.summary import summarise
+from tocsin_lab.analyse.summary import summarise, undecided
 from tocsin_lab.analyse.targets import Outcome
 from tocsin_lab.records import Parameters
 from tocsin_lab.scenarios import ABSOLUTE, BEST_PEER, FLOOR, Knowledge, Target
@@ -46,6 +46,13 @@ class SummaryTest(unittest.TestCase):
         (case,) = summarise(result(samples))
         self.assertEqual(case.judgements[0].verdict, Verdict.LOSS)
         self.assertGreater(case.judgements[0].ratio.low, 1)
+
+    def test_what_is_undecided_is_tocsin_the_floor_and_whoever_it_does_not_beat(self) -> None:
+        self.assertEqual(undecided(result(self.samples)), frozenset())
+        wide = rounds_of("tocsin", 10, 20, 40, 10, 20, 40)
+        samples = self.samples[:6] + wide + rounds_of("fast", *[20] * 6) + rounds_of("slow", *[900] * 6)
+        found = undecided(result(samples + rounds_of("wrong_way", *[1] * 6)))
+        self.assertEqual(found, {("sprint", Parameters(threads="1"), name) for name in ("floor", "tocsin", "fast")})
 
     def test_references_and_variants_are_no_peers(self) -> None:
         samples = self.samples + rounds_of("wrong_way", 1, 1, 1, 1, 1, 1)

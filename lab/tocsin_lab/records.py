@@ -282,6 +282,7 @@ class Result:
     contestants: list[Contestant]
     scenarios: list[Scenario]
     rounds_finished: int
+    further_rounds: int = 0  # of those cases whose verdicts were not decided
     failures: list[Failure]
     counts: list[Sample]
     samples: list[Sample]

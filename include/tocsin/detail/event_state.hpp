@@ -32,8 +32,8 @@ TOCSIN_API bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept
 
 inline bool event_is_set(const event_byte& state) noexcept {
     const std::uint8_t seen = state.load(std::memory_order_acquire);  // [event-publish] [all-taken]
-    if ((seen & event_state::set_bit) == 0)
-        [[likely]]  // a thread that polls finds it unset every time but the last
+    // A thread that polls finds it unset every time but the last.
+    if ((seen & event_state::set_bit) == 0) [[likely]]
         return false;
     return (seen & event_state::held_bit) == 0 || event_is_set_slow(state);
 }

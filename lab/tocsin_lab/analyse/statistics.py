@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 CONFIDENCE = 0.95
+LEVEL_WITHIN = 1.25  # "no difference" excludes a loss of more than a quarter
 
 
 @dataclass(frozen=True)
@@ -72,18 +73,20 @@ def paired_ratio(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Esti
 class Verdict(Enum):
     WIN = "win"
     TIE = "no difference"
+    OPEN = "not decided"
     LOSS = "loss"
 
 
 def judge(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Verdict:
     """Less is better. A difference is claimed only where the two intervals don't overlap and the interval of the paired
-    ratio excludes 1. One sample has no interval, so it claims none."""
+    ratio excludes 1. That there is none is claimed only where the ratio's interval excludes a loss of more than a
+    quarter. Everything else is not decided; one sample, which has no interval, decides nothing."""
     mine, other = estimate(list(ours.values())), estimate(list(theirs.values()))
     if mine is None or other is None or min(mine.count, other.count) < 2:
-        return Verdict.TIE
-    if mine.overlaps(other):
-        return Verdict.TIE
+        return Verdict.OPEN
     ratio = paired_ratio(ours, theirs)
-    if ratio is not None and ratio.low <= 1 <= ratio.high:
-        return Verdict.TIE
-    return Verdict.WIN if mine.median < other.median else Verdict.LOSS
+    if not mine.overlaps(other) and (ratio is None or not ratio.low <= 1 <= ratio.high):
+        return Verdict.WIN if mine.median < other.median else Verdict.LOSS
+    if ratio is None:  # theirs are all zero
+        return Verdict.TIE if mine.median <= other.median else Verdict.OPEN
+    return Verdict.TIE if ratio.high <= LEVEL_WITHIN else Verdict.OPEN

@@ -14,7 +14,7 @@ from tocsin_lab.records import Column, Contestant, Failure, Key, Parameters, Res
 
 @dataclass(frozen=True)
 class Judgement:
-    """tocsin in a judged column."""
+    """A contestant in a column, against the best peer."""
 
     column: Column
     verdict: Verdict
@@ -36,6 +36,10 @@ class CaseSummary:
     @property
     def title(self) -> str:
         return self.parameters.title
+
+    @property
+    def rounds(self) -> dict[str, dict[Key, ByRound]]:
+        return {name: {key: one.by_round for key, one in columns.items()} for name, columns in self.figures.items()}
 
     def name(self, between: str = " ") -> str:
         """The scenario, and the case if there are several."""
@@ -77,9 +81,10 @@ def build_case(
                 about.append(sample.contestant)
     case.excluded = {one.contestant: one.reason for one in measured.failures}
     case.figures = figures_of(scenario, collect(scenario.columns, measured.samples, measured.counts), contestants)
-    rounds = {name: {key: one.by_round for key, one in columns.items()} for name, columns in case.figures.items()}
-    case.judgements = judge_columns(scenario, rounds, contestants)
-    case.targets = list(results_for(scenario, parameters, rounds, contestants))
+    ours = next((name for name in case.figures if contestants[name].role == "ours"), None)
+    judged = [judgement_of(ours, one, case, contestants) for one in scenario.columns if ours and one.judged]
+    case.judgements = [one for one in judged if one is not None]
+    case.targets = list(results_for(scenario, parameters, case.rounds, contestants))
     return case
 
 
@@ -111,17 +116,35 @@ def figures_of(
     return {name: found[name] for name in sorted(found, key=order)}
 
 
-def judge_columns(
-    scenario: Scenario, rounds: Mapping[str, Mapping[Key, ByRound]], contestants: Mapping[str, Contestant]
-) -> list[Judgement]:
-    ours = next((name for name, one in contestants.items() if one.role == "ours"), None)
-    found = []
-    for column in scenario.columns:
-        key = column.key
-        if not column.judged or ours not in rounds or key not in rounds[ours]:
-            continue
-        peer = best_peer(rounds, key, contestants, besides=ours)
-        if peer is not None:
-            mine, other = rounds[ours][key], rounds[peer][key]
-            found.append(Judgement(column, judge(mine, other), peer, paired_ratio(mine, other)))
+def judgement_of(
+    name: str, column: Column, case: CaseSummary, contestants: Mapping[str, Contestant]
+) -> Judgement | None:
+    """A contestant against the best peer. None without a figure of either."""
+    rounds = case.rounds
+    peer = best_peer(rounds, column.key, contestants, besides=name)
+    if peer is None or column.key not in rounds.get(name, {}):
+        return None
+    mine, other = rounds[name][column.key], rounds[peer][column.key]
+    return Judgement(column, judge(mine, other), peer, paired_ratio(mine, other))
+
+
+def undecided(result: Result) -> set[tuple[str, Parameters, str]]:
+    """What has to be measured further before all verdicts are decided: scenario, case and contestant. In each such case
+    that is tocsin, the floor, and every peer that tocsin does not certainly beat."""
+    roles = {one.name: one.role for one in result.contestants}
+    found = set()
+    for case in summarise(result):
+        for one in case.judgements:
+            if one.verdict is not Verdict.OPEN:
+                continue
+            ours = next(name for name in case.figures if roles[name] == "ours")
+            mine = case.figures[ours][one.column.key].by_round
+            found |= {
+                (case.scenario.name, case.parameters, name)
+                for name, figures in case.figures.items()
+                if roles[name] in ("ours", "floor")
+                or roles[name] == "peer"
+                and one.column.key in figures
+                and judge(mine, figures[one.column.key].by_round) is not Verdict.WIN
+            }
     return found

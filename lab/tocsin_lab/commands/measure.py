@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tocsin_lab.analyse.summary import undecided
 from tocsin_lab.arguments import RESULTS, ROOT
 from tocsin_lab.errors import INTERRUPTED, NOT_SAVED, complain
 from tocsin_lab.files import reason_of, why_not_writable
@@ -37,8 +38,9 @@ def run(options: argparse.Namespace) -> int:
         # Progress goes to the error stream, so that the tables can be redirected.
         observer = make_progress(Console(stderr=True))
         session = Session(
-            catalogue, pairs, mode, seed, observer, ROOT, interruption, count_syscalls=not options.no_syscalls
-        )
+            catalogue, pairs, mode, seed, observer, ROOT, interruption,
+            count_syscalls=not options.no_syscalls, undecided=undecided,
+        )  # fmt: skip
         return measure(make_console(), session, options.out or default_path(mode.name))
 
 

@@ -21,12 +21,13 @@ class Mode:
     tier: str
     rounds: int
     budget_ms: float
+    further_rounds: int = 0  # at most, of those cases whose verdicts are not decided
 
 
 MODES = {
-    "quick": Mode("quick", "quick", rounds=5, budget_ms=25),
-    "default": Mode("default", "standard", rounds=7, budget_ms=50),
-    "full": Mode("full", "full", rounds=25, budget_ms=150),
+    "quick": Mode("quick", "quick", rounds=5, budget_ms=25, further_rounds=5),
+    "default": Mode("default", "standard", rounds=7, budget_ms=50, further_rounds=14),
+    "full": Mode("full", "full", rounds=25, budget_ms=150, further_rounds=25),
 }
 
 
@@ -134,8 +135,10 @@ class Estimator:
 
 
 def with_overrides(mode: Mode, rounds: int | None, budget_ms: float | None) -> Mode:
+    """Whoever asks for a number of rounds gets that many."""
     return replace(
         mode,
         rounds=mode.rounds if rounds is None else rounds,
+        further_rounds=mode.further_rounds if rounds is None else 0,
         budget_ms=mode.budget_ms if budget_ms is None else budget_ms,
     )

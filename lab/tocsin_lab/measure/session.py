@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -12,11 +13,14 @@ from tocsin_lab.measure import machine
 from tocsin_lab.measure.interruption import Interrupted, Interruption
 from tocsin_lab.measure.plan import Estimator, Mode, seed_of, shuffled_round
 from tocsin_lab.measure.workers import Catalogue, Pair, WorkerError, run_pair
-from tocsin_lab.records import FORMAT, Failure, Plan, Quietness, Result, Sample, Scenario
+from tocsin_lab.records import FORMAT, Failure, Parameters, Plan, Quietness, Result, Sample, Scenario
 
 COUNTING_BUDGET_MS = 20.0
 CHECKING_BUDGET_MS = 5.0
 GIVE_UP_AFTER = 2  # failures of a pair
+
+# Scenario, case and contestant of whatever a result leaves undecided.
+Undecided = Callable[[Result], Set[tuple[str, Parameters, str]]]
 
 
 class Observer(Protocol):
@@ -41,6 +45,7 @@ class Session:
     root: Path  # of the project
     interruption: Interruption
     count_syscalls: bool = True
+    undecided: Undecided = lambda result: frozenset()
     result: Result = field(init=False)
 
     def run(self) -> Result:
@@ -53,6 +58,7 @@ class Session:
             if self.count_syscalls:
                 self.count_all()
             self.measure_all()
+            self.measure_undecided()
         except Interrupted:
             self.result.interrupted = True
         self.result.finished = timestamp()
@@ -121,13 +127,25 @@ class Session:
         estimator = Estimator(self.mode.budget_ms * 1e-3 * 1.2 + 0.02)
         self.observer.phase("measuring", self.mode.rounds * len(self.pairs))
         for round_ in range(1, self.mode.rounds + 1):
-            before = machine.CpuTimes.now()
-            self.measure_round(round_, estimator)
-            self.result.quietness.rounds.append(machine.disturbance_between(before, machine.CpuTimes.now()))
+            self.measure_round(round_, self.pairs, self.mode.rounds, estimator)
             self.result.rounds_finished = round_
 
-    def measure_round(self, round_: int, estimator: Estimator) -> None:
-        order = list(shuffled_round(self.pairs, self.seed, round_))
+    def measure_undecided(self) -> None:
+        """More rounds of just those cases whose verdicts are not decided, until they are or the rounds are used up."""
+        estimator = Estimator(self.mode.budget_ms * 1e-3 * 1.2 + 0.02)
+        for further in range(1, self.mode.further_rounds + 1):
+            wanted = self.undecided(self.result)
+            pairs = [one for one in self.pairs if (one.scenario, one.parameters, one.contestant) in wanted]
+            if not pairs:
+                return
+            last = self.mode.rounds + self.mode.further_rounds
+            self.observer.phase("measuring further what is not decided", len(pairs))
+            self.measure_round(self.mode.rounds + further, pairs, last, estimator)
+            self.result.further_rounds = further
+
+    def measure_round(self, round_: int, pairs: list[Pair], last: int, estimator: Estimator) -> None:
+        before = machine.CpuTimes.now()
+        order = list(shuffled_round(pairs, self.seed, round_))
         for done, pair in enumerate(order):
             if pair not in self.pairs:  # it has failed too often since the round began
                 continue
@@ -137,8 +155,9 @@ class Session:
                 self.result.samples.append(replace(sample, round=round_, order=done))
             estimator.record(pair.case, time.monotonic() - started)
             left = estimator.left(one.case for one in order[done + 1 :])
-            later = estimator.left(one.case for one in self.pairs) * (self.mode.rounds - round_)
-            self.observer.step(f"round {round_}/{self.mode.rounds}  {pair}", left + later)
+            later = estimator.left(one.case for one in pairs) * (last - round_)
+            self.observer.step(f"round {round_}/{last}  {pair}", left + later)
+        self.result.quietness.rounds.append(machine.disturbance_between(before, machine.CpuTimes.now()))
 
     def ask(
         self,

@@ -22,7 +22,7 @@ class Answer:
     case: CaseSummary
     column: Column
     ranking: tuple[str, ...]  # contestants that count as answers
-    level: tuple[str, ...]  # the first of the ranking, and those with no difference to it
+    level: tuple[str, ...]  # the first of the ranking, and those that are not told from it
 
     def figure(self, contestant: str) -> Figure:
         return self.case.figures[contestant][self.column.key]
@@ -69,5 +69,7 @@ def rank(case: CaseSummary, key: Key, contestants: Mapping[str, Contestant]) -> 
 def level_with_first(case: CaseSummary, key: Key, ranking: tuple[str, ...]) -> tuple[str, ...]:
     best = case.figures[ranking[0]][key].by_round
     return tuple(
-        name for name in ranking if name == ranking[0] or judge(case.figures[name][key].by_round, best) is Verdict.TIE
+        name
+        for name in ranking
+        if name == ranking[0] or judge(case.figures[name][key].by_round, best) is not Verdict.LOSS
     )

@@ -51,10 +51,11 @@ def card(context: Context, one: Answer) -> Card:
 
 
 def headline_of(context: Context, one: Answer) -> tuple[str, str]:
-    """A contestant only if no other one can be told from it, or if tocsin is certainly behind it."""
-    if len(one.level) > 1 and standing(context, one) is not Standing.BEHIND:
+    """A contestant only if it can be told from every other one, or if tocsin is certainly behind it."""
+    place = standing(context, one)
+    if len(one.level) > 1 and place is not Standing.BEHIND:
         number = NUMBERS[len(one.level)] if len(one.level) < len(NUMBERS) else str(len(one.level))
-        return f"No difference among {number}", ""
+        return f"{'Not decided' if place is Standing.OPEN else 'No difference'} among {number}", ""
     return context.label(one.ranking[0]), figure_of(one, one.ranking[0])
 
 
@@ -65,7 +66,7 @@ def figure_of(one: Answer, name: str) -> str:
 def details_of(context: Context, one: Answer) -> list[str]:
     found = []
     place, first = standing(context, one), one.ranking[0]
-    if place is Standing.LEVEL and len(one.level) > 1:
+    if place in (Standing.LEVEL, Standing.OPEN) and len(one.level) > 1:
         least = f"{context.label(first)} has the least median, {figure_of(one, first)}"
         ours = f"tocsin {figure_of(one, context.ours)}"
         found.append(f"{ours}, the least median" if first == context.ours else f"{ours}; {least}")

@@ -1,10 +1,11 @@
-"""The report's first sentence: in how many questions tocsin is ahead, level and behind."""
+"""The report's first sentence: in how many questions tocsin is ahead, level, behind, or not decided."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
+from tocsin_lab.analyse.statistics import Verdict, judge
 from tocsin_lab.present.answers import Answer
 from tocsin_lab.present.context import Context
 from tocsin_lab.present.numerals import three_figures
@@ -13,6 +14,7 @@ from tocsin_lab.present.numerals import three_figures
 class Standing(Enum):
     AHEAD = "ahead"
     LEVEL = "level"  # with the first, or alone in the question
+    OPEN = "open"  # a loss of more than a quarter is not excluded
     BEHIND = "behind"
     ABSENT = "absent"
 
@@ -31,6 +33,7 @@ class Extreme:
 class Findings:
     ahead: int
     level: int
+    open: int
     behind: int
     most_ahead: Extreme | None
     widest_level: Extreme | None
@@ -38,7 +41,7 @@ class Findings:
 
     @property
     def questions(self) -> int:
-        return self.ahead + self.level + self.behind
+        return self.ahead + self.level + self.open + self.behind
 
 
 def standing(context: Context, one: Answer) -> Standing:
@@ -47,7 +50,11 @@ def standing(context: Context, one: Answer) -> Standing:
         return Standing.ABSENT
     if ours not in one.level:
         return Standing.BEHIND
-    return Standing.AHEAD if one.level == (ours,) and len(one.ranking) > 1 else Standing.LEVEL
+    if one.level == (ours,) and len(one.ranking) > 1:
+        return Standing.AHEAD
+    mine = one.figure(ours).by_round
+    others = [judge(mine, one.figure(name).by_round) for name in one.level if name != ours]
+    return Standing.OPEN if Verdict.OPEN in others else Standing.LEVEL
 
 
 def times(one: Answer, slower: str, faster: str) -> float | None:
@@ -61,7 +68,7 @@ def findings(context: Context, answers: list[Answer]) -> Findings:
     for number, one in enumerate(answers):
         found[standing(context, one)].append((number, one))
     return Findings(
-        *(len(found[each]) for each in (Standing.AHEAD, Standing.LEVEL, Standing.BEHIND)),
+        *(len(found[each]) for each in (Standing.AHEAD, Standing.LEVEL, Standing.OPEN, Standing.BEHIND)),
         most_ahead=extreme(context, [(number, one, one.ranking[1], one.ranking[0])
                                      for number, one in found[Standing.AHEAD]], of_first=True),
         widest_level=extreme(context, [(number, one, context.ours, one.ranking[0])

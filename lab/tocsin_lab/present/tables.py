@@ -18,9 +18,14 @@ from tocsin_lab.present.numerals import interval, quantity, ratio, three_figures
 from tocsin_lab.records import Contestant, Result
 
 STYLES = {"ours": "bold green", "floor": "cyan", "variant": "green", "reference": "dim", "rejected": "dim"}
-VERDICT_STYLES = {Verdict.WIN: "green", Verdict.TIE: "yellow", Verdict.LOSS: "bold red"}
+VERDICT_STYLES = {Verdict.WIN: "green", Verdict.TIE: "yellow", Verdict.OPEN: "magenta", Verdict.LOSS: "bold red"}
 OUTCOME_STYLES = {Outcome.REACHED: "green", Outcome.WITHIN_ERROR: "yellow", Outcome.MISSED: "bold red"}
-PLURALS = {Verdict.WIN: "wins", Verdict.TIE: "without a difference", Verdict.LOSS: "losses"}
+PLURALS = {
+    Verdict.WIN: "wins",
+    Verdict.TIE: "without a difference",
+    Verdict.OPEN: "not decided",
+    Verdict.LOSS: "losses",
+}
 LOG_WIDTH = 140  # of tables that go to a file
 
 

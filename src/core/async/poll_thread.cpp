@@ -27,7 +27,8 @@
 //
 // Memory order: the lock orders everything. The number of polls is a futex; only its value counts.
 //
-// Checked by: tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
+// Checked by: tests/model/poll_request_model_test.cpp (P13), tests/unit/await_test.cpp,
+// tests/stress/await_stress_test.cpp.
 #include "core/async/poll_thread.hpp"
 
 #include "core/async/background.hpp"
@@ -48,7 +49,7 @@ namespace tocsin::core {
 
 // What is polled: each descriptor once, however many requests name it. (Some systems let a process poll no more
 // descriptors than it may have.) Entries that ask for hang-ups are shared only among themselves: the system tells them
-// more.
+// more. So are entries that ask for `signaled`, since their number is that of a kernel HANDLE.
 class polled_table {
 public:
     std::span<platform::poll_entry> all() noexcept { return polls_; }

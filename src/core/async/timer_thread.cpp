@@ -27,7 +27,7 @@
 //
 // Memory order: the locks order everything. The word of a thread is a futex; only its value counts.
 //
-// Checked by: tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
+// Checked by: tests/model/timer_model_test.cpp (P13), tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
 #include "core/async/timer_thread.hpp"
 
 #include "core/async/background.hpp"

@@ -26,13 +26,13 @@
 //   are the key's path in the bucket's tree, and the first six of these number its filter bit.
 //
 // Invariants
-//   lot-1  Queues, the nodes in them, and changes of the filter are touched only under the bucket's lock.
+//   lot-1  Queues, the nodes in them, cursors, and changes of the filter are touched only under the bucket's lock.
 //   lot-2  A node is in its queue from append() until unlink(), or until take() detaches the whole queue. Its waiter's
 //       wait ends only after that, so a queued node always exists. A cancelable node knows by `queued` whether it is
 //       still in the queue. A node that is not cancelable never asks. That is why take_all() of such nodes costs the
 //       same for any number of them.
-//   lot-3  A node taken off by take() belongs to its taker until the taker releases it, and its waiter cannot continue
-//       before that: take() has claimed it, or it has no other way to end.
+//   lot-3  A node taken off by take() or give_to_one() belongs to its taker until the taker releases it, and its waiter
+//       cannot continue before that: the taker has claimed it, or it has no other way to end.
 //   lot-4  The filter bit of a key, if prepare_wait() is used for it:
 //       legal: the bit is off while the key's queue is empty; it is on although no prepared key with that bit has a
 //       queue, because the queue of an event (which never calls prepare_wait()) shares bucket and bit. Cost: a needless
@@ -41,8 +41,8 @@
 //       holds the lock; it is on, with the lock free, although no queue in the bucket has that bit.
 //   lot-5  Nobody is released, and no waiter is woken, under a bucket's lock. (A thread that holds several buckets may,
 //       by freeing one, wake a thread that waits for that lock: multi_wait-3 in multi_wait.cpp.)
-//   lot-6  The node of a subscriber or an all_waiter leaves its queue only through its owner, or to go to the end of
-//       it.
+//   lot-6  Only its owner removes the node of a subscriber or an all_waiter from its queue (an all_waiter does so in
+//       whichever thread calls commit()). A subscriber's node that has accepted an offer goes to the end of its queue.
 //   lot-7  A queue is on its key's path: the root, then below[0] or below[1] of each queue passed, by the path's next
 //       bit. So it is found in as many steps as there are queues above it: at most one for each bit of a path,
 //       whatever the addresses. (A path that has run out continues with zeros. Two keys have the same path only if
@@ -53,12 +53,12 @@
 //       only. So what is behind the cursor is what the walk has not passed, in the order of arrival. take_all() detaches
 //       no queue that has such a node in it, since those nodes are cancelable.
 //
-// What one call does under one lock. Finding a queue: at most 52 steps (lot-7), and about log2(n) of them with n queues in the
+// What one call does under one lock: it finds a queue in at most 52 steps (lot-7), about log2(n) with n queues in the
 // bucket. An offer to one (give_to_one), and the look at the all_waiters of something that is there for everybody
-// (find_ready_all_waiter): they free the lock at the first node that stays after `looks_per_lock` nodes. Not bounded,
-// because it must be one step: taking waiters that can also end otherwise (event-3, event-4 in event.cpp), and telling
-// subscribers (ready_list-1 in ready_list.cpp). Both cost some nanoseconds for each node of the queue. A queue in which
-// only all_waiters wait is not walked there.
+// (find_ready_all_waiter), free the lock at the first node that stays after `looks_per_lock` nodes. Two things are not
+// bounded, because each must be one step: taking waiters that may also end otherwise (event-3, event-4 in event.cpp),
+// and telling subscribers (ready_list-1 in ready_list.cpp). They cost some nanoseconds for each node of the queue. If
+// only all_waiters are in the queue, take() does not walk it.
 //
 // A walk in several parts is still exact. Of the waiters of an offer to one, each is asked before the offer is
 // withdrawn: new ones join behind the cursor, and the walk ends at the true end of the queue, under the lock. What
@@ -85,8 +85,10 @@
 // Several copies of the library in one process: at load time, before any thread can park, each asks for the table of
 // the first copy (platform/shared_table/shared_table.hpp).
 //
-// Checked by: tests/model/lot_model_test.cpp and every other model, tests/internal/lot_test.cpp. How taken nodes are
-// released: relay.cpp.
+// Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),
+// walk_model_test.cpp (lot-8), mix_model_test.cpp, and the model of everything else that waits;
+// tests/internal/lot_test.cpp, walk_test.cpp,
+// tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml. How taken nodes are released: relay.cpp.
 #include "core/lot/lot.hpp"
 
 #include "platform/poller/poller.hpp"

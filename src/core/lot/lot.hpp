@@ -1,5 +1,6 @@
 // The lot: where waiters are parked. A process-wide table from key (an address and what it is waited on for) to a
-// first-in-first-out queue of nodes. The nodes live on the waiters' own stacks. The argument: lot.cpp.
+// first-in-first-out queue of nodes. The lot allocates no nodes: each is part of its owner, on a waiter's own stack, in
+// a coroutine's frame, or in a subscriber. The argument: lot.cpp.
 //
 //     waiter self;
 //     wait_node node(key, self, cancelable);
@@ -173,8 +174,9 @@ public:
     bool has_subscribers() const noexcept { return !empty() && state().subscribers != 0; }
     bool has_all_waiters() const noexcept { return !empty() && state().all_waiters != 0; }
 
-    // Claims up to `most` waiters, oldest first, and says how many. Tells the subscribers that it passes. Passes over
-    // all_waiters, which satisfy_all_waiters() serves.
+    // Takes up to `most` waiters off the queue, oldest first, and says how many. Waiters that something else has
+    // claimed leave the queue, too, but do not count. On the way, tells each subscriber (not exclusively), and passes
+    // over all_waiters, which satisfy_all_waiters() serves.
     release_list take(std::size_t most, std::size_t& taken) noexcept;
     release_list take_one() noexcept {
         std::size_t taken;
@@ -236,7 +238,7 @@ private:
     bucket& bucket_;
     // The link in the bucket's tree at which the queue is, or would be. Null: to be found again.
     detail::plain<wait_node*>* link_;
-    wait_list nodes_;  // the queue, while this object exists; in between, its first node knows the last
+    wait_list nodes_;  // this key's queue; between two such objects, its first node alone knows the last
 };
 
 class bucket_guard {
@@ -258,8 +260,9 @@ private:
         : bucket_guard(hash.home()), wait_queue(key, hash.home(), hash.path) {}
 };
 
-// Whether a waiter that called prepare_wait() may be parked on this key. The caller has changed what it waits for, and
-// passes a full fence as `fence()`. Everything else is computed before it, so the call costs that fence and a load.
+// Whether a waiter that called prepare_wait() may be parked on this key. The caller has changed what such a waiter
+// waits for, and passes a full fence as `fence()`. Everything else is computed before it, so the call costs that fence
+// and a load.
 template <class Fence>
 bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     const key_hash hash(key);

@@ -5,17 +5,18 @@
 // the chain that is left to the released thread; waiter::finish() calls pass_on() with it.
 //
 // Invariants
-//   relay-1  A node is not touched after its waiter's release, which may end its life. So the next node is read before
-//       it.
+//   relay-1  A node is not touched after its waiter's release, or after resume() of its resumable: either may end its
+//       life. So the next node is read first.
 //   relay-2  A chain cannot break. Releasing what it was given is the first thing a released thread does.
 //   relay-3  Coroutines come first in a chain, and the waker releases all of them, since they are resumed in its
-//       thread.
+//       thread. (Their nodes are cancelable, so take() never detaches them with a whole queue, in queue order.)
 //
 // wake() releases all of a few nodes itself. Of many, it wakes one or some sleepers and gives the last of these the
 // remaining nodes. That thread does the same, for more of them, before its wait returns. So the waker makes a few
 // system calls, however many threads wait.
 //
-// Checked by: tests/model/lot_model_test.cpp, tests/internal/lot_test.cpp, tests/unit/await_test.cpp.
+// Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6), tests/internal/lot_test.cpp,
+// tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.
 #include "core/lot/relay.hpp"
 
 #include "core/lot/resume_queue.hpp"

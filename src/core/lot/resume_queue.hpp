@@ -5,12 +5,13 @@
 // has been released. A coroutine that runs so and sets further events adds to that queue. So the stack grows by one
 // coroutine, however long the chain is.
 //
-// State, per thread: the queue, and whether the thread is inside a `defer_resumes`. Only the thread itself touches
-// them. A queue belongs to one copy of the library (platform/shared_table/shared_table.hpp): the copy that releases.
+// State, per thread: the queue, whether the thread is inside a `defer_resumes`, and which coroutine it is handing to an
+// executor. Only the thread itself touches them. A queue belongs to one copy of the library
+// (platform/shared_table/shared_table.hpp): the copy that releases.
 //
 // Invariants
-//   resume_queue-1  A resumable is in a queue from the release of its waiter until it runs, or until the same thread
-//       cancels it.
+//   resume_queue-1  A resumable whose release calls resume_here() is in the queue of that thread until it runs, or
+//       until the same thread cancels it. (A coroutine with an executor is handed over at once.)
 //   resume_queue-2  No resumable is in a queue when the outermost `defer_resumes` has ended.
 //
 // Checked by: tests/unit/await_test.cpp.

@@ -12,7 +12,7 @@ class release_list;
 // What became of something that was offered to the waiters of a queue.
 enum class reply : std::uint8_t {
     declined,   // it is for the next one
-    accepted,   // only if it was offered to one alone
+    accepted,   // taken, if the offer was exclusive; otherwise means nothing
     undecided,  // all_waiter::commit() decides
 };
 
@@ -28,7 +28,8 @@ protected:
     ~subscriber() = default;
 };
 
-// Waits until it can have all of several sources at one instant (multi_wait.hpp).
+// Waits until it can have all of several sources at one instant (multi_wait.hpp). It is asked again whenever one of
+// them has become ready for everybody to see (satisfy_all_waiters()).
 class all_waiter {
 public:
     // `offered`: the node of an exclusive offer, or null if the source is there for everybody. Declines, or answers

@@ -30,18 +30,18 @@ struct wait_node : detail::list_links<wait_node> {
     // Whom it belongs to, which decides what happens when its turn comes.
     enum class kind : std::uint8_t {
         waiter,      // leaves the queue; its waiter is claimed and released
-        all_waiter,  // stays; its owner commits as soon as it can have all its sources
+        all_waiter,  // stays; its all_waiter is asked, and commits once it can have all its sources
         subscriber,  // stays; its subscriber is told
         resumable,   // never in a queue; releasing it resumes the resumable
     };
 
     // A waiter may have several nodes. `number` tells which of them it was claimed for.
-    wait_node(const wait_key& of, waiter& who, bool can_cancel, std::uint32_t number = 0) noexcept
-        : key(of), owner(&who), index(number), what(kind::waiter), cancelable(can_cancel) {}
-    wait_node(const wait_key& of, all_waiter& who) noexcept
-        : key(of), all(&who), index(0), what(kind::all_waiter), cancelable(true) {}
-    wait_node(const wait_key& of, subscriber& who) noexcept
-        : key(of), subscribed(&who), index(0), what(kind::subscriber), cancelable(true) {}
+    wait_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t number = 0) noexcept
+        : key(of), owner(&its_owner), index(number), what(kind::waiter), cancelable(can_cancel) {}
+    wait_node(const wait_key& of, all_waiter& its_owner) noexcept
+        : key(of), all(&its_owner), index(0), what(kind::all_waiter), cancelable(true) {}
+    wait_node(const wait_key& of, subscriber& its_owner) noexcept
+        : key(of), subscribed(&its_owner), index(0), what(kind::subscriber), cancelable(true) {}
     explicit wait_node(resumable& next) noexcept
         : key{nullptr, wait_kind::event}, then(&next), index(0), what(kind::resumable), cancelable(false) {}
 
@@ -62,7 +62,8 @@ struct wait_node : detail::list_links<wait_node> {
     // Whether the wait may also end without this queue (by a deadline, a stop, another source). Then the node must be
     // claimed, and may turn out to be dead. Otherwise taking it off the queue is enough.
     const bool cancelable;
-    detail::plain<bool> queued{false};  // kept for cancelable nodes only: still in the queue
+    // Whether it is still in the queue. Kept up to date for cancelable nodes only (lot-2).
+    detail::plain<bool> queued{false};
 
     // What belongs to the whole queue. Only its first node's is in use.
     struct queue_state {

@@ -9,9 +9,10 @@
 //
 // Invariants
 //   waiter-1  claim_ leaves `open` at most once, and that decides how the wait ends. If none of a waiter's nodes is
-//       cancelable, the wait has one way to end, and its claim_ is never looked at.
-//   waiter-2  Whoever claimed the waiter calls release() exactly once. If the thread claimed itself, nobody does
-//       (timed_out; or signaled, for a source that it found ready: multi_wait.cpp).
+//       cancelable, the wait has one way to end. Its claim_ stays `open`, which counts as signaled.
+//   waiter-2  Whoever claimed the waiter, or took its node off if that is not cancelable, calls release() exactly once.
+//       If the thread claimed itself, nobody does (timed_out; or signaled, for a source that it found ready:
+//       multi_wait.cpp).
 //   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
 //       a waiter that was suspended: it then belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
@@ -31,7 +32,8 @@
 //   claim_     decides by atomicity alone. It publishes nothing, so it is relaxed: whoever acts on a claim that it has
 //              won does so through word_ or through the bucket's lock.
 //
-// Checked by: tests/model (event, address, many, await), tests/unit, tests/stress.
+// Checked by: tests/model (event, lot, address, many, await, mix), tests/unit, tests/stress,
+// proofs/promela/event_lot.pml.
 #include "core/lot/waiter.hpp"
 
 #include "core/lot/relay.hpp"
@@ -108,7 +110,7 @@ claim waiter::finish() noexcept {
 claim waiter::sleep(const deadline& until) noexcept {
     if (!sleep_until_released(until)) {
         if (try_claim(claim::timed_out)) return claim::timed_out;
-        sleep_until_released(deadline::never());  // another thread has claimed it: its release is on the way
+        sleep_until_released(deadline::never());  // another thread has claimed it: released now or soon
     }
     return finish();
 }

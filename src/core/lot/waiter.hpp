@@ -31,8 +31,9 @@ public:
     // The call that succeeds decides how the wait ends. Any thread may call it while the waiter is sure to exist.
     bool try_claim(claim reason, std::uint32_t index = 0) noexcept;
 
-    // Makes the thread or coroutine runnable, and gives it `others` to release in turn (may be null). Whoever claimed
-    // the waiter calls this once, under no lock. The waiter may be gone before it returns.
+    // Makes the thread or coroutine runnable, and gives it `others` to release in turn (may be null; for a coroutine
+    // it always is). Whoever claimed the waiter calls this once, under no lock. The waiter may be gone before it
+    // returns.
     void release(wait_node* others) noexcept;
 
     // What a stop request does, from the thread that requests it.
@@ -40,8 +41,8 @@ public:
         if (try_claim(claim::stopped)) release(nullptr);
     }
 
-    // For coroutines. False: it has been released. True: whoever releases the waiter resumes the coroutine, and from
-    // then on the caller may not touch either.
+    // For coroutines. False: it has been released. True: from then on the coroutine belongs to whoever claims the
+    // waiter; release() resumes it. The caller may touch neither.
     bool suspend() noexcept;
     bool is_coroutine() const noexcept { return then_ != nullptr; }
 
@@ -111,7 +112,7 @@ private:
     detail::plain<wait_node*> others_{nullptr};
 };
 
-// Whether a wait with these options may also end without a release.
+// Whether a wait with these options may also end by a deadline or a stop.
 bool can_cancel(const detail::wait_options& options) noexcept;
 
 // Why a wait with these options is over before it begins: `stopped`, `timed_out`, or `open` if it is not.

@@ -5,7 +5,7 @@
 // either sees the bit and wakes the owner, or finished before the bit was set; then the owner sees no users.
 // Memory order: [rundown] the last release() releases, the owner acquires: what the owner does next comes after all
 // use.
-// Checked by: tests/model/many_model_test.cpp.
+// Checked by: tests/model/many_model_test.cpp, tests/model/pollable_model_test.cpp, proofs/promela/wait_all.pml.
 #pragma once
 
 #include "platform/futex/futex.hpp"

@@ -30,7 +30,8 @@
 // belongs to one copy of the library (platform/shared_table/shared_table.hpp): a handler that calls another copy does
 // not see it.
 //
-// Checked by: tests/internal/signal_handler_test.cpp.
+// Checked by: tests/internal/signal_handler_test.cpp, and after each instruction of a call by
+// tests/internal/signal_at_each_instruction_test.cpp (signal_deferral-2).
 #include "core/sync/signal_deferral.hpp"
 
 #include "platform/system/system.hpp"

@@ -1,6 +1,6 @@
 // State
 //   A waiter (waiter.cpp) with a slot for each source: a node in the queue of a source in the lot, an entry in the list
-//   of a custom source, nothing for a timer, which is a deadline.
+//   of a custom source, nothing for a timer, which is a deadline, or for a descriptor, which is polled.
 //   rundown_  (rundown.hpp) held by threads that look at an all-wait whose thread may want to end it.
 //   missing_  of an all-wait: how many of its timers and custom sources have not become ready yet.
 //
@@ -14,10 +14,11 @@
 //   multi_wait-3  Several buckets are locked in the order of their indices. (Freeing one may wake a thread that waits
 //       for its lock while others are still locked.)
 //   multi_wait-4  All slots are filled before the first source is enlisted. A node is enlisted only while the wait is
-//       unclaimed, which is checked under the node's lock. So a committed wait has no node in any queue.
-//   multi_wait-5  Other threads look at an all-wait only under the lock of a queue in which one of its nodes is, or
-//       while they have acquired its rundown. delist() takes the nodes out, then waits until nobody uses the rundown.
-//       Its sources exist at least as long, since the wait has not returned.
+//       unclaimed, which is checked under the lock of its bucket. So a committed wait has no node in any queue.
+//   multi_wait-5  Other threads look at an all-wait only under a lock that it takes before it ends, or while they have
+//       acquired its rundown under such a lock: that of a queue in which one of its nodes is, of a custom source that
+//       lists it, or of the thread that serves its timers. delist() takes the nodes and entries out, then waits until
+//       nobody uses the rundown. Its sources exist at least as long, since the wait has not returned.
 //   multi_wait-6  No code of the user runs under a lock of the lot. Custom sources and timers count as ready when they
 //       have said so (missing_), which each does once.
 //
@@ -27,10 +28,10 @@
 //   all: a set() makes its event ready, makes a full fence, and looks at the other sources of each all-wait in its
 //   queue. A wait enlists its nodes, makes a full fence, and looks at all sources. If the last two unready sources are
 //   set at the same time, one of the two sets sees the other. If a set found no node, the wait sees that set, since the
-//   wait took the same lock later. Whoever sees all ready commits. A commit that fails has found one source unready:
-//   somebody has taken it since, and whoever makes it ready again looks again. An event that a set() is still handing
-//   over (not yet visible) is offered to all-waits in the order of the queue. When it has become visible, the set()
-//   looks at all of them again.
+//   wait took the same lock later. Whoever sees all ready commits. A commit fails if the wait has ended otherwise, or
+//   if one source is unready: somebody has taken it since, and whoever makes it ready again looks again. An event that
+//   a set() is still handing over (not yet visible) is offered to all-waits in the order of the queue. When it has
+//   become visible, the set() looks at all of them again.
 //
 // One pass (satisfy_all_waiters)
 //   A set() that has made its event visible looks once at each all-wait in its queue, oldest first, and commits those
@@ -55,8 +56,9 @@
 //                 passes it on to the waiting thread by [release].
 //   Everything else is ordered by the buckets' locks and by [release] in waiter.cpp.
 //
-// Checked by: tests/model/many_model_test.cpp, tests/unit/wait_test.cpp, tests/stress/many_stress_test.cpp,
-// proofs/promela/wait_all.pml.
+// Checked by: tests/model/many_model_test.cpp (P10, P11, over one bucket and over two), mix_model_test.cpp,
+// first_look_model_test.cpp (multi_wait-2); tests/unit/wait_test.cpp, tests/unit/publication_test.cpp,
+// tests/stress/many_stress_test.cpp, proofs/promela/wait_all.pml.
 #include "core/wait/multi_wait.hpp"
 
 #include "core/lot/resume_queue.hpp"

@@ -18,7 +18,7 @@
 
 namespace tocsin::core {
 
-// One source's storage in a wait: a node in the lot, or an entry in the list of a custom source.
+// One source's storage in a wait: a node in the lot, an entry in the list of a custom source, or nothing.
 using wait_slot = std::variant<std::monostate, wait_node, wait_entry>;
 
 class multi_wait final : public all_waiter {
@@ -36,7 +36,8 @@ public:
                resumable* then = nullptr) noexcept;
 
     static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
-    // Never takes a descriptor: source_list.hpp looks at those.
+    // Takes the source if it is ready, and returns whether it was. Never takes a descriptor: source_list.hpp looks at
+    // those.
     static bool take_if_ready(const source& from) noexcept;
 
     progress enlist() noexcept;

@@ -36,8 +36,8 @@
 // A manual-reset event keeps its member ready as long as it is set: each wait reports it. One that is set and reset
 // while a thread sleeps is reported as well: that thread is released in the step that sets it.
 //
-// Checked by: tests/model/wait_set_model_test.cpp (P12), tests/unit/wait_set_test.cpp,
-// tests/stress/wait_set_stress_test.cpp.
+// Checked by: tests/model/wait_set_model_test.cpp (P12), wait_set_poll_model_test.cpp and mix_model_test.cpp;
+// tests/unit/wait_set_test.cpp, tests/unit/publication_test.cpp, tests/stress/wait_set_stress_test.cpp.
 #include "core/wait/ready_list.hpp"
 
 #include <algorithm>

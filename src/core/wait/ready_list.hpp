@@ -78,7 +78,7 @@ public:
 private:
     friend class member;
 
-    // With signals' calls deferred, since a set() in a signal handler takes the same lock.
+    // Defers a set() in a signal handler, which would take the same lock.
     struct guard {
         explicit guard(ready_list& list) noexcept : lock(list.lock_) {}
         const signal_deferral inside;

@@ -1,4 +1,6 @@
 // How a thread that waits in the poller sleeps. The argument for the waiter: core/lot/waiter.cpp.
+//
+// Checked by: tests/model/many_model_test.cpp (polling_model), tests/model/wait_set_poll_model_test.cpp.
 #pragma once
 
 #include "core/lot/waiter.hpp"
@@ -22,8 +24,8 @@ claim sleep_polling(waiter& self, platform::doorbell_id bell, platform::poll_res
         const bool ready = found.ready != 0;
         const claim reason = ready ? claim::signaled : claim::timed_out;
         if (self.try_claim(reason, ready ? winner() : 0)) return reason;
-        self.sleep_until_released(
-            deadline::never());  // another thread has claimed it and is about to release it
+        // Another thread has claimed it: it is released now or soon.
+        self.sleep_until_released(deadline::never());
     }
     found = {};
     return self.finish();

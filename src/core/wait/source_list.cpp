@@ -1,4 +1,6 @@
 // See source_list.hpp: nothing here is concurrent.
+//
+// Checked by: tests/unit/wait_test.cpp, fd_test.cpp and publication_test.cpp, tests/model/first_look_model_test.cpp.
 #include "core/wait/source_list.hpp"
 
 #include "platform/system/system.hpp"
@@ -18,16 +20,16 @@
 namespace tocsin::core {
 namespace {
 
-[[noreturn]] void refuse(const char* who, const char* message) {
+[[noreturn]] void refuse(const char* function, const char* message) {
     char text[128];
-    std::snprintf(text, sizeof text, "tocsin::%s: %s", who, message);
+    std::snprintf(text, sizeof text, "tocsin::%s: %s", function, message);
     detail::throw_or_die(std::invalid_argument(text));
 }
 
-[[noreturn]] void refuse(const char* who, std::size_t index, const char* message) {
+[[noreturn]] void refuse(const char* function, std::size_t index, const char* message) {
     char text[96];
     std::snprintf(text, sizeof text, "source %zu %s", index, message);
-    refuse(who, text);
+    refuse(function, text);
 }
 
 bool is_timer(const source& one, timers of) noexcept {
@@ -38,25 +40,25 @@ bool is_timer(const source& one, timers of) noexcept {
 
 }  // namespace
 
-void check(std::span<const source> sources, const char* who) {
-    if (sources.empty()) refuse(who, "no sources");
-    if (sources.size() >= std::numeric_limits<std::uint32_t>::max() / 2) refuse(who, "too many sources");
+void check(std::span<const source> sources, const char* function) {
+    if (sources.empty()) refuse(function, "no sources");
+    if (sources.size() >= std::numeric_limits<std::uint32_t>::max() / 2) refuse(function, "too many sources");
 }
 
 // Refuses what may no longer be ready when the last source becomes so.
-void check_all(std::span<const source> sources, const char* who) {
-    check(sources, who);
+void check_all(std::span<const source> sources, const char* function) {
+    check(sources, function);
     for (std::size_t i = 0; i != sources.size(); ++i) {
         const source& each = sources[i];
-        if (each.what() == source::kind::descriptor) refuse(who, i, "is a descriptor");
+        if (each.what() == source::kind::descriptor) refuse(function, i, "is a descriptor");
         if (each.what() == source::kind::custom && !each.custom().stays_ready) {
-            refuse(who, i, "can be taken away once it is ready (stays_ready)");
+            refuse(function, i, "can be taken away once it is ready (stays_ready)");
         }
     }
 }
 
 // Refuses the same source twice.
-void check_distinct(std::span<const source> sources, std::span<std::uint32_t> order, const char* who) {
+void check_distinct(std::span<const source> sources, std::span<std::uint32_t> order, const char* function) {
     const auto identity = [&](std::uint32_t i) {
         const bool is_timer = sources[i].what() == source::kind::timer;  // those may be equal
         const auto object = reinterpret_cast<std::uintptr_t>(sources[i].object());
@@ -68,7 +70,7 @@ void check_distinct(std::span<const source> sources, std::span<std::uint32_t> or
     if (same == order.end()) return;
     char text[96];
     std::snprintf(text, sizeof text, "sources %u and %u are the same", same[0], same[1]);
-    refuse(who, text);
+    refuse(function, text);
 }
 
 const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept {

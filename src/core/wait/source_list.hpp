@@ -14,11 +14,11 @@
 
 namespace tocsin::core {
 
-// These throw std::invalid_argument, naming `who`, if the sources can't be waited for.
-void check(std::span<const source> sources, const char* who);
-void check_all(std::span<const source> sources, const char* who);
+// These throw std::invalid_argument if the sources can't be waited for. The message names `function`, which was called.
+void check(std::span<const source> sources, const char* function);
+void check_all(std::span<const source> sources, const char* function);
 // For a wait for all; `order` is storage for one number for each source.
-void check_distinct(std::span<const source> sources, std::span<std::uint32_t> order, const char* who);
+void check_distinct(std::span<const source> sources, std::span<std::uint32_t> order, const char* function);
 
 // The first of the timers and of the wait's own deadline.
 const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept;

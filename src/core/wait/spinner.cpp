@@ -14,10 +14,12 @@
 //
 // Races on a history lose an update, nothing more: its accesses are relaxed.
 //
-// Bounds: a spin ends after the policy's time, and yields after `most_yields`. Nobody waits here for a step of another
-// thread, so priorities cannot make it hang. On one processor nobody spins.
+// Bounds: a spin ends after the policy's time at the latest, and yielding ends after `most_yields`. Nobody waits here
+// for a step of another thread, so priorities cannot make it hang. On one processor nobody spins.
 //
 // The numbers were measured: docs/decisions/0005-spin.md.
+//
+// Checked by: tests/unit/spin_test.cpp.
 #include "core/wait/spinner.hpp"
 
 #include "core/lot/lot.hpp"
