@@ -4,6 +4,9 @@
 #include "core/wait/ready_list.hpp"
 #include "support/library_model.hpp"
 
+#include <optional>
+#include <utility>
+
 namespace {
 
 using namespace tocsin;
@@ -223,6 +226,47 @@ TEST(walk_model, ASetHearsOfATokenThatBecomesVisibleLater) {
         event.set();
         r.join_all();
         r.check(!event.is_set(), "taken");
+    });
+}
+
+// A wait for all that looks ready, and is in the queue.
+class ready_wait final : public core::all_waiter {
+public:
+    explicit ready_wait(const core::wait_key& key) : node_(key, *this) {
+        core::locked_queue(key).append(node_);
+    }
+    ~ready_wait() { leave(); }
+
+    core::reply on_wake(const core::wait_node*) noexcept override { return core::reply::undecided; }
+    bool commit(const core::wait_node*) noexcept override { return true; }
+    void leave() { core::locked_queue(node_.key).remove(node_); }
+
+private:
+    core::wait_node node_;
+};
+
+// The walk stands at a plain waiter, because those behind it have left. It is released, and is gone.
+TEST(walk_model, AQueueIsDetachedWithTheWaiterAtWhichAWalkStands) {
+    holds_always([](run& r) {
+        const char place = 0;
+        const core::wait_key key{&place, core::wait_kind::event};
+        std::optional<core::waiter> self(std::in_place);
+        std::optional<core::wait_node> node(std::in_place, key, *self, false);
+        core::locked_queue(key).append(*node);
+        ready_wait middle(key);
+        ready_wait last(key);
+        core::queue_cursor looked(key);
+        const core::all_waiter* found = nullptr;
+        while (found == nullptr) found = core::locked_queue(key).find_ready_all_waiter(looked);
+        r.check(found == &middle, "the first that is ready");
+        middle.leave();
+        last.leave();
+        core::release_list freed = core::locked_queue(key).take_all();
+        freed.wake();
+        node.reset();
+        self.reset();
+        ready_wait another(key);
+        r.check(core::locked_queue(key).find_ready_all_waiter(looked) == &another, "at the head");
     });
 }
 

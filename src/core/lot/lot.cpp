@@ -49,9 +49,9 @@
 //       their addresses use the upper eight bits.) A queue that ends is replaced by a leaf from below it, which is on
 //       both paths. The queues with one filter bit are among the first six of their common path, or below these.
 //   lot-8  A walk over a queue may free the lock behind a node that stays when its turn comes, and leaves a cursor
-//       there. Whoever takes that node out of the queue moves the cursor to the node before it. Nodes join at the end
-//       only. So what is behind the cursor is what the walk has not passed, in the order of arrival. take_all() detaches
-//       no queue that has such a node in it, since those nodes are cancelable.
+//       there. Whoever takes that node out of the queue moves the cursor to the node before it; whoever detaches the
+//       whole queue moves it to the head. Nodes join at the end only. So what is behind the cursor is what the walk has
+//       not passed, in the order of arrival.
 //
 // What one call does under one lock: it finds a queue in at most 52 steps (lot-7), about log2(n) with n queues in the
 // bucket. An offer to one (give_to_one), and the look at the all_waiters of something that is there for everybody
@@ -243,6 +243,7 @@ void wait_queue::count(const wait_node& node, std::uint32_t change) noexcept {
 // One step, however long the queue is (lot-2).
 wait_list wait_queue::detach_all() noexcept {
     wait_node& old = *nodes_.first();
+    if (bucket_.cursors != nullptr) move_cursors_to_head(old.key);
     wait_list all = std::move(nodes_);
     take_out(old);
     return all;
@@ -408,6 +409,13 @@ void wait_queue::end(queue_cursor& walk) noexcept {
 void wait_queue::step_back_from(const wait_node& gone) noexcept {
     for (queue_cursor* each = bucket_.cursors; each != nullptr; each = each->following_) {
         if (each->passed_ == &gone) each->passed_ = wait_list::previous(gone);
+    }
+}
+
+// lot-8: all nodes of the key's queue leave it.
+void wait_queue::move_cursors_to_head(const wait_key& key) noexcept {
+    for (queue_cursor* each = bucket_.cursors; each != nullptr; each = each->following_) {
+        if (each->key_ == key) each->passed_ = nullptr;
     }
 }
 

@@ -231,6 +231,7 @@ private:
     void stop_at(queue_cursor& walk, wait_node& passed) noexcept;
     void end(queue_cursor& walk) noexcept;
     void step_back_from(const wait_node& gone) noexcept;
+    void move_cursors_to_head(const wait_key& key) noexcept;
 
     std::uint64_t filter_bit() const noexcept { return key_hash::filter_bit_of(path_); }
 
