@@ -332,6 +332,13 @@ KNOWN: Mapping[str, Knowledge] = {
             Target("syscalls", ABSOLUTE, 0.001, where=cases(what="ready")),
             Target("switches", ABSOLUTE, 2.1, where=cases(what="all_one_core")),  # each of the two sleeps once
         ),
+        reasons=(
+            Reason(
+                "The peer keeps all its flags under one lock. tocsin's events share none: a wait for all locks the "
+                "bucket of each to queue, and again to take or to leave.",
+                ("time", "cpu"), ("std_cond_flags",), {"what": "all_one_core"},
+            ),
+        ),
     ),
     "multiplexed": Knowledge(
         targets=(Target("cpu", BEST_PEER, 1.0), Target("syscalls", BEST_PEER, 1.0)),

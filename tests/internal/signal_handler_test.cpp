@@ -94,7 +94,7 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     threads.join();
 }
 
-// The calls that handlers defer, made by the thread itself: to signal_deferral that is the same.
+// The deferred calls of handlers, made here by the thread itself, which signal_deferral cannot tell apart.
 class DeferredCalls : public testing::Test {
 protected:
     struct thing {

@@ -22,7 +22,7 @@ using tocsin::wait_status;
 
 // One thread waits, so that the set has a thread to release. Another sees the set, resets, and waits: the set that it
 // has reset must not end its wait.
-TEST(Gate, ASetStillUnderWayReleasesNobodyWhoCameAfterTheReset) {
+TEST(Gate, ASetStillUnderWayDoesNotReleaseAWaitBegunAfterTheReset) {
     const stress_time time;
     manual_reset_event gate;
     std::atomic<bool> enough{false};

@@ -1,7 +1,7 @@
-// The traps of docs/traps.md: mistakes that other libraries made, each as a behaviour of ours. These suites hold what
-// real threads can show of them; the models search every interleaving of those that need it.
+// The traps of docs/traps.md: mistakes that other libraries made, each with what holds here instead. These suites
+// test what real threads can show; the models search every interleaving where that is needed.
 //
-// Held elsewhere: 3 and 9 as costs, by the lab; 6 and 7 by the suites WaitAll (wait_test.cpp) and all_model
+// Tested elsewhere: 3 and 9 as costs, by the lab; 6 and 7 by the suites WaitAll (wait_test.cpp) and all_model
 // (model/many_model_test.cpp); 10 for every width, by address_test.cpp; 18 by the suite Threads
 // (startup_and_exit_test.cpp); 22 by internal/signal_handler_test.cpp; 23 by tests/copies. Trap 19 has no test: the
 // private call is behind an option that is off, TOCSIN_APPLE_ULOCK.
