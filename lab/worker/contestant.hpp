@@ -17,8 +17,8 @@
 //                     of a flush that began after the call
 // event_group         auto events, made with their number; set(i) wait_any() -> i, and wait_all() if it can
 // coroutine_event     set(), which resumes one coroutine that waits; co_await coming()
-// coroutine_gate      a gate and auto events, made with their number; open() close() allow(i); co_await coming(i), until
-//                     the gate is open and allow(i) has been called, and takes that
+// coroutine_gate      a gate and auto events, made with their number; open() close(); allow(i) sets an event;
+//                     co_await coming(i) waits for the gate and that event, and takes the event
 // loop_waker          made with idle descriptors; any thread may wake(); wait() returns after a wake
 // handler             a thread that runs jobs in order, made with a capacity; post(job) join()
 #pragma once

@@ -167,8 +167,8 @@ TEST(walk_model, AWaiterThatComesDuringAnOfferIsServed) {
     });
 }
 
-// What was to be had is taken away before the commit: the offer goes on behind the last place at which it stopped.
-TEST(walk_model, AnOfferGoesOnAfterACommitThatFails) {
+// What was to be had is taken away before the commit: the offer continues behind the last place at which it stopped.
+TEST(walk_model, AnOfferContinuesAfterACommitThatFails) {
     holds_within(0, [](run& r) {
         auto_reset_event event, a, b(true);
         bool both = false;
@@ -245,8 +245,8 @@ private:
     core::wait_node node_;
 };
 
-// The walk stands at a plain waiter, because those behind it have left. It is released, and is gone.
-TEST(walk_model, AQueueIsDetachedWithTheWaiterAtWhichAWalkStands) {
+// The walk is at a plain waiter, because those behind it have left. It is released, and is gone.
+TEST(walk_model, AQueueIsDetachedWithTheWaiterAtWhichAWalkIs) {
     holds_always([](run& r) {
         const char place = 0;
         const core::wait_key key{&place, core::wait_kind::event};

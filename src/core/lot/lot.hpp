@@ -111,7 +111,7 @@ void for_each_queue(const bucket& of, Look look) noexcept {
 #endif
 inline constexpr std::uint32_t looks_per_lock = TOCSIN_LOOKS_PER_LOCK;
 
-// How far a walk over the queue of a key has come: it keeps its place while the bucket's lock is free, whatever joins
+// How far a walk over the queue of a key is: it keeps its place while the bucket's lock is free, whatever joins
 // or leaves the queue meanwhile (lot-8). For one walk, by one thread.
 class queue_cursor {
 public:
@@ -149,7 +149,7 @@ enum class offer_result : std::uint8_t {
     declined,  // by all
     accepted,
     undecided,   // all_waiter::commit() decides
-    unfinished,  // the lock is to be freed for a moment before the walk goes on
+    unfinished,  // the lock is to be freed for a moment before the walk continues
 };
 
 // The queue of a key, for a thread that holds its bucket's lock.

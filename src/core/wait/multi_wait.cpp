@@ -35,7 +35,7 @@
 //
 // One pass (satisfy_all_waiters)
 //   A set() that has made its event visible looks once at each all-wait in its queue, oldest first, and commits those
-//   that look ready. It needs no second look at any of them, whatever happens meanwhile:
+//   that look ready. It needs no second look at any of them, whatever else happens:
 //   - A wait that lacked something when it was looked at: whoever makes that source ready later looks at it, and sees
 //     this event. [all-check]
 //   - A commit takes what later waits want, too: they are looked at later, and lack it. An earlier wait that wants it
