@@ -167,7 +167,7 @@ TEST(walk_model, AWaiterThatComesDuringAnOfferIsServed) {
     });
 }
 
-// What was to be had is taken away before the commit: the offer continues behind the last place at which it stopped.
+// What looked ready is taken away before the commit: the offer continues behind the last place at which it stopped.
 TEST(walk_model, AnOfferContinuesAfterACommitThatFails) {
     holds_within(0, [](run& r) {
         auto_reset_event event, a, b(true);
