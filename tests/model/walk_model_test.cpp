@@ -270,4 +270,27 @@ TEST(walk_model, AQueueIsDetachedWithTheWaiterAtWhichAWalkIs) {
     });
 }
 
+// Two walks are at one node, which leaves.
+TEST(walk_model, TwoWalksAreAtOneNode) {
+    holds_always([](run& r) {
+        const char place = 0;
+        const core::wait_key key{&place, core::wait_kind::event};
+        ready_wait first(key);
+        std::optional<ready_wait> middle(std::in_place, key);
+        ready_wait last(key);
+        core::queue_cursor walks[]{core::queue_cursor(key), core::queue_cursor(key)};
+        const auto next_of = [&](core::queue_cursor& walk) {
+            const core::all_waiter* found = nullptr;
+            while (found == nullptr) found = core::locked_queue(key).find_ready_all_waiter(walk);
+            return found;
+        };
+        for (core::queue_cursor& walk : walks) {
+            r.check(next_of(walk) == &first, "the first");
+            r.check(next_of(walk) == &*middle, "the second");
+        }
+        middle.reset();
+        for (core::queue_cursor& walk : walks) r.check(next_of(walk) == &last, "the last");
+    });
+}
+
 }  // namespace
