@@ -113,17 +113,21 @@ void wake(core::release_list&& freed, wake_list* later) noexcept {
     later != nullptr ? left_wakes::add(*later, std::move(freed)) : freed.wake();
 }
 
-// Hands an auto-reset event to the first waiter that can take it, in the order of arrival, or leaves it set.
+// Hands an auto-reset event to the first waiter that can take it, in the order of arrival, or leaves it set. Frees the
+// lock now and then if many waits for all are in front of that waiter (lot-8).
 void hand_over(event_byte& state, wake_list* later) noexcept {
     const core::defer_resumes after_all;
     const core::wait_key key = key_of(state);
+    core::queue_cursor offered(key);
     for (;;) {
         core::wait_node* undecided = nullptr;  // of an all_waiter, which may have lacked only this event
         core::release_list freed;
+        core::offer_result result;
         bool all_waiters = false;
         {
             core::locked_queue queue(key);
-            if (queue.give_to_one(freed, undecided) == core::reply::declined) {
+            result = queue.give_to_one(freed, offered, undecided);
+            if (result == core::offer_result::declined) {
                 all_waiters = show(state, queue);
             } else if (queue.empty()) {
                 clear(state, parked_bit);
@@ -132,7 +136,7 @@ void hand_over(event_byte& state, wake_list* later) noexcept {
         const bool declined = undecided != nullptr && !undecided->all->commit(undecided);
         wake(std::move(freed), later);
         if (all_waiters) core::satisfy_all_waiters(key);
-        if (!declined) return;
+        if (!declined && result != core::offer_result::unfinished) return;
     }
 }
 

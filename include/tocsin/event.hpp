@@ -60,8 +60,10 @@ public:
     // thread may destroy the event or unmap its memory at once, and so may one that only polled it: set() does not
     // touch the event after the step that makes it visible.
     // Cost: one read-modify-write without waiters; on a set event a fence and a load (x86; elsewhere a short lock and a
-    // read-modify-write); with waiters a short lock and at most a few system calls to wake, however many wait. Never
-    // blocks on a waiter, but coroutines that it releases may run inside it (await.hpp). Safe in a signal handler
+    // read-modify-write); with waiters a short lock and at most a few system calls to wake, however many wait. Under
+    // that lock, a few nanoseconds for each waiter that may also end otherwise (by a deadline, a stop or another
+    // source). It looks once at each wait_all() in its queue, and frees the lock after every 64 of them.
+    // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp). Safe in a signal handler
     // (Linux futex; with the portable backend only while nobody waits). If the handler interrupted a critical section
     // of this library in its own thread, its set or reset of an event with waiters takes effect just after it returns.
     void set() noexcept {

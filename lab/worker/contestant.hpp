@@ -17,6 +17,8 @@
 //                     of a flush that began after the call
 // event_group         auto events, made with their number; set(i) wait_any() -> i, and wait_all() if it can
 // coroutine_event     set(), which resumes one coroutine that waits; co_await coming()
+// coroutine_gate      a gate and auto events, made with their number; open() close(); allow(i) sets an event;
+//                     co_await coming(i) waits for the gate and that event, and takes the event
 // loop_waker          made with idle descriptors; any thread may wake(); wait() returns after a wake
 // handler             a thread that runs jobs in order, made with a capacity; post(job) join()
 #pragma once
@@ -100,6 +102,8 @@ template <class C>
 concept has_event_group = requires { typename C::event_group; };
 template <class C>
 concept has_coroutine_event = requires { typename C::coroutine_event; };
+template <class C>
+concept has_coroutine_gate = requires { typename C::coroutine_gate; };
 template <class C>
 concept has_loop_waker = requires { typename C::loop_waker; };
 template <class C, class Word>

@@ -6,11 +6,14 @@
 #include "sanitizer.hpp"
 #include "threads.hpp"
 
+#include <tocsin/detail/golden_hash.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -113,7 +116,7 @@ protected:
         const key_hash first(at(0));
         for (std::size_t i = 1; i < memory_.size(); ++i) {
             const key_hash other(at(i));
-            if (other.index == first.index && (other.filter_bit == first.filter_bit) == same_filter_bit) {
+            if (other.index == first.index && (other.filter_bit() == first.filter_bit()) == same_filter_bit) {
                 return {at(0), at(i)};
             }
         }
@@ -316,8 +319,7 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnDifferentAddresses) {
     std::size_t longest = 0;
     for (const auto& each : tocsin::core::the_lot->at) {
         std::size_t queues = 0;
-        for (const wait_node* first = each.queues; first != nullptr; first = first->queue.next_queue)
-            ++queues;
+        tocsin::core::for_each_queue(each, [&](const wait_node&) { ++queues; });
         longest = std::max(longest, queues);
     }
     const std::size_t average = count / std::size(tocsin::core::the_lot->at) + 1;
@@ -333,6 +335,100 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnDifferentAddresses) {
             EXPECT_TRUE(each->finish_if_released());
         }
     }
+}
+
+// How many queues are passed on the way to a node's queue, and on the longest way in its bucket.
+std::size_t depth_of(const wait_node& first) {
+    const key_hash hash(first.key);
+    std::size_t depth = 0;
+    const wait_node* each = tocsin::core::the_lot->at[hash.index].queues;
+    for (std::uint64_t path = hash.path; each != nullptr && each != &first; ++depth, path <<= 1)
+        each = each->queue.below[path >> 63];
+    return depth;
+}
+
+// Addresses that nobody looks at, all in the bucket of the first.
+class one_bucket {
+public:
+    wait_key next() {
+        for (;;) {
+            const wait_key key{reinterpret_cast<const void*>(next_), wait_kind::address};
+            next_ += 8;
+            const std::size_t index = key_hash(key).index;
+            if (index_ == none) index_ = index;
+            if (index == index_) return key;
+        }
+    }
+
+private:
+    static constexpr auto none = static_cast<std::size_t>(-1);
+    std::uintptr_t next_ = 0x1000;
+    std::size_t index_ = none;
+};
+
+TEST_F(Lot, HoldsManyQueuesInOneBucket) {
+    const auto count = static_cast<std::size_t>(rounds(20'000, 2'000));
+    one_bucket keys;
+    std::vector<parked*> all;
+    for (std::size_t i = 0; i < count; ++i) all.push_back(&park(keys.next(), i % 2 == 0));
+    const auto& bucket = tocsin::core::the_lot->at[key_hash(all.front()->node.key).index];
+    const auto check = [&](std::size_t expected) {
+        std::size_t queues = 0;
+        std::size_t steps = 0;
+        std::uint64_t bits = 0;
+        tocsin::core::for_each_queue(bucket, [&](const wait_node& first) {
+            ++queues;
+            const std::size_t depth = depth_of(first);
+            ASSERT_LE(depth, 64 - tocsin::core::bucket_bits);
+            steps += depth;
+            bits |= key_hash(first.key).filter_bit();
+        });
+        EXPECT_EQ(queues, expected);
+        EXPECT_LE(steps, (std::bit_width(queues) + 5) * queues) << "the tree is not balanced by chance";
+        EXPECT_EQ(bucket.filter.load(), bits);
+    };
+    check(count);
+    support::random_source random(4);
+    for (std::size_t i = count; i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
+    while (!all.empty()) {
+        parked* const each = all.back();
+        all.pop_back();
+        if (each->node.cancelable) {
+            EXPECT_TRUE(each->self.try_claim(claim::timed_out));
+            remove(*each);
+        } else {
+            ASSERT_EQ(take(each->node.key, 2), 1u);
+            EXPECT_TRUE(each->finish_if_released());
+        }
+        if (all.size() % (count / 8) == 0) check(all.size());
+    }
+}
+
+// Whoever knew the secret could choose the paths, too.
+TEST_F(Lot, StaysCheapWithTheWorstAddresses) {
+    if constexpr (sizeof(void*) == 8) {
+        const std::uint64_t multiplier = tocsin::core::hash_multiplier;
+        std::uint64_t inverse = multiplier;  // modulo 2^64: each step doubles the number of right bits
+        for (int i = 0; i < 5; ++i) inverse *= 2 - multiplier * inverse;
+        ASSERT_EQ(multiplier * inverse, 1u);
+        std::vector<parked*> all;
+        for (std::uint64_t i = 0; i < 4'096; ++i) {
+            const std::uint64_t product = i;  // a path of zeros, but for its end
+            all.push_back(&park({reinterpret_cast<const void*>(product * inverse), wait_kind::event}));
+            EXPECT_EQ(key_hash(all.back()->node.key).index, 0u);
+        }
+        for (parked* each : all) ASSERT_LE(depth_of(each->node), 64 - tocsin::core::bucket_bits);
+        for (parked* each : all) {
+            ASSERT_EQ(take(each->node.key, 2), 1u);
+            EXPECT_TRUE(each->finish_if_released());
+        }
+    }
+}
+
+TEST_F(Lot, HashesWithASecretOfTheProcess) {
+    EXPECT_EQ(tocsin::core::hash_multiplier, tocsin::core::the_lot->multiplier);
+    EXPECT_EQ(tocsin::core::hash_multiplier % 2, 1u);
+    EXPECT_NE(tocsin::core::hash_multiplier, tocsin::detail::golden_hash(1)) << "was not drawn";
 }
 
 TEST_F(Lot, HoldsTwentyThousandNodesOnOneAddress) {
@@ -357,9 +453,18 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnOneAddress) {
 TEST_F(Lot, AgreesWithAListForEachKey) {
     support::random_source random(3);
     const auto [first, second] = neighbours(true);
-    const std::array<wait_key, 4> keys{first, second, at(3, wait_kind::event),
-                                       wait_key{first.address, wait_kind::event}};
-    std::array<std::vector<parked*>, 4> model;
+    one_bucket crowd;
+    const std::array<wait_key, 10> keys{first,
+                                        second,
+                                        at(3, wait_kind::event),
+                                        wait_key{first.address, wait_kind::event},
+                                        crowd.next(),
+                                        crowd.next(),
+                                        crowd.next(),
+                                        crowd.next(),
+                                        crowd.next(),
+                                        crowd.next()};
+    std::array<std::vector<parked*>, keys.size()> model;
     for (int step = 0; step < rounds(30'000, 6'000); ++step) {
         const auto which = random.below(keys.size());
         auto& list = model[which];

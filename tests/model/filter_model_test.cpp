@@ -18,7 +18,7 @@ constexpr auto relaxed = std::memory_order_relaxed;
 atomic<std::uint8_t> words[4096]{};
 
 std::uint64_t bit_of(const void* address) {
-    return core::key_hash({address, core::wait_kind::address}).filter_bit;
+    return core::key_hash({address, core::wait_kind::address}).filter_bit();
 }
 
 // Another word with the same bit as the first.

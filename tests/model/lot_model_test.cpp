@@ -2,6 +2,10 @@
 // docs/proofs.md.
 #include "support/library_model.hpp"
 
+#include <cstdint>
+#include <memory>
+#include <vector>
+
 namespace {
 
 using namespace tocsin;
@@ -145,6 +149,99 @@ TEST(lot_model, TwoKindsOfOneAddressAreTwoQueues) {
         });
         r.spawn("opener", [&] { open(door); });
         r.join_all();
+    });
+}
+
+// Keys by the bits of their paths in the tree of a bucket's queues. All are in one bucket.
+class keys_by_path {
+public:
+    // A key, not returned before, whose path begins with the upper `bits` bits of `path`. With `then_differs` the bit
+    // after those is another.
+    wait_key pick(std::uint64_t path, unsigned bits, bool then_differs) {
+        for (;;) {
+            model::check(used_ != sizeof places_, "there are enough places");
+            const wait_key key{&places_[used_++], core::wait_kind::address};
+            const std::uint64_t difference = core::key_hash(key).path ^ path;
+            const bool agrees = bits == 0 || difference >> (64 - bits) == 0;
+            if (agrees && (!then_differs || (difference >> (63 - bits) & 1) != 0)) return key;
+        }
+    }
+
+private:
+    static inline char places_[1 << 14];
+    std::size_t used_ = 0;
+};
+
+// A queue of one, whose node nobody waits with.
+struct queue_of_one {
+    explicit queue_of_one(const wait_key& at) : key(at), node(at, self, false) {
+        locked_queue queue(key);
+        queue.prepare_wait();
+        queue.append(node);
+    }
+    ~queue_of_one() { take(); }
+
+    void take() {
+        std::size_t taken = 0;
+        release_list freed = locked_queue(key).take(1, taken);
+        (void)freed;
+        model::check(taken == (queued ? 1 : 0), "found in its place");
+        queued = false;
+    }
+    bool has_bit() const {
+        return core::may_be_waited_on(key, [] { detail::full_fence(); });
+    }
+
+    const wait_key key;
+    waiter self;
+    wait_node node;
+    bool queued = true;
+};
+
+TEST(lot_model, AQueueThatEndsLeavesThoseBelowItInTheirPlaces) {
+    for (unsigned first = 0; first != 8; ++first) {
+        holds_always([first](run&) {
+            keys_by_path keys;
+            std::vector<std::unique_ptr<queue_of_one>> all;
+            for (int i = 0; i != 8; ++i)
+                all.push_back(std::make_unique<queue_of_one>(keys.pick(0, 0, false)));
+            for (unsigned i = 0; i != 8; ++i) all[(first + 3 * i) % 8]->take();
+        });
+    }
+}
+
+TEST(lot_model, AQueueThatEndsAndJoinsAgainIsFound) {
+    holds_always([](run&) {
+        keys_by_path keys;
+        std::vector<std::unique_ptr<queue_of_one>> all;
+        for (int i = 0; i != 8; ++i) all.push_back(std::make_unique<queue_of_one>(keys.pick(0, 0, false)));
+        for (const auto& each : all) {
+            locked_queue queue(each->key);
+            queue.remove(each->node);
+            queue.append(each->node);
+        }
+        for (const auto& each : all) each->take();
+    });
+}
+
+// A queue with the same filter bit is the last of the tree; on the way to it are queues with other bits.
+TEST(lot_model, AFilterBitIsOnForAQueueFarBelow) {
+    holds_always([](run& r) {
+        keys_by_path keys;
+        const wait_key leaver = keys.pick(0, 0, false);
+        const std::uint64_t path = core::key_hash(leaver).path;
+        constexpr unsigned bits = core::key_hash::filter_bits;
+        std::vector<std::unique_ptr<queue_of_one>> above;
+        for (unsigned i = 0; i != bits; ++i)
+            above.push_back(std::make_unique<queue_of_one>(keys.pick(path, i, true)));
+        queue_of_one stays(keys.pick(path, bits, false));
+        queue_of_one(leaver).take();
+        r.check(stays.has_bit(), "the bit is that of a queue below");
+        stays.take();
+        r.check(!stays.has_bit(), "no queue has it");
+        queue_of_one first(leaver);
+        for (auto& each : above) each->take();  // one that is below them moves up
+        r.check(first.has_bit(), "the bit is that of a queue above");
     });
 }
 

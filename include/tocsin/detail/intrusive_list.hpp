@@ -53,6 +53,7 @@ public:
     T* first() const noexcept { return first_; }
     T* last() const noexcept { return last_; }
     static T* next(const T& node) noexcept { return links(node).next_; }
+    static T* previous(const T& node) noexcept { return links(node).previous_; }
 
     void append(T& node) noexcept {
         links(node).next_ = nullptr;

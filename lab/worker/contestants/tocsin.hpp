@@ -117,6 +117,22 @@ private:
     tocsin::auto_reset_event event_;
 };
 
+// A gate, on which each coroutine waits together with an event of its own.
+class tocsin_coroutine_gate {
+public:
+    explicit tocsin_coroutine_gate(std::size_t count)
+        : own_(std::make_unique<tocsin::auto_reset_event[]>(count)) {}
+
+    void open() noexcept { gate_.set(); }
+    void close() noexcept { gate_.reset(); }
+    void allow(std::size_t which) noexcept { own_[which].set(); }
+    auto coming(std::size_t which) noexcept { return tocsin::async_wait_all(gate_, own_[which]); }
+
+private:
+    tocsin::manual_reset_event gate_;
+    std::unique_ptr<tocsin::auto_reset_event[]> own_;
+};
+
 // An event beside idle sockets: in a wait_set, or in one wait_any().
 class tocsin_set_waker {
 public:
@@ -183,6 +199,7 @@ struct tocsin_default : tocsin_adapter<default_spin> {
     };
     using committer = tocsin_committer<0>;
     using coroutine_event = tocsin_coroutine_event;
+    using coroutine_gate = tocsin_coroutine_gate;
     using event_group = tocsin_group;
     using loop_waker = tocsin_set_waker;
 };
@@ -273,6 +290,7 @@ struct tocsin_portable : tocsin_adapter<default_spin> {
     };
     using committer = tocsin_committer<0>;
     using coroutine_event = tocsin_coroutine_event;
+    using coroutine_gate = tocsin_coroutine_gate;
 };
 
 }  // namespace lab

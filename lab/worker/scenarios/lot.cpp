@@ -3,29 +3,17 @@
 #include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
+#include "../measure/on_its_own.hpp"
 #include "../measure/threads.hpp"
 #include "physical.hpp"
 
 #include <atomic>
-#include <coroutine>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <vector>
 
 namespace lab {
 namespace {
-
-// A coroutine that runs until it waits, and destroys itself at its end.
-struct on_its_own {
-    struct promise_type {
-        on_its_own get_return_object() noexcept { return {}; }
-        std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
-        void return_void() noexcept {}
-        [[noreturn]] void unhandled_exception() noexcept { std::terminate(); }
-    };
-};
 
 template <class E>
 struct alignas(128) awaited_event {

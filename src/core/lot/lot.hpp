@@ -26,7 +26,6 @@
 #include "core/sync/signal_deferral.hpp"
 
 #include <tocsin/detail/atomic.hpp>
-#include <tocsin/detail/golden_hash.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -34,16 +33,19 @@
 
 namespace tocsin::core {
 
+class queue_cursor;
+
 // A cache line for the keys that hash to it. `filter` has a bit for each class of prepared keys (prepare_wait), so that
 // a wake with nobody waiting is a load, whatever its neighbours do.
 struct alignas(64) bucket {
     futex_lock lock;
-    detail::plain<wait_node*> queues{nullptr};  // the first nodes of the keys' queues
+    detail::plain<wait_node*> queues{nullptr};  // a tree of the first nodes of the keys' queues (lot-7)
     detail::atomic<std::uint64_t> filter{0};
+    detail::plain<queue_cursor*> cursors{nullptr};  // of walks that have freed the lock for a moment (lot-8)
 
     // As it was at the start; for the only thread of a process.
     bool is_pristine() const noexcept {
-        return lock.is_free_now() && queues == nullptr &&
+        return lock.is_free_now() && queues == nullptr && cursors == nullptr &&
                filter.load(std::memory_order_relaxed) == 0;  // no order
     }
 };
@@ -55,23 +57,98 @@ inline constexpr unsigned bucket_bits = TOCSIN_BUCKET_BITS;
 
 struct lot_table {
     bucket at[std::size_t{1} << bucket_bits];
+    std::uint64_t multiplier;  // of the hash: odd, and a secret of the process
 };
 
 // The table in use. There is one in the process, even if the process has several copies of the library (lot.cpp).
 extern lot_table* the_lot;
+// That table's multiplier.
+extern std::uint64_t hash_multiplier;
 
-// A key's bucket, and its bit in that bucket's filter.
+// A key's bucket, and its path in that bucket's tree of queues. The first bits of the path also number the key's bit in
+// the bucket's filter.
 struct key_hash {
+    static constexpr unsigned filter_bits = 6;
+
     explicit key_hash(const wait_key& key) noexcept {
         const std::uint64_t mixed =
-            detail::golden_hash(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(key.address)) +
-                                (static_cast<std::uint64_t>(key.what) << 56));
+            (static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(key.address)) +
+             (static_cast<std::uint64_t>(key.what) << 56)) *
+            hash_multiplier;
         index = static_cast<std::size_t>((mixed >> 1) >> (63 - bucket_bits));
-        filter_bit = std::uint64_t{1} << ((mixed >> (58 - bucket_bits)) & 63);
+        path = mixed << bucket_bits;
+    }
+
+    bucket& home() const noexcept { return the_lot->at[index]; }
+    std::uint64_t filter_bit() const noexcept { return filter_bit_of(path); }
+    static std::uint64_t filter_bit_of(std::uint64_t path) noexcept {
+        return std::uint64_t{1} << (path >> (64 - filter_bits));
     }
 
     std::size_t index;
-    std::uint64_t filter_bit;
+    std::uint64_t path;
+};
+
+// Calls `look(first)` with the first node of each queue of a bucket, under its lock.
+template <class Look>
+void for_each_queue(const bucket& of, Look look) noexcept {
+    // Nodes beside the path to the present one: at most one for each bit of a path.
+    const wait_node* pending[64];
+    std::size_t count = 0;
+    for (const wait_node* each = of.queues; each != nullptr;) {
+        const wait_node* const left = each->queue.below[0];
+        const wait_node* const right = each->queue.below[1];
+        look(*each);
+        if (left != nullptr && right != nullptr) pending[count++] = right;
+        each = left != nullptr ? left : right;
+        if (each == nullptr && count != 0) each = pending[--count];
+    }
+}
+
+// How many nodes of one queue a walk looks at before it frees the bucket's lock for a moment.
+#if !defined(TOCSIN_LOOKS_PER_LOCK)
+#define TOCSIN_LOOKS_PER_LOCK 64
+#endif
+inline constexpr std::uint32_t looks_per_lock = TOCSIN_LOOKS_PER_LOCK;
+
+// How far a walk over the queue of a key is: it keeps its place while the bucket's lock is free, whatever joins
+// or leaves the queue meanwhile (lot-8). For one walk, by one thread.
+class queue_cursor {
+public:
+    explicit queue_cursor(const wait_key& key) noexcept : key_(key) {}
+    ~queue_cursor() {
+        if (listed_) give_up();
+    }
+    queue_cursor(const queue_cursor&) = delete;
+    queue_cursor& operator=(const queue_cursor&) = delete;
+
+    // Whether the walk is over.
+    bool at_end() const noexcept { return at_end_; }
+
+private:
+    friend class wait_queue;
+    friend struct shared_layout;
+
+    void give_up() noexcept;
+
+    const wait_key key_;
+    bool listed_ =
+        false;  // it is in the bucket's list; before that, the walk begins at the head of the queue
+    bool at_end_ = false;
+    // While it is listed:
+    std::uint32_t left_;   // nodes that find_ready_all_waiter() will look at at most
+    std::uint32_t forks_;  // when that began
+    detail::plain<wait_node*>
+        passed_;  // the last node that the walk has passed; null: none that is still there
+    detail::plain<queue_cursor*> following_;  // in the list
+};
+
+// What became of an offer to one waiter of a queue.
+enum class offer_result : std::uint8_t {
+    declined,  // by all
+    accepted,
+    undecided,   // all_waiter::commit() decides
+    unfinished,  // the lock is to be freed for a moment before the walk continues
 };
 
 // The queue of a key, for a thread that holds its bucket's lock.
@@ -110,12 +187,16 @@ public:
         return take(static_cast<std::size_t>(-1), taken);
     }
     // Offers something to one alone, oldest first, until it is accepted: by a waiter that can be claimed, or by a
-    // subscriber, whose node goes to the end. Appends to `freed` what is to be released. If the reply is `undecided`,
-    // the caller must commit() the all_waiter of the node in `undecided`.
-    reply give_to_one(release_list& freed, wait_node*& undecided) noexcept;
+    // subscriber, whose node goes to the end. Appends to `freed` what is to be released. After `undecided`, the owner
+    // of the node in `undecided` must commit(). After `unfinished`, or if that commit fails, the caller calls this
+    // again, with a new guard, until another result; `offered` says where to begin.
+    offer_result give_to_one(release_list& freed, queue_cursor& offered, wait_node*& undecided) noexcept;
 
-    // The first all_waiter that answers `undecided` to something that is there for everybody, or null.
-    all_waiter* find_ready_all_waiter() noexcept;
+    // Asks the all_waiters behind `looked`, oldest first, about something that is there for everybody. Returns the
+    // first that answers `undecided`, and must commit(); or null after some looks. Call it again, with a new guard,
+    // until `looked` is at its end. All these calls together ask every all_waiter once that was in the queue at the
+    // first of them and stays in it.
+    all_waiter* find_ready_all_waiter(queue_cursor& looked) noexcept;
 
     // Calls `look(const node&)` for each in the queue, oldest first.
     template <class Look>
@@ -125,38 +206,59 @@ public:
     }
 
 protected:
-    wait_queue(const wait_key& key, const key_hash& hash) noexcept;
+    wait_queue(const wait_key& key, bucket& home, std::uint64_t path) noexcept;
 
 private:
+    friend class queue_cursor;
+
+    wait_queue(const wait_key& key, const key_hash& hash) noexcept
+        : wait_queue(key, hash.home(), hash.path) {}
+
     wait_node::queue_state& state() const noexcept { return nodes_.first()->queue; }
+    wait_node* find(const wait_key& key) noexcept;
     bool take_off(wait_node& node) noexcept;
     void link(wait_node& last) noexcept;
     void unlink(wait_node& gone) noexcept;
     void count(const wait_node& node, std::uint32_t change) noexcept;
     wait_list detach_all() noexcept;
-    void replace_first(const wait_node& old) noexcept;
+    void replace_first(wait_node& old) noexcept;
+    void take_out(wait_node& old) noexcept;
+    void replace_by_leaf(wait_node& old) noexcept;
     void clear_filter() noexcept;
+    bool offer_to_subscriber(wait_node& node, release_list& freed) noexcept;
+    offer_result offer_to_subscribers(release_list& freed) noexcept;
+    wait_node* first_behind(queue_cursor& walk) const noexcept;
+    void stop_at(queue_cursor& walk, wait_node& passed) noexcept;
+    void end(queue_cursor& walk) noexcept;
+    void step_back_from(const wait_node& gone) noexcept;
+    void move_cursors_to_head(const wait_key& key) noexcept;
 
-    const key_hash hash_;
+    std::uint64_t filter_bit() const noexcept { return key_hash::filter_bit_of(path_); }
+
+    const std::uint64_t path_;
     bucket& bucket_;
+    // The link in the bucket's tree at which the queue is, or would be. Null: to be found again.
+    detail::plain<wait_node*>* link_;
     wait_list nodes_;  // this key's queue; between two such objects, its first node alone knows the last
 };
 
 class bucket_guard {
 protected:
-    explicit bucket_guard(const wait_key& key) noexcept : hash_(key), lock_(the_lot->at[hash_.index].lock) {}
+    explicit bucket_guard(bucket& of) noexcept : lock_(of.lock) {}
 
     // Begins before the lock is taken and ends after it is freed.
     const signal_deferral inside_;
-    const key_hash hash_;
     const std::lock_guard<futex_lock> lock_;
 };
 
 // The queue of a key; holds its bucket's lock from here to the end of the scope.
 class locked_queue : bucket_guard, public wait_queue {
 public:
-    explicit locked_queue(const wait_key& key) noexcept
-        : bucket_guard(key), wait_queue(key, bucket_guard::hash_) {}
+    explicit locked_queue(const wait_key& key) noexcept : locked_queue(key, key_hash(key)) {}
+
+private:
+    locked_queue(const wait_key& key, const key_hash& hash) noexcept
+        : bucket_guard(hash.home()), wait_queue(key, hash.home(), hash.path) {}
 };
 
 // Whether a waiter that called prepare_wait() may be parked on this key. The caller has changed what such a waiter
@@ -166,8 +268,8 @@ template <class Fence>
 bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     const key_hash hash(key);
     const auto& filter = the_lot->at[hash.index].filter;
-    fence();                                                                 // [wake-check]
-    return (filter.load(std::memory_order_relaxed) & hash.filter_bit) != 0;  // ordered by the fences
+    fence();                                                                   // [wake-check]
+    return (filter.load(std::memory_order_relaxed) & hash.filter_bit()) != 0;  // ordered by the fences
 }
 
 // How many forks lie between the process that loaded the library and this one. Queues from before a fork are gone.

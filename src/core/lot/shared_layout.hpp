@@ -41,9 +41,14 @@ private:
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // of classes with bases: the compilers in use have it
 #endif
     static constexpr void add_table(platform::layout_hash& all) {
-        all.add<bucket>(
-            {TOCSIN_MEMBER(bucket, lock), TOCSIN_MEMBER(bucket, queues), TOCSIN_MEMBER(bucket, filter)});
-        all.add(sizeof(lot_table)).add(wait_kinds);
+        all.add<bucket>({TOCSIN_MEMBER(bucket, lock), TOCSIN_MEMBER(bucket, queues),
+                         TOCSIN_MEMBER(bucket, filter), TOCSIN_MEMBER(bucket, cursors)});
+        all.add<lot_table>({TOCSIN_MEMBER(lot_table, at), TOCSIN_MEMBER(lot_table, multiplier)});
+        all.add<queue_cursor>({TOCSIN_MEMBER(queue_cursor, key_), TOCSIN_MEMBER(queue_cursor, listed_),
+                               TOCSIN_MEMBER(queue_cursor, at_end_), TOCSIN_MEMBER(queue_cursor, left_),
+                               TOCSIN_MEMBER(queue_cursor, forks_), TOCSIN_MEMBER(queue_cursor, passed_),
+                               TOCSIN_MEMBER(queue_cursor, following_)});
+        all.add(wait_kinds);
     }
 
     static constexpr void add_node(platform::layout_hash& all) {
@@ -53,7 +58,7 @@ private:
                             TOCSIN_MEMBER(wait_node, what), TOCSIN_MEMBER(wait_node, cancelable),
                             TOCSIN_MEMBER(wait_node, queued), TOCSIN_MEMBER(wait_node, queue),
                             TOCSIN_MEMBER(wait_node, thread), TOCSIN_MEMBER(wait_node, since)});
-        all.add<queue>({TOCSIN_MEMBER(queue, next_queue), TOCSIN_MEMBER(queue, last),
+        all.add<queue>({TOCSIN_MEMBER(queue, below), TOCSIN_MEMBER(queue, last),
                         TOCSIN_MEMBER(queue, count), TOCSIN_MEMBER(queue, cancelables),
                         TOCSIN_MEMBER(queue, subscribers), TOCSIN_MEMBER(queue, all_waiters)});
         all.add<wait_key>({TOCSIN_MEMBER(wait_key, address), TOCSIN_MEMBER(wait_key, what)});

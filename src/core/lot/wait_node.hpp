@@ -71,10 +71,9 @@ struct wait_node : detail::list_links<wait_node> {
         resumable* const then;
     };
 
-    // What belongs to the whole queue. Only its first node's is in use. `next_queue` is the first node of another key's
-    // queue in the same bucket.
+    // What belongs to the whole queue. Only its first node's is in use.
     struct queue_state {
-        detail::plain<wait_node*> next_queue{nullptr};
+        detail::plain<wait_node*> below[2]{};  // the first nodes of two other queues of the bucket (lot-7)
         detail::plain<wait_node*> last{nullptr};
         detail::plain<std::uint32_t> count{0};
         detail::plain<std::uint32_t> cancelables{0};

@@ -33,6 +33,23 @@
 //   a set() is still handing over (not yet visible) is offered to all-waits in the order of the queue. When it has
 //   become visible, the set() looks at all of them again.
 //
+// One pass (satisfy_all_waiters)
+//   A set() that has made its event visible looks once at each all-wait in its queue, oldest first, and commits those
+//   that look ready. It needs no second look at any of them, whatever else happens:
+//   - A wait that lacked something when it was looked at: whoever makes that source ready later looks at it, and sees
+//     this event. [all-check]
+//   - A commit takes what later waits want, too: they are looked at later, and lack it. An earlier wait that wants it
+//     lacked something else; see above.
+//   - A commit frees all locks, and so does the pass now and then. Nodes leave and join the queue then; the pass keeps
+//     its place (lot-8). A wait that joins looks itself, at an event that is visible. So the pass ends with the last
+//     node that was there when it began, however many join.
+//   - The event is taken or reset: later looks see that. Whoever sets it again makes another pass.
+//   - Two threads set the event, or several events of one wait: each makes its pass. Both may find the same wait ready.
+//     Its claim word lets one commit succeed; the other changes nothing.
+//   So a set() costs one look for each all-wait in the queue, and a commit for each that looks ready. Under one lock of
+//   a bucket it makes at most `looks_per_lock` looks (lot.hpp). A commit holds the locks of the wait's own sources, for
+//   a few steps for each of these.
+//
 // Memory order
 //   [all-check]   the fences described above, between making ready and looking, on both sides.
 //   [all-arrived] a custom source that becomes ready releases. The thread that finds that none is missing acquires, and
@@ -259,10 +276,10 @@ void multi_wait::wake_notified() noexcept {
 void satisfy_all_waiters(const wait_key& key) noexcept {
     const defer_resumes after_all;
     detail::full_fence();  // [all-check]
-    for (;;) {
-        all_waiter* const found = locked_queue(key).find_ready_all_waiter();
-        if (found == nullptr) return;
-        found->commit(nullptr);
+    queue_cursor looked(key);
+    while (!looked.at_end()) {
+        all_waiter* const found = locked_queue(key).find_ready_all_waiter(looked);
+        if (found != nullptr) found->commit(nullptr);
     }
 }
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #if defined(__linux__)
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
 
@@ -74,6 +75,23 @@ signal_mask signal_mask::exchange() const noexcept {
     signal_mask before;
     ::pthread_sigmask(SIG_SETMASK, &now, ::new (static_cast<void*>(before.set_)) sigset_t);
     return before;
+}
+
+std::uint64_t random_number() noexcept {
+    std::uint64_t drawn[2]{};
+#if defined(__linux__)
+    // The kernel gives each program 16 random bytes when it starts. The C library makes its stack guard of them, so
+    // they are not used as they are.
+    const errno_guard guard;
+    if (const auto bytes = ::getauxval(AT_RANDOM); bytes != 0)
+        std::memcpy(drawn, reinterpret_cast<const void*>(bytes), sizeof drawn);
+#elif defined(__EMSCRIPTEN__)
+    const errno_guard guard;
+    if (::getentropy(drawn, sizeof drawn) != 0) drawn[0] = 0;
+#else
+    ::arc4random_buf(drawn, sizeof drawn);
+#endif
+    return mix(drawn[0], drawn[1]);
 }
 
 int start_thread(void (*run)() noexcept) noexcept {

@@ -64,6 +64,21 @@ private:
     const signal_mask before_;
 };
 
+// 64 bits that differ from process to process and that nobody outside can predict; not for cryptography. Asked once,
+// while the library is loaded. Neither fails nor blocks.
+std::uint64_t random_number() noexcept;
+
+// Mixes what is known with what is not, so that neither can be told from the result.
+constexpr std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept {
+    // The finalizer of SplitMix64, twice: https://prng.di.unimi.it/splitmix64.c
+    constexpr auto stir = [](std::uint64_t number) {
+        number = (number ^ (number >> 30)) * 0xBF58'476D'1CE4'E5B9u;
+        number = (number ^ (number >> 27)) * 0x94D0'49BB'1331'11EBu;
+        return number ^ (number >> 31);
+    };
+    return stir(stir(one) + other);
+}
+
 // Starts a thread that runs as long as the process. It handles no signals, and this copy of the library stays loaded.
 // Returns 0 or the system's error.
 int start_thread(void (*run)() noexcept) noexcept;

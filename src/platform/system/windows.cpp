@@ -30,6 +30,28 @@ void forget_thread_number() noexcept {}
 signal_mask signal_mask::current() noexcept { return {}; }
 signal_mask signal_mask::exchange() const noexcept { return {}; }
 
+// The system's own generator may have to load a module, which is not allowed while another is being loaded. So this
+// mixes what others don't know exactly: times, numbers, and where things are in memory.
+std::uint64_t random_number() noexcept {
+    LARGE_INTEGER ticks{};
+    ::QueryPerformanceCounter(&ticks);
+    FILETIME now{}, created{}, exited{}, kernel{}, user{};
+    ::GetSystemTimeAsFileTime(&now);
+    ::GetProcessTimes(::GetCurrentProcess(), &created, &exited, &kernel, &user);
+    const auto number_of = [](const FILETIME& time) {
+        return static_cast<std::uint64_t>(time.dwHighDateTime) << 32 | time.dwLowDateTime;
+    };
+    const auto address_of = [](const void* what) {
+        return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(what));
+    };
+    std::uint64_t drawn = mix(static_cast<std::uint64_t>(ticks.QuadPart), number_of(now));
+    drawn = mix(drawn, number_of(created));
+    drawn = mix(drawn, ::GetCurrentProcessId() + (static_cast<std::uint64_t>(::GetCurrentThreadId()) << 32));
+    drawn = mix(drawn, address_of(&ticks));                                        // the stack
+    drawn = mix(drawn, address_of(reinterpret_cast<const void*>(&yield_thread)));  // this module
+    return mix(drawn, address_of(::GetProcessHeap()));
+}
+
 namespace {
 
 DWORD WINAPI body(void* what) noexcept {

@@ -91,6 +91,9 @@ void set_slot_of_this_thread(thread_slot which, void* to) noexcept {
 signal_mask signal_mask::current() noexcept { return {}; }
 signal_mask signal_mask::exchange() const noexcept { return {}; }
 
+// Every run is to be the same.
+std::uint64_t random_number() noexcept { return 0; }
+
 int start_thread(void (*run)() noexcept) noexcept {
     if (!has_background_threads) return ENOTSUP;
     model::spawn_service("background", run);
