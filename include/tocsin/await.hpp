@@ -210,20 +210,18 @@ protected:
     async_executor executor_;
 };
 
-template <reset_mode Mode>
-std::integral_constant<reset_mode, Mode> mode_of(basic_event<Mode>& event);  // never defined
 // An event that can be waited for.
 template <class T>
-concept settable_event = requires(T& event) { mode_of(event); };
+concept settable_event = requires(const T& event) { mode_of(event); };
 template <settable_event Event>
-inline constexpr reset_mode mode = decltype(mode_of(std::declval<Event&>()))::value;
+using mode_type = decltype(mode_of(std::declval<const Event&>()));
 
-template <reset_mode Mode, class Base, bool WithExecutor>
+template <class Mode, class Base, bool WithExecutor>
 class basic_event_awaiter : protected Base {
 public:
-    bool await_ready() noexcept { return event_try_wait<Mode>(this->event()); }
+    bool await_ready() noexcept { return event_try_wait(this->event(), mode_.mode()); }
     bool await_suspend(std::coroutine_handle<> who) noexcept {
-        return this->suspend(event_source<Mode>(), who, WithExecutor);
+        return this->suspend(event_source(mode_.mode()), who, WithExecutor);
     }
     wait_status await_resume() noexcept {
         if (this->has_parked()) this->finish(WithExecutor);
@@ -231,10 +229,14 @@ public:
     }
 
 protected:
-    explicit basic_event_awaiter(basic_event<Mode>& event) noexcept : Base(source(event).object()) {}
+    explicit basic_event_awaiter(basic_event<Mode>& event) noexcept
+        : Base(source(event).object()), mode_(mode_of(event)) {}
     ~basic_event_awaiter() {
-        if (this->has_parked()) this->abandon(event_source<Mode>(), WithExecutor);
+        if (this->has_parked()) this->abandon(event_source(mode_.mode()), WithExecutor);
     }
+
+private:
+    TOCSIN_NO_UNIQUE_ADDRESS const Mode mode_;
 };
 
 }  // namespace detail
@@ -246,21 +248,21 @@ concept resumes_coroutines = std::invocable<T&, std::coroutine_handle<>>;
 // The awaiter of a wait for one event without limits. Await it once.
 template <detail::settable_event Event>
 class event_awaiter
-    : public detail::basic_event_awaiter<detail::mode<Event>, detail::event_awaiter_base, false> {
+    : public detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_base, false> {
 public:
     explicit event_awaiter(Event& event TOCSIN_LIFETIMEBOUND) noexcept
-        : detail::basic_event_awaiter<detail::mode<Event>, detail::event_awaiter_base, false>(event) {}
+        : detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_base, false>(event) {}
 };
 
 // The same, resumed by an executor.
 template <detail::settable_event Event>
 class event_awaiter_on
-    : public detail::basic_event_awaiter<detail::mode<Event>, detail::event_awaiter_on_base, true> {
+    : public detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_on_base, true> {
 public:
     template <class Executor>
         requires resumes_coroutines<Executor>
     event_awaiter_on(Event& event TOCSIN_LIFETIMEBOUND, Executor& executor TOCSIN_LIFETIMEBOUND) noexcept
-        : detail::basic_event_awaiter<detail::mode<Event>, detail::event_awaiter_on_base, true>(event) {
+        : detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_on_base, true>(event) {
         this->executor_.refer_to(executor);
     }
 };

@@ -146,6 +146,9 @@ public:
     // For wait_any() and wait_all() (wait.hpp).
     operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&state_, event_source(mode_.mode())}; }
 
+    // For awaiters (await.hpp).
+    friend constexpr Mode mode_of(const basic_event& event) noexcept { return event.mode_; }
+
 protected:
     constexpr basic_event(Mode mode, bool initially_set) noexcept
         : state_(initially_set ? event_state::set_bit : event_state::unset), mode_(mode) {}

@@ -53,7 +53,10 @@ private:
 
     static constexpr void add_node(platform::layout_hash& all) {
         using queue = wait_node::queue_state;
-        all.add<wait_node>({of_links<wait_node>(), TOCSIN_MEMBER(wait_node, key),
+        // Other members use the bytes behind the key's last member.
+        constexpr std::size_t key_size = offsetof(wait_key, what) + sizeof(wait_key::what);
+        all.add<wait_node>({of_links<wait_node>(),
+                            {offsetof(wait_node, key), key_size, alignof(wait_key)},
                             TOCSIN_MEMBER(wait_node, owner), TOCSIN_MEMBER(wait_node, index),
                             TOCSIN_MEMBER(wait_node, what), TOCSIN_MEMBER(wait_node, cancelable),
                             TOCSIN_MEMBER(wait_node, queued), TOCSIN_MEMBER(wait_node, queue),
