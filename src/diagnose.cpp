@@ -1,7 +1,8 @@
 // Reading the lot, and the names given to addresses.
 //
-// The names are in a map of their own, under a lock of its own. Under a bucket's lock, no code of the user runs and
-// nothing is allocated: the nodes are counted first, then copied into memory that is there already.
+// The names are in a map with a lock of its own. Under a bucket's lock, no user code runs and nothing is allocated.
+// So parked_waits() counts the nodes there, and copies those that fit into memory that it has allocated before. If some
+// don't fit, it allocates more memory and reads the lot again.
 #include "core/lot/lot.hpp"
 #include "core/sync/futex_lock.hpp"
 
@@ -19,7 +20,7 @@ struct names {
     std::map<const void*, std::string> of;
 };
 
-// Never destroyed, since threads may wait after main, and others may ask about them.
+// Never destroyed, because threads may wait after main, and other threads may ask about them.
 names& all_names() {
     static names* const all = new names;
     return *all;
@@ -42,7 +43,7 @@ parked_wait as_parked(const core::wait_node& node) {
     return result;
 }
 
-// Copies what is parked into the memory that `waits` has, and counts what does not fit.
+// Copies parked waits into the capacity that `waits` has. Counts all of them, even those that do not fit.
 struct copy {
     std::vector<parked_wait>& waits;
     std::size_t seen = 0;

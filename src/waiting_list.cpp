@@ -1,5 +1,5 @@
-// The waits for a user's own source. Everything here except wake() runs under the user's lock. The argument is in
-// core/wait/multi_wait.cpp.
+// The waits for a custom source. Everything here except wake() runs under the lock that guards the list. The argument
+// is in core/wait/multi_wait.cpp.
 #include "core/lot/resume_queue.hpp"
 #include "core/wait/multi_wait.hpp"
 
@@ -18,8 +18,8 @@ void waiting_list::remove(wait_entry& entry) noexcept {
     entries_.remove(entry);
 }
 
-// The entries of the list that is returned exist: a wait for any has been claimed and cannot end before it is released;
-// a wait for all is kept by its rundown.
+// The entries in the list that is returned stay valid until wake(). A wait for any has been claimed, and cannot end
+// before it is released. A wait for all is kept alive by its rundown.
 wake_list waiting_list::notify_one() noexcept {
     wake_list freed;
     while (wait_entry* const oldest = entries_.first()) {
@@ -41,7 +41,7 @@ wake_list waiting_list::notify_all() noexcept {
 
 void wake_list::wake() noexcept {
     const core::defer_resumes after_all;
-    // Off the list first: after its wake, the entry may be gone.
+    // Takes the entry off the list first: after its wake, it may be gone.
     while (wait_entry* const next = entries_.take_first()) next->wait_->wake_notified();
 }
 

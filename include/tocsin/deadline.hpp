@@ -13,8 +13,8 @@
 namespace tocsin {
 namespace detail {
 
-// A duration in nanoseconds, rounded up. If it is out of range, it saturates. Not-a-number becomes the least value: a
-// deadline of that has passed already.
+// A duration in nanoseconds, rounded up. A duration out of range saturates. Not-a-number becomes the least value, so a
+// deadline made of it has passed already.
 template <class Rep, class Period>
 constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
     constexpr std::int64_t forever = (std::numeric_limits<std::int64_t>::max)();
@@ -36,11 +36,11 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 }  // namespace detail
 
 // Converts implicitly from a duration, which counts from now on the steady clock, and from a time point of any clock.
-// Durations round up to the clock's nanosecond and saturate: a maximal duration or time point is `never`. A duration
-// of zero or less has passed already and costs no look at the clock. A wait follows the steady clock or the system
-// clock itself, even while it sleeps (the system clock may be set). Any other clock needs only now(), which must not
-// throw; it is read again whenever the estimated end comes. A deadline made from a time point of such a clock refers
-// to that time point, which must outlive it; as the argument of a wait it does.
+// Durations round up to the clock's nanosecond and saturate: a maximal duration or time point is `never`. A duration of
+// zero or less has passed already and costs no look at the clock. A wait follows the steady clock or the system clock
+// itself, even while it sleeps and the system clock is set. Any other clock needs only now(), which must not throw. The
+// wait reads that clock again whenever the estimated end has arrived. A deadline made from a time point of such a clock
+// refers to that time point, which must outlive the deadline. As the argument of a wait, it does.
 class deadline {
 public:
     enum class clock : std::uint8_t { never, passed, steady, system, other };
