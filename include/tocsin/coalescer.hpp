@@ -8,7 +8,7 @@
 //         frames.pause();                                   // for as long as redraw() has left of the 16 ms
 //     }
 //
-// While the consumer works or pauses, it waits for nothing. A signal then only leaves its event set, without a system
+// While the consumer works or pauses, it waits for no event. A signal then only leaves its event set, without a system
 // call or a wake-up. The wait after the pause finds all events that were set by then. So nothing is lost, and the pause
 // delays a signal by one interval at most.
 #pragma once

@@ -38,9 +38,9 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 // Converts implicitly from a duration, which counts from now on the steady clock, and from a time point of any clock.
 // Durations round up to the clock's nanosecond and saturate: a maximal duration or time point is `never`. A duration of
 // zero or less has passed already and costs no look at the clock. A wait follows the steady clock or the system clock
-// itself, even while it sleeps and the system clock is set. Any other clock needs only now(), which must not throw. The
-// wait reads that clock again whenever the estimated end has arrived. A deadline made from a time point of such a clock
-// refers to that time point, which must outlive the deadline. As the argument of a wait, it does.
+// itself even while it sleeps. (The system clock may be set.) Any other clock needs only now(), which must not throw.
+// The wait reads that clock again whenever the estimated end has arrived. A deadline made from a time point of such a
+// clock refers to that time point, which must outlive the deadline. As the argument of a wait, it does.
 class deadline {
 public:
     enum class clock : std::uint8_t { never, passed, steady, system, other };

@@ -36,7 +36,6 @@ private:
 struct limits {
     // The wait ends with `timed_out` when this has passed. A duration counts from when the limits are made, which costs
     // a look at the clock. So named limits end all their waits at the same time. A time point may be of any clock.
-    // clock.
     deadline until = deadline::never();
     // The wait ends with `stopped` when a stop is requested. If a source is ready, it is taken first.
     stop_reference stop{};

@@ -59,7 +59,8 @@ TOCSIN_API void set_spin_policy(spin_policy policy) noexcept;
 [[nodiscard]] TOCSIN_API spin_policy process_spin_policy() noexcept;
 
 #if TOCSIN_COUNTERS
-// What the waits of the process have done since it began. Each wait counts once, in one of the first three.
+// What the waits of the process have done since it began. A wait that did none of the first three is not counted. A
+// call that waits several times inside, as lock() may, counts each time.
 struct wait_counters {
     std::uint64_t spun = 0;     // waits that ended while spinning
     std::uint64_t yielded = 0;  // waits that ended after yielding to the scheduler

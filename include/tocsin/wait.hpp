@@ -21,7 +21,7 @@
 //
 // A call throws std::invalid_argument before it waits if there are no sources. wait_all() also throws it if a source
 // occurs twice, is a descriptor, or is a custom source that does not stay ready. Built without exceptions, the program
-// ends with that message instead. Either call may throw std::bad_alloc, too, before it waits.
+// prints the message and ends instead. Either call may throw std::bad_alloc, too, before it waits.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -38,7 +38,7 @@
 
 namespace tocsin {
 
-// A timer as a source. It is ready once the duration, counted from now, has passed, or the time point of any clock. It
+// A timer as a source. It is ready once the duration (counted from now) or the time point (of any clock) has passed. It
 // needs no thread and no descriptor, because it becomes a deadline of the wait. (A time point of a clock of your own
 // must outlive the source, which refers to it.)
 template <class Rep, class Period>

@@ -87,9 +87,9 @@ inline std::uint64_t load_erased(const volatile void* address, unsigned size) no
 namespace tocsin::detail {
 
 // Whether every read-modify-write is also a full fence, as on x86. There the fence after a read-modify-write can be
-// left out. A set of a set event can publish with a fence and a load instead of a write, because the consumer's
-// read-modify-write is the other fence. On ARM it can't: the consumer could read the published data before its own
-// write becomes visible. ThreadSanitizer does not understand fences, so its builds take the general way.
+// left out. A set of an event that is set already can publish with a fence and a load instead of a write, because the
+// consumer's read-modify-write is the other fence. On ARM it can't: the consumer could read the published data before
+// its own write becomes visible. ThreadSanitizer does not understand fences, so its builds take the general way.
 #if defined(TOCSIN_MODEL)
 inline bool rmw_is_full_fence() noexcept { return model::rmw_is_full_fence(); }
 #elif defined(__x86_64__) || defined(__i386__) || defined(_M_X64) || defined(_M_IX86)

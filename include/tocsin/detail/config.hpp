@@ -21,7 +21,7 @@
 #define TOCSIN_API __attribute__((visibility("default")))
 #endif
 
-// For a parameter that the result refers to. Compilers that know it warn if the result outlives the argument.
+// Marks a parameter that the result refers to. Compilers that know the mark warn if the result outlives the argument.
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)
 #define TOCSIN_LIFETIMEBOUND [[clang::lifetimebound]]

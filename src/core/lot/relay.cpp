@@ -1,3 +1,5 @@
+// How a waker and the threads that it releases share the release of many.
+//
 // State: a chain of nodes that belong to whoever releases them (lot-3 in lot.cpp). A waker keeps the chain in its
 // release_list, a released thread in waiter::others_.
 //
@@ -12,7 +14,7 @@
 //       thread. (A coroutine's nodes are cancelable, and take() detaches a whole queue, in its order, only if none of
 //       its nodes is cancelable.)
 //
-// If there are few nodes, wake() releases all of them itself. If there are many, it wakes one or some sleepers and
+// If there are few nodes, wake() releases all of them itself. If there are many, it wakes one or a few sleepers and
 // gives the last of these the remaining nodes. Before that thread's wait returns, it does the same for a larger number.
 // So the waker makes a few system calls, however many threads wait.
 //

@@ -1,3 +1,5 @@
+// How a wait is claimed, and how its thread or coroutine is released.
+//
 // State
 //   claim_   open -> signaled | timed_out | stopped, once.
 //   word_    running -> sleeping, polling or suspended (by the thread itself) -> released (by whoever claimed it); or
@@ -12,8 +14,8 @@
 //   waiter-1  claim_ leaves `open` at most once, and that decides how the wait ends. If none of a waiter's nodes is
 //       cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
 //   waiter-2  Whoever claimed the waiter calls release() exactly once; if its node is not cancelable, whoever took the
-//       node off the queue does. If the waiting thread claimed its own waiter, no thread calls release(). It does so
-//       for timed_out, or for signaled if it found a source ready (multi_wait.cpp).
+//       node off the queue does. If the waiting thread claimed its own waiter, no thread calls release(). The
+//       waiting thread claims timed_out, or signaled if it has found a source ready (multi_wait.cpp).
 //   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. A waiter that
 //       was suspended is the exception: it then belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
@@ -83,7 +85,7 @@ bool waiter::is_released() const noexcept {
 // Stores how the thread sleeps from now on; false if it has been released.
 bool waiter::enter_state(std::uint32_t how) noexcept {
     std::uint32_t seen = running;
-    // [release] acquires when it fails, because the waiter has been released; [suspend] releases when it succeeds.
+    // A failure acquires, because the waiter has been released: [release]. A success releases: [suspend].
     while (!word_.compare_exchange_strong(seen, how, std::memory_order_acq_rel, std::memory_order_acquire)) {
         if (seen == released) return false;
     }
@@ -112,7 +114,7 @@ claim waiter::finish() noexcept {
 claim waiter::sleep(const deadline& until) noexcept {
     if (!sleep_until_released(until)) {
         if (try_claim(claim::timed_out)) return claim::timed_out;
-        sleep_until_released(deadline::never());  // another thread has claimed it: release is near
+        sleep_until_released(deadline::never());  // claimed by another thread, which releases it soon
     }
     return finish();
 }

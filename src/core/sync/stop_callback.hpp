@@ -15,9 +15,9 @@
 //   leaving  the destructor has begun, and no callback came before it
 //
 // Invariants
-//   stop_callback-1  Either the callback moves `step_` from `made` to `running`, or the destructor moves it to
-//       `leaving`. The thread that does so destroys the registration. If it is the callback's thread, it is the one
-//       that requested the stop. In that thread, by the standard, destroying the registration doesn't wait.
+//   stop_callback-1  Exactly one thread moves `step_` on from `made`: the callback's, to `running`, or the
+//       destructor's, to `leaving`. That thread destroys the registration. If it is the callback's thread, it is the
+//       one that requested the stop. In that thread, by the standard, destroying the registration doesn't wait.
 //   stop_callback-2  If a stop has been requested already, the callback runs inside the constructor. Such a callback is
 //       not registered, so no thread waits for it.
 //   stop_callback-3  After storing `over`, the callback's thread touches nothing in this object: it wakes the
@@ -26,7 +26,7 @@
 //
 // No lost wake-up: both waits sleep on `step_`, and the waking thread changes `step_` before it wakes. Only the thread
 // that then sleeps changes `making` to `awaited`. The constructor's single exchange to `made` replaces either value,
-// and shows whether a thread is to be woken.
+// and its result says whether a thread is to be woken.
 //
 // One wait remains in the standard library. If the destructor comes first just as a stop begins, it waits there for a
 // callback that returns at once. That wait can still hang: the callback may return between the wait's two steps. In

@@ -62,7 +62,7 @@ private:
 
     bool keep_looking(std::int64_t longest) noexcept;
     bool try_yield() noexcept;
-    // Each counts the outcome and returns it; the first two also learn from it.
+    // Each of these counts the outcome and returns it; the first two also learn from it.
     bool learn_spin(bool success) noexcept;
     bool learn_yield(bool success) noexcept;
     static bool count_spin(bool success) noexcept;
