@@ -54,7 +54,7 @@ parked_wait as_parked(const core::wait_node& node) {
     return result;
 }
 
-// Copies what is parked into the memory that `waits` has, and counts what does not fit.
+// Copies parked waits into the capacity that `waits` has. Counts all of them, even those that do not fit.
 struct copy {
     std::vector<parked_wait>& waits;
     std::size_t seen = 0;

@@ -1,26 +1,27 @@
-// An event with a flag (platform/poller/readable_flag.hpp) that says whether it is set.
+// A view of an event: a flag (platform/poller/readable_flag.hpp) that says whether the event is set.
 //
-// State: a subscriber's node, which is always in the event's queue (core/lot/lot.hpp), and `armed`, under the bucket's
-// lock: whether the next set() is to raise the flag.
+// State: a subscriber's node, which is always in the event's queue (core/lot/lot.hpp); and `armed_`, under the bucket's
+// lock, which says whether the next set() is to raise the flag.
 //
 // Invariants
-//   pollable-1  Whenever the bucket's lock is free: if the event is set, the view is not armed.
-//   pollable-2  Whenever the view is not armed: the flag is up, or somebody is about to raise it, or a thread is in
-//       try_wait() and will arm the view or raise the flag. The flag stays up while try_wait() takes, and is lowered by
-//       the try_wait() that finds nothing.
+//   pollable-1  Whenever the bucket's lock is free and the event is set, the view is not armed.
+//   pollable-2  Whenever the view is not armed, one of three things is true: the flag is up; a thread is about to raise
+//       it; or a thread is in try_wait() and will arm the view or raise the flag. A try_wait() that takes the event
+//       leaves the flag up. A try_wait() that finds nothing lowers it.
 //       legal: the flag is up although the event is not set. Cost: a needless try_wait(), which lowers it.
-//       illegal: the event is set and the flag is down, but nobody is about to raise it and no try_wait() is under way.
-//   pollable-3  A view never takes an event itself. Offered one, it declines, and raises the flag if it was armed. So
-//       it keeps nobody from waiting, and a set() that finds it unarmed only looks.
-//   pollable-4  Each raise that is owed acquires the view's rundown, under the lock. The thread that owes the first one
-//       is given the node to do it by, and continues until none is owed. So a view may be armed, and offered the event
-//       again, while a raise is under way. The destructor takes the node out and waits until none is owed. Then it
-//       closes the flag. So nobody raises another object's descriptor.
+//       illegal: the event is set and the flag is down, but no thread is about to raise it and none is in try_wait().
+//   pollable-3  A view never takes an event. It declines every offer, and if it was armed, the flag is raised. So the
+//       view keeps the event from no waiter, and a set() that finds it unarmed only looks.
+//   pollable-4  on_wake() acquires the view's rundown for each raise that is owed, under the lock. The thread that owes
+//       the first raise is given the node `raising_`. When it releases that node, it raises the flag until no raise is
+//       owed. So a view may be armed, and offered the event again, while a raise is under way. The destructor removes
+//       the view's node from the queue, waits until no raise is owed, and then closes the flag. So no thread raises the
+//       descriptor of another object.
 //
-// No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, now or in a moment. try_wait()
-// lowers the flag before it looks under the lock. That look sees a set() that came before it, and try_wait() raises the
-// flag again. A set() after it finds the view armed. A late raise by another thread may leave the flag up for no
-// reason: the next try_wait() lowers it.
+// No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, or soon will be. try_wait()
+// lowers the flag before it looks under the lock. If a set() came before that look, the look sees it, and try_wait()
+// raises the flag again. A set() after the look finds the view armed. A late raise by another thread may leave the flag
+// up although the event is not set. The next try_wait() then lowers it.
 //
 // Memory order: that of the lock, and that of the event.
 //
@@ -105,9 +106,9 @@ private:
 
     const source event_;
     core::wait_node node_;
-    core::wait_node raising_;  // never queued: for a release_list, which calls raise_owed()
+    core::wait_node raising_;  // never queued; its release calls raise_owed()
     detail::plain<bool> armed_{false};
-    core::rundown raises_;  // that are owed
+    core::rundown raises_;  // one use for each raise that is owed
     platform::readable_flag flag_;
     const std::uint32_t forks_ = core::forks();
 };

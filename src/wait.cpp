@@ -1,9 +1,9 @@
-// Threads that wait for several sources: what they look at before they queue, when they wake up, what they return. The
+// How a thread waits for several sources: what it looks at before it queues, when it wakes up, and what it returns. The
 // algorithm and its argument are in core/wait/multi_wait.cpp.
 //
-// A timer has no queue in the lot: it is a deadline of the wait. A wait for any sleeps until the first of them (or its
-// own deadline), then finds out whose it was. A wait for all sleeps until the last of them, as the clocks are then,
-// counts them as ready, looks at the other sources and sleeps on.
+// A timer has no queue in the lot; it is a deadline of the wait. A wait for any sleeps until the first timer or its own
+// deadline passes, then finds out which of them has passed. A wait for all sleeps until the last of its timers passes,
+// as the clocks are then. It then counts the timers as ready, looks at the other sources and sleeps on.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/model/many_model_test.cpp, tests/stress/many_stress_test.cpp.
 #include "core/wait/multi_wait.hpp"
@@ -24,7 +24,7 @@ namespace {
 using core::multi_wait;
 using detail::wait_options;
 
-// What a wait keeps of each source: on the stack for a few sources, in one block of memory for more.
+// What a wait keeps for each source: on the stack for a few sources, in one block of allocated memory for more.
 class slot_storage {
 public:
     explicit slot_storage(std::size_t sources) : count_(sources) {
@@ -81,20 +81,20 @@ any_result signaled(const core::found_source& by) noexcept {
     return {wait_status::signaled, by.index, by.found};
 }
 
-// The first deadline has passed: that of the wait, or of a timer (and perhaps of others).
+// The first deadline has passed: the wait's own, or a timer's. Others may have passed, too.
 any_result timed_out(std::span<const source> sources, const deadline& first) noexcept {
     const std::uint32_t index = core::timer_that_passed(sources, first);
     return index == multi_wait::none ? any_result{wait_status::timed_out} : signaled({index});
 }
 
-// The adaptive policy learns by the first source.
+// The key for which the adaptive policy learns: that of the first source.
 core::wait_key learned_by(std::span<const source> sources) noexcept {
     return {sources.front().object(), core::wait_kind::event};
 }
 
 any_result ended(core::claim how) noexcept { return {core::status_from(how, wait_status::signaled)}; }
 
-// Nothing was ready before the first descriptor, or at all.
+// Called when no source in front of the first descriptor is ready; if there is no descriptor, when no source is.
 any_result queue_for_any(std::span<const source> sources, const wait_options& options) {
     descriptor_storage storage(core::descriptors::count(sources));
     core::descriptors polled(sources, storage.get());
@@ -165,7 +165,7 @@ wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
     multi_wait wait(sources, multi_wait::mode::all, slots.slots(), slots.buckets());
     if (last == nullptr) wait.add_ready_timers(timers);
     if (wait.commit_own()) return wait_status::signaled;
-    // A custom source says whether it is ready only when it is enlisted.
+    // A custom source says only when it is enlisted whether it is ready.
     if (std::ranges::count(sources, source::kind::custom, &source::what) == 0) {
         if (const auto over = core::ended_before_wait(options); over != core::claim::open)
             return core::status_from(over, wait_status::signaled);

@@ -28,8 +28,8 @@ void waiting_list::remove(wait_entry& entry) noexcept {
     entries_.remove(entry);
 }
 
-// The entries of the list that is returned exist: a wait for any has been claimed and cannot end before it is released;
-// a wait for all is kept by its rundown.
+// The entries in the list that is returned stay valid until wake(). A wait for any has been claimed, and cannot end
+// before it is released. A wait for all is kept alive by its rundown.
 wake_list waiting_list::notify_one() noexcept {
     wake_list freed;
     while (wait_entry* const oldest = entries_.first()) {

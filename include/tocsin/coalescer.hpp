@@ -8,9 +8,9 @@
 //         frames.pause();                                   // for as long as redraw() has left of the 16 ms
 //     }
 //
-// A consumer that works or pauses waits for nothing. A signal then only leaves its event set, without a system call or
-// a wake-up. The wait after the pause finds all such signals: nothing is lost, and the pause delays a signal by an
-// interval at most.
+// While the consumer works or pauses, it waits for no event. A signal then only leaves its event set, without a system
+// call or a wake-up. The wait after the pause finds all events that were set by then. So nothing is lost, and the pause
+// delays a signal by one interval at most.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -26,7 +26,8 @@ namespace tocsin {
 // wait_any(), a wait_set, an event's own wait().
 class coalescer {
 public:
-    // Rounded up to a nanosecond. At zero or less there is no pause; an interval out of range never ends.
+    // The interval is rounded up to a nanosecond. At zero or less there is no pause. An interval out of range never
+    // ends.
     template <class Rep, class Period>
     explicit coalescer(std::chrono::duration<Rep, Period> interval) noexcept
         : interval_(detail::nanoseconds_up(interval)) {}
@@ -35,9 +36,10 @@ public:
     void start() noexcept { next_ = deadline(interval_); }
 
     // Sleeps until the interval is over, and returns `signaled`. Call it before the next wait. Returns at once if the
-    // interval is over already, or without a start(). A deadline or a stop may end the pause early (`timed_out`,
-    // `stopped`). Takes no signal: the next wait finds it. Ignores the spin policy. Never allocates or throws.
-    // Cost: a look at the clock; before it sleeps a few more, and one system call to sleep.
+    // interval is over already, or if start() was never called. A deadline or a stop may end the pause early
+    // (`timed_out`, `stopped`). Takes no signal: the next wait finds it. Ignores the spin policy. Never allocates or
+    // throws.
+    // Cost: a look at the clock. Before it sleeps, a few more looks, and one system call to sleep.
     TOCSIN_API wait_status pause(const limits& how = {}) const noexcept;
 
 private:

@@ -13,8 +13,8 @@
 namespace tocsin {
 namespace detail {
 
-// A duration in nanoseconds, rounded up. If it is out of range, it saturates. Not-a-number becomes the least value: a
-// deadline of that has passed already.
+// A duration in nanoseconds, rounded up. A duration out of range saturates. Not-a-number becomes the least value, so a
+// deadline made of it has passed already.
 template <class Rep, class Period>
 constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
     constexpr std::int64_t forever = (std::numeric_limits<std::int64_t>::max)();

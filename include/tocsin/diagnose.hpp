@@ -11,9 +11,9 @@
 
 namespace tocsin {
 
-// One parked wait. A thread that has not queued yet, or has been released, is not parked. One that timed out or was
-// stopped is parked until it has left the queue. The members of a wait_set, the thread that sleeps in it, and views
-// (pollable) are not listed.
+// One parked wait. A thread that has not queued yet, or has been released, is not parked. A wait that timed out or was
+// stopped is parked until it has left the queue. Not listed are the members of a wait_set, the thread that sleeps in
+// it, and views (pollable).
 struct parked_wait {
     enum class kind : std::uint8_t { event, address, lock };
 
@@ -30,7 +30,7 @@ struct parked_wait {
 [[nodiscard]] TOCSIN_API std::size_t waiting_on(const volatile void* address) noexcept;
 
 // All parked waits of the process. Each queue is read in one step, but not all queues together. May throw
-// std::bad_alloc. Cost: a lock for each of some thousand buckets, so not for a hot path.
+// std::bad_alloc. Cost: a lock for each of some thousand buckets, so it is not for a hot path.
 [[nodiscard]] TOCSIN_API std::vector<parked_wait> parked_waits();
 
 // The same as text, one line for each wait: "event 0x7ffe... 'shutdown': thread 4711, for 12.3 s". The address is

@@ -8,7 +8,7 @@
 //     record mine{"hello", 0};
 //     commit.submit(mine);                             // in any thread; afterwards it is on the disk
 //
-// docs/group_commit.md says at length how to use it and what it guarantees.
+// docs/group_commit.md explains how to use it and what it guarantees.
 #pragma once
 
 #include <tocsin/detail/config.hpp>
@@ -37,8 +37,8 @@ enum class commit_status : std::uint8_t {
 struct group_commit_options {
     // The most submissions that a flush takes; the others gather for the next. At least 1.
     std::size_t largest_group = (std::numeric_limits<std::size_t>::max)();
-    // How long a group may wait for more members, counted from the arrival of its first, unless it is full before. At
-    // zero no group waits artificially: it gathers while the flush before it runs.
+    // How long a group may wait for more members, counted from the arrival of its first. A full group waits no longer.
+    // At zero no group waits artificially: it gathers while the flush before it runs.
     std::chrono::nanoseconds longest_gathering{0};
 };
 
@@ -149,30 +149,30 @@ private:
     detail::flushed_group* group_;
 };
 
-// Any thread may submit at any time. Must exist until every submit() has returned: checked builds stop the program if
-// it is destroyed before.
+// Any thread may submit at any time. The object must exist until every submit() has returned: checked builds stop the
+// program if it is destroyed earlier.
 template <class Submission>
 class group_commit {
 public:
-    // `flush(commit_group<Submission>)` runs in the submitting thread that leads, under no lock. It never runs twice
-    // at once, and each run sees what the one before it did. It reports failure by an exception, which all submitters
-    // of its group get and nobody else. What it has to tell one submitter it writes into that submission. It must not
-    // submit to the same object (checked builds stop the program). Allocates; throws std::invalid_argument for a
-    // largest group of 0.
+    // `flush(commit_group<Submission>)` runs in the submitting thread that leads, under no lock. It never runs twice at
+    // once, and each run sees what the one before it did. It reports failure by an exception, which all submitters of
+    // its group get and nobody else. To tell one submitter something, it writes into that submission. It must not
+    // submit to the same object (checked builds stop the program). The constructor allocates, and throws
+    // std::invalid_argument for a largest group of 0.
     template <class Flush>
         requires std::invocable<Flush&, commit_group<Submission>>
     explicit group_commit(Flush flush, const group_commit_options& options = {})
         : engine_(std::make_unique<typed_flusher<Flush>>(std::move(flush)), options) {}
 
-    // Blocks until a flush that covers the submission has ended. If a flush covers a submission, what the submitter
-    // did before is visible to the flush, and what the flush did is visible to the submitter afterwards. If the flush
-    // throws, so does this: all submitters of its group get the same exception object (treat it as const); other
-    // groups are not affected. `submission` must stay where it is until this returns; afterwards nothing touches it.
-    // A thread that finds no leader leads: it flushes for itself and for those that have joined. Other threads join
-    // and sleep until their leader releases them, or until they are made the next leader.
+    // Blocks until a flush that covers the submission has ended. What the submitter did before is visible to that
+    // flush, and what the flush did is visible to the submitter afterwards. If the flush throws, so does submit(): all
+    // submitters of its group get the same exception object (treat it as const); other groups are not affected.
+    // `submission` must stay where it is until submit() returns; afterwards nothing touches it.
+    // A thread that finds no leader leads: it flushes for itself and for those that have joined. Other threads join and
+    // sleep until their leader releases them, or until they are made the next leader.
     // Cost for a leader: three short locks (with longest_gathering at most five), the flush, and a few wake-ups of
-    // other threads (about five at most, nine on 16 processors), however many it flushed for. For a thread that joins:
-    // one short lock and one sleep, and then the wake-ups of a few others of its group. Allocates nothing.
+    // other threads (about five at most, nine on 16 processors), however many it flushed for. Cost for a thread that
+    // joins: one short lock, one sleep, and then the wake-ups of a few others of its group. Allocates nothing.
     void submit(Submission& submission) { (void)engine_.submit(&submission, {}); }
     void submit(Submission&& submission) { submit(submission); }
 

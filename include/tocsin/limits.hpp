@@ -18,7 +18,8 @@
 
 namespace tocsin {
 
-// Refers to a stop token, or to none. A copy of a token costs an atomic increment and a decrement; this costs nothing.
+// Refers to a stop token, or to none. A copy of a token costs an atomic increment and a decrement; a reference costs
+// nothing.
 class stop_reference {
 public:
     constexpr stop_reference() noexcept = default;
@@ -31,13 +32,12 @@ private:
     const stop_token* token_ = nullptr;
 };
 
-// Write it in the call. A named one must not outlive the stop token, nor a time point of a clock of your own.
+// Write the limits in the call. Named limits must not outlive the stop token, nor a time point of a clock of your own.
 struct limits {
-    // The wait ends with `timed_out` when this has passed. A duration counts from where the limits are made, which
-    // costs a look at the clock. So named limits end all their waits at the same time. A time point may be of any
-    // clock.
+    // The wait ends with `timed_out` when this has passed. A duration counts from when the limits are made, which costs
+    // a look at the clock. So named limits end all their waits at the same time. A time point may be of any clock.
     deadline until = deadline::never();
-    // The wait ends with `stopped` when a stop is requested. What is ready is taken first.
+    // The wait ends with `stopped` when a stop is requested. If a source is ready, it is taken first.
     stop_reference stop{};
     // How wait_any() looks before it sleeps. All other waits over several things sleep at once.
     spin_policy spin{};
@@ -46,7 +46,7 @@ struct limits {
 namespace detail {
 
 template <class...>
-inline constexpr bool never = false;  // for a static_assert that only a call fails
+inline constexpr bool never = false;  // for a static_assert that fails only in a call
 
 inline wait_options options_of(const limits& how) noexcept { return {how.until, how.stop.get(), how.spin}; }
 

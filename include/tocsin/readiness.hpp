@@ -11,8 +11,8 @@ enum class readiness : std::uint16_t {
     writable = 2,   // room to write; connected, or failed to connect
     urgent = 4,     // out-of-band data, or anything else that the system calls a priority (POLLPRI)
     hang_up = 8,    // found without being asked for when both directions are closed; if asked for, also
-                    // when the peer has closed its direction (on systems with POLLRDHUP; elsewhere that is
-                    // found readable)
+                    // when the peer has closed its direction (on systems with POLLRDHUP; elsewhere found
+                    // as readable)
     error = 16,     // found without being asked for
     invalid = 32,   // only found: it is not an open descriptor
     signaled = 64,  // Windows, asked for and found: a kernel HANDLE (process, event), which is ready in one

@@ -18,7 +18,7 @@
 //         }
 //     };
 //
-// examples/countdown is complete.
+// examples/countdown has the complete class.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -44,9 +44,9 @@ struct wait_node;
 
 namespace detail {
 
-// How to wait for a source whose waiters queue in the lot. `object` is the byte of an event (event_state.hpp), whose
-// address they wait on. Those marked "locked" are called under the lock of its bucket. The argument:
-// src/core/wait/multi_wait.cpp.
+// How to wait for a source whose waiters queue in the lot. `object` is the byte of an event (event_state.hpp), and the
+// waiters wait on its address. The functions marked "locked" are called under the lock of that address's bucket. The
+// argument: src/core/wait/multi_wait.cpp.
 struct lot_source {
     std::uint8_t wait_kind;                            // core::wait_kind
     bool (*try_take)(void* object) noexcept;           // takes it if it is ready
@@ -54,10 +54,11 @@ struct lot_source {
     bool (*hold)(void* object) noexcept;               // locked: if ready, nobody else changes it until ...
     void (*take_held)(void* object) noexcept;          // locked: ... it is taken,
     void (*unhold)(void* object) noexcept;             // locked: or left as it was
-    // Locked: a node is about to be queued. False, and nothing done, if it is ready and not `even_if_ready`.
+    // Locked: a node is about to be queued. If the source is ready and not `even_if_ready`, returns false and does
+    // nothing.
     bool (*mark_parked)(void* object, bool even_if_ready) noexcept;
     void (*clear_parked)(void* object) noexcept;         // locked: no node is queued any more
-    void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again, if it is used up when taken
+    void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again, if taking uses it up
 };
 
 // How an event's set() adds to a wake_list.
@@ -135,8 +136,8 @@ private:
     core::wait_node* last_coroutine_ = nullptr;
 };
 
-// The waits for one source: a queue, first in, first out, that owns and allocates nothing. Guard it by a lock of your
-// own, which enlist(), delist() and every function that makes the source ready take.
+// The waits for one source: a first-in, first-out queue that owns and allocates nothing. Guard it by a lock of your
+// own. enlist(), delist() and every function that makes the source ready take that lock.
 class waiting_list {
 public:
     waiting_list() noexcept = default;
@@ -147,9 +148,9 @@ public:
     TOCSIN_API void append(wait_entry& entry) noexcept;
     TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it has been removed already
 
-    // Hands the source to the wait that has queued longest among those that can take it; that wait ends with it.
-    // Returns an empty list if none can: the source is then still there to take. (A wait for all never takes it here:
-    // see stays_ready.)
+    // Hands the source to the wait that has queued longest among those that can take it; that wait then ends. Returns
+    // an empty list if no wait can take it; the source is then still there to take. (A wait for all never takes it
+    // here: see stays_ready.)
     TOCSIN_API wake_list notify_one() noexcept;
     // The same up to `most` times. Adds the waits to `freed`, and returns how many have been given one.
     TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;
@@ -161,8 +162,8 @@ private:
 };
 
 // The three operations. None of them may throw, block for long, or call back into the wait that called it. The library
-// calls none of them under a lock of its own. A type that declares `stays_ready` must not become unready again while
-// a thread waits; wait_all() accepts only such types.
+// calls none of them under a lock of its own. An object whose type declares `stays_ready` must not become unready again
+// while a thread waits for it; wait_all() accepts only such types.
 template <class T>
 concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;

@@ -8,12 +8,12 @@
 
 namespace tocsin {
 
-// A thread that must wait can look again for a moment (spin), let others run and look again (yield), or sleep. Waking
-// a sleeper costs two switches and, on an idle core, several microseconds; spinning burns that time. The default
-// learns for each address which of the two has paid recently. Where neither has, it mostly sleeps at once. Every spin
-// is bounded in time and in yields. On one CPU no thread spins. Waits on events, addresses and locks and wait_any()
-// spin; all other waits sleep at once. A lock spins and yields before it is queued. A wait_any() with descriptors only
-// spins adaptively, and never yields.
+// A thread that must wait can look again for a moment (spin), let other threads run and look again (yield), or sleep.
+// Waking a sleeper costs two switches and, on an idle core, several microseconds. Spinning burns that time instead. The
+// default policy learns for each address whether spinning or yielding has paid recently. Where neither has, a wait
+// mostly sleeps at once. Every spin is bounded in time, and yielding in number. On one CPU no thread spins. Waits on
+// events, addresses and locks spin, and so does wait_any(); all other waits sleep at once. For a lock, a thread spins
+// and yields before it is queued. With descriptors, wait_any() spins only adaptively, and never yields.
 class spin_policy {
 public:
     // The policy of the process (set_spin_policy()), which is `adaptive()` until it is set.
@@ -22,15 +22,15 @@ public:
     // Sleep at once.
     static constexpr spin_policy none() noexcept { return spin_policy(mode::none, 0); }
 
-    // Where it has helped recently: spin before the thread is queued, for up to 4 us and no longer than `longest`; or
-    // yield when it is queued.
+    // Do what has helped recently: spin before the thread is queued, for up to 4 us and no longer than `longest`; and
+    // yield once it is queued.
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(4)) noexcept {
         return spin_policy(mode::adaptive, longest.count());
     }
 
-    // Spin for `longest` (a second at most) in every wait, after the thread is queued (for a lock: before), then
-    // sleep: for a thread that may burn a core for latency.
+    // In every wait, spin for `longest` (a second at most) after the thread is queued, then sleep. (For a lock, spin
+    // before it is queued.) For a thread that may burn a core for latency.
     static constexpr spin_policy fixed(std::chrono::nanoseconds longest) noexcept {
         return spin_policy(mode::fixed, longest.count());
     }
@@ -59,7 +59,8 @@ TOCSIN_API void set_spin_policy(spin_policy policy) noexcept;
 [[nodiscard]] TOCSIN_API spin_policy process_spin_policy() noexcept;
 
 #if TOCSIN_COUNTERS
-// What the waits of the process have done since it began. Each wait counts once, in one of the first three.
+// What the waits of the process have done since it began. A wait that did none of the first three is not counted. A
+// call that waits several times inside, as lock() may, counts each time.
 struct wait_counters {
     std::uint64_t spun = 0;     // waits that ended while spinning
     std::uint64_t yielded = 0;  // waits that ended after yielding to the scheduler

@@ -1,6 +1,6 @@
 // The seam under every algorithm: atomics, plain fields that a lock protects, the processor's pause.
-// A model build (TOCSIN_MODEL) takes them from the explorer, which then owns every step the library
-// makes; any other build takes them from the standard library, at no cost.
+// A model build (TOCSIN_MODEL) takes them from the explorer, which then controls every step that the library makes. Any
+// other build takes them from the standard library, at no cost.
 #pragma once
 
 #include <tocsin/detail/sanitizer.hpp>
@@ -53,7 +53,7 @@ using std::stop_token;
 
 inline void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
-// Tells the processor that this is a spin, which then costs its sibling thread and the memory bus less.
+// Tells the processor that the thread spins. A spin then costs the sibling thread and the memory bus less.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -86,10 +86,10 @@ inline std::uint64_t load_erased(const volatile void* address, unsigned size) no
 
 namespace tocsin::detail {
 
-// Whether every read-modify-write is also a full fence. It is on x86. There the fence after one can be left out, and
-// a set of a set event can publish with a fence and a load instead of a write: the consumer's read-modify-write is
-// the other fence. Not on ARM, where the consumer could read the published data before its own write becomes visible.
-// ThreadSanitizer does not understand fences and takes the general way.
+// Whether every read-modify-write is also a full fence, as on x86. There the fence after a read-modify-write can be
+// left out. A set of an event that is set already can publish with a fence and a load instead of a write, because the
+// consumer's read-modify-write is the other fence. On ARM it can't: the consumer could read the published data before
+// its own write becomes visible. ThreadSanitizer does not understand fences, so its builds take the general way.
 #if defined(TOCSIN_MODEL)
 inline bool rmw_is_full_fence() noexcept { return model::rmw_is_full_fence(); }
 #elif defined(__x86_64__) || defined(__i386__) || defined(_M_X64) || defined(_M_IX86)

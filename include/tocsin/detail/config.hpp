@@ -6,9 +6,9 @@
 #include <tocsin/needs_cxx20>  // there is no such file: that stops the compiler, after one message instead of hundreds
 #endif
 
-// Exported from a shared tocsin. On ELF the mark also keeps the table of waiters (src/core/lot/lot.cpp)
-// visible when the library is linked statically into a plug-in built with hidden visibility, so that
-// the dynamic linker can unify its copies.
+// Exported from a shared tocsin. On ELF the mark also keeps the table of waiters (src/core/lot/lot.cpp) visible when
+// the library is linked statically into a plug-in built with hidden visibility. The dynamic linker can then unify its
+// copies.
 #if defined(_WIN32)
 #if defined(TOCSIN_SHARED) && defined(TOCSIN_BUILDING)
 #define TOCSIN_API __declspec(dllexport)
@@ -21,7 +21,7 @@
 #define TOCSIN_API __attribute__((visibility("default")))
 #endif
 
-// On a parameter that the result refers to: compilers that know it warn when the result outlives the argument.
+// Marks a parameter that the result refers to. Compilers that know the mark warn if the result outlives the argument.
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)
 #define TOCSIN_LIFETIMEBOUND [[clang::lifetimebound]]
@@ -42,8 +42,8 @@
 
 // windows.h defines macros `min` and `max` unless it is told not to: the public headers write (std::...::max)().
 
-// Misuse that the library can see (an event destroyed with waiters, an unlocked lock unlocked) stops the program with
-// a message that names it. The build of a debug library sets this for all its users.
+// If this is 1, misuse that the library can see (an event destroyed with waiters, an unlocked lock unlocked) stops the
+// program with a message that names it. The build of a debug library sets this for all its users.
 #if !defined(TOCSIN_CHECKED)
 #define TOCSIN_CHECKED 0
 #endif

@@ -45,7 +45,7 @@ inline bool event_is_set(const event_byte& state) noexcept {
 
 // A first look at any event. False is certain; true is not.
 inline bool event_may_be_set(const event_byte& state) noexcept {
-    // [all-taken] a thread that finds it taken by a wait for all sees the others held.
+    // [all-taken] a thread that finds it taken by a wait for all sees that wait's other events held.
     return (state.load(std::memory_order_acquire) & event_state::set_bit) != 0;
 }
 
@@ -57,7 +57,7 @@ bool event_try_wait(event_byte& state) noexcept {
         return event_state::is_plainly_set(seen) ||
                ((seen & event_state::held_bit) != 0 && event_is_set_slow(state));
     } else {
-        // [all-taken] a thread that finds it taken by a wait for all sees the others held.
+        // [all-taken] a thread that finds it taken by a wait for all sees that wait's other events held.
         std::uint8_t seen = state.load(std::memory_order_acquire);
         while ((seen & event_state::set_bit) != 0) {
             if ((seen & event_state::held_bit) != 0) [[unlikely]]
@@ -84,7 +84,7 @@ TOCSIN_API wait_status event_wait_slow(event_byte& state, reset_mode mode,
                                        const wait_options& options) noexcept;
 TOCSIN_API void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept;
 
-// How to wait for events together with other things. A function, because the address of an object in a DLL is no
+// How to wait for events together with other things. A function, because the address of an object in a DLL is not a
 // constant.
 TOCSIN_API extern const lot_source manual_reset_source;
 TOCSIN_API extern const lot_source auto_reset_source;

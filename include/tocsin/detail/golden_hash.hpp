@@ -5,8 +5,8 @@
 
 namespace tocsin::detail {
 
-// Multiplies by 2^64 divided by the golden ratio: consecutive and aligned addresses end far apart in the upper bits,
-// and spread evenly over the buckets.
+// Multiplies by 2^64 divided by the golden ratio. In the upper bits, consecutive and aligned addresses then end far
+// apart, and spread evenly over the buckets.
 constexpr std::uint64_t golden_hash(std::uint64_t number) noexcept { return number * 0x9E37'79B9'7F4A'7C15u; }
 
 }  // namespace tocsin::detail

@@ -6,14 +6,14 @@
 //     jobs.append(one);
 //     while (job* const oldest = jobs.take_first()) run(*oldest);
 //
-// A node is in at most one list at a time. It does not know whether it is in one: an owner that asks keeps a flag
+// A node is in at most one list at a time. It does not know whether it is in one: an owner that must know keeps a flag
 // of its own. So a whole list changes hands in one step, without a visit to its nodes.
 //
 // Invariants
 //   intrusive_list-1  first() and last() are both null, or neither is.
-//   intrusive_list-2  The first node has no previous node and the last no next one. Of any two neighbours, each is the
-//       other's neighbour.
-//   intrusive_list-3  The links of a node that is in no list say nothing, except that remove() and take_first() leave
+//   intrusive_list-2  The first node has no previous node, and the last node has no next one. Of any two neighbours,
+//       the first links to the second and the second links back.
+//   intrusive_list-3  The links of a node that is in no list mean nothing, except that remove() and take_first() leave
 //       next() null.
 //
 // Checked by: tests/internal/intrusive_list_test.cpp, tests/model/intrusive_list_model_test.cpp.
@@ -62,7 +62,7 @@ public:
         last_ = &node;
     }
 
-    // Behind `before`; null: at the front.
+    // Inserts behind `before`, or at the front if `before` is null.
     void insert_after(T* before, T& node) noexcept {
         T* const after = next_of(before);
         links(node).next_ = after;
@@ -110,8 +110,8 @@ private:
     static list_links<T>& links(T& node) noexcept { return node; }
     static const list_links<T>& links(const T& node) noexcept { return node; }
 
-    // The links that lead away from a node; null means the list itself, which comes
-    // before its first node and after its last.
+    // The links that lead away from a node. Null means the list itself, which comes before its first node and after its
+    // last.
     plain<T*>& next_of(T* node) noexcept { return node != nullptr ? links(*node).next_ : first_; }
     plain<T*>& previous_of(T* node) noexcept { return node != nullptr ? links(*node).previous_ : last_; }
 

@@ -37,7 +37,7 @@ inline constexpr bool is_time_point<std::chrono::time_point<Clock, Duration>> = 
 template <class T>
 concept list_of_sources = std::convertible_to<T, std::span<const source>>;
 
-// Lists are other overloads; a call with limits as its first source is one of those with limits.
+// A list has overloads of its own. A call whose first argument is limits is one of those with limits.
 template <class... Arguments>
 concept one_by_one = sizeof...(Arguments) != 1 || (!list_of_sources<Arguments> && ...);
 template <class... Arguments>
@@ -47,7 +47,7 @@ inline constexpr bool begins_with_limits<First, Others...> = std::same_as<std::r
 template <class... Arguments>
 concept no_limits_first = one_by_one<Arguments...> && !begins_with_limits<Arguments...>;
 
-// An argument that is no source: says what to write instead. `Number` begins with 1 and does not count the limits.
+// For an argument that is no source, says what to write instead. `Number` begins with 1 and does not count the limits.
 template <std::size_t Number, class Argument>
 constexpr bool is_source() {
     using type = std::remove_cvref_t<Argument>;
@@ -117,7 +117,7 @@ Result refused();
 
 }  // namespace tocsin::detail
 
-// Overloads for the mistakes that no other overload matches, so that each gets its sentence.
+// Overloads for the mistakes that no other overload matches, so that each gets a message of its own.
 // NOLINTBEGIN(bugprone-macro-parentheses): `result` is a type
 #define TOCSIN_REFUSE_MISUSE(call, result)                                                                  \
     template <class First, class... Others>                                                                 \

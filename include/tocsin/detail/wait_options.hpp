@@ -1,4 +1,4 @@
-// How one wait is to wait: what the inline half of every wait passes to the half in the library.
+// How one wait is to wait. The inline half of every wait passes this to the half in the library.
 #pragma once
 
 #include <tocsin/deadline.hpp>

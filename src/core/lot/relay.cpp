@@ -1,15 +1,18 @@
-// State: a chain of nodes that belong to whoever releases them (lot-3 in lot.cpp). A waker has it in its release_list,
-// a released thread in waiter::others_.
+// How a waker and the threads that it releases share the release of many.
 //
-// The relay and the waiter (waiter.cpp) are two halves of one protocol. The relay calls waiter::release(), which gives
-// the chain that is left to the released thread; waiter::finish() calls pass_on() with it.
+// State: a chain of nodes that belong to whoever releases them (lot-3 in lot.cpp). A waker keeps the chain in its
+// release_list, a released thread in waiter::others_.
+//
+// The relay and the waiter (waiter.cpp) are two halves of one protocol. The relay calls waiter::release(), which hands
+// the remaining chain to the released thread. That thread's waiter::finish() calls pass_on() with the chain.
 //
 // Invariants
-//   relay-1  A node is not touched after its waiter's release, or after resume() of its resumable: either may end its
-//       life. So the next node is read first.
-//   relay-2  A chain cannot break. Releasing what it was given is the first thing a released thread does.
+//   relay-1  A node is not touched after its waiter's release, or after resume() of its resumable: either call may end
+//       the node's life. So the next node is read first.
+//   relay-2  A chain cannot break, because a released thread first releases the nodes that it was given.
 //   relay-3  Coroutines come first in a chain, and the waker releases all of them, since they are resumed in its
-//       thread. (Their nodes are cancelable, so take() never detaches them with a whole queue, in queue order.)
+//       thread. (A coroutine's nodes are cancelable, and take() detaches a whole queue, in its order, only if none of
+//       its nodes is cancelable.)
 //
 // Lists become one by a visit to the coroutines of the second list. Its threads move in one step, behind all others.
 //
@@ -30,10 +33,11 @@
 namespace tocsin::core {
 namespace {
 
-// A waker releases this many without a relay. Of more, it wakes `waker_wakes()` sleepers and gives the last of them the
-// remaining ones. That thread wakes `relay_wakes` and passes on what is left, and so on. Threads that have not fallen
-// asleep yet cost no system call and do not count. The waker should be held as briefly as possible. But a chain of
-// single wake-ups leaves every processor idle between two of them, and waking an idle processor is what costs most.
+// A waker releases up to `relay_above` nodes without a relay. If there are more, it wakes `waker_wakes()` sleepers and
+// gives the last of them the remaining nodes. That thread wakes `relay_wakes` sleepers and passes on what is left, and
+// so on. A thread that has not fallen asleep yet costs no system call and does not count. The waker should be held up
+// as briefly as possible. But in a chain of single wake-ups every processor is idle between two of them, and waking an
+// idle processor costs most.
 // docs/decisions/0004-relay.md.
 #if !defined(TOCSIN_RELAY_ABOVE)
 #define TOCSIN_RELAY_ABOVE 4

@@ -7,7 +7,7 @@
 
 namespace tocsin::core {
 
-// Nodes taken off a queue, whose waiters are to be released. Whoever owns one calls wake(), once, under no lock.
+// Nodes taken off a queue, whose waiters are to be released. The owner calls wake() once, under no lock.
 class [[nodiscard]] release_list {
 public:
     release_list() noexcept = default;
@@ -16,13 +16,13 @@ public:
 
     bool empty() const noexcept { return nodes_.empty(); }
 
-    // Only to a list built by append() alone. Coroutines go in front of the threads, so that no thread is given them to
-    // release.
+    // Only for a list built by append() alone. Coroutines go in front of the threads, so that no thread is given a
+    // coroutine to release.
     void append(wait_node& node) noexcept;
     // The nodes of `more` behind those of this list. Visits the coroutines among them only.
     void append(release_list&& more) noexcept;
 
-    // Releases a few; each of those releases a few more before its wait returns.
+    // Releases a few waiters. If more are left, the last of those few releases further ones before its wait returns.
     void wake() noexcept;
 
     // For a list that is kept elsewhere in between (tocsin::wake_list).
@@ -34,7 +34,7 @@ private:
     wait_node* last_coroutine_ = nullptr;
 };
 
-// What a released thread does with the nodes that it was given: `first`, and those behind it.
+// Called by a released thread: releases the nodes that it was given, `first` and those behind it.
 void pass_on(wait_node& first) noexcept;
 
 }  // namespace tocsin::core

@@ -13,8 +13,8 @@ class resumable;
 class subscriber;
 class waiter;
 
-// What an address is waited on for. Waits of different kinds on one address never meet. That also holds when an address
-// is used again for something else while a late wake for its previous use is still under way.
+// What an address is waited on for. Waits of different kinds on one address never meet. This holds even if the address
+// is used again for something else while a late wake for its previous use is under way.
 enum class wait_kind : std::uint8_t { event, address, lock_bit_0 };  // lock_bit_0 + n for bit n
 inline constexpr unsigned wait_kinds = static_cast<unsigned>(wait_kind::lock_bit_0) + 64;
 
@@ -30,7 +30,7 @@ struct wait_key {
     friend bool operator==(const wait_key&, const wait_key&) noexcept = default;
 };
 
-// One waiter's entry in one queue, or a subscriber's. Also what a release_list (relay.hpp) consists of.
+// The entry of one waiter or subscriber in one queue. A release_list (relay.hpp) consists of such nodes, too.
 struct wait_node : detail::list_links<wait_node> {
     // Whom it belongs to, which decides what happens when its turn comes.
     enum class kind : std::uint8_t {
@@ -40,7 +40,7 @@ struct wait_node : detail::list_links<wait_node> {
         resumable,   // never in a queue; releasing it resumes the resumable
     };
 
-    // A waiter may have several nodes. `number` tells which of them it was claimed for.
+    // A waiter may have several nodes. `number` says for which of them it was claimed.
     wait_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t number = 0) noexcept
         : key(of), what(kind::waiter), cancelable(can_cancel), index(number), owner(&its_owner) {}
     wait_node(const wait_key& of, all_waiter& its_owner) noexcept
@@ -58,8 +58,9 @@ struct wait_node : detail::list_links<wait_node> {
     // The four members behind the key fit into its last bytes, and save eight: a coroutine's frame holds a node.
     [[no_unique_address]] const wait_key key;
     const kind what;
-    // Whether the wait may also end without this queue (by a deadline, a stop, another source). Then the node must be
-    // claimed, and may turn out to be dead. Otherwise taking it off the queue is enough.
+    // Whether the wait may also end without this queue (by a deadline, a stop, another source). Then whoever takes the
+    // node off the queue must also claim its waiter, and may find that the wait has already ended. Otherwise taking the
+    // node off is enough.
     const bool cancelable;
     // Whether it is still in the queue. Kept up to date for cancelable nodes only (lot-2).
     detail::plain<bool> queued{false};
@@ -82,7 +83,7 @@ struct wait_node : detail::list_links<wait_node> {
     };
     queue_state queue;
 
-    // For people (diagnose.hpp).
+    // For diagnose.hpp: which thread queued the node, and when.
     std::uint64_t thread = 0;
     std::int64_t since = 0;
 };

@@ -1,28 +1,32 @@
+// How a wait is claimed, and how its thread or coroutine is released.
+//
 // State
 //   claim_   open -> signaled | timed_out | stopped, once.
 //   word_    running -> sleeping, polling or suspended (by the thread itself) -> released (by whoever claimed it); or
-//            running -> released at once. A thread that polls descriptors stores there which doorbell wakes it.
+//            running -> released at once. A thread that polls descriptors stores the number of the doorbell that wakes
+//            it.
 //   others_  the chain of nodes that the thread releases in turn; written before word_ becomes `released`.
 //
-// The waiter and the relay (relay.cpp) are two halves of one protocol: the relay calls release() with a chain, and
-// finish() calls the relay's pass_on() with it.
+// The waiter and the relay (relay.cpp) are two halves of one protocol. The relay calls release() with a chain, and
+// finish() calls the relay's pass_on() with that chain.
 //
 // Invariants
 //   waiter-1  claim_ leaves `open` at most once, and that decides how the wait ends. If none of a waiter's nodes is
-//       cancelable, the wait has one way to end. Its claim_ stays `open`, which counts as signaled.
-//   waiter-2  Whoever claimed the waiter, or took its node off if that is not cancelable, calls release() exactly once.
-//       If the thread claimed itself, nobody does (timed_out; or signaled, for a source that it found ready:
-//       multi_wait.cpp).
-//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
-//       a waiter that was suspended: it then belongs to the releasing thread.
+//       cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
+//   waiter-2  Whoever claimed the waiter calls release() exactly once; if its node is not cancelable, whoever took the
+//       node off the queue does. If the waiting thread claimed its own waiter, no thread calls release(). The
+//       waiting thread claims timed_out, or signaled if it has found a source ready (multi_wait.cpp).
+//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. A waiter that
+//       was suspended is the exception: it then belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
 //
-// No lost wake-up: the thread falls asleep only on a word that says `sleeping`, which it moved there from `running` by
-// a compare-and-exchange; release() exchanges. Both change the same word. So either the thread's exchange fails and it
-// sees `released`, or release() sees `sleeping` and wakes it. The futex compares the word and falls asleep in one step.
-// A ring is not lost either: it also ends a poll that begins later. A coroutine suspends in the same way: either its
-// exchange fails and it continues without suspending, or it is resumed. A timeout or a stop that loses the claim has
-// been released, or will be: the wait then sleeps on, without a deadline, and reports `signaled`.
+// No lost wake-up: the thread sleeps only while word_ is `sleeping`. It moves the word there from `running` by a
+// compare-and-exchange, and release() exchanges the same word. So either the thread's compare-and-exchange fails and it
+// sees `released`, or release() sees `sleeping` and wakes it. The futex compares the word and puts the thread to sleep
+// in one step. The ring of a doorbell is not lost, either: it ends even a poll that begins later. A coroutine suspends
+// in the same way. Either its compare-and-exchange fails and it continues without suspending, or it is resumed. If a
+// timeout or a stop loses the claim, the waiter has been released, or will be. The wait then sleeps on, without a
+// deadline, and reports how it was claimed.
 //
 // Memory order
 //   [release]  release()'s exchange releases, and the loads of word_ that see `released` acquire. So what the claimer
@@ -82,7 +86,7 @@ bool waiter::is_released() const noexcept {
 // Stores how the thread sleeps from now on; false if it has been released.
 bool waiter::enter_state(std::uint32_t how) noexcept {
     std::uint32_t seen = running;
-    // [release] acquires when it fails, because the waiter has been released; [suspend] releases when it succeeds.
+    // A failure acquires, because the waiter has been released: [release]. A success releases: [suspend].
     while (!word_.compare_exchange_strong(seen, how, std::memory_order_acq_rel, std::memory_order_acquire)) {
         if (seen == released) return false;
     }
@@ -116,7 +120,7 @@ claim waiter::finish() noexcept {
 claim waiter::sleep(const deadline& until) noexcept {
     if (!sleep_until_released(until)) {
         if (try_claim(claim::timed_out)) return claim::timed_out;
-        sleep_until_released(deadline::never());  // another thread has claimed it: released now or soon
+        sleep_until_released(deadline::never());  // claimed by another thread, which releases it soon
     }
     return finish();
 }

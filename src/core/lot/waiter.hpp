@@ -16,33 +16,35 @@ namespace tocsin::core {
 class resumable;
 struct wait_node;
 
-// Why a wait ended. Whoever moves a waiter's claim word from `open` decides it, once.
-// The values from `signaled` on also tell for which of several sources, by its number.
+// Why a wait ended. Whoever moves a waiter's claim word from `open` decides it, once. `signaled` + n also says that the
+// wait ended for the source with number n.
 enum class claim : std::uint32_t { open, timed_out, stopped, signaled };
 
-// A thread that sleeps until released, or a coroutine that is suspended until then (`then`, see resume_queue.hpp). It
-// lives on that thread's stack, or in the coroutine's frame, for one wait.
+// A thread that sleeps until released, or a coroutine that is suspended until then. A coroutine's release resumes
+// `then` (resume_queue.hpp). The waiter lives for one wait, on the thread's stack or in the coroutine's frame.
 class waiter {
 public:
     explicit waiter(resumable* then = nullptr) noexcept : then_(then) {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
 
-    // The call that succeeds decides how the wait ends. Any thread may call it while the waiter is sure to exist.
+    // At most one call succeeds, and decides how the wait ends. Any thread may call it while the waiter is sure to
+    // exist.
     bool try_claim(claim reason, std::uint32_t index = 0) noexcept;
 
-    // Makes the thread or coroutine runnable, and gives it `others` to release in turn (may be null; for a coroutine
-    // it always is). Whoever claimed the waiter calls this once, under no lock. The waiter may be gone before it
-    // returns.
+    // Makes the thread or coroutine runnable, and gives it `others` to release in turn (null if there are none, as
+    // always for a coroutine). Whoever claimed the waiter calls this once, under no lock. The waiter may be gone before
+    // this returns.
     void release(wait_node* others) noexcept;
 
-    // What a stop request does, from the thread that requests it.
+    // What a stop request does, in the thread that requests the stop.
     void stop() noexcept {
         if (try_claim(claim::stopped)) release(nullptr);
     }
 
-    // For coroutines. False: it has been released. True: from then on the coroutine belongs to whoever claims the
-    // waiter; release() resumes it. The caller may touch neither.
+    // For coroutines. Returns false if the waiter has been released already. After true, the coroutine belongs to
+    // whoever claims the waiter, and release() resumes it. The caller may then touch neither the coroutine nor the
+    // waiter.
     bool suspend() noexcept;
     // The same before its first node is queued, so that nobody can release it yet: it succeeds.
     void suspend_unqueued() noexcept;
@@ -53,17 +55,17 @@ public:
     // For a thread that looks for its release without sleeping. After true, call finish().
     bool is_released() const noexcept;
 
-    // Waits until released. Also ends if the options' deadline passes or a stop is requested before anybody claims the
-    // wait. Releases the others that it was given before it returns. A waiter that no stop or deadline can claim may be
-    // released without a claim; it then counts as signaled.
+    // Sleeps until released. Also ends if the options' deadline passes or a stop is requested before anybody claims the
+    // wait. Before it returns, releases the others that this waiter was given. A waiter that no stop or deadline can
+    // claim may be released without a claim. It then counts as signaled.
     claim sleep(const detail::wait_options& options) noexcept;
     claim sleep(const deadline& until) noexcept;
 
-    // For waits that do more than sleep. Sleeps until released (true) or until the deadline (false; that claims
-    // nothing).
+    // For waits that do more than sleep. Sleeps until released, and returns true; or until the deadline, and returns
+    // false. A timeout here claims nothing.
     bool sleep_until_released(const deadline& until) noexcept;
-    // The same in the poller. `poll()` looks and sleeps once, until `bell` is rung at the latest. It returns whether it
-    // has found anything else; that ends the sleep with false.
+    // The same in the poller. `poll()` looks and sleeps once, at the latest until `bell` is rung. It returns whether it
+    // found anything other than the ring. If it did, this returns false.
     template <class Poll>
     bool poll_until_released(platform::doorbell_id bell, Poll poll) noexcept {
         if (!enter_polling(bell)) return true;
@@ -75,12 +77,12 @@ public:
     // After a release: releases the others that this waiter was given, and returns why the wait ended.
     claim finish() noexcept;
 
-    // Runs `wait()`. Meanwhile a stop of the options' token stops this waiter.
+    // Runs `wait()`. While it runs, a stop request for the options' token stops this waiter.
     template <class Wait>
     claim stoppable(const detail::wait_options& options, Wait wait) noexcept {
         if (options.stop == nullptr || !options.stop->stop_possible()) return wait();
-        // The callback's destructor waits until a stop() in another thread is done with this waiter, and may change
-        // errno.
+        // The callback's destructor waits until a stop() that runs in another thread is done with this waiter. That may
+        // change errno.
         const platform::errno_guard kept;
         const auto on_stop = [this]() noexcept { stop(); };
         const stop_callback<decltype(on_stop)> registered(*options.stop, on_stop);
@@ -98,7 +100,7 @@ public:
         return how < static_cast<std::uint32_t>(claim::signaled) ? static_cast<claim>(how) : claim::signaled;
     }
 
-    // Which of several sources it was claimed for.
+    // For which of several sources it was claimed.
     std::uint32_t winner() const noexcept {
         return claim_.load(std::memory_order_relaxed) -  // no order: waiter-1
                static_cast<std::uint32_t>(claim::signaled);
@@ -119,13 +121,13 @@ private:
 // Whether a wait with these options may also end by a deadline or a stop.
 bool can_cancel(const detail::wait_options& options) noexcept;
 
-// Why a wait with these options is over before it begins: `stopped`, `timed_out`, or `open` if it is not.
+// Why a wait with these options is over before it begins: `stopped` or `timed_out`; or `open` if it isn't over.
 inline claim ended_before_wait(const detail::wait_options& options) noexcept {
     if (options.stop != nullptr && options.stop->stop_requested()) return claim::stopped;
     return options.until.has_passed() ? claim::timed_out : claim::open;
 }
 
-// What a public call reports of a wait that ended like this; `released` is its word for `signaled`.
+// What a public call reports about a wait that ended with `how`. `released` is that call's value for `signaled`.
 template <class Status>
 constexpr Status status_from(claim how, Status released) noexcept {
     switch (how) {

@@ -1,18 +1,19 @@
 // The library's internal lock. It sleeps instead of spinning without bound.
 //
-// State: free, held, or held and perhaps wanted by a sleeper.
-// No lost wake-up: a thread sleeps only on `wanted`, which it wrote itself. unlock() exchanges: either it sees `wanted`
-// and wakes a sleeper, or the sleeper's exchange saw `is_free` and took the lock. A woken thread takes the lock as
-// `wanted`, because others may still sleep.
-// Memory order: [bucket] the exchange that takes the lock acquires, the one that frees it releases.
+// State: one word. It is `is_free`, `held`, or `wanted`: held, and a thread perhaps sleeps until the lock is free.
+// No lost wake-up: a thread sleeps only while the word is `wanted`, which it wrote itself by an exchange. unlock()
+// exchanges, too. If unlock() exchanges second, it sees `wanted` and wakes a sleeper. If it does so first, the
+// thread's exchange sees `is_free`, and the thread has the lock. A woken thread takes the lock as `wanted`, because
+// others may still sleep.
+// Memory order: [bucket] taking the lock acquires, freeing it releases.
 // Checked by: tests/model/lot_model_test.cpp, through every operation of the lot.
 #include "core/sync/futex_lock.hpp"
 
 namespace tocsin::core {
 
 void futex_lock::lock_slow() noexcept {
-    // A holder takes only a few steps. Where it can be running on another processor, looks again for about as long as
-    // they take. Bounded, so that a preempted or lower-priority holder hangs no thread.
+    // A holder frees the lock after a few steps. If it may be running on another processor, looks again for about that
+    // long. The number of looks is bounded, so that a preempted or lower-priority holder hangs no thread.
     const unsigned looks = platform::processors() > 1 ? 20 : 0;
     for (unsigned i = 0; i != looks; ++i) {
         detail::cpu_relax();

@@ -28,7 +28,7 @@ public:
     }
 
     bool is_free_now() const noexcept {
-        return word_.load(std::memory_order_relaxed) == is_free;  // no order: for the only thread
+        return word_.load(std::memory_order_relaxed) == is_free;  // no order: called by the only thread
     }
 
 private:

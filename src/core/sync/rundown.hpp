@@ -1,9 +1,10 @@
-// Keeps an object from going away while other threads use it outside of every lock.
+// Keeps an object alive while other threads use it outside all locks.
 //
 // State: the number of users, and a bit that says that the owner waits for them to finish.
-// No lost wake-up: the owner sets the bit, and sleeps only on a value with the bit that it has seen. The last user
-// either sees the bit and wakes the owner, or finished before the bit was set; then the owner sees no users.
-// Memory order: [rundown] the last release() releases, the owner acquires: what the owner does next comes after all
+// No lost wake-up: the owner sets the bit, and then sleeps only on a value that it has seen and that contains the bit.
+// If the last user finishes after that, it sees the bit and wakes the owner. If it finished before, the owner sees no
+// users and doesn't sleep.
+// Memory order: [rundown] each release() releases and the owner acquires, so what the owner does next comes after all
 // use.
 // Checked by: tests/model/many_model_test.cpp, tests/model/pollable_model_test.cpp, proofs/promela/wait_all.pml.
 #pragma once
@@ -18,13 +19,13 @@ namespace tocsin::core {
 
 class rundown {
 public:
-    // Begins a use; true if it is the only one. The caller holds a lock that the owner takes before it waits.
+    // Begins a use; true if it is the only one. The caller holds a lock that the owner, too, takes before it waits.
     bool acquire() noexcept {
-        // [rundown] sees what the last user has left
+        // [rundown] sees what the last user left
         return word_.fetch_add(1, std::memory_order_acquire) == 0;
     }
 
-    // Ends a use; true if it was the last. Then the owner may be gone.
+    // Ends a use; true if it was the last. After the last, the owner may be gone.
     bool release() noexcept {
         const std::uint32_t before = word_.fetch_sub(1, std::memory_order_release);  // [rundown]
         if (before == (owner_waits | 1)) platform::futex::wake_one(&word_);          // the address alone

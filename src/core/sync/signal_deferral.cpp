@@ -1,9 +1,9 @@
 // Makes set() safe in a signal handler.
 //
-// A handler may interrupt a thread that holds a bucket's lock, and call set(), which needs the same lock: the thread
-// would deadlock with itself (trap of every event built on a lock). So a thread marks itself as inside while it uses
-// such a lock. A set() that finds its own thread marked defers itself. The thread runs the deferred call as soon as it
-// is outside again, a few steps after the handler has returned.
+// A handler may interrupt a thread that holds a bucket's lock. If the handler then calls set(), which needs the same
+// lock, the thread deadlocks with itself. (Every event that is built on a lock has this trap.) So a thread marks itself
+// as inside while it uses such a lock. A set() that finds its own thread marked is deferred: the thread runs it as soon
+// as it is outside again, a few steps after the handler has returned.
 //
 // State, per thread: the mark, a pointer that is null outside; inside, it points to the outermost signal_deferral's
 // list of deferred calls, which is on the thread's stack. Only the thread itself and handlers on top of it touch them.
@@ -29,7 +29,7 @@
 // The mark remains while the thread sleeps for a contended bucket; its holder is a few steps from done. The portable
 // futex takes a standard mutex and is not safe in a handler, so neither is a set that wakes a thread there.
 //
-// Checked by: tests/internal/signal_handler_test.cpp, and after each instruction of a call by
+// Checked by: tests/internal/signal_handler_test.cpp; and, with a signal after each instruction of a call, by
 // tests/internal/signal_at_each_instruction_test.cpp (signal_deferral-2).
 #include "core/sync/signal_deferral.hpp"
 

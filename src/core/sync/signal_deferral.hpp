@@ -11,7 +11,7 @@ namespace tocsin::core {
 
 #if defined(TOCSIN_MODEL) || defined(_WIN32) || defined(__wasm__)
 
-// There are no handlers.
+// Here no signal handler interrupts a thread.
 class signal_deferral {
 public:
     signal_deferral() noexcept {}
@@ -70,7 +70,8 @@ public:
     signal_deferral(const signal_deferral&) = delete;
     signal_deferral& operator=(const signal_deferral&) = delete;
 
-    // In a handler that interrupts a thread inside: defers `run(what)` and returns true. Elsewhere returns false.
+    // Called in a handler that has interrupted a thread inside: defers `run(what)` and returns true. Elsewhere returns
+    // false.
     static bool defer(void (*run)(void*) noexcept, void* what) noexcept;
     // Whether the calling code is such a handler.
     static bool is_inside() noexcept {

@@ -10,9 +10,9 @@
 
 namespace tocsin::core {
 
-// Sleeps in `poll()` until released by the bell, or until the poll ends otherwise and nobody has claimed the wait
-// before. Returns why the wait ended. `found` is what the poll found if that ended the wait, else empty; `winner()`
-// is then the index of the source that is ready.
+// Sleeps in `poll()` until the bell releases the waiter. Also ends if the poll ends in another way before any thread
+// has claimed the wait. Returns why the wait ended. If the poll ended it, `found` is what the poll found; otherwise
+// `found` is empty. If the poll found a descriptor ready, `winner()` returns the index of that source.
 template <class Poll, class Winner>
 claim sleep_polling(waiter& self, platform::doorbell_id bell, platform::poll_result& found, Poll poll,
                     Winner winner) noexcept {
@@ -24,7 +24,7 @@ claim sleep_polling(waiter& self, platform::doorbell_id bell, platform::poll_res
         const bool ready = found.ready != 0;
         const claim reason = ready ? claim::signaled : claim::timed_out;
         if (self.try_claim(reason, ready ? winner() : 0)) return reason;
-        // Another thread has claimed it: it is released now or soon.
+        // Another thread has claimed the wait, and releases it now or soon.
         self.sleep_until_released(deadline::never());
     }
     found = {};

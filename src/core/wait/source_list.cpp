@@ -1,4 +1,4 @@
-// See source_list.hpp: nothing here is concurrent.
+// Nothing here is concurrent. source_list.hpp says what each function does.
 //
 // Checked by: tests/unit/wait_test.cpp, fd_test.cpp and publication_test.cpp, tests/model/first_look_model_test.cpp.
 #include "core/wait/source_list.hpp"
@@ -48,7 +48,7 @@ void check(std::span<const source> sources, const char* function) {
     }
 }
 
-// Refuses what may no longer be ready when the last source becomes so.
+// Refuses sources that may no longer be ready when the last one becomes ready.
 void check_all(std::span<const source> sources, const char* function) {
     check(sources, function);
     for (std::size_t i = 0; i != sources.size(); ++i) {
@@ -63,7 +63,7 @@ void check_all(std::span<const source> sources, const char* function) {
 // Refuses the same source twice.
 void check_distinct(std::span<const source> sources, std::span<std::uint32_t> order, const char* function) {
     const auto identity = [&](std::uint32_t i) {
-        const bool is_timer = sources[i].what() == source::kind::timer;  // those may be equal
+        const bool is_timer = sources[i].what() == source::kind::timer;  // equal timers are allowed
         const auto object = reinterpret_cast<std::uintptr_t>(sources[i].object());
         return std::tuple(object, sources[i].what(), is_timer ? i : 0);
     };

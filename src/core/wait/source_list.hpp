@@ -1,5 +1,5 @@
-// What every wait for several sources asks about them, whether a thread waits or a coroutine: can they be waited for,
-// which is ready, which deadline is the first, which descriptors are among them.
+// What every wait for several sources, in a thread or a coroutine, asks about them: whether they can be waited for,
+// which one is ready, which deadline is the first, and which descriptors are among them.
 #pragma once
 
 #include "core/wait/multi_wait.hpp"
@@ -14,26 +14,27 @@
 
 namespace tocsin::core {
 
-// These throw std::invalid_argument if the sources can't be waited for. The message names `function`, which was called.
+// These throw std::invalid_argument if the sources can't be waited for. The message names `function`, the public call.
 void check(std::span<const source> sources, const char* function);
 void check_all(std::span<const source> sources, const char* function);
-// For a wait for all; `order` is storage for one number for each source.
+// For a wait for all: refuses the same source twice. `order` is storage with one number for each source.
 void check_distinct(std::span<const source> sources, std::span<std::uint32_t> order, const char* function);
 
-// The first of the timers and of the wait's own deadline.
+// The first to pass: one of the timers, or the wait's own deadline.
 const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept;
-// Which timers: all; those on the system clock; those on other clocks. Each of the last two kinds has a thread that
-// serves it for coroutines (core/async/timer_thread.hpp).
+// Selects timers: all, those on the system clock, or those on other clocks. For coroutines, each of the last two kinds
+// is served by a thread of its own (core/async/timer_thread.hpp).
 enum class timers : std::uint8_t { all, of_system_clock, of_others };
 std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept;
 // Of the timers that have not passed yet, the last to pass, as the clocks are now; null if all have passed. Leaves out
 // `except`, which is known to have passed.
 const deadline* last_timer(std::span<const source> sources, timers of,
                            const deadline* except = nullptr) noexcept;
-// `first` has passed: which of the timers it is, or multi_wait::none if it is the wait's own deadline.
+// Call it after `first` has passed. Returns the index of the first timer in the list that has passed, or
+// multi_wait::none if only the wait's own deadline has passed.
 std::uint32_t timer_that_passed(std::span<const source> sources, const deadline& first) noexcept;
 
-// A source that is ready; for a descriptor, also what was found.
+// A source that is ready. For a descriptor, `found` says what it is ready for.
 struct found_source {
     std::uint32_t index = multi_wait::none;
     readiness found = readiness::none;
@@ -41,7 +42,7 @@ struct found_source {
     explicit operator bool() const noexcept { return index != multi_wait::none; }
 };
 
-// The descriptors among the sources, as the poller takes them. Does nothing if there are none.
+// The descriptors among the sources, in the form that the poller takes. Does nothing if there are none.
 class descriptors {
 public:
     static std::size_t count(std::span<const source> sources) noexcept;
@@ -60,9 +61,10 @@ public:
     void look();  // at all of them, without sleeping
     void take_bell();
 
-    // The first that was found ready.
+    // The first descriptor that was found ready.
     found_source first() const noexcept;
-    // Throws the error of a poll (with the source it names, if any), or EBADF if a poll found one that is not open.
+    // Throws the error of a poll, with the source that the poller names, if any. Throws EBADF if the descriptor of
+    // first() is not open.
     void check(int error, std::size_t culprit) const;
 
 private:
@@ -73,9 +75,9 @@ private:
     platform::doorbell_id bell_ = platform::no_doorbell;
 };
 
-// The first look of every wait: takes the first source that is ready, in their order. Descriptors are passed over
-// without `polled`; with it all of them are polled at once, and only if nothing before them is ready. That poll may
-// throw.
+// The first look of every wait: takes the first source, in their order, that is ready. Without `polled`, it passes over
+// descriptors. With it, it polls all descriptors at once, but only if no source in front of the first descriptor is
+// ready. That poll may throw.
 found_source take_first_ready(std::span<const source> sources, descriptors* polled = nullptr);
 
 // The sources in front of the first descriptor.

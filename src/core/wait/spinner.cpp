@@ -1,23 +1,24 @@
 // What a wait tries before it sleeps, learned per address.
 //
-// A history is one word per class of addresses. (A class is a hash; addresses that share one only make the guess worse,
-// never the result wrong.) It holds two credits, one for spinning and one for yielding, and how many waits are left
-// until the next probe. A wait spins if there is credit for it. Then it queues. Then it yields if there is credit for
-// that, and then it sleeps. Success earns credit; failure costs more. Without any credit a wait sleeps at once, except
-// for a probe every so often, which becomes rarer the longer probes have failed.
+// A history is one word for each class of addresses. (A class is a hash. Addresses that share one make the guess worse,
+// but no result wrong.) The word holds two credits, one for spinning and one for yielding, and how many waits are left
+// until the next probe. A wait spins if it has credit for spinning. Then it queues. Then it yields if it has credit for
+// yielding, and then it sleeps. Success earns credit; failure costs more. A wait without any credit sleeps at once.
+// Every so often, a wait that lacks one credit or both is a probe, which spins and yields without credit. Probes become
+// rarer the longer they have failed.
 //
 //   Spinning pays when the signal comes from another processor within microseconds. It never pays when the signaller
 //   needs this processor, or when signals are far apart.
-//   Yielding pays when the signaller is ready to run and waits for a processor: more threads than processors. A yield
-//   that returns late has let a stranger run instead. That is worse than sleeping, because a woken sleeper is put in
-//   front of a stranger. So it ends all credit for yielding, whatever it found.
+//   Yielding pays when the signaller is ready to run but waits for a processor, because there are more threads than
+//   processors. A yield that returns late has let an unrelated thread run. That is worse than sleeping, because a woken
+//   sleeper is put in front of unrelated threads. So a late yield ends all credit for yielding, whatever it found.
 //
-// Races on a history lose an update, nothing more: its accesses are relaxed.
+// The accesses to a history are relaxed: a race on it loses an update, nothing more.
 //
-// Bounds: a spin ends after the policy's time at the latest, and yielding ends after `most_yields`. Nobody waits here
-// for a step of another thread, so priorities cannot make it hang. On one processor nobody spins.
+// Bounds: a spin ends after the policy's time at the latest, and yielding ends after `most_yields`. No wait here
+// depends on a step of another thread, so no priority can make it hang. On one processor no thread spins.
 //
-// The numbers were measured: docs/decisions/0005-spin.md.
+// The constants below were measured: docs/decisions/0005-spin.md.
 //
 // Checked by: tests/unit/spin_test.cpp.
 #include "core/wait/spinner.hpp"
@@ -52,7 +53,7 @@ struct history {
     std::uint32_t waits_to_probe = 1u << first_probe;
 };
 
-// Stored as the difference from a new history, so that a table of zeros is one of new histories.
+// Stored as the difference from a new history, so that a table of zeros is a table of new histories.
 history read(const detail::atomic<std::uint64_t>& slot) noexcept {
     return std::bit_cast<history>(slot.load(std::memory_order_relaxed) ^  // no order: a guess
                                   std::bit_cast<std::uint64_t>(history{}));
@@ -60,7 +61,7 @@ history read(const detail::atomic<std::uint64_t>& slot) noexcept {
 
 void write(detail::atomic<std::uint64_t>& slot, const history& now) noexcept {
     const auto packed = std::bit_cast<std::uint64_t>(now) ^ std::bit_cast<std::uint64_t>(history{});
-    // No order: a guess. Not written when nothing changed, so that many waiters share the line.
+    // No order: a guess. Written only if it has changed, so that many waiters can share the cache line.
     if (slot.load(std::memory_order_relaxed) != packed) slot.store(packed, std::memory_order_relaxed);
 }
 

@@ -1,4 +1,4 @@
-// Looking again before sleeping. The spinner learns for each address what pays: spinner.cpp.
+// Looking again before sleeping. For each address, the spinner learns what pays: spinner.cpp.
 #pragma once
 
 #include "core/lot/wait_node.hpp"
@@ -10,13 +10,14 @@
 
 namespace tocsin::core {
 
-// One wait's attempt to do without sleep, in two parts.
+// One wait's attempt to end without sleeping, in two parts: before it is queued, and after.
 class spinner {
 public:
     spinner(const wait_key& key, const detail::wait_options& options) noexcept;
 
-    // Before the thread is queued: looks at what it waits for, for a few microseconds at most, where that has paid.
-    // True as soon as `ready()`. Such a thread is not waiting yet: it may miss a set that is reset at once.
+    // Before the thread is queued, where that has paid: looks at what it waits for, for a few microseconds at most.
+    // Returns true as soon as `ready()` does. The thread is not queued yet, so a set that is reset before a look does
+    // not end its wait.
     template <class Ready>
     bool before_parking(Ready ready) noexcept {
         if (!looks_) return false;
@@ -30,8 +31,8 @@ public:
         return learn_spin(false);
     }
 
-    // When it is queued: looks for its release, for as long as a fixed policy says, or while it yields to other
-    // threads, where that has paid. True as soon as `released()`.
+    // After the thread is queued: looks for its release, for as long as a fixed policy says; or while it yields to
+    // other threads, where that has paid. Returns true as soon as `released()` does.
     template <class Released>
     bool while_parked(Released released) noexcept {
         if (burns_) {
@@ -61,7 +62,7 @@ private:
 
     bool keep_looking(std::int64_t longest) noexcept;
     bool try_yield() noexcept;
-    // Each counts the outcome and returns it; the first two also learn from it.
+    // Each of these counts the outcome and returns it; the first two also learn from it.
     bool learn_spin(bool success) noexcept;
     bool learn_yield(bool success) noexcept;
     static bool count_spin(bool success) noexcept;
