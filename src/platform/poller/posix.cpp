@@ -15,8 +15,8 @@
 // whether a thread waits. A thread that waits makes its copy there, and notes that it waits.
 //
 // Timeouts are in milliseconds, rounded up. While poll(2) sleeps, nothing in POSIX follows the system clock. So a wait
-// until a time of that clock starts a thread. It sleeps on a condition variable until that time (condition_wait.hpp),
-// and then rings. Such a wait fails with EAGAIN if the system has no thread to give.
+// until a time of that clock starts a thread. That thread sleeps on a condition variable until the time has come
+// (condition_wait.hpp), and then rings. Such a wait fails with EAGAIN if the system has no thread to give.
 //
 // The cost of a wait grows with the number of members. Unlike Linux's, these calls may be pthread cancellation points.
 //

@@ -14,8 +14,8 @@ public:
     // Must come before anything else, once. Returns 0 or the system's error.
     int open() noexcept;
     int descriptor() const noexcept { return ends_[1]; }
-    // Callable by any thread. Never blocks, and preserves errno. One lower() undoes up to 64 raises. After more of
-    // them, the flag may stay raised until a later lower().
+    // Callable by any thread. Never blocks, and preserves errno. One lower() undoes at least 64 raises. After
+    // more of them, the flag may stay raised until a later lower().
     void raise() noexcept;
     void lower() noexcept;
 
