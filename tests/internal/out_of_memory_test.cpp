@@ -21,7 +21,7 @@ using tocsin::manual_reset_event;
 
 thread_local bool has_no_memory = false;
 
-// A handler gives a queue back that has grown beyond 4096: the next post has to allocate.
+// A handler frees a queue that has grown beyond 4096, so the next post has to allocate.
 constexpr std::size_t capacity = 5000;
 
 class obstacle {
@@ -37,8 +37,8 @@ void fill(handler_thread& handler, std::size_t up_to = capacity) {
     while (handler.queued() != up_to) handler.post([] {});
 }
 
-// Two threads wait for space. The first to be told finds no memory: the second has the space, although the handler is
-// busy with a job.
+// Two threads wait for space. The first thread that is told of space finds no memory. Then the second gets the space,
+// although the handler is busy with a job.
 TEST(OutOfMemory, APostThatThrowsLeavesTheSpaceToTheNext) {
     obstacle first, second, third;
     std::atomic<bool> threw{false}, posted{false};

@@ -177,7 +177,8 @@ TYPED_TEST(EveryPoller, WhatIsRemovedDuringAWaitDoesNotEndIt) {
     TypeParam::ring_doorbell(set->bell());
 }
 
-// One thread adds and removes descriptors while another waits: a wait does not report what was out when it began.
+// One thread adds and removes descriptors while another waits. A wait must not report a member that was out of the set
+// when the wait began.
 TYPED_TEST(EveryPoller, NoWaitReportsWhatWasOutWhenItBegan) {
     constexpr std::size_t members = 8;
     const auto set = open_set<TypeParam>();
@@ -185,7 +186,7 @@ TYPED_TEST(EveryPoller, NoWaitReportsWhatWasOutWhenItBegan) {
     full.put();
     std::array<owned, members> all;
     for (auto& each : all) each = owned(dup(full.read));
-    // The latest tag of each member that is out; tags only grow.
+    // The latest tag of each member that is out of the set. Tags only grow.
     std::array<std::atomic<std::uint64_t>, members> out{};
     std::atomic<bool> done{false};
     thread_group threads;
@@ -244,7 +245,7 @@ TYPED_TEST(EveryPoller, ASetLeavesNothingBehind) {
         EXPECT_EQ(set->bell(), last);
         EXPECT_LE(open_descriptors(), before + 1);
         std::array<poll_set::item, 1> items;
-        (void)set->wait(items, 0s);  // it may have been rung for the last owner
+        (void)set->wait(items, 0s);  // somebody may have rung the bell for its last owner
         EXPECT_TRUE(set->wait(items, 0s).timed_out);
         TypeParam::ring_doorbell(last);
         EXPECT_TRUE(set->wait(items, deadline::never()).rung);

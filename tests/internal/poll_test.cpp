@@ -359,7 +359,7 @@ TYPED_TEST(EveryPoller, ASleeperBurnsNoTime) {
 }
 
 #if defined(__linux__) && defined(SYS_ppoll_time64)
-// As for the futex: kernels before 5.1 and older filters refuse it.
+// Kernels before 5.1 and older filters refuse this call, as they do for the futex.
 TEST(LinuxPoller, PollsWhereTheCallWith64BitTimeIsRefused) {
     constexpr int no_filter = 77;
     for (const int error : {ENOSYS, EPERM}) {

@@ -1,9 +1,10 @@
-// A signal handler that sets an event, after every single instruction of a call that it interrupts. The code is what
-// users run, and so are the moments: nothing is drawn.
+// A signal handler sets an event after every single instruction of a call that it interrupts. The code is what users
+// run. The test tries every moment at which a signal can come; it draws none at random.
 //
-// The processor's trap flag raises SIGTRAP after each instruction; a handler counts, and at the wanted one does what a
-// program's handler would do. What it set must release its waiter although the interrupted thread calls the library no
-// more: a deferred call is carried out before the interrupted one returns (signal_deferral-2).
+// The processor's trap flag raises SIGTRAP after each instruction. A handler counts the instructions, and after the
+// wanted one does what a program's handler would do. What it sets must release its waiter although the interrupted
+// thread does not call the library again. So a deferred call must be carried out before the interrupted call returns
+// (signal_deferral-2).
 #include "core/sync/signal_deferral.hpp"
 #include "facts.hpp"
 #include "sanitizer.hpp"
@@ -33,12 +34,12 @@ using tocsin::manual_reset_event;
 
 constexpr greg_t trap_flag = 0x100;
 
-// One run: after which instruction a handler comes, and whether another has come at the first one at which calls are
-// deferred.
+// One run: after which instruction a handler comes, and whether another handler is to come at the first instruction at
+// which calls are deferred.
 struct stepping {
     long steps = 0;
     long wanted = 0;
-    bool first_inside = false;  // is still to come
+    bool first_inside = false;  // whether the other handler is still to come
 };
 stepping current;
 auto_reset_event* set_inside = nullptr;
@@ -55,7 +56,7 @@ void after_an_instruction(int, siginfo_t*, void* context) {
     static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
 }
 
-// Beyond the red zone, which the compiler may use.
+// Pushes beyond the red zone, which the compiler may use.
 [[gnu::noinline]] void start_stepping() {
     asm volatile("lea -128(%%rsp), %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
                      : "memory", "cc");
@@ -120,12 +121,12 @@ protected:
     }
 
     // Calls `body` once for each of its instructions: the handler comes after the first, the second and so on. A debug
-    // build has so many that only some are tried.
+    // build has so many instructions that the test tries only some.
     template <class Prepare, class Body, class Check>
     void at_each(bool twice, Prepare prepare, Body body, Check check) {
         const long length = run(0, twice, prepare, body, check);
         if (length == 0) GTEST_SKIP() << "no traps here";
-        // A run traces all instructions before the one it is about.
+        // A run traces all instructions before the wanted one, so all runs together cost the square of the length.
         const long stride = length < 1000 ? 1 : 1 + length * length / 500'000;
         for (long wanted = 1; wanted <= length; wanted += stride)
             (void)run(wanted, twice, prepare, body, check);
@@ -184,7 +185,7 @@ TEST_F(SignalAtEachInstruction, OfAGateThatOpens) {
     }
 }
 
-// Of the same event as the handler's: two sets, of which the waiter takes one or both.
+// Thread and handler set the same event. The waiter takes one of the two sets, or both.
 TEST_F(SignalAtEachInstruction, OfASetOfTheSameEvent) {
     for (const bool twice : {false, true}) {
         at_each(twice, [] {}, [&] { also_.event.set(); }, [] {});

@@ -1,5 +1,5 @@
-// set() in a signal handler that interrupts set() or a wait in the same thread: the handler that locks itself out (trap
-// 22 in docs/traps.md).
+// set() in a signal handler that interrupts set() or a wait in the same thread. Without precautions such a handler
+// locks itself out (trap 22 in docs/traps.md).
 #include "core/sync/signal_deferral.hpp"
 #include "facts.hpp"
 #include "platform/futex/futex.hpp"
@@ -94,7 +94,7 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     threads.join();
 }
 
-// The calls that handlers defer, made by the thread itself: to signal_deferral that is the same.
+// Calls that handlers would defer. Here the thread itself makes them, which is the same to signal_deferral.
 class DeferredCalls : public testing::Test {
 protected:
     struct thing {

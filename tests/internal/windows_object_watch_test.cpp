@@ -51,8 +51,8 @@ TEST(ObjectWatch, CallsOnlyForItsOwnObject) {
 
 TEST(ObjectWatch, EndsIfItNeverStarted) { const object_watch watch; }
 
-// The system's waiting thread sees the object signaled, the watch ends, and then the thread makes the call. Wine 8.0 does
-// that, and the watch was on the stack of a wait that has returned.
+// The system's waiting thread sees the object signaled, the watch ends, and then that thread makes the call. Wine 8.0
+// does so. By then the watch may have been on the stack of a wait that has returned.
 TEST(ObjectWatch, DoesNotCallAfterItHasEnded) {
     struct owner {
         std::atomic<bool> ended{false};

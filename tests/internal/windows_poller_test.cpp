@@ -1,4 +1,4 @@
-// What a poll on Windows returns beyond what the result of a wait tells.
+// What a poll on Windows returns, beyond what a wait's result shows.
 #include "platform/poller/poller.hpp"
 #include "threads.hpp"
 #include "windows_sources.hpp"

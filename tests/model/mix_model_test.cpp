@@ -1,10 +1,11 @@
-// Waits of every kind on the same events, in every order, and every short sequence of what may happen to them. There are
-// two auto-reset events and a gate. Whenever nothing can move any more:
+// Waits of every kind on the same events, in every order, with every short sequence of operations on those events.
+// There are two auto-reset events and a gate. Whenever nothing can move any more:
 //   - no wait is parked although it could end;
 //   - every token that went in has come out once or is still there;
 //   - a gate that was opened has released all that were parked, even if it was closed at once;
 //   - the byte of each event says whether its queue is empty (event-2).
-// In the mixes of one thread everything comes to rest between two operations. In the others two threads make one each.
+// In the mixes of one thread, everything comes to rest between two operations. In the other mixes, two threads make one
+// operation each.
 #include "../support/task.hpp"
 #include "support/library_model.hpp"
 
@@ -40,7 +41,7 @@ constexpr unsigned kinds = 10;
 enum class deed { set_a, set_b, open, close, open_and_close, take_a, stop_first, stop_second };
 constexpr unsigned deeds = 8;
 
-// What a wait takes: all of these, or any.
+// The events of which a wait takes all, or any.
 std::vector<unsigned> wanted(kind what) {
     switch (what) {
         case kind::one_a:
@@ -111,7 +112,7 @@ public:
         return ended_ && how_ == wait_status::signaled && taken_ == event ? 1 : 0;
     }
 
-    // It could end, and has not.
+    // Whether the wait could end, and has not.
     bool is_overlooked(const std::array<bool, 3>& is_set) const {
         if (ended_) return false;
         unsigned ready = 0;
@@ -153,7 +154,7 @@ public:
         if (b_is_set) set(b);
     }
 
-    // Parked behind those before it, or over at once.
+    // Afterwards the new wait is parked behind those before it, or has ended at once.
     void add(kind what) {
         waiters_.push_back(std::make_unique<waiter>(events_, what));
         run_.spawn("waiter " + std::to_string(waiters_.size()), [it = waiters_.back().get()] { it->wait(); });
@@ -173,7 +174,7 @@ public:
         }
     }
 
-    // Nothing can move any more.
+    // Afterwards nothing can move any more.
     void come_to_rest() {
         model::wait_until([this] {
             if (!model::others_are_blocked()) return false;
@@ -194,7 +195,7 @@ public:
         }
     }
 
-    // What is parked still, ends; otherwise the run would.
+    // Ends the waits that are still parked. If one did not end, the run would fail.
     void end() {
         for (int round = 0; round != 4; ++round) {
             set(a);
@@ -210,7 +211,7 @@ public:
     void let_sets_meet() { absorbable_ = 2; }
 
 private:
-    // A set of what is set already adds nothing: known where nobody else sets.
+    // A set of an event that is set already adds no token. The test knows that only where nobody else sets.
     void set(unsigned which) {
         come_to_rest_if_alone();
         if (absorbable_ != 0 || !is_set_[which]) ++given_[which];
@@ -247,7 +248,7 @@ bool proves() { return std::getenv("TOCSIN_PROVE") != nullptr; }
 
 void explore_mixes(model::options how, const model::test_body& body) {
     how.spurious_returns = 0;
-    how.stale_distance = 0;  // interleavings: what the orders of memory are for is asked by other models
+    how.stale_distance = 0;  // only interleavings: other models check the memory orders
     how.max_executions = 500'000'000;
     explore_both("mixes", how, body);
 }

@@ -1,4 +1,4 @@
-// Tokens in = tokens out, under every race of set, timeout and stop.
+// As many tokens come out as go in, under every race of set, timeout and stop.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "stress.hpp"
@@ -70,7 +70,7 @@ wait_status wait_somehow(auto_reset_event& event, random_source& random) {
     }
 }
 
-// A setter gives a token only when the last one has been taken, so that none is absorbed.
+// A setter gives a token only when the last token has been taken, so that none is absorbed.
 TEST(Tokens, GivenOneAtATimeAreTakenOnceEach) {
     const stress_time time;
     auto_reset_event event;
@@ -104,7 +104,7 @@ TEST(Tokens, GivenOneAtATimeAreTakenOnceEach) {
     EXPECT_FALSE(event.is_set());
 }
 
-// As many tokens are in flight as there are events, each acknowledged separately; waiters roam over all events.
+// As many tokens are in flight as there are events. Each is acknowledged separately. Waiters roam over all events.
 TEST(Tokens, OnManyEventsAreTakenOnceEach) {
     const stress_time time;
     constexpr std::size_t count = 8;
@@ -150,8 +150,8 @@ TEST(Tokens, OnManyEventsAreTakenOnceEach) {
     for (auto& each : channels) EXPECT_FALSE(each.event.is_set());
 }
 
-// There are only as many sets as waits that must succeed. Sets don't wait for each other, but no event that may still
-// be set is set again: a waiter announces its endless wait first.
+// There are only as many sets as waits that must succeed. Sets don't wait for each other. But the setter never sets an
+// event that may still be set, because a waiter announces its endless wait first.
 TEST(Tokens, HandedToQueuedWaitersReachEveryOne) {
     const stress_time time;
     auto_reset_event event;
@@ -269,8 +269,8 @@ TEST(PingPong, BetweenManyPairsLosesNothing) {
     std::printf("ping-pong: %ld rounds\n", rounds.load());
 }
 
-// Each generation parks, is released by set() with reset() at once, and parks at the other gate. When all are parked
-// there, all have been released here.
+// Each generation of threads parks at one gate. set(), with reset() right after it, releases the threads, and they park
+// at the other gate. When all are parked there, all have been released here.
 TEST(Gate, SetAndResetReleaseAllWhoWaitedEveryTime) {
     const stress_time time;
     std::array<manual_reset_event, 2> gates;
@@ -307,7 +307,7 @@ TEST(Gate, ReleasesThreadsThatStayWhileOthersLeave) {
     std::array<std::atomic<long>, stay> passed{};
     std::atomic<std::size_t> now{0};  // the gate in use
     std::atomic<bool> season{false};  // whether threads that leave may begin to wait
-    std::atomic<int> inside{0};       // how many of them may be waiting
+    std::atomic<int> inside{0};       // how many threads that leave may be waiting
     std::atomic<bool> enough{false};
     thread_group threads;
     threads.start_many(stay, "stays", [&](int number) {
