@@ -1,6 +1,6 @@
 // macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. The library imports it weakly. Where
-// the running system lacks it, threads sleep with the portable backend. The loader decides once which of the two it is,
-// so all threads of a process agree. A build with an SDK that lacks the function has only the portable backend.
+// the running system lacks it, threads sleep with the portable backend. The loader looks once whether the function is
+// there, so all threads of a process agree. A build with an SDK that lacks the function has only the portable backend.
 //
 // With TOCSIN_APPLE_ULOCK, which is off by default, threads of older systems sleep with __ulock_wait (macOS 10.12 and
 // later) instead. That is a private interface: app stores refuse programs that use it, and it may change without

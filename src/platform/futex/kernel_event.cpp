@@ -9,7 +9,7 @@
 //
 // The slot's lock: a thread that raises `users` from zero has the lock at once. Every other thread waits for the event
 // `turn`. A holder that is not the only user sets `turn` once when it unlocks, which gives the lock to one waiting
-// thread. No set is lost: only the thread that one set lets through makes the next set, so two never merge.
+// thread. No set is lost: only the thread that one set lets through makes the next, so two sets never merge into one.
 //
 // Memory order
 //   [slot-lock]   Each user of the lock changes `users`, so a thread that raises it from zero sees what earlier holders

@@ -3,8 +3,8 @@
 //
 // State
 //   A poll set is a kqueue, and a list of its members under a mutex. The kqueue says which members may be ready. The
-//   waiting thread then calls poll(2) on those, without sleeping, to learn what they are ready for. So a member's bits
-//   are the same on every system, hang-ups included.
+//   waiting thread then calls poll(2) for these members, without sleeping, to learn what they are ready for. So a
+//   member's bits are the same on every system, hang-ups included.
 //
 // Invariants
 //   kqueue-1  A member is loud or quiet. A loud member's filters report for as long as they hold, a quiet member's once

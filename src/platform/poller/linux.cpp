@@ -1,7 +1,7 @@
 // Linux: ppoll(2), epoll(7) and eventfd(2).
 //
 // State: a doorbell is an event counter. Even rings fill the counter and odd rings empty it (doorbells.cpp). A poll set
-// is an epoll instance. Its doorbell is a member of it for both directions, edge-triggered.
+// is an epoll instance. The set's doorbell is a member of the set for both directions, edge-triggered.
 //
 // The kernel promises (eventfd(2), epoll(7); Linux 2.6.27 and later):
 //   - A counter is readable when it is not 0. It is writable when 1 can be added, which is not so at its maximum,
@@ -16,7 +16,7 @@
 // counter's level. epoll queues the doorbell at every strike, and keeps it queued until epoll_wait returns it.
 //
 // This file makes system calls directly because, unlike their wrappers, they are not pthread cancellation points.
-// (Under ThreadSanitizer it calls the wrappers of ppoll and epoll_wait, which are.)
+// (Under ThreadSanitizer it calls the wrappers of ppoll and epoll_wait, which are such points.)
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp.
 #include "platform/poller/backend.hpp"

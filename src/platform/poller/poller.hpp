@@ -70,9 +70,10 @@ public:
     poll_set& operator=(const poll_set&) = delete;
     virtual ~poll_set() = default;  // no thread waits in it; late rings of its bell are harmless
 
-    // All three return 0 or an error: EBADF, ENOSPC, ENOMEM; EEXIST, the descriptor is a member already; ENOENT, it is
-    // no member; EPERM, nobody can wait for it because it is always ready (a regular file, a directory). The tag is any
-    // number but `no_tag`. A wait, even one under way, reports a descriptor that is ready when it is added or changed.
+    // These three functions return 0 or one of these errors: EBADF, ENOSPC, ENOMEM; EEXIST, the descriptor is a member
+    // already; ENOENT, it is no member; EPERM, a set refuses it because it is always ready (a regular file, a
+    // directory). The tag is any number but `no_tag`. A wait, even one under way, reports a descriptor that is ready
+    // when it is added or changed.
     virtual int add(int descriptor, readiness asked, std::uint64_t tag) noexcept = 0;
     virtual int change(int descriptor, readiness asked, std::uint64_t tag) noexcept = 0;
     // A wait that begins after remove() has returned does not report the tag. A wait under way may have found the
@@ -91,8 +92,8 @@ public:
     static constexpr std::uint64_t no_tag = ~std::uint64_t{0};
 };
 
-// A wait follows a deadline on the steady or the system clock on that clock, even while somebody sets it. A deadline on
-// another clock works as in futex.hpp.
+// A deadline on the steady or the system clock passes when that clock says so, even while somebody sets it. A deadline
+// on another clock works as in futex.hpp.
 template <class Mechanism>
 struct poller_backend {
     // Gives the doorbell for one wait: the one that the thread kept from its last wait, else one from the pool, else a

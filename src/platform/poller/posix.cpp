@@ -15,10 +15,11 @@
 // whether a thread waits. A thread that waits makes its copy there, and notes that it waits.
 //
 // Timeouts are in milliseconds, rounded up. While poll(2) sleeps, nothing in POSIX follows the system clock. So a wait
-// until a time of that clock starts a thread. That thread sleeps on a condition variable until the time has come
-// (condition_wait.hpp), and then rings. Such a wait fails with EAGAIN if the system has no thread to give.
+// until a time of that clock starts a thread. That thread sleeps on a condition variable until then
+// (condition_wait.hpp), and rings. So such a wait costs a thread, and fails with EAGAIN if the system has none.
 //
-// The cost of a wait grows with the number of members. Unlike Linux's, these calls may be pthread cancellation points.
+// The cost of a wait grows with the number of members. Unlike the calls of linux.cpp, these calls may be pthread
+// cancellation points.
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp; in the portable build also by the
 // suites of the features above.

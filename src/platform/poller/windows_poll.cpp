@@ -1,7 +1,7 @@
 // One poll on Windows. The thread sleeps in WaitForMultipleObjects over the kernel handles. For sockets the poll makes
 // one kernel event, the poll's event. WSAEventSelect ties all its sockets to that event while the thread sleeps.
 //
-// State: three things set the poll's event. They are the network, handles for which a call has no room (it takes 64),
+// State: the poll's event. Three things set it: the network, a handle for which the call has no room (a call takes 64),
 // and the system clock.
 //
 // Invariants
