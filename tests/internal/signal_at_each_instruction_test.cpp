@@ -1,5 +1,5 @@
 // A signal handler sets an event after every single instruction of a call that it interrupts. The code is what users
-// run. The test tries every moment at which a signal can come; it draws none at random.
+// run. So are the moments at which the signal comes: the test draws none at random.
 //
 // The processor's trap flag raises SIGTRAP after each instruction. A handler counts the instructions, and after the
 // wanted one does what a program's handler would do. What it sets must release its waiter although the interrupted

@@ -1,8 +1,8 @@
-// The traps of docs/traps.md, which are mistakes that other libraries made. For each, a test holds our library to the
-// correct behaviour. The suites here test what real threads can show. Where that is not enough, the models search every
-// interleaving.
+// The traps of docs/traps.md, which are mistakes that other libraries made. For each but one, a test holds our library
+// to the correct behaviour. The suites here test what real threads can show. Where a trap needs more, the models search
+// every interleaving.
 //
-// Other tests hold these traps:
+// Other tests cover these traps:
 //   - 3 and 9, as costs: the lab;
 //   - 6 and 7: the suites WaitAll (wait_test.cpp) and all_model (model/many_model_test.cpp);
 //   - 10, for every width: address_test.cpp;
