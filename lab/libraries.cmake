@@ -92,7 +92,7 @@ using lineup = contestants<@types@>;
     endif()
 endif()
 
-# Another standard library than the project's needs another compiler.
+# A standard library other than the project's needs another compiler.
 find_program(clang_for_libcxx clang++-19)
 find_path(libcxx_headers __config PATHS /usr/lib/llvm-19/include/c++/v1 NO_DEFAULT_PATH)
 find_library(libcxx_abi c++abi PATHS /usr/lib/llvm-19/lib)

@@ -13,9 +13,9 @@
 //
 // Memory order
 //   [user]        the look at the value acquires, for a caller that returns because it differs and then reads what the
-//                 user's own store released.
+//                 user released with the store.
 //   [wake-check]  the two fences. What the waker did before is visible to the waiter it releases by [release]
-//                 (waiter.cpp), and to a thread that sees the changed value by the order of the user's own store.
+//                 (waiter.cpp), and to a thread that sees the changed value by the order that the user gave that store.
 //
 // Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"

@@ -28,7 +28,7 @@
 // from unset to set by a compare-and-exchange without the lock. All changes of one byte have one order. If the set
 // comes first, the wait sees it and takes it. If the wait comes first, the set fails, takes the lock, and finds the
 // node, which was queued before the lock was freed. A wait that times out or is stopped first claims its own waiter
-// (waiter.cpp). A set that finds it claimed goes on to the next waiter, or leaves the event set.
+// (waiter.cpp). A set that finds it claimed tries the next waiter, or leaves the event set.
 //
 // Memory order
 //   [event-publish]  every set() releases, by its read-modify-write of the byte or (when it hands over) through

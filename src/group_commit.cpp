@@ -61,7 +61,7 @@
 namespace tocsin::detail {
 using std::chrono::steady_clock;
 
-// A node for the queue here instead of one of the lot's; nobody looks at its key.
+// A node for the queue here instead of a queue of the lot; nobody looks at its key.
 struct member : submission, core::wait_node {
     member(const volatile void* object, const wait_options& options) noexcept
         : submission(object),

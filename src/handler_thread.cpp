@@ -153,7 +153,7 @@ std::vector<job> handler_thread::cancel() {
     const auto next = batch_.begin() + static_cast<std::ptrdiff_t>(position_);
     left.insert(left.end(), std::make_move_iterator(next), std::make_move_iterator(batch_.end()));
     left.insert(left.end(), std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
-    batch_.clear();  // of jobs that were moved out: destroys nothing of the user's (handler_thread-6)
+    batch_.clear();  // of jobs that were moved out: destroys no object of the user (handler_thread-6)
     queue_.clear();
     position_ = 0;
     return left;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Which file may include which, and whether every memory order names its partner.
 
-Arrows never point up: features -> core -> platform. Features are siblings and do not include each other. The folders of
-src/core and src/platform are rooms, and the arrows between rooms point down, too. docs/design.md has the reasons; this
-file is the rule.
+Arrows never point up: features -> core -> platform. Features are siblings and do not include each other. Between the
+folders of src/core, and between those of src/platform, the arrows point down as well. docs/design.md has the reasons;
+this file is the rule.
 """
 
 import re
@@ -49,8 +49,8 @@ MAY_INCLUDE = {
     "outside": {"vocabulary", "public", "outside"},
 }
 
-# The rooms of core and platform, and for each the other rooms of its layer that it may include.
-ROOMS = {
+# The folders of core and platform, and for each the other folders of its layer that it may include.
+FOLDERS = {
     "src/core/sync": set(),
     "src/core/lot": {"src/core/sync"},
     "src/core/wait": {"src/core/lot", "src/core/sync"},
@@ -104,7 +104,7 @@ def complaint_about(path, included):
     if target is None:
         return None
     if target in MAY_INCLUDE[area]:
-        return complaint_about_rooms(path, included)
+        return complaint_about_folders(path, included)
     if area == "public" and target == "public":
         if stem == "tocsin" or target_stem in BUILT_ON.get(stem, ()):
             return None
@@ -118,21 +118,21 @@ def complaint_about(path, included):
     return f"an arrow from {area} up to {target}"
 
 
-def complaint_about_rooms(path, included):
-    """What is wrong with an arrow between two rooms of the same layer, or None."""
+def complaint_about_folders(path, included):
+    """What is wrong with an arrow between two folders of the same layer, or None."""
     here, there = (Path(name).parent.as_posix() for name in (path, included))
-    if here == there or here not in ROOMS or there not in ROOMS or here.split("/")[1] != there.split("/")[1]:
+    if here == there or here not in FOLDERS or there not in FOLDERS or here.split("/")[1] != there.split("/")[1]:
         return None
-    if there in ROOMS[here]:
+    if there in FOLDERS[here]:
         return None
-    return f"an arrow from {here} to {there}, which points up or aside"
+    return f"an arrow from {here} to {there}, which points up or sideways"
 
 
-def check_rooms(files):
-    """Every file of core and platform is in a room."""
+def check_folders(files):
+    """Every file of core and platform is in one of these folders."""
     for path in files:
-        if path.startswith(LAYERS_WITH_ROOMS) and Path(path).parent.as_posix() not in ROOMS:
-            yield f"{path}:1: is in no room; the rooms are {', '.join(ROOMS)}"
+        if path.startswith(LAYERS_WITH_ROOMS) and Path(path).parent.as_posix() not in FOLDERS:
+            yield f"{path}:1: is in none of the folders {', '.join(FOLDERS)}"
 
 
 def check_includes(root, path, lines):
@@ -190,7 +190,7 @@ def check(root):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".hpp", ".cpp", ".h"):
                 files[path.relative_to(root).as_posix()] = path.read_text().splitlines()
-    complaints = [*check_rooms(files)]
+    complaints = [*check_folders(files)]
     for path, lines in files.items():
         if area_of(path):
             complaints += check_includes(root, path, lines)

@@ -41,7 +41,7 @@ class CheckLayers(unittest.TestCase):
         self.assert_one(self.complaints(include__tocsin__event_hpp="#include <tocsin/address.hpp>\n",
                                         include__tocsin__address_hpp=""), "siblings")
 
-    def test_the_rooms_of_core_include_what_is_below_them(self):
+    def test_the_folders_of_core_include_what_is_below_them(self):
         self.assertEqual([], self.complaints(
             src__core__wait__multi_wait_cpp='#include "core/lot/lot.hpp"\n#include "core/sync/futex_lock.hpp"\n',
             src__core__async__timer_thread_cpp='#include "core/lot/lot.hpp"\n',
@@ -49,7 +49,7 @@ class CheckLayers(unittest.TestCase):
             src__core__sync__futex_lock_hpp='#include "platform/futex/futex.hpp"\n',
             src__platform__futex__futex_hpp=""))
 
-    def test_no_room_includes_one_above_or_beside_it(self):
+    def test_no_folder_includes_one_above_or_beside_it(self):
         for path, included in (("src__core__sync__futex_lock_cpp", "core/lot/lot"),
                                ("src__core__lot__lot_cpp", "core/wait/multi_wait"),
                                ("src__core__lot__lot_cpp", "core/async/timer_thread"),
@@ -60,11 +60,11 @@ class CheckLayers(unittest.TestCase):
                                ("src__platform__poller__linux_cpp", "platform/shared_table/shared_table")):
             name = "src__" + included.replace("/", "__") + "_hpp"
             with self.subTest(path):
-                self.assert_one(self.complaints(**{path: f'#include "{included}.hpp"\n', name: ""}), "up or aside")
+                self.assert_one(self.complaints(**{path: f'#include "{included}.hpp"\n', name: ""}), "up or sideways")
 
-    def test_every_file_of_core_and_platform_is_in_a_room(self):
-        self.assert_one(self.complaints(src__core__lot_hpp=""), "in no room")
-        self.assert_one(self.complaints(src__platform__somewhere__else_cpp=""), "in no room")
+    def test_every_file_of_core_and_platform_is_in_a_known_folder(self):
+        self.assert_one(self.complaints(src__core__lot_hpp=""), "in none of the folders")
+        self.assert_one(self.complaints(src__platform__somewhere__else_cpp=""), "in none of the folders")
 
     def test_a_feature_may_be_built_on_another_that_is_named(self):
         self.assertEqual([], self.complaints(

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Rules about the text of the tree that no formatter knows. Prints file:line: what is wrong.
 
-The rules about prose are in prose.py, and so is the list of folders that keep them."""
+The rules about prose are in prose.py."""
 
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -13,7 +12,8 @@ import prose  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 NOT_OURS = {".git", ".venv", "build", "__pycache__"}
-TEXT = {".cpp", ".hpp", ".h", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".toml", ".pml", ".js", ""}
+TEXT = {".cpp", ".hpp", ".h", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".toml", ".pml", ".js",
+        ".rs", ".go", ".java", ".cs", ""}
 
 PROMISE = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(home|root|Users|work)/\w")
@@ -28,7 +28,7 @@ def check_every_file(path, text):
     for number, line in enumerate(text.splitlines(), 1):
         if line != line.rstrip():
             yield number, "space at the end of the line"
-        if "\t" in line and path.name != "LICENSE":
+        if "\t" in line and path.suffix != ".go" and path.name != "LICENSE":
             yield number, "a tab"
         if PROMISE.search(line):
             yield number, "a promise: do it, or file it as an issue"
@@ -63,15 +63,15 @@ def tree(root):
 
 
 def check_prose(name, path, text, root, known, names):
-    """The rules that a file's folder must have been declared to keep: prose.KEPT_IN."""
     yield from prose.check_words(path, text)
-    if name.startswith(("src/", "include/", "tests/")):
-        yield from prose.check_old_names(path, text)
+    yield from prose.check_old_names(path, text)
+    if not name.startswith("proofs/"):  # its models number their properties
+        yield from prose.check_old_labels(path, text)
     yield from prose.check_citations(path, text, known, names)
     yield from prose.check_paths(path, text, root)
 
 
-def check(root, kept_in):
+def check(root):
     """All complaints about a tree: (name, line, what is wrong)."""
     files = list(tree(root))
     sources = [(name, text) for name, _, text in files if name.startswith(("src/", "include/"))]
@@ -87,23 +87,18 @@ def check(root, kept_in):
             complaints += check_cpp(name, path, text)
         if path.suffix == ".md":
             complaints += prose.check_links(path, text)
-        if name.startswith(kept_in):
+        if name not in prose.GENERATED:
             complaints += check_prose(name, path, text, root, known, names)
         for number, complaint in complaints:
             yield name, number, complaint
 
 
-def main(arguments):
-    """With `--everywhere` the rules of prose hold in the whole tree; the hits in each folder are counted."""
-    everywhere = arguments == ["--everywhere"]
-    found = list(check(ROOT, ("",) if everywhere else prose.KEPT_IN))
+def main():
+    found = list(check(ROOT))
     for name, number, complaint in found:
         print(f"{name}:{number}: {complaint}")
-    if everywhere:
-        folders = Counter("/".join(Path(name).parts[:2]) for name, _, _ in found)
-        print(*(f"{count:6}  {folder}" for folder, count in folders.most_common()), sep="\n")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

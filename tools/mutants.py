@@ -10,6 +10,7 @@ needs; either way the run fails. The explorer is taken from the build folder.
 
 import argparse
 import concurrent.futures
+import fnmatch
 import os
 import pathlib
 import re
@@ -34,10 +35,20 @@ def code(text):
     return re.compile(r"(?:\s|//[^\n]*\n)+".join(map(re.escape, words)))
 
 
+def selects(run):
+    """Whether a model test has a case that its filter selects; a case with a parameter ends in /N."""
+    test, _, patterns = run.partition(":")
+    cases = re.findall(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", (MODEL / f"{test}.cpp").read_text(), re.MULTILINE)
+    return any(fnmatch.fnmatchcase(f"{suite}.{case}", re.sub(r"/\d+$", "", pattern))
+               for suite, case in cases for pattern in patterns.split(":"))
+
+
 def load():
     with open(MODEL / "mutants.toml", "rb") as file:
         mutants = tomllib.load(file)["mutant"]
     for mutant in mutants:
+        if not selects(mutant["run"]):
+            sys.exit(f"mutants: '{mutant['name']}': {mutant['run']} selects no case")
         found = len(code(mutant["old"]).findall((ROOT / mutant["file"]).read_text()))
         if found != 1:
             sys.exit(f"mutants: '{mutant['name']}': its code occurs {found} times in {mutant['file']}, not once")

@@ -111,7 +111,7 @@ def all_cases():
                 ("one may time out", {"TIMED": 1, "SETS_A": 2, "WAITERS": 1}),
                 ("one may time out, a thief", {"TIMED": 1, "WAITERS": 1, "THIEF": 2}),
                 ("a single wait beside it", {"WAITERS": 1, "SINGLES": 1, "SETS_A": 2}),
-                ("a looker", {"WAITERS": 1, "INITIAL": 1, "LOOKER": 1, "SETS_A": 0, "SETS_B": 0}),
+                ("an observer", {"WAITERS": 1, "INITIAL": 1, "OBSERVER": 1, "SETS_A": 0, "SETS_B": 0}),
         ):
             yield Case("wait_all", f"{where}: {name}", {"BUCKETS": buckets, **bounds},
                        large=name == "two waits for both")
@@ -134,11 +134,11 @@ def all_mutants():
             ("NO_LOOK_AFTER_QUEUEING", "C1", ready),
             ("QUEUES_THOUGH_COMMITTED", "C6", {**one, "SETS_B": 2}),
             ("TAKES_WHAT_IS_HELD", "C2", {**one, "THIEF": 1}),
-            ("TELLS_WHAT_IS_HELD", "C4", {**ready, "LOOKER": 1}),
+            ("TELLS_WHAT_IS_HELD", "C4", {**ready, "OBSERVER": 1}),
     ):
         yield Case("wait_all", f"MUTANT_{name}", {f"MUTANT_{name}": None, "CONTRACT_ONLY": None, **bounds}, violates)
     yield Case("wait_all", "WITNESS_TAKEN_BETWEEN_TWO_LOOKS",
-               {"WITNESS_TAKEN_BETWEEN_TWO_LOOKS": None, **ready, "LOOKER": 1}, "witness")
+               {"WITNESS_TAKEN_BETWEEN_TWO_LOOKS": None, **ready, "OBSERVER": 1}, "witness")
 
 
 AT_ONCE, FOR_A_TIME, FOR_EVER = 0, 1, 2

@@ -325,12 +325,12 @@ void expect_success(std::vector<std::string> arguments) {
     std::printf("%s", filling.printed().c_str());
 }
 
-TEST(AppendLogProcess, AFileThatMayNotGrowFailsWhoDoesNotFit) {
+TEST(AppendLogProcess, AFileThatMayNotGrowFailsOnlyAppendsThatDoNotFit) {
     const folder here;
     expect_success({"--fill-up-to-the-limit", (here / "log").string()});
 }
 
-TEST(AppendLogProcess, AFullDiskFailsWhoDoesNotFit) {
+TEST(AppendLogProcess, AFullDiskFailsOnlyAppendsThatDoNotFit) {
     const folder here;
     fs::create_directory(here / "disk");
     expect_success({"--fill-up-a-small-disk", (here / "disk").string()});

@@ -4,7 +4,7 @@ import unittest
 
 from tests.made_by_hand import read_contestants, result, rounds_of
 from tocsin_lab.analyse.summary import summarise
-from tocsin_lab.present import history
+from tocsin_lab.present import published_figures as published
 from tocsin_lab.present.answers import answer, answer_all
 from tocsin_lab.records import Parameters
 from tocsin_lab.scenarios import KNOWN, Loss, Question, questions, reason_for
@@ -67,23 +67,23 @@ class ReasonTest(unittest.TestCase):
 
 class HistoryTest(unittest.TestCase):
     def figure(self, label: str, machine: str, **where: str) -> float:
-        (found,) = [one for one in history.RECORDS
+        (found,) = [one for one in published.RECORDS
                     if (one.label, one.machine, one.where) == (label, machine, where)]  # fmt: skip
         return found.value
 
     def test_totals_are_figures_by_operation(self) -> None:
-        polls = [one for one in history.RECORDS if one.scenario == "polling" and one.machine == history.I7_870]
+        polls = [one for one in published.RECORDS if one.scenario == "polling" and one.machine == published.I7_870]
         self.assertAlmostEqual(polls[0].value, 1.77)
-        hurdles = [one for one in history.RECORDS if one.scenario == "hurdles" and one.machine == history.ATHLON]
+        hurdles = [one for one in published.RECORDS if one.scenario == "hurdles" and one.machine == published.ATHLON]
         self.assertAlmostEqual(hurdles[0].value, 618.75)
-        self.assertEqual(self.figure("AutoResetEvent", history.C_SHARP, operation="auto_set_wait"), 1035)
+        self.assertEqual(self.figure("AutoResetEvent", published.C_SHARP, operation="auto_set_wait"), 1035)
 
     def test_a_record_without_its_case_stands_in_no_chart(self) -> None:
-        (record,) = [one for one in history.RECORDS if one.machine == history.NEHALEM and "broadcast" in one.label]
+        (record,) = [one for one in published.RECORDS if one.machine == published.NEHALEM and "broadcast" in one.label]
         self.assertFalse(record.belongs_to("broadcast", Parameters(threads="5000")))
 
     def test_a_record_belongs_to_its_case_alone(self) -> None:
-        record = next(one for one in history.RECORDS if one.scenario == "broadcast")
+        record = next(one for one in published.RECORDS if one.scenario == "broadcast")
         self.assertTrue(record.belongs_to("broadcast", Parameters(threads="5000")))
         self.assertFalse(record.belongs_to("broadcast", Parameters(threads="100")))
 

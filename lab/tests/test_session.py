@@ -86,7 +86,7 @@ class SessionTest(unittest.TestCase):
         self.assertEqual([one.contestant for one in result.counts], ["floor", "tocsin", "fast"])
         self.assertEqual(self.session(count_syscalls=False).run().counts, [])
 
-    def test_goes_on_counting_after_a_worker_that_cannot(self) -> None:
+    def test_continues_to_count_after_a_worker_that_cannot(self) -> None:
         elsewhere = self.catalogue.worker_of["slow"].with_name("tocsin_lab_worker_other")
         os.symlink(Path(__file__).with_name("fake_worker.py"), elsewhere)
         self.catalogue.worker_of["tocsin"] = elsewhere

@@ -124,7 +124,7 @@ def positive_whole(text: str) -> int:
 
 
 def up_to(most: int):  # noqa: ANN201 (a type of argument)
-    """Whole numbers from 1 to `most`, beyond which the model holds no longer."""
+    """Whole numbers from 1 to `most`, beyond which the model does not hold."""
 
     def numbers(text: str) -> tuple[int, ...]:
         found = tuple(positive_whole(one) for one in names(text))

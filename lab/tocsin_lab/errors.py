@@ -14,6 +14,6 @@ class LabError(Exception):
 
 
 def complain(text: str) -> None:
-    """To the error stream, as far as somebody reads it."""
+    """Prints to the error stream, and ignores that nobody may be reading it."""
     with suppress(OSError):
         print(f"lab: {text}", file=sys.stderr, flush=True)

@@ -8,13 +8,13 @@
  *   the claim word, the state word, and a futex: look and fall asleep in one step, wake by address;
  *   a futex that returns for no reason (SPURIOUS times in all), timeouts at any point of a sleep,
  *   a stop requested at any time or never, its callbacks one after the other, the wait for a running callback;
- *   the relay of a broadcast, WIDTH released by each;
+ *   the relay of a broadcast: each thread wakes up to WIDTH sleepers and gives the last of them the remaining chain;
  *   the memory of waiters (gone when their wait returns, used again by the next wait) and of the event
  *   (destroyed by a waiter that knows of every set, as soon as its own wait has returned).
  *
  * Not modelled
  *   memory orders (every step is seen at once; the explorer covers weak memory), other keys in the bucket and the
- *   filter, first in first out (the queue is Spin's), fairness. Spinning is one more try_wait.
+ *   filter, first in first out (the queue is Spin's), coroutines, fairness. Spinning is one more try_wait.
  *
  * Steps that are one here and several in the library
  *   Steps that touch only what the lock's holder, or the thread itself, may touch join a visible step beside them. So
@@ -35,19 +35,8 @@
  *   C7  At every unlock: `parked` is on exactly if the queue is not empty (event-2), and not with `set` (event-3).
  *   C8  Nobody is stuck anywhere else (Spin's invalid end states): not in the lock, not in the stop callback.
  *
- * Results of tools/spin_check.py, which names every case's bounds: every state visited, no property violated.
- *   setters x waiters, one futex return for no reason     auto: states, MB, s     manual: states, MB, s
- *   2x2  plain, timed                                        128,161   48   0       172,274   50   0
- *   2x2  plain, timed, stoppable, both, polling            7,825,411  345  16     8,876,806  392  18
- *   1x2  the same                                            954,977   80   1     1,232,460   92   2
- *   2x3  plain, timed                                      3,419,608  179   6     6,478,862  321  14
- *   1x3  the same, 2 sets, relay of two                      893,474   79   1     1,431,796  101   2
- *   1x3  stoppable                                         6,217,620  287  13     8,671,720  386  17
- *   2x2  plain, timed; 2 waits each, a reset               2,855,587  154   5     2,719,547  148   5
- *   1x2  both; 2 sets, 2 waits each, a reset              11,081,826  593  26     8,038,603  353  11
- *   2x2  plain, timed; the lock as a futex word            6,086,356  277  13     8,489,426  369  29
- * Spin 6.5.2, partial-order reduction and -DCOLLAPSE; AMD EPYC, 2 cores, Linux 6.18. The first case was also run
- * without the reduction (948,938 and 1,398,104 states), with the same outcome.
+ * Every state is visited and no property is violated. tools/spin_check.py names every case's bounds; proofs/README.md
+ * lists how many states each has.
  *
  * Each MUTANT_... breaks one step and must violate a property. Each WITNESS_... asserts that a race of interest never
  * happens and must be wrong, which shows that the bounds are large enough to reach it. proofs/README.md lists both.
@@ -138,7 +127,7 @@ byte resets_left = RESETS;
 /* What only the checks look at. */
 bool event_exists = true;
 byte inside = 0;           /* threads in a wait */
-byte parking = 0;          /* those that sleep or are about to */
+byte waiting = 0;          /* those that sleep or are about to */
 byte taken = 0;            /* those that a set has taken */
 byte owed[SETTERS];        /* C4: queued when the set was called, and nothing has happened to them since */
 byte may_take[SETTERS];    /* C5: queued when the set became visible */
@@ -276,44 +265,46 @@ inline wake_by_address(w) {
     seen = 0
 }
 
-/* release_list::wake. The nodes of a chain belong to the thread that holds the chain. */
+/* release_list::wake. The nodes of a chain belong to the thread that holds the chain. It wakes up to WIDTH sleepers
+ * and gives the last of these the remaining chain. A thread that has not fallen asleep yet does not count; it may
+ * fall asleep after the look. */
 inline wake(first) {
-    d_step {
-        each = first;
-        rest = each;
-        count = WIDTH;
-        do
-        :: count > 0 && rest != nobody -> touch(rest); rest = at[rest].next; count--
-        :: else -> break
-        od;
-        count = 0;
-#ifdef MUTANT_RELAY_DROPPED
-        relayed = nobody
-#else
-        relayed = rest
-#endif
-    }
+    d_step { each = first; count = WIDTH }
     do
-    :: each != rest ->
+    :: each != nobody ->
 #ifdef MUTANT_NEXT_READ_AFTER_RELEASE
-        move_to_released(each, relayed);
+        move_to_released(each, nobody);
         d_step { touch(each); following = at[each].next }
 #else
 #ifdef MUTANT_WAKE_BEFORE_RELEASE
         at[each].asleep = false;
 #endif
-        atomic {
-            d_step { touch(each); following = at[each].next }
-            move_to_released(each, relayed)
-        }
+        if
+        :: atomic { at[each].next == nobody -> move_to_released(each, nobody) } /* no need to look */
+        :: d_step {
+               at[each].next != nobody ->
+               touch(each);
+               following = at[each].next;
+               if
+               :: at[each].word == sleeping -> count--
+               :: else
+               fi;
+               if
+               :: count == 0 -> remaining = following; following = nobody
+               :: else
+               fi
+#ifdef MUTANT_RELAY_DROPPED
+               ; remaining = nobody
+#endif
+           }
+           move_to_released(each, remaining)
+        fi;
 #endif
         wake_by_address(each);
-        d_step { relayed = nobody; each = following; following = nobody }
+        d_step { remaining = nobody; each = following; following = nobody }
     :: else -> break
     od;
-    each = nobody;
-    rest = nobody;
-    relayed = nobody
+    count = 0
 }
 
 /* -------------------------------------------------------------------------------- the queue, under the lock */
@@ -552,7 +543,7 @@ inline reset() {
 
 proctype setter(byte by) {
     byte left = SETS, seen = 0, count = 0;
-    byte head = nobody, tail = nobody, each = nobody, rest = nobody, following = nobody, relayed = nobody;
+    byte head = nobody, tail = nobody, each = nobody, following = nobody, remaining = nobody;
     bool done = false, won = false, one_by_one = false;
     do
     :: left > 0 ->
@@ -588,7 +579,7 @@ inline begin_wait(me) {
         at[me].others = nobody;
         at[me].next = nobody;
         may_time_out = (kind & (TIMED + BOTH)) != 0;
-        parking = parking | bit(me)
+        waiting = waiting | bit(me)
     }
 }
 
@@ -756,7 +747,7 @@ inline end_wait(me) {
         at[me].others = nobody;
         at[me].next = nobody;
         taken = taken & ~bit(me);
-        parking = parking & ~bit(me);
+        waiting = waiting & ~bit(me);
         took = false;
         inside--;
         tokens_out = tokens_out + (AUTO && how == signaled);
@@ -772,7 +763,7 @@ inline end_wait(me) {
 
 proctype waiter(byte me; byte kind) {
     byte left = WAITS, seen = 0, count = 0, how = open;
-    byte each = nobody, rest = nobody, following = nobody, relayed = nobody, chain = nobody;
+    byte each = nobody, following = nobody, remaining = nobody, chain = nobody;
     bool took = false, won = false, may_time_out = false;
     do
     :: left > 0 ->
@@ -881,7 +872,7 @@ init {
         do
         :: w < WAITERS ->
             if
-            :: (parking & bit(w)) != 0 ->
+            :: (waiting & bit(w)) != 0 ->
                 check(1, at[w].asleep && at[w].word == sleeping && at[w].claim == open);
                 check(1, (queued & bit(w)) != 0 && (taken & bit(w)) == 0)
             :: else

@@ -92,7 +92,7 @@ frame at[SUBMITTERS];
 byte failures_left = FAILURES;
 
 /* What only the checks look at. */
-byte parking = 0;
+byte waiting = 0;
 bool flushing = false;
 
 #define check(property, condition) assert(property && (condition))
@@ -193,11 +193,11 @@ inline choose_successor() {
 
 /* ------------------------------------------------------------------------------------------ releasing */
 
-inline release(freed, rest) {
+inline release(freed, chain_after) {
     d_step {
         touch(freed);
         check(5, !at[freed].released);
-        at[freed].others = rest;
+        at[freed].others = chain_after;
         at[freed].released = true
     }
 }
@@ -261,17 +261,17 @@ inline gather() {
     }
     if
     :: at[me].pausing ->
-        parking = parking | bit(me);
+        waiting = waiting | bit(me);
 end_pause:
         if
-        :: at[me].pause_released -> parking = parking & (255 - bit(me))
+        :: at[me].pause_released -> waiting = waiting & (255 - bit(me))
 #ifdef WITNESS_GROUP_BECAME_FULL
             ; witness(false)
 #endif
         :: d_step { GATHERING == for_a_time && at[me].pause_claim == open ->
-               at[me].pause_claim = timed_out; parking = parking & (255 - bit(me)) }
+               at[me].pause_claim = timed_out; waiting = waiting & (255 - bit(me)) }
         :: d_step { me < TIMED && at[me].pause_claim == open ->
-               at[me].pause_claim = timed_out; parking = parking & (255 - bit(me)); withdrew = true }
+               at[me].pause_claim = timed_out; waiting = waiting & (255 - bit(me)); withdrew = true }
         fi;
         d_step {
 #ifndef MUTANT_GATHERER_LEFT_BEHIND
@@ -427,16 +427,16 @@ inline join_or_lead() {
 }
 
 inline sleep() {
-    parking = parking | bit(me);
+    waiting = waiting | bit(me);
 end_asleep:
     if
-    :: at[me].released -> parking = parking & (255 - bit(me))
+    :: at[me].released -> waiting = waiting & (255 - bit(me))
 #ifdef MUTANT_WITHDRAWS_WITHOUT_CLAIM
     :: d_step { me < TIMED && !at[me].released ->
 #else
     :: d_step { me < TIMED && at[me].claim == open ->
 #endif
-           at[me].claim = timed_out; parking = parking & (255 - bit(me)); withdrew = true }
+           at[me].claim = timed_out; waiting = waiting & (255 - bit(me)); withdrew = true }
 #ifdef WITNESS_TIMEOUT_LOSES
     :: d_step { me < TIMED && at[me].claim == signaled && !at[me].released -> witness(false) }
 #endif
@@ -520,7 +520,7 @@ init {
     }
     timeout -> /* nobody can move any more */
     d_step {
-        check(1, parking == 0);
+        check(1, waiting == 0);
 #ifndef CONTRACT_ONLY
         check(7, !led && len(queue) == 0 && cancelables == 0 && gatherer == nobody)
 #endif

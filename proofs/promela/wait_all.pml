@@ -6,7 +6,7 @@
  *   a set: without waiters; absorbed; offered to the waits in the queue, or made visible and looked at again;
  *   waits for both, which queue at one after the other, look, sleep, time out, leave; a wait for the first alone;
  *   a commit: all locks, hold, claim, take or give up; the rundown of a wait (`users`), and the wait for it;
- *   a thief, which takes the first without waiting and may set it again; a looker, which asks for one and then the
+ *   a thief, which takes the first without waiting and may set it again; an observer, which asks for one and then the
  *   other.
  *
  * Not modelled
@@ -54,8 +54,8 @@
 #ifndef THIEF
 #define THIEF 0 /* 1: there is one; 2: and it sets the event again */
 #endif
-#ifndef LOOKER
-#define LOOKER 0
+#ifndef OBSERVER
+#define OBSERVER 0
 #endif
 
 #define set_bit 1
@@ -87,7 +87,7 @@ typedef frame {
 frame at[ALL];
 
 /* What only the checks look at. */
-byte parking = 0;
+byte waiting = 0;
 byte tokens_in[2];
 byte tokens_out[2];
 
@@ -412,13 +412,13 @@ proctype waiter(byte me; bool timed) {
     if
     :: mine
     :: else ->
-        parking = parking | bit(me);
+        waiting = waiting | bit(me);
 end_asleep:
         if
         :: at[me].released
         :: d_step { timed && at[me].claim == open -> at[me].claim = timed_out }
         fi;
-        parking = parking & (255 - bit(me))
+        waiting = waiting & (255 - bit(me))
     fi;
     check(3, (at[me].claim == signaled) == at[me].committed);
     if
@@ -439,10 +439,10 @@ proctype single(byte me) {
        unlock(bucket(0))
     :: d_step { (event[0] & set_bit) == 0 -> event[0] = event[0] | parked_bit; queue[0] = queue[0] | bit(me) }
        unlock(bucket(0));
-       parking = parking | bit(me);
+       waiting = waiting | bit(me);
 end_asleep:
        at[me].released;
-       parking = parking & (255 - bit(me))
+       waiting = waiting & (255 - bit(me))
     fi;
     at[me].exists = false
 }
@@ -487,7 +487,7 @@ inline is_set(asked, answer) {
     fi
 }
 
-proctype looker() {
+proctype observer() {
     bool one = false, other = false;
     if
     :: true -> is_set(0, one); is_set(1, other)
@@ -522,7 +522,7 @@ init {
         :: else
         fi;
         if
-        :: LOOKER -> run looker()
+        :: OBSERVER -> run observer()
         :: else
         fi;
         w = 0
@@ -532,7 +532,7 @@ init {
         do
         :: w < ALL ->
             if
-            :: (parking & bit(w)) != 0 ->
+            :: (waiting & bit(w)) != 0 ->
                 check(1, at[w].claim == open && !at[w].released);
                 check(1, !holds(0) || (!is_single(w) && !holds(1)))
             :: else

@@ -1,10 +1,11 @@
-// Loads plug-ins, of which each may have its own copy of the library, lets one wait and the other wake, and reports
-// whether that works. No wake-up may be lost in silence.
+// Loads plug-ins, each of which may have its own copy of the library. One waits, the other wakes. The host reports
+// whether that works: no wake-up may be lost in silence.
 //
 //     host <expectation> <plug-in> <plug-in>
 //         works          wake-ups arrive, and no copy complains
 //         works_or_loud  wake-ups arrive, or the second copy complained while it was loaded
-//         loud           the second copy complained while loaded; on Windows the host tells it to sleep in another way
+//         loud           the second copy complained while it was loaded; on Windows the host has it sleep by another
+//                        mechanism
 //         outlives       the second works alone after the first was unloaded
 //     "program" in place of a plug-in is the copy in this program (if it was built with one).
 #include "plugin.hpp"
@@ -161,7 +162,7 @@ bool only_one_sleeps(const plugin_functions& first, const plugin_functions& seco
     thread.join();
     closesocket(socket);
     WSACleanup();
-    std::printf("the second was told %d, the first %d\n", told, slept);
+    std::printf("the wait of the second returned %d, that of the first %d\n", told, slept);
     return told == EBUSY && slept == 0;
 }
 #endif

@@ -134,7 +134,7 @@ private:
         const unsigned delay = input_.next();
         made.delay = delay < 128 ? 0 : delay - 128;
         made.what = draw_verb(made);
-        if (made.what == verb::lock) made.stoppable = false;  // locks know no stop
+        if (made.what == verb::lock) made.stoppable = false;  // locks take no stop token
         return made;
     }
 

@@ -1,4 +1,4 @@
-// Where there is no libFuzzer: random programs for some seconds.
+// Runs random programs for some seconds, where there is no libFuzzer.
 //
 //     tocsin_fuzz [seconds]          TOCSIN_SEED makes the same programs again
 #include "random.hpp"

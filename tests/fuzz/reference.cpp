@@ -78,12 +78,12 @@ void world::expire(std::size_t actor) {
         finish(actor, result::timed_out);
     } else if (on_[doing.object]) {
         finish(actor, result::no);
-    } else {  // one last look
+    } else {  // looks one last time
         take_lock(actor);
     }
 }
 
-// A set event is taken first; then a stop counts, then the deadline.
+// A set event counts first, then a stop, then the deadline.
 void world::wait_for_event(std::size_t actor) {
     const actor_state& self = actors_[actor];
     if (take_event(self.doing.object)) {

@@ -66,7 +66,7 @@ TYPED_TEST(EveryPoller, ARingEndsTheSleep) {
     threads.join();
 }
 
-TYPED_TEST(EveryPoller, ARingAndADescriptorAreBothSaid) {
+TYPED_TEST(EveryPoller, ARingAndADescriptorAreBothReported) {
     const both_ends pipe = make_pipe();
     pipe.put();
     const taken_bell<TypeParam> bell;
@@ -163,9 +163,9 @@ TYPED_TEST(EveryPoller, ALateRingReachesAtMostTheNextOwner) {
     TypeParam::ring_doorbell(no_doorbell - 1);
 }
 
-// A process may be the last in a long row of forks. Doorbells must be found as before, and none may have the number
-// that means there is none.
-TEST(DoorbellPool, NumbersDoorbellsHoweverManyForksCameBefore) {
+// A process may be the last of a long chain of forks. Doorbells must be found as before, and none may have the number
+// that means no doorbell.
+TEST(DoorbellPool, FindsDoorbellsByNumberAfterAnyNumberOfForks) {
     static platform::doorbell_pool pool;
     const auto make = [](int (&ends)[2]) { return pipe(ends) == 0 ? 0 : errno; };
     doorbell_id before = no_doorbell;
@@ -222,7 +222,7 @@ TYPED_TEST(EveryPoller, AChildHasDoorbellsOfItsOwn) {
     EXPECT_EQ(support::ending_of_child([&] {
                   TypeParam::after_fork();
                   if (open_descriptors() >= before) return 1;
-                  TypeParam::ring_doorbell(parents);  // nobody's now: does nothing
+                  TypeParam::ring_doorbell(parents);  // the parent's doorbell, unknown here: does nothing
                   set = nullptr;
                   const auto own = TypeParam::take_doorbell();
                   if (own.error != 0) return 2;
@@ -264,8 +264,8 @@ TYPED_TEST(EveryPoller, NoRingIsLostInAPingPong) {
     }
 }
 
-// Several threads ring one bell for reasons of their own, which they give with relaxed stores. The sleeper's timeouts
-// and a descriptor race with them.
+// Several threads ring one bell. Each states its reasons by relaxed stores. The sleeper's timeouts and a descriptor
+// race with them.
 TYPED_TEST(EveryPoller, NoRingIsLostAmongManyRingers) {
     constexpr int ringers = 3;
     const int count = rounds(8'000, 1'500);
@@ -322,7 +322,7 @@ TEST(LinuxPoller, ASleepIsOneSystemCallAndSoIsARing) {
     constexpr long map = SYS_mmap;
 #endif
     const std::size_t made =
-        calls.numbers.size() - calls.count(map);  // ThreadSanitizer's, for a new descriptor
+        calls.numbers.size() - calls.count(map);  // calls of ThreadSanitizer, for a new descriptor
     EXPECT_LE(made, 1u + 3 * 2 + 1) << testing::PrintToString(calls);
 }
 #endif

@@ -374,7 +374,7 @@ TYPED_TEST(EveryFutex, NoWakeIsLostWhileTimeoutsRaceWithIt) {
     threads.join();
 }
 
-// Parts of the backends whose systems we do not have.
+// Parts of the backends for systems that we do not have.
 TEST(RelativeSleep, NeverDoesNotPassWhateverTheSystemSays) {
     const auto ended = tocsin::platform::sleep_in_slices(deadline::never(), [](std::int64_t nanoseconds) {
         EXPECT_EQ(nanoseconds, tocsin::platform::no_end);
@@ -398,8 +398,8 @@ TEST(RelativeSleep, LooksAtTheDeadlineAgainWhenASliceEndsAndSleepsNoLongerThanIt
     EXPECT_EQ(slices, 6);
 }
 
-// A clock that can be set. Condition variables do not follow it, as on a system that computes the length of a sleep
-// once, when it begins.
+// A clock that can be set. A wait on a condition variable does not follow it: as on some systems, the length of a sleep
+// is computed once, when it begins.
 struct clock_to_set {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;

@@ -21,8 +21,8 @@
 
 namespace {
 
-// What a wake checks before it looks into the queue.
-bool is_announced(const tocsin::core::wait_key& key) {
+// What a wake checks before it looks into the queue: the filter bit.
+bool has_filter_bit(const tocsin::core::wait_key& key) {
     return tocsin::core::may_be_waited_on(key, [] { tocsin::detail::full_fence(); });
 }
 
@@ -49,7 +49,7 @@ struct parked {
     bool finish_if_released() { return self.sleep(deadline(0s)) == claim::signaled; }
 };
 
-// Every test leaves the table as it found it: empty.
+// Every test leaves the lot as it found it: empty.
 class Lot : public testing::Test {
 protected:
     void TearDown() override {
@@ -129,7 +129,7 @@ TEST_F(Lot, IsEmptyAtTheBeginning) {
     EXPECT_TRUE(queue_of(at(0)).empty());
     EXPECT_FALSE(take_one(at(0)));
     EXPECT_EQ(take(at(0), 5), 0u);
-    EXPECT_FALSE(is_announced(at(0)));
+    EXPECT_FALSE(has_filter_bit(at(0)));
 }
 
 TEST_F(Lot, TakesInTheOrderOfArrival) {
@@ -195,13 +195,13 @@ TEST_F(Lot, RemovesTheOnlyNode) {
     EXPECT_TRUE(only.self.try_claim(claim::stopped));
     remove(only);
     EXPECT_TRUE(queue_of(at(16)).empty());
-    EXPECT_FALSE(is_announced(at(16)));
+    EXPECT_FALSE(has_filter_bit(at(16)));
     auto& next = park(at(16));
     EXPECT_TRUE(take_one(at(16)));
     EXPECT_TRUE(next.finish_if_released());
 }
 
-TEST_F(Lot, PassesOverThoseThatAreClaimedAlready) {
+TEST_F(Lot, SkipsNodesThatAreClaimedAlready) {
     auto& late = park(at(24), true);
     auto& stopped = park(at(24), true);
     auto& waiting = park(at(24), true);
@@ -210,12 +210,12 @@ TEST_F(Lot, PassesOverThoseThatAreClaimedAlready) {
     EXPECT_TRUE(take_one(at(24)));
     EXPECT_TRUE(waiting.finish_if_released());
     EXPECT_TRUE(queue_of(at(24)).empty());
-    remove(late);  // as their threads do afterwards
+    remove(late);  // as its thread does afterwards
     remove(stopped);
     EXPECT_FALSE(take_one(at(24)));
 }
 
-TEST_F(Lot, CountsOnlyThoseItReleased) {
+TEST_F(Lot, CountsOnlyTheWaitersItReleased) {
     std::vector<parked*> all;
     for (int i = 0; i < 7; ++i) all.push_back(&park(at(24), i % 2 == 0));
     EXPECT_TRUE(all[0]->self.try_claim(claim::timed_out));
@@ -272,11 +272,11 @@ TEST_F(Lot, KeepsSeveralQueuesInOneBucketApart) {
         EXPECT_EQ(queue_of(second).front(), &of_second[1]->node);
         EXPECT_EQ(take(first, 9), 3u);
         EXPECT_EQ(queue_of(second).size(), 3u);
-        EXPECT_TRUE(is_announced(second));
-        EXPECT_EQ(is_announced(first), same_bit) << "no other queue has that bit of the filter";
+        EXPECT_TRUE(has_filter_bit(second));
+        EXPECT_EQ(has_filter_bit(first), same_bit) << "no other queue has that bit of the filter";
         EXPECT_EQ(take(second, 9), 3u);
-        EXPECT_FALSE(is_announced(first));
-        EXPECT_FALSE(is_announced(second));
+        EXPECT_FALSE(has_filter_bit(first));
+        EXPECT_FALSE(has_filter_bit(second));
         for (std::size_t i = 1; i < 4; ++i) {
             EXPECT_TRUE(of_first[i]->finish_if_released());
             EXPECT_TRUE(of_second[i]->finish_if_released());
@@ -284,25 +284,25 @@ TEST_F(Lot, KeepsSeveralQueuesInOneBucketApart) {
     }
 }
 
-TEST_F(Lot, APreparedWaitThatParksNobodyIsTakenBack) {
+TEST_F(Lot, AFilterBitIsTurnedOffAgainIfNobodyParks) {
     {
         locked_queue queue(at(40));
         queue.prepare_wait();
-        EXPECT_TRUE(is_announced(at(40)));
+        EXPECT_TRUE(has_filter_bit(at(40)));
     }
-    EXPECT_FALSE(is_announced(at(40)));
+    EXPECT_FALSE(has_filter_bit(at(40)));
 }
 
 TEST_F(Lot, TheFilterBitIsOnWhileSomebodyIsParked) {
     auto& first = park(at(40), true);
     auto& second = park(at(40), true);
-    EXPECT_TRUE(is_announced(at(40)));
+    EXPECT_TRUE(has_filter_bit(at(40)));
     EXPECT_TRUE(first.self.try_claim(claim::timed_out));
     remove(first);
-    EXPECT_TRUE(is_announced(at(40)));
+    EXPECT_TRUE(has_filter_bit(at(40)));
     EXPECT_TRUE(second.self.try_claim(claim::timed_out));
     remove(second);
-    EXPECT_FALSE(is_announced(at(40)));
+    EXPECT_FALSE(has_filter_bit(at(40)));
 }
 
 TEST_F(Lot, HoldsTwentyThousandNodesOnDifferentAddresses) {

@@ -1,4 +1,4 @@
-// What is left behind by a call that finds no memory.
+// A call that finds no memory throws, and leaves everything as it was.
 #include "facts.hpp"
 #include "threads.hpp"
 
@@ -21,7 +21,7 @@ using tocsin::manual_reset_event;
 
 thread_local bool has_no_memory = false;
 
-// A handler frees a queue that has grown beyond 4096, so the next post has to allocate.
+// A handler frees the memory of a queue that has grown beyond 4096 jobs, so the next post has to allocate.
 constexpr std::size_t capacity = 5000;
 
 class obstacle {
@@ -37,8 +37,8 @@ void fill(handler_thread& handler, std::size_t up_to = capacity) {
     while (handler.queued() != up_to) handler.post([] {});
 }
 
-// Two threads wait for space. The first thread that is told of space finds no memory. Then the second gets the space,
-// although the handler is busy with a job.
+// Two threads wait for space. The first that gets it finds no memory, so the second gets it, although the handler is
+// busy with a job.
 TEST(OutOfMemory, APostThatThrowsLeavesTheSpaceToTheNext) {
     obstacle first, second, third;
     std::atomic<bool> threw{false}, posted{false};

@@ -94,7 +94,7 @@ TYPED_TEST(EveryPoller, ASetSaysWhatItCannotTake) {
     EXPECT_EQ(tags_in(*set), tags{1});
 }
 
-TYPED_TEST(EveryPoller, AllInASetGetTheirTurn) {
+TYPED_TEST(EveryPoller, AllMembersOfASetGetTheirTurn) {
     const auto set = open_set<TypeParam>();
     std::vector<both_ends> pipes;
     for (std::uint64_t i = 0; i < 10; ++i) {
@@ -134,10 +134,10 @@ TYPED_TEST(EveryPoller, ARingEndsOneWaitInASet) {
         const auto result = set->wait(std::span(items).first(1), deadline::never());
         rung = rung || result.rung;
     }
-    EXPECT_TRUE(rung) << "hidden behind what is always ready";
+    EXPECT_TRUE(rung) << "the ring is hidden by descriptors that are always ready";
 }
 
-TYPED_TEST(EveryPoller, WhatIsAddedDuringAWaitEndsIt) {
+TYPED_TEST(EveryPoller, AReadyDescriptorAddedDuringAWaitEndsIt) {
     const auto set = open_set<TypeParam>();
     const both_ends idle = make_pipe();
     const both_ends full = make_pipe();
@@ -160,7 +160,7 @@ TYPED_TEST(EveryPoller, WhatIsAddedDuringAWaitEndsIt) {
     ASSERT_EQ(set->change(idle.write, readiness::writable, 2), 0);
 }
 
-TYPED_TEST(EveryPoller, WhatIsRemovedDuringAWaitDoesNotEndIt) {
+TYPED_TEST(EveryPoller, ADescriptorRemovedDuringAWaitDoesNotEndIt) {
     const auto set = open_set<TypeParam>();
     const both_ends pipe = make_pipe();
     ASSERT_EQ(set->add(pipe.read, readiness::readable, 1), 0);
@@ -177,16 +177,15 @@ TYPED_TEST(EveryPoller, WhatIsRemovedDuringAWaitDoesNotEndIt) {
     TypeParam::ring_doorbell(set->bell());
 }
 
-// One thread adds and removes descriptors while another waits. A wait must not report a member that was out of the set
-// when the wait began.
-TYPED_TEST(EveryPoller, NoWaitReportsWhatWasOutWhenItBegan) {
+// One thread adds and removes descriptors while another waits: a wait does not report what was removed before it began.
+TYPED_TEST(EveryPoller, NoWaitReportsWhatWasRemovedBeforeItBegan) {
     constexpr std::size_t members = 8;
     const auto set = open_set<TypeParam>();
     const both_ends full = make_pipe();
     full.put();
     std::array<owned, members> all;
     for (auto& each : all) each = owned(dup(full.read));
-    // The latest tag of each member that is out of the set. Tags only grow.
+    // The latest tag of each removed member; tags only grow.
     std::array<std::atomic<std::uint64_t>, members> out{};
     std::atomic<bool> done{false};
     thread_group threads;
@@ -254,7 +253,7 @@ TYPED_TEST(EveryPoller, ASetLeavesNothingBehind) {
 }
 
 #if defined(__linux__)
-TEST(LinuxPoller, AStandingWaitIsOneSystemCall) {
+TEST(LinuxPoller, AWaitInASetIsOneSystemCall) {
     std::unique_ptr<poll_set> set;
     const auto open = [&] {
         linux_poller::after_fork();

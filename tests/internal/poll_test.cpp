@@ -45,7 +45,7 @@ template <class Backend>
 class EveryPoller : public testing::Test {};
 TYPED_TEST_SUITE(EveryPoller, backends);
 
-TYPED_TEST(EveryPoller, FindsWhatIsReadyWhereItStands) {
+TYPED_TEST(EveryPoller, ReportsWhatIsReadyInItsOwnEntry) {
     const both_ends idle = make_pipe();
     const both_ends full = make_pipe();
     full.put();
@@ -239,7 +239,7 @@ TYPED_TEST(EveryPoller, ATimeoutIsNeverEarlyOnItsOwnClock) {
     });
 }
 
-TYPED_TEST(EveryPoller, ADeadlineThatHasPassedStillGetsItsLook) {
+TYPED_TEST(EveryPoller, APollWhoseDeadlineHasPassedStillLooksOnce) {
     const both_ends full = make_pipe();
     full.put();
     const auto set = open_set<TypeParam>();
@@ -359,7 +359,7 @@ TYPED_TEST(EveryPoller, ASleeperBurnsNoTime) {
 }
 
 #if defined(__linux__) && defined(SYS_ppoll_time64)
-// Kernels before 5.1 and older filters refuse this call, as they do for the futex.
+// As with the futex, kernels before 5.1 and older filters refuse that call.
 TEST(LinuxPoller, PollsWhereTheCallWith64BitTimeIsRefused) {
     constexpr int no_filter = 77;
     for (const int error : {ENOSYS, EPERM}) {

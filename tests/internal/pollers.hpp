@@ -1,4 +1,4 @@
-// The pollers of this machine, which share the contract of src/platform/poller/poller.hpp, and helpers for their tests.
+// The backends of src/platform/poller/poller.hpp that this machine can run, and the parts that their tests share.
 #pragma once
 
 #include "platform/poller/poller.hpp"
@@ -53,7 +53,7 @@ public:
         return *this;
     }
     ~owned() { close(); }
-    operator int() const { return descriptor_; }  // so that calls take it as they take a plain one
+    operator int() const { return descriptor_; }  // so that it can be passed like a plain one
     void close() {
         if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
     }
@@ -111,7 +111,7 @@ public:
     taken_bell(const taken_bell&) = delete;
     taken_bell& operator=(const taken_bell&) = delete;
     ~taken_bell() { Backend::give_doorbell_back(taken_.id); }
-    operator doorbell_id() const { return taken_.id; }  // so that calls take it as they take a plain one
+    operator doorbell_id() const { return taken_.id; }  // so that it can be passed like a plain one
 
 private:
     platform::taken_doorbell taken_;

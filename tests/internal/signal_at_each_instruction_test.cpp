@@ -1,10 +1,9 @@
-// A signal handler sets an event after every single instruction of a call that it interrupts. The code is what users
-// run. So are the moments at which the signal comes: the test draws none at random.
+// A signal handler sets an event after each single instruction of the call that it interrupts. The code is what users
+// run, and every instruction gets its turn: none is chosen at random.
 //
-// The processor's trap flag raises SIGTRAP after each instruction. A handler counts the instructions, and after the
-// wanted one does what a program's handler would do. What it sets must release its waiter although the interrupted
-// thread does not call the library again. So a deferred call must be carried out before the interrupted call returns
-// (signal_deferral-2).
+// The processor's trap flag raises SIGTRAP after each instruction. The handler counts, and after the wanted one it does
+// what the handler of a program would do. The event that it set must release its waiter although the interrupted thread
+// does not call the library again: a deferred call is made before the interrupted one returns (signal_deferral-2).
 #include "core/sync/signal_deferral.hpp"
 #include "facts.hpp"
 #include "sanitizer.hpp"
@@ -34,12 +33,12 @@ using tocsin::manual_reset_event;
 
 constexpr greg_t trap_flag = 0x100;
 
-// One run: after which instruction a handler comes, and whether another handler is to come at the first instruction at
-// which calls are deferred.
+// One run: the instruction after which the handler sets its event, and whether it still has to set another one, at the
+// first instruction at which calls are deferred.
 struct stepping {
     long steps = 0;
     long wanted = 0;
-    bool first_inside = false;  // whether the other handler is still to come
+    bool first_inside = false;
 };
 stepping current;
 auto_reset_event* set_inside = nullptr;
@@ -126,7 +125,7 @@ protected:
     void at_each(bool twice, Prepare prepare, Body body, Check check) {
         const long length = run(0, twice, prepare, body, check);
         if (length == 0) GTEST_SKIP() << "no traps here";
-        // A run traces all instructions before the wanted one, so all runs together cost the square of the length.
+        // A run traces all instructions up to the one after which it sets the event.
         const long stride = length < 1000 ? 1 : 1 + length * length / 500'000;
         for (long wanted = 1; wanted <= length; wanted += stride)
             (void)run(wanted, twice, prepare, body, check);
@@ -185,7 +184,7 @@ TEST_F(SignalAtEachInstruction, OfAGateThatOpens) {
     }
 }
 
-// Thread and handler set the same event. The waiter takes one of the two sets, or both.
+// The handler sets the same event: two sets, of which the waiter takes one or both.
 TEST_F(SignalAtEachInstruction, OfASetOfTheSameEvent) {
     for (const bool twice : {false, true}) {
         at_each(twice, [] {}, [&] { also_.event.set(); }, [] {});
@@ -200,7 +199,7 @@ TEST_F(SignalAtEachInstruction, OfAReset) {
     }
 }
 
-// The wait queues its node, finds that its time is over, and leaves.
+// The wait queues its node, finds that its time is over, and removes the node.
 TEST_F(SignalAtEachInstruction, OfAWaitThatTimesOut) {
     auto_reset_event never;
     for (const bool twice : {false, true}) {

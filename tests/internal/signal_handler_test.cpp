@@ -94,7 +94,7 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     threads.join();
 }
 
-// Calls that handlers would defer. Here the thread itself makes them, which is the same to signal_deferral.
+// The deferred calls of handlers, made here by the thread itself, which signal_deferral cannot tell apart.
 class DeferredCalls : public testing::Test {
 protected:
     struct thing {

@@ -51,8 +51,8 @@ TEST(ObjectWatch, CallsOnlyForItsOwnObject) {
 
 TEST(ObjectWatch, EndsIfItNeverStarted) { const object_watch watch; }
 
-// The system's waiting thread sees the object signaled, the watch ends, and then that thread makes the call. Wine 8.0
-// does so. By then the watch may have been on the stack of a wait that has returned.
+// The thread in which the system waits sees the object signaled; the watch ends; then that thread makes the call. Wine
+// 8.0 does that. By then the wait that had the watch on its stack has returned.
 TEST(ObjectWatch, DoesNotCallAfterItHasEnded) {
     struct owner {
         std::atomic<bool> ended{false};

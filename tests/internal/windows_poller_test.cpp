@@ -1,4 +1,4 @@
-// What a poll on Windows returns, beyond what a wait's result shows.
+// What a poll on Windows reports that the result of a wait does not contain.
 #include "platform/poller/poller.hpp"
 #include "threads.hpp"
 #include "windows_sources.hpp"

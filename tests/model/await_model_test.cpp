@@ -1,6 +1,6 @@
 // Coroutines that wait, in every interleaving of small programs: resumed exactly once, by whoever ended the wait, and
 // destroyed at any time where an executor resumes them. Proof P13 in docs/proofs.md. Deadlines claim as stops do; the
-// thread that watches them is outside of the models.
+// thread that serves them is in timer_model_test.cpp.
 #include "../support/task.hpp"
 #include "support/library_model.hpp"
 

@@ -1,6 +1,6 @@
-// The pool of doorbells (src/platform/poller/doorbells.cpp): threads take and release at once, and none is had by two.
-// doorbells-5, [doorbell-free], [doorbell-made].
-#include "platform/poller/doorbells.cpp"  // it is no part of the modelled library
+// The pool of doorbells (src/platform/poller/doorbells.cpp): threads take and release them at the same time, and
+// no doorbell has two owners. doorbells-5, [doorbell-free], [doorbell-made]. Proof P9.
+#include "platform/poller/doorbells.cpp"  // the modelled library does not contain it
 #include "support/library_model.hpp"
 
 #include <array>
@@ -16,7 +16,7 @@ using namespace tocsin::library_model;
 using model::run;
 using platform::doorbell_id;
 
-// The explorer gives its atomics their first values back after each run.
+// After each run the explorer gives its atomics their initial values again.
 constinit platform::doorbell_pool pool;
 
 class ledger {
@@ -42,8 +42,8 @@ private:
     std::array<bool, 8> has_owner_{};
 };
 
-// One takes a doorbell while the other takes two and gives the first back: the top of the stack is the same again, and
-// what was under it is gone.
+// One thread takes a doorbell while the other takes two and gives the first back: the stack has the same top again, but
+// the doorbell that was under it is taken.
 TEST(doorbell_pool_model, NoDoorbellHasTwoOwners) {
     holds_always([](run& r) {
         ledger all;
@@ -64,7 +64,7 @@ TEST(doorbell_pool_model, NoDoorbellHasTwoOwners) {
     });
 }
 
-TEST(doorbell_pool_model, WhatIsReleasedIsTakenAgain) {
+TEST(doorbell_pool_model, AReleasedDoorbellIsTakenAgain) {
     holds_always([](run& r) {
         ledger all;
         all.release(all.take());

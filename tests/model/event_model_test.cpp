@@ -87,7 +87,7 @@ TEST(event_model, ATimeoutPassesTheTokenToTheNextWaiter) {
         r.spawn("patient", [&] { event.wait(sleep_at_once); });
         r.spawn("setter", [&] { event.set(); });
         r.join_all();
-        r.check(tells_who_is_parked(event), "the last to leave takes the parked bit along");
+        r.check(tells_who_is_parked(event), "the last wait that ends turns the parked bit off");
         // The timed waiter may have set it once more, but only for the patient one.
         (void)event.try_wait();
     });
@@ -158,7 +158,7 @@ TEST(event_model, ASetOfAGatePublishesToAllThatPass) {
 }
 
 // A set still under way must not release a wait that began after a later reset (decision 3).
-TEST(event_model, ASetUnderWayReleasesNobodyWhoCameAfterAReset) {
+TEST(event_model, ASetUnderWayDoesNotReleaseAWaitBegunAfterAReset) {
     holds_within(2, [](run& r) {
         manual_reset_event event;
         r.spawn("parked", [&] { event.wait(sleep_at_once); });
@@ -168,7 +168,7 @@ TEST(event_model, ASetUnderWayReleasesNobodyWhoCameAfterAReset) {
             event.reset();
             model::check(event.wait_until(some_time(), sleep_at_once) == wait_status::timed_out,
                          "nobody set it after the reset");
-            event.set();  // for the one parked, if it came after the reset
+            event.set();  // for the waiter that parked after the reset, if it did
         });
         r.join_all();
     });
@@ -209,14 +209,14 @@ TEST(event_model, ASetOnASetGatePublishesToWhoeverResetsIt) {
     });
 }
 
-// The reset finds a parked waiter and goes to take the lock. Before it has the lock, the waiter leaves, and the event
+// The reset finds a parked waiter and goes to take the lock. Before it has the lock, the wait times out, and the event
 // is set without the lock.
 TEST(event_model, AResetThatTakesTheLockSeesWhatItErases) {
     holds_within(2, [](run& r) {
         manual_reset_event event;
         model::atomic<int> item{0};
         bool seen = false;
-        r.spawn("leaver", [&] { (void)event.wait_until(some_time(), sleep_at_once); });
+        r.spawn("timed", [&] { (void)event.wait_until(some_time(), sleep_at_once); });
         r.spawn("producer", [&] {
             item.store(1, std::memory_order_relaxed);
             event.set();

@@ -1,4 +1,4 @@
-// Two addresses of one bucket that share a bit of its filter: a wait that leaves must not turn off the bit that its
+// Two addresses of one bucket that share a bit of its filter: a wait that ends must not turn off the bit that its
 // neighbour relies on. Proof P7.
 #include "support/library_model.hpp"
 
@@ -28,7 +28,7 @@ atomic<std::uint8_t>* neighbour() {
     return nullptr;
 }
 
-TEST(filter_model, AWaitThatLeavesKeepsTheBitOfItsNeighbour) {
+TEST(filter_model, AWaitThatEndsKeepsTheBitOfItsNeighbour) {
     atomic<std::uint8_t>* const mine = &words[0];
     atomic<std::uint8_t>* const theirs = neighbour();
     ASSERT_NE(theirs, nullptr);
@@ -45,7 +45,7 @@ TEST(filter_model, AWaitThatLeavesKeepsTheBitOfItsNeighbour) {
     });
 }
 
-// Nor does a wake reach the neighbour's waiter.
+// A wake does not reach the neighbour's waiter either.
 TEST(filter_model, AWakeDoesNotReachTheNeighbour) {
     atomic<std::uint8_t>* const mine = &words[0];
     atomic<std::uint8_t>* const theirs = neighbour();

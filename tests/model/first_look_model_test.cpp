@@ -18,7 +18,7 @@ TEST(first_look_model, AWaitForAnyThatFindsOneTakenSeesTheOtherTaken) {
         r.spawn("looker", [&] {
             const std::array only{source(a)};
             const auto how = wait_any({.until = std::chrono::nanoseconds(0), .spin = sleep_at_once}, only);
-            if (how.status == wait_status::signaled) return a.set();  // for the wait for all
+            if (how.status == wait_status::signaled) return a.set();  // gives it back to the wait for all
             model::check(!b.is_set(), "one is taken, the other is not");
         });
         r.join_all();

@@ -24,11 +24,11 @@ std::array<source, sizeof...(Sources)> those(Sources&... from) {
 // Two events in different buckets, if there are two.
 template <class First, class Second = First>
 class pair {
-    alignas(Second) std::byte places_[16][sizeof(Second)];
+    alignas(Second) std::byte memory_[16][sizeof(Second)];
 
 public:
     explicit pair(bool first_set = false, bool second_set = false)
-        : a(first_set), b(*new (place()) Second(second_set)) {}
+        : a(first_set), b(*new (in_another_bucket()) Second(second_set)) {}
     pair(const pair&) = delete;
     pair& operator=(const pair&) = delete;
     ~pair() { b.~Second(); }
@@ -37,13 +37,13 @@ public:
     Second& b;
 
 private:
-    void* place() noexcept {
+    void* in_another_bucket() noexcept {
         const auto bucket_of = [](const void* event) {
             return core::key_hash({event, core::wait_kind::event}).index;
         };
         std::size_t chosen = 0;
-        while (core::bucket_bits != 0 && bucket_of(places_[chosen]) == bucket_of(&a)) ++chosen;
-        return places_[chosen];
+        while (core::bucket_bits != 0 && bucket_of(memory_[chosen]) == bucket_of(&a)) ++chosen;
+        return memory_[chosen];
     }
 };
 
@@ -233,13 +233,13 @@ TEST(all_model, NobodySeesOneTakenAndTheOtherNot) {
             r.spawn("setter", [&] {
                 if (backwards) b.set();
             });
-            r.spawn("looker", [&] {
+            r.spawn("observer", [&] {
                 auto_reset_event& first = backwards ? b : a;
                 auto_reset_event& second = backwards ? a : b;
                 if (backwards && !first.is_set()) return;
                 const bool first_there = first.is_set();
                 const bool second_there = second.is_set();
-                model::check(first_there || !second_there, "seen: one taken, the other not");
+                model::check(first_there || !second_there, "one is seen taken, the other not");
             });
             r.join_all();
         });
@@ -252,9 +252,9 @@ TEST(all_model, AThreadThatFailsToTakeOneSeesTheOtherTaken) {
         auto& a = both.a;
         auto& b = both.b;
         r.spawn("waiter", [&] { wait_all(a, b); });
-        r.spawn("looker", [&] {
+        r.spawn("observer", [&] {
             if (a.try_wait()) return a.set();
-            model::check(!b.is_set(), "seen: one taken, the other not");
+            model::check(!b.is_set(), "one is seen taken, the other not");
         });
         r.join_all();
         r.check(!a.is_set() && !b.is_set(), "both are taken");
@@ -273,7 +273,7 @@ TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
             item.store(1, std::memory_order_relaxed);
             a.set();
         });
-        r.spawn("looker", [&] {
+        r.spawn("observer", [&] {
             if (b.is_set() || !a.is_set()) return;
             model::check(item.load(std::memory_order_relaxed) == 1, "b is taken, so a is the new one");
         });
@@ -281,7 +281,7 @@ TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
     });
 }
 
-// A thread that has seen one event taken knows that the other is taken, too. So a set of the other gives a new token.
+// A thread that has seen one taken knows that the other is taken, too. So if it sets that one, it adds a token.
 TEST(all_model, ASetAfterOneWasSeenTakenIsNotAbsorbed) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
@@ -361,12 +361,12 @@ TEST(all_model, AThiefTakesOneTokenAndNoneIsLost) {
         r.spawn("setter", [&] { a.set(); });
         r.spawn("thief", [&] { stolen = tokens_in(b); });
         r.join_all();
-        r.check(tokens_in(a) == (all ? 0 : 1), "the set token is taken or there");
-        r.check(stolen + (all ? 1 : 0) + tokens_in(b) == 1, "so is the other");
+        r.check(tokens_in(a) == (all ? 0 : 1), "the token that was set is taken or there");
+        r.check(stolen + (all ? 1 : 0) + tokens_in(b) == 1, "the other token is taken or there");
     });
 }
 
-TEST(all_model, AThiefWhoPutsItBackReleasesIt) {
+TEST(all_model, AThiefThatPutsTheTokenBackReleasesTheWait) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(false, true);
         auto& a = both.a;
@@ -381,8 +381,8 @@ TEST(all_model, AThiefWhoPutsItBackReleasesIt) {
     });
 }
 
-// The same with an event that was set while the wait was queued: its byte still says that a wait is queued.
-TEST(all_model, AThiefWhoPutsBackWhatWasSetReleasesIt) {
+// The same with one that was set while the wait was queued: its byte still says that a wait is queued.
+TEST(all_model, AThiefThatPutsBackATokenSetDuringTheWaitReleasesTheWait) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both;
         auto& a = both.a;

@@ -1,11 +1,11 @@
-// Waits of every kind on the same events, in every order, with every short sequence of operations on those events.
-// There are two auto-reset events and a gate. Whenever nothing can move any more:
+// Waits of every kind on the same events, in every order, and every short sequence of operations on these events. There
+// are two auto-reset events and a gate. Whenever nothing can move any more:
 //   - no wait is parked although it could end;
 //   - every token that went in has come out once or is still there;
 //   - a gate that was opened has released all that were parked, even if it was closed at once;
 //   - the byte of each event says whether its queue is empty (event-2).
-// In the mixes of one thread, everything comes to rest between two operations. In the other mixes, two threads make one
-// operation each.
+// Where one thread makes the operations, nothing moves between two of them. In the other mixes two threads make one
+// each.
 #include "../support/task.hpp"
 #include "support/library_model.hpp"
 
@@ -112,7 +112,7 @@ public:
         return ended_ && how_ == wait_status::signaled && taken_ == event ? 1 : 0;
     }
 
-    // Whether the wait could end, and has not.
+    // It could end, but has not.
     bool is_overlooked(const std::array<bool, 3>& is_set) const {
         if (ended_) return false;
         unsigned ready = 0;
@@ -154,7 +154,7 @@ public:
         if (b_is_set) set(b);
     }
 
-    // Afterwards the new wait is parked behind those before it, or has ended at once.
+    // The wait parks behind those before it, or ends at once.
     void add(kind what) {
         waiters_.push_back(std::make_unique<waiter>(events_, what));
         run_.spawn("waiter " + std::to_string(waiters_.size()), [it = waiters_.back().get()] { it->wait(); });
@@ -195,7 +195,7 @@ public:
         }
     }
 
-    // Ends the waits that are still parked. If one did not end, the run would fail.
+    // Ends the waits that are still parked; a run must not end with one.
     void end() {
         for (int round = 0; round != 4; ++round) {
             set(a);
@@ -211,7 +211,7 @@ public:
     void let_sets_meet() { absorbable_ = 2; }
 
 private:
-    // A set of an event that is set already adds no token. The test knows that only where nobody else sets.
+    // A set of a set event adds no token. Only where no other thread sets is that known.
     void set(unsigned which) {
         come_to_rest_if_alone();
         if (absorbable_ != 0 || !is_set_[which]) ++given_[which];
@@ -233,7 +233,8 @@ private:
         events_.third.reset();
         if (absorbable_ != 0) return;
         come_to_rest();
-        for (const waiter* each : parked) model::check(each->has_ended(), "all who were parked are released");
+        for (const waiter* each : parked)
+            model::check(each->has_ended(), "all that were parked are released");
     }
 
     run& run_;
@@ -241,14 +242,14 @@ private:
     std::vector<std::unique_ptr<waiter>> waiters_;
     std::array<bool, 3> is_set_{};
     std::array<unsigned, 3> given_{}, taken_{};
-    unsigned absorbable_ = 0;  // sets that another may have absorbed
+    unsigned absorbable_ = 0;  // sets that an earlier one may have absorbed
 };
 
 bool proves() { return std::getenv("TOCSIN_PROVE") != nullptr; }
 
 void explore_mixes(model::options how, const model::test_body& body) {
     how.spurious_returns = 0;
-    how.stale_distance = 0;  // only interleavings: other models check the memory orders
+    how.stale_distance = 0;  // interleavings only: other models explore the memory orders
     how.max_executions = 500'000'000;
     explore_both("mixes", how, body);
 }

@@ -1,5 +1,5 @@
 // Descriptors of coroutines: the thread that polls them (src/core/async/poll_thread.cpp) beside threads that set and
-// cancel requests.
+// cancel requests. Proof P13.
 #include "core/async/poll_thread.hpp"
 #include "support/library_model.hpp"
 
@@ -12,7 +12,7 @@ using namespace tocsin;
 using namespace tocsin::library_model;
 using model::run;
 
-// Outlives every run, because the thread that sleeps in it does.
+// It outlives every run, like the thread that sleeps in it.
 library_model::poller the_poller;
 
 class counted_request final : public core::poll_request {
@@ -39,7 +39,7 @@ public:
         if (claimed) wait();
         model::check(!the_poller.polls(entry_.descriptor), "no poll names it any longer");
         model::cpu_relax();
-        model::check(claimed_ == claimed && !the_poller.polls(entry_.descriptor), "nor will one");
+        model::check(claimed_ == claimed && !the_poller.polls(entry_.descriptor), "no later poll names it");
     }
 
 private:

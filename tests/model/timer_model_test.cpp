@@ -1,5 +1,5 @@
 // Deadlines of coroutines: the thread that serves them (src/core/async/timer_thread.cpp) beside threads that set and
-// cancel timers. Time is not modelled, so the deadlines here have already passed when they are set.
+// cancel timers. Time is not modelled: the deadlines here have passed when they are set. Proof P13.
 #include "core/async/timer_thread.hpp"
 #include "support/library_model.hpp"
 

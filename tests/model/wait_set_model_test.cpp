@@ -18,12 +18,12 @@ int tokens_in(auto_reset_event& event) { return event.try_wait() ? 1 : 0; }
 struct tally {
     int of[2] = {0, 0};
 
-    void wait(wait_set& set, std::size_t room = 2) { count(set.wait(items(room))); }
+    void wait(wait_set& set, std::size_t most = 2) { count(set.wait(items(most))); }
     void wait_some_time(wait_set& set) { count(set.wait({.until = some_time()}, items(2))); }
     int all() const { return of[0] + of[1]; }
 
 private:
-    std::span<ready_item> items(std::size_t room) { return std::span(found_).first(room); }
+    std::span<ready_item> items(std::size_t most) { return std::span(found_).first(most); }
     void count(const set_result& result) {
         for (std::size_t i = 0; i != result.count; ++i) ++of[found_[i].tag];
     }
@@ -104,7 +104,7 @@ TEST(set_model, ATimeoutNeverEatsTheToken) {
         r.spawn("waiter", [&] { seen.wait_some_time(set); });
         r.join_all();
         const int left = event.is_set() ? 1 : 0;
-        if (left != 0) seen.wait(set);  // and finds what is left
+        if (left != 0) seen.wait(set);  // finds the token that is left
         r.check(seen.of[0] == 1 && !event.is_set(), "one in, one out");
     });
 }
@@ -158,14 +158,14 @@ TEST(set_model, SetThenResetReleasesTheSleeper) {
     holds_within(2, [](run& r) {
         manual_reset_event gate;
         core::ready_list set;
-        auto* const place = new core::member(set, gate, 7);
-        set.add(*place);
+        auto* const joined = new core::member(set, gate, 7);
+        set.add(*joined);
         core::ready_list::sleeper self(set);
         r.spawn("waiter", [&] {
-            model::check(set.begin_sleep(self), "nothing to collect");
+            model::check(set.begin_sleep(self), "nothing is ready");
             (void)self.waiting.sleep(deadline::never());
             set.end_sleep(self);
-            model::check(self.by == place && self.tag == 7, "released for it");
+            model::check(self.by == joined && self.tag == 7, "released for it");
         });
         r.spawn("setter", [&] {
             model::wait_until([&] { return self.waiting.is_asleep(); });
@@ -173,7 +173,7 @@ TEST(set_model, SetThenResetReleasesTheSleeper) {
             gate.reset();
         });
         r.join_all();
-        set.remove(place);
+        set.remove(joined);
     });
 }
 
@@ -201,7 +201,7 @@ TEST(set_model, ARemovedEventMayBeDestroyed) {
     });
 }
 
-TEST(set_model, WhatIsAddedWhileSomebodyWaitsWakesThem) {
+TEST(set_model, AnEventAddedWhileAThreadWaitsWakesIt) {
     holds_within(2, [](run& r) {
         auto_reset_event first;
         auto_reset_event second;
@@ -245,17 +245,17 @@ TEST(set_model, TheSetAndAnotherWaiterTakeTurns) {
     holds_within(1, [](run& r) {
         auto_reset_event event;
         core::ready_list set;
-        auto* const place = new core::member(set, event, 7);
-        set.add(*place);
+        auto* const joined = new core::member(set, event, 7);
+        set.add(*joined);
         core::ready_list::sleeper first(set);
         core::ready_list::sleeper second(set);
         bool other_is_served = false;
         r.spawn("set", [&] {
             for (auto* const self : {&first, &second}) {
-                model::check(set.begin_sleep(*self), "nothing to collect");
+                model::check(set.begin_sleep(*self), "nothing is ready");
                 (void)self->waiting.sleep(deadline::never());
                 set.end_sleep(*self);
-                model::check(self->by == place, "released for it");
+                model::check(self->by == joined, "released for it");
             }
             model::check(other_is_served, "after the other");
         });
@@ -272,7 +272,7 @@ TEST(set_model, TheSetAndAnotherWaiterTakeTurns) {
             event.set();
         });
         r.join_all();
-        set.remove(place);
+        set.remove(joined);
     });
 }
 

@@ -12,8 +12,8 @@ using namespace tocsin;
 using namespace tocsin::library_model;
 using model::run;
 
-// One descriptor, and the set's bell. As platform/poller/poller.hpp promises, a member that is ready when it is added
-// is reported, also by a wait under way.
+// One descriptor, and the set's doorbell. As platform/poller/poller.hpp promises, a member that is ready when it is
+// added is reported, even by a wait under way.
 class modelled_poll_set final : public platform::poll_set {
 public:
     modelled_poll_set() { the_one = this; }
@@ -82,7 +82,7 @@ protected:
 
 constexpr int descriptor = 3;
 
-// The thread may be anywhere between its look for a poll and its sleep.
+// The thread may be anywhere between its look for a poll_set and its sleep.
 TEST_F(wait_set_poll_model, TheFirstDescriptorIsPolledByAThreadThatWaitsAlready) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
@@ -100,8 +100,8 @@ TEST_F(wait_set_poll_model, TheFirstDescriptorIsPolledByAThreadThatWaitsAlready)
     });
 }
 
-// An event and the descriptor at once, with room for one: nothing is written past the room, and no token is lost.
-TEST_F(wait_set_poll_model, WhatComesAtOnceIsReportedOnceAndWithinTheRoom) {
+// An event and the descriptor are ready at once, with space for one item: nothing is written beyond it, no token lost.
+TEST_F(wait_set_poll_model, AnEventAndADescriptorAtOnceAreReportedOnceWithinTheSpace) {
     holds_within(2, [](run& r) {
         auto_reset_event event;
         wait_set set;
@@ -113,7 +113,7 @@ TEST_F(wait_set_poll_model, WhatComesAtOnceIsReportedOnceAndWithinTheRoom) {
             std::array<ready_item, 2> found{{{untouched, readiness::none}, {untouched, readiness::none}}};
             const auto how = set.wait(std::span(found).first(1));
             model::check(how.status == wait_status::signaled && how.count == 1, "one is reported");
-            model::check(found[0].tag != untouched && found[1].tag == untouched, "in the room there is");
+            model::check(found[0].tag != untouched && found[1].tag == untouched, "within the space for it");
             tokens = found[0].tag == 1 ? 1 : 0;
         });
         r.spawn("peer", [] { modelled_poll_set::the_one->make_ready(); });
@@ -143,7 +143,7 @@ TEST_F(wait_set_poll_model, ATimeoutLosesNeitherTokenNorDescriptor) {
         model::check(tokens == 1, "one token in, one out");
         std::array<ready_item, 1> found;
         const auto how = set.wait(found);
-        model::check(how.count == 1 && found[0].tag == 2, "the descriptor is ready still");
+        model::check(how.count == 1 && found[0].tag == 2, "the descriptor is still ready");
     });
 }
 

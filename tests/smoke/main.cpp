@@ -91,9 +91,9 @@ void misuse() {
 int main(int count, char** arguments) {
     if (count > 1 && std::strcmp(arguments[1], "refuse") == 0) {
         std::signal(SIGABRT,
-                    [](int) { std::_Exit(3); });  // ctest takes a signal for a failure, whatever was said
+                    [](int) { std::_Exit(3); });  // ctest counts a signal as a failure, whatever was printed
         misuse();
-        std::fputs("smoke: misuse was let through\n", stderr);
+        std::fputs("smoke: misuse was not refused\n", stderr);
         return 0;
     }
     tokens_balance();

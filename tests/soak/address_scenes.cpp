@@ -18,7 +18,7 @@
 namespace soak {
 
 template <class Word>
-std::atomic<Word>& resting_place() {
+std::atomic<Word>& undisturbed_word() {
     alignas(64) static std::atomic<Word> place{0};
     return place;
 }
@@ -129,7 +129,7 @@ private:
             self.counts.in(released);
             self.done();
             // Beside a word on which a thread sleeps that must not be woken.
-            tocsin::wake_by_address_all(&resting_place<Word>() + 1);
+            tocsin::wake_by_address_all(&undisturbed_word<Word>() + 1);
             support::jitter(self.random);
         }
     }
@@ -172,10 +172,10 @@ std::unique_ptr<scene> make(support::random_source& random) {
 
 }  // namespace
 
-template std::atomic<std::uint8_t>& resting_place();
-template std::atomic<std::uint16_t>& resting_place();
-template std::atomic<std::uint32_t>& resting_place();
-template std::atomic<std::uint64_t>& resting_place();
+template std::atomic<std::uint8_t>& undisturbed_word();
+template std::atomic<std::uint16_t>& undisturbed_word();
+template std::atomic<std::uint32_t>& undisturbed_word();
+template std::atomic<std::uint64_t>& undisturbed_word();
 
 std::vector<scene_kind> address_scenes() {
     return {{"address: hand-offs", make<hand_offs>}, {"address: wakes", make<counted_wakes>}};

@@ -7,6 +7,6 @@ namespace soak {
 
 // A word of that width that holds 0 and that no scene ever wakes.
 template <class Word>
-std::atomic<Word>& resting_place();
+std::atomic<Word>& undisturbed_word();
 
 }  // namespace soak

@@ -6,7 +6,7 @@
 namespace soak {
 namespace {
 
-constexpr std::size_t most = 20;  // what breaks once breaks a million times
+constexpr std::size_t most = 20;  // a defect that shows once may show a million times
 std::mutex mutex;
 std::vector<std::string> all;
 

@@ -102,7 +102,7 @@ public:
     void with_one(support::random_source& random, const action& act);
     void with_all(const action& act);
 
-    // Scenes that start threads of their own count them here, too.
+    // Scenes that start threads of their own also count them here.
     static std::atomic<std::uint64_t>& threads_started();
 
 private:

@@ -114,7 +114,8 @@ void allow(pid_t thread, const processor_set& processors) {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (const int each : processors) CPU_SET(each, &set);
-    (void)sched_setaffinity(thread, sizeof set, &set);  // if that has become impossible, it stays
+    (void)sched_setaffinity(thread, sizeof set,
+                            &set);  // if that processor is gone, the thread stays where it is
 }
 
 void move_one(worker& self, crew& hands) {

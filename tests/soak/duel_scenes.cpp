@@ -138,7 +138,8 @@ private:
                 const auto how =
                     tocsin::wait_on_address(&word_, value_, nanoseconds(self.random.below(3'000)));
                 line_.arrive();
-                expect(woken_ == (how == tocsin::address_status::woken ? 1u : 0u), "a wake was miscounted");
+                expect(woken_ == (how == tocsin::address_status::woken ? 1u : 0u),
+                       "a wake was counted wrongly");
                 ++value_;
             } else if (now == kind::set_against_reset) {
                 gate_.reset();

@@ -93,7 +93,7 @@ private:
     tocsin::auto_reset_event all_passed_;
     std::atomic<int> passed_{0};
     std::uint64_t round_ = 0;  // plain, published by the gate
-    bool closing_ = false;     // plain, too
+    bool closing_ = false;     // plain as well
 };
 
 }  // namespace

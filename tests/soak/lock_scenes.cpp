@@ -28,7 +28,7 @@ public:
     }
 
     void check() override {
-        for (auto& each : rooms_) {
+        for (auto& each : guarded_) {
             expect(each.entered == each.left.load(), "a lock was taken more often than released");
             expect(each.inside == 0, "a thread is still inside a lock");
         }
@@ -44,7 +44,7 @@ private:
     static constexpr Word users_bit = 0b1000;
 
     // What a lock protects. All are plain except `left`, which a thread increments after its unlock.
-    struct room {
+    struct guarded {
         int inside = 0;
         unsigned last_holder = 0;
         std::uint64_t entered = 0;
@@ -56,9 +56,9 @@ private:
         tocsin::bit_lock second(word_, second_bit);
         while (!self.is_over()) {
             switch (self.random.below(4)) {
-                case 0: enter_room(self, whole_, rooms_[0]); break;
-                case 1: enter_room(self, first, rooms_[1]); break;
-                case 2: enter_room(self, second, rooms_[2]); break;
+                case 0: enter(self, whole_, guarded_[0]); break;
+                case 1: enter(self, first, guarded_[1]); break;
+                case 2: enter(self, second, guarded_[2]); break;
                 default: word_.fetch_xor(users_bit, std::memory_order_relaxed);
             }
             self.done();
@@ -66,17 +66,17 @@ private:
     }
 
     template <class Lock>
-    void enter_room(worker& self, Lock& lock, room& place) {
+    void enter(worker& self, Lock& lock, guarded& inner) {
         if (!take(self, lock)) return self.counts.race();
-        expect(place.inside++ == 0, "two threads are inside one lock");
-        ++place.entered;
+        expect(inner.inside++ == 0, "two threads are inside one lock");
+        ++inner.entered;
         self.counts.in();
-        if (place.last_holder != self.number) self.counts.race();
-        place.last_holder = self.number;
+        if (inner.last_holder != self.number) self.counts.race();
+        inner.last_holder = self.number;
         if (self.random.one_in(4)) support::jitter(self.random);
-        --place.inside;
+        --inner.inside;
         lock.unlock();
-        place.left.fetch_add(1, std::memory_order_relaxed);
+        inner.left.fetch_add(1, std::memory_order_relaxed);
         self.counts.out();
     }
 
@@ -100,7 +100,7 @@ private:
     const int threads_;
     tocsin::word_lock<Word> whole_;
     std::atomic<Word> word_{0};
-    std::array<room, 3> rooms_;
+    std::array<guarded, 3> guarded_;
 };
 
 std::unique_ptr<scene> make(support::random_source& random) {

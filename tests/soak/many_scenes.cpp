@@ -1,4 +1,4 @@
-// Waits for any and for all of several events that other threads wait for, too; waits for descriptors beside events;
+// Waits for any and for all of several events that other threads also wait for; waits for descriptors beside events;
 // and a coalescer, which releases at most once per interval.
 #include "complaints.hpp"
 #include "places.hpp"

@@ -21,13 +21,13 @@ public:
 
     void enter(crew& hands, book& counted) override {
         hands.start(counted, "server", [this](worker& self) { serve(self); });
-        for (auto& place : desk_) {
-            hands.start(counted, "client", [this, &place](worker& self) { ask(self, place); });
+        for (auto& slot : desk_) {
+            hands.start(counted, "client", [this, &slot](worker& self) { ask(self, slot); });
         }
     }
 
     void check() override {
-        for (auto& place : desk_) expect(place.load() == nullptr, "a request was left behind");
+        for (auto& slot : desk_) expect(slot.load() == nullptr, "a request was left behind");
     }
 
 private:
@@ -37,11 +37,11 @@ private:
         Event done;
     };
 
-    void ask(worker& self, std::atomic<request*>& place) {
+    void ask(worker& self, std::atomic<request*>& slot) {
         for (std::uint64_t i = 0; !self.is_over(); ++i) {
             auto mine = std::make_unique<request>();
             mine->question = i;
-            place.store(mine.get(), std::memory_order_release);
+            slot.store(mine.get(), std::memory_order_release);
             bell_.set();
             self.counts.in();
             support::jitter(self.random);
@@ -64,8 +64,8 @@ private:
         while (open != 0) {
             wait_firmly(bell_, self);
             open = open_.load();
-            for (auto& place : desk_) {
-                request* const each = place.exchange(nullptr, std::memory_order_acquire);
+            for (auto& slot : desk_) {
+                request* const each = slot.exchange(nullptr, std::memory_order_acquire);
                 if (each == nullptr) continue;
                 each->answer = each->question + 1;
                 self.counts.out();

@@ -62,12 +62,12 @@ private:
     void wait(worker& self) {
         while (open_.load() != 0) {
             std::array<tocsin::ready_item, 4> items;
-            const auto room = std::span(items).first(1 + self.random.below(items.size()));
+            const auto out = std::span(items).first(1 + self.random.below(items.size()));
             const auto found = self.random.one_in(4)
-                                   ? set_.wait({.until = nanoseconds(self.random.below(60'000))}, room)
-                                   : self.timed([&] { return set_.wait(room); });
+                                   ? set_.wait({.until = nanoseconds(self.random.below(60'000))}, out)
+                                   : self.timed([&] { return set_.wait(out); });
             self.done();
-            for (const auto& each : room.first(found.count)) took(self, each.tag);
+            for (const auto& each : out.first(found.count)) took(self, each.tag);
         }
     }
 

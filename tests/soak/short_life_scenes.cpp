@@ -1,4 +1,4 @@
-// Threads that live for one call; some set an event as the last thing that they do.
+// Threads that live for one call. Some set an event in their last step.
 #include "complaints.hpp"
 #include "scene.hpp"
 #include "stress.hpp"

@@ -29,7 +29,7 @@ constexpr auto nothing = 1ms;
 
 }  // namespace
 
-struct sleepers::beds {
+struct sleepers::all_of_them {
     tocsin::auto_reset_event token;
     tocsin::auto_reset_event timed_token;
     tocsin::auto_reset_event token_on_the_wall_clock;
@@ -46,43 +46,44 @@ struct sleepers::beds {
     bool awake = false;
 
     template <class Sleep>
-    void put_to_bed(const std::string& name, Sleep sleep) {
+    void start_sleeper(const std::string& name, Sleep sleep) {
         threads.start("sleeper: " + name, [name, sleep] {
             sigset_t all;
             sigfillset(&all);
             pthread_sigmask(SIG_BLOCK, &all, nullptr);  // only other threads handle signals
-            expect(sleep(), "a sleeper's wait ended otherwise: " + name);
+            expect(sleep(), "a sleeper's wait ended in another way: " + name);
         });
     }
 
     template <class Word>
-    void put_to_bed_at_address() {
-        put_to_bed(std::to_string(sizeof(Word)) + "-byte address", [] {
-            return tocsin::wait_on_address(&resting_place<Word>(), Word{0}) == address_status::woken;
+    void start_at_address() {
+        start_sleeper(std::to_string(sizeof(Word)) + "-byte address", [] {
+            return tocsin::wait_on_address(&undisturbed_word<Word>(), Word{0}) == address_status::woken;
         });
     }
 
     void fill() {
         (void)lock.try_lock();
         (void)tocsin::bit_lock(flags, 3).try_lock();
-        put_to_bed("auto event", [this] { return token.wait(), true; });
-        put_to_bed("auto event, for the longest time", [this] {
+        start_sleeper("auto event", [this] { return token.wait(), true; });
+        start_sleeper("auto event, for the longest time", [this] {
             return timed_token.wait_for(std::chrono::nanoseconds::max()) == wait_status::signaled;
         });
-        put_to_bed("auto event, until tomorrow",
-                   [this] { return token_on_the_wall_clock.wait_until(tomorrow) == wait_status::signaled; });
-        for (int i = 0; i < 2; ++i) put_to_bed("manual event", [this] { return gate.wait(), true; });
-        put_to_bed("manual event, until stopped",
-                   [this] { return stoppable_gate.wait(stop.get_token()) == wait_status::stopped; });
-        put_to_bed("lock", [this] { return lock.lock(), lock.unlock(), true; });
-        put_to_bed("bit lock, for an hour or two", [this] {
+        start_sleeper("auto event, until tomorrow", [this] {
+            return token_on_the_wall_clock.wait_until(tomorrow) == wait_status::signaled;
+        });
+        for (int i = 0; i < 2; ++i) start_sleeper("manual event", [this] { return gate.wait(), true; });
+        start_sleeper("manual event, until stopped",
+                      [this] { return stoppable_gate.wait(stop.get_token()) == wait_status::stopped; });
+        start_sleeper("lock", [this] { return lock.lock(), lock.unlock(), true; });
+        start_sleeper("bit lock, for an hour or two", [this] {
             tocsin::bit_lock bit(flags, 3);
             return bit.try_lock_for(48h) && (bit.unlock(), true);
         });
-        put_to_bed_at_address<std::uint8_t>();
-        put_to_bed_at_address<std::uint16_t>();
-        put_to_bed_at_address<std::uint32_t>();
-        put_to_bed_at_address<std::uint64_t>();
+        start_at_address<std::uint8_t>();
+        start_at_address<std::uint16_t>();
+        start_at_address<std::uint32_t>();
+        start_at_address<std::uint64_t>();
     }
 
     void wait_until_all_sleep() {
@@ -123,26 +124,26 @@ struct sleepers::beds {
         stop.request_stop();
         lock.unlock();
         tocsin::bit_lock(flags, 3).unlock();
-        tocsin::wake_by_address_one(&resting_place<std::uint8_t>());
-        tocsin::wake_by_address_one(&resting_place<std::uint16_t>());
-        tocsin::wake_by_address_one(&resting_place<std::uint32_t>());
-        tocsin::wake_by_address_one(&resting_place<std::uint64_t>());
+        tocsin::wake_by_address_one(&undisturbed_word<std::uint8_t>());
+        tocsin::wake_by_address_one(&undisturbed_word<std::uint16_t>());
+        tocsin::wake_by_address_one(&undisturbed_word<std::uint32_t>());
+        tocsin::wake_by_address_one(&undisturbed_word<std::uint64_t>());
         threads.join();
     }
 };
 
-sleepers::sleepers() : beds_(std::make_unique<beds>()) {
-    beds_->fill();
-    beds_->wait_until_all_sleep();
+sleepers::sleepers() : all_(std::make_unique<all_of_them>()) {
+    all_->fill();
+    all_->wait_until_all_sleep();
 }
 
 sleepers::~sleepers() {
-    if (!beds_->awake) beds_->wake();
+    if (!all_->awake) all_->wake();
 }
 
 sleepers_report sleepers::wake() {
-    const sleepers_report report = beds_->look();
-    beds_->wake();
+    const sleepers_report report = all_->look();
+    all_->wake();
     return report;
 }
 

@@ -22,8 +22,8 @@ public:
     sleepers_report wake();
 
 private:
-    struct beds;
-    std::unique_ptr<beds> beds_;
+    struct all_of_them;
+    std::unique_ptr<all_of_them> all_;
 };
 
 }  // namespace soak

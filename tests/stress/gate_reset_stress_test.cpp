@@ -20,9 +20,9 @@ using support::thread_group;
 using tocsin::manual_reset_event;
 using tocsin::wait_status;
 
-// One thread waits, so that the set has a thread to release. Another thread sees the set, resets the event, and waits.
-// The set that it has reset must not end its wait.
-TEST(Gate, ASetStillUnderWayReleasesNobodyWhoCameAfterTheReset) {
+// One thread waits, so that the set has a thread to release. Another sees the set, resets, and waits: the set that it
+// has reset must not end its wait.
+TEST(Gate, ASetStillUnderWayDoesNotReleaseAWaitBegunAfterTheReset) {
     const stress_time time;
     manual_reset_event gate;
     std::atomic<bool> enough{false};

@@ -40,7 +40,7 @@ struct group_failed {
 };
 
 // The results that one thread got.
-struct told {
+struct answers {
     std::uint64_t committed = 0;
     std::uint64_t failed = 0;
     std::uint64_t withdrawn = 0;
@@ -55,17 +55,17 @@ public:
           fails_one_in_(fails_one_in) {}
 
     void run(int threads, int submissions) {
-        told_.resize(static_cast<std::size_t>(threads));
+        answers_.resize(static_cast<std::size_t>(threads));
         thread_group group;
         group.start_many(threads, "submitter", [this, submissions](int number) {
             random_source random(static_cast<std::uint64_t>(number) + 1);
-            for (int i = 0; i != submissions; ++i) submit(random, told_[static_cast<std::size_t>(number)]);
+            for (int i = 0; i != submissions; ++i) submit(random, answers_[static_cast<std::size_t>(number)]);
         });
     }
 
     void check(int threads, int submissions) {
-        told all;
-        for (const told& each : told_) {
+        answers all;
+        for (const answers& each : answers_) {
             all.committed += each.committed;
             all.failed += each.failed;
             all.withdrawn += each.withdrawn;
@@ -105,7 +105,7 @@ private:
         if (fails) throw group_failed{groups_};
     }
 
-    void submit(random_source& random, told& result) {
+    void submit(random_source& random, answers& result) {
         submission mine;
         try {
             switch (submit_somehow(random, mine)) {
@@ -146,7 +146,7 @@ private:
 
     group_commit<submission> commit_;
     const std::size_t fails_one_in_;
-    std::vector<told> told_;
+    std::vector<answers> answers_;
     // Only flushes touch these, one at a time; ThreadSanitizer checks that.
     std::atomic<bool> inside_{false};
     random_source random_{0};
@@ -155,7 +155,7 @@ private:
     std::uint64_t overlapping_ = 0;
 };
 
-void weather(const group_commit_options& options, std::size_t fails_one_in) {
+void run_storms(const group_commit_options& options, std::size_t fails_one_in) {
     for (const int threads : {2, 8, 64}) {
         const int submissions = rounds(40'000, 6'000) / threads;
         storm all(options, fails_one_in);
@@ -164,14 +164,14 @@ void weather(const group_commit_options& options, std::size_t fails_one_in) {
     }
 }
 
-TEST(GroupCommitStress, EverySubmissionHasOneFateAndItsSubmitterIsToldThatOne) { weather({}, 0); }
+TEST(GroupCommitStress, EverySubmissionHasOneFateAndItsSubmitterIsToldThatOne) { run_storms({}, 0); }
 
-TEST(GroupCommitStress, FailuresReachExactlyTheirGroup) { weather({}, 10); }
+TEST(GroupCommitStress, FailuresReachExactlyTheirGroup) { run_storms({}, 10); }
 
-TEST(GroupCommitStress, SmallGroupsLoseNobody) { weather({.largest_group = 3}, 20); }
+TEST(GroupCommitStress, SmallGroupsLoseNobody) { run_storms({.largest_group = 3}, 20); }
 
 TEST(GroupCommitStress, GatheringLosesNobody) {
-    weather({.largest_group = 6, .longest_gathering = 50us}, 20);
+    run_storms({.largest_group = 6, .longest_gathering = 50us}, 20);
 }
 
 // The last thread to return may destroy everything at once. So the memory of a leader that has returned, of a follower
@@ -198,7 +198,7 @@ TEST(GroupCommitStress, NothingIsTouchedAfterTheLastSubmitHasReturned) {
             line.arrive();
             shared* const mine = current.load();
             {
-                // On the heap, so that AddressSanitizer reports whoever comes late.
+                // On the heap, so that AddressSanitizer reports a late access.
                 const auto each = std::make_unique<submission>();
                 mine->commit.submit(*each);
                 EXPECT_EQ(each->what, fate::covered);

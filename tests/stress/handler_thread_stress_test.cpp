@@ -96,7 +96,7 @@ std::uint64_t produce(handler_thread& handler, ledger& book, random_source& rand
 
 enum class ending : std::uint8_t { after_all, closed, cancelled };
 
-void weather(std::size_t capacity, ending how) {
+void run_producers(std::size_t capacity, ending how) {
     for (const int producers : {1, 2, 8, 32}) {
         const int jobs = rounds(20'000, 3'000) / producers;
         const int repeats = how == ending::after_all ? 1 : rounds(20, 4);
@@ -141,15 +141,17 @@ void weather(std::size_t capacity, ending how) {
 
 constexpr auto unbounded = std::numeric_limits<std::size_t>::max();
 
-TEST(HandlerThreadStress, UnboundedRunsEveryJobOnceAndInOrder) { weather(unbounded, ending::after_all); }
-TEST(HandlerThreadStress, BoundedRunsEveryJobOnceAndInOrder) { weather(4, ending::after_all); }
-TEST(HandlerThreadStress, ACapacityOfOneLosesNobody) { weather(1, ending::after_all); }
-TEST(HandlerThreadStress, AnUnboundedHandlerClosesCleanly) { weather(unbounded, ending::closed); }
-TEST(HandlerThreadStress, ABoundedHandlerClosesCleanly) { weather(2, ending::closed); }
-TEST(HandlerThreadStress, AnUnboundedHandlerHandsOutWhatItHasNotRun) {
-    weather(unbounded, ending::cancelled);
+TEST(HandlerThreadStress, UnboundedRunsEveryJobOnceAndInOrder) {
+    run_producers(unbounded, ending::after_all);
 }
-TEST(HandlerThreadStress, ABoundedHandlerHandsOutWhatItHasNotRun) { weather(2, ending::cancelled); }
+TEST(HandlerThreadStress, BoundedRunsEveryJobOnceAndInOrder) { run_producers(4, ending::after_all); }
+TEST(HandlerThreadStress, ACapacityOfOneLosesNobody) { run_producers(1, ending::after_all); }
+TEST(HandlerThreadStress, AnUnboundedHandlerClosesCleanly) { run_producers(unbounded, ending::closed); }
+TEST(HandlerThreadStress, ABoundedHandlerClosesCleanly) { run_producers(2, ending::closed); }
+TEST(HandlerThreadStress, AnUnboundedHandlerHandsOutWhatItHasNotRun) {
+    run_producers(unbounded, ending::cancelled);
+}
+TEST(HandlerThreadStress, ABoundedHandlerHandsOutWhatItHasNotRun) { run_producers(2, ending::cancelled); }
 
 // The comments of a published event report this mistake: "1 case in tens of thousands the handler sleeps although the
 // queue isn't empty". There a send's store to the queue and its check of the event are reordered.

@@ -249,7 +249,7 @@ TEST(ManyStress, NoSetAndNoByteIsLostByAWaitForBoth) {
                                                 : tocsin::wait_any(readable(pair[0]), event);
             char byte;
             const bool is_byte = found.found != tocsin::readiness::none;
-            if (is_byte && read(pair[0], &byte, 1) != 1) ADD_FAILURE() << "said to be readable";
+            if (is_byte && read(pair[0], &byte, 1) != 1) ADD_FAILURE() << "was reported as readable";
             ++(is_byte ? bytes : sets);
             EXPECT_TRUE(sets < 2 && bytes < 2);
         }

@@ -150,8 +150,8 @@ TEST(Tokens, OnManyEventsAreTakenOnceEach) {
     for (auto& each : channels) EXPECT_FALSE(each.event.is_set());
 }
 
-// There are only as many sets as waits that must succeed. Sets don't wait for each other. But the setter never sets an
-// event that may still be set, because a waiter announces its endless wait first.
+// There are only as many sets as waits that must succeed. Sets don't wait for each other, but no event that may still
+// be set is set again: a waiter says first that its wait is endless.
 TEST(Tokens, HandedToQueuedWaitersReachEveryOne) {
     const stress_time time;
     auto_reset_event event;
@@ -216,7 +216,7 @@ TEST(Tokens, GoRoundARingOfMoreThreadsThanProcessors) {
             jitter(random);
             holding[own].fetch_sub(1);
             if (enough.load()) {
-                ring[own].set();  // keeps it, to be counted
+                ring[own].set();  // puts it back, to be counted
                 return;
             }
             ring[(own + 1) % members].set();
@@ -269,9 +269,9 @@ TEST(PingPong, BetweenManyPairsLosesNothing) {
     std::printf("ping-pong: %ld rounds\n", rounds.load());
 }
 
-// Each generation of threads parks at one gate. set(), with reset() right after it, releases the threads, and they park
-// at the other gate. When all are parked there, all have been released here.
-TEST(Gate, SetAndResetReleaseAllWhoWaitedEveryTime) {
+// Each generation parks, is released by set() with reset() at once, and parks at the other gate. When all are parked
+// there, all have been released here.
+TEST(Gate, SetAndResetReleaseAllThatWaitedEveryTime) {
     const stress_time time;
     std::array<manual_reset_event, 2> gates;
     constexpr std::size_t waiters = 8;
@@ -298,16 +298,16 @@ TEST(Gate, SetAndResetReleaseAllWhoWaitedEveryTime) {
     std::printf("gate: %ld generations of %zu\n", generations, waiters);
 }
 
-// The same beside other threads that may leave at any moment.
-TEST(Gate, ReleasesThreadsThatStayWhileOthersLeave) {
+// The same beside threads that may give up at any moment.
+TEST(Gate, ReleasesThreadsThatStayWhileOthersGiveUp) {
     const stress_time time;
     std::array<manual_reset_event, 2> gates;
     constexpr std::size_t stay = 3;
-    tally leavers;
+    tally impatient;
     std::array<std::atomic<long>, stay> passed{};
     std::atomic<std::size_t> now{0};  // the gate in use
-    std::atomic<bool> season{false};  // whether threads that leave may begin to wait
-    std::atomic<int> inside{0};       // how many threads that leave may be waiting
+    std::atomic<bool> season{false};  // whether threads that may give up may begin a wait
+    std::atomic<int> inside{0};       // how many of them may be waiting
     std::atomic<bool> enough{false};
     thread_group threads;
     threads.start_many(stay, "stays", [&](int number) {
@@ -316,7 +316,7 @@ TEST(Gate, ReleasesThreadsThatStayWhileOthersLeave) {
             passed[static_cast<std::size_t>(number)].fetch_add(1);
         }
     });
-    threads.start_many(3, "may leave", [&](int number) {
+    threads.start_many(3, "may give up", [&](int number) {
         random_source random(static_cast<std::uint64_t>(number) + 400);
         while (!enough.load()) {
             inside.fetch_add(1);
@@ -326,9 +326,9 @@ TEST(Gate, ReleasesThreadsThatStayWhileOthersLeave) {
                 const nanoseconds longest(random.below(100'000));
                 if (random.one_in(8)) {
                     std::jthread stopper([&] { stop.request_stop(); });
-                    leavers.add(gate.wait_for(longest, stop.get_token()));
+                    impatient.add(gate.wait_for(longest, stop.get_token()));
                 } else {
-                    leavers.add(gate.wait_for(longest));
+                    impatient.add(gate.wait_for(longest));
                 }
             }
             inside.fetch_sub(1);
@@ -340,7 +340,7 @@ TEST(Gate, ReleasesThreadsThatStayWhileOthersLeave) {
     for (std::size_t turn = 0; !time.is_over(); ++turn) {
         auto& gate = gates[turn % 2];
         season.store(false);
-        support::until("threads that may leave have left", [&] { return inside.load() == 0; });
+        support::until("threads that may give up have ended their waits", [&] { return inside.load() == 0; });
         support::until_parked(&gate, stay);
         now.store(turn % 2);
         season.store(true);
@@ -355,7 +355,7 @@ TEST(Gate, ReleasesThreadsThatStayWhileOthersLeave) {
     enough.store(true);
     for (auto& gate : gates) gate.set();
     threads.join();
-    leavers.print("gate, threads that may leave", generations);
+    impatient.print("gate, threads that may give up", generations);
     for (auto& gate : gates) EXPECT_EQ(tocsin::waiting_on(&gate), 0u);
 }
 

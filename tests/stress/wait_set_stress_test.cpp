@@ -222,8 +222,8 @@ TEST(PollableStress, TokensInAreTokensOut) {
     std::printf("%ld tokens\n", one.in.load());
 }
 
-// Views that are destroyed while other threads set their event: no set writes into a descriptor that is no longer the
-// view's.
+// Views that are destroyed while other threads set their event: no set writes into a descriptor that the view
+// has closed.
 TEST(PollableStress, AViewMayGoWhileOthersSetItsEvent) {
     const stress_time time;
     auto_reset_event event;

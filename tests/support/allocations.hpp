@@ -26,7 +26,7 @@ inline void* allocate(std::size_t size) {
 
 }  // namespace support
 
-// Out of line: GCC 12 warns of a mismatch when only one of a pair is inlined, as malloc or free.
+// Not inlined: if GCC 12 inlines only one of a pair, to malloc or free, it warns of a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size) { return support::detail::allocate(size); }
 [[gnu::noinline]] void* operator new[](std::size_t size) { return support::detail::allocate(size); }
 // AddressSanitizer has its own forms that do not throw, and these do not call the others.

@@ -40,7 +40,7 @@ inline void PrintTo(const system_calls& calls, std::ostream* out) {
 
 #if !defined(__linux__)
 
-// Not known here.
+// Other processors: not known.
 template <class Prepare, class Act>
 system_calls system_calls_of(Prepare, Act) {
     return {};

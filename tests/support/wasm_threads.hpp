@@ -1,4 +1,4 @@
-// What the tests must know of a thread from outside, for WebAssembly.
+// What the tests ask about a thread from outside, for WebAssembly.
 //
 // The suites run under Node on Linux, where each thread is a thread of the host, and the host's kernel says what it
 // does. The program sees the host's files, and asks JavaScript for its number. In a browser these facts are not

@@ -1,4 +1,4 @@
-// What the tests must know of a thread from outside, on Windows: where it can be read, how to stop it.
+// What the tests ask about a thread from outside, on Windows: where to read it, how to stop the thread.
 //
 // The suites run under Wine, where each thread is a thread of the host, and the host's kernel says what it does. So a
 // thread's number is the host's, asked by one of the host's system calls. Windows itself would need another source:

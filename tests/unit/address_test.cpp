@@ -210,7 +210,7 @@ TYPED_TEST(EveryWidth, WakesReturnHowManyTheyReleased) {
     threads.join();
 }
 
-TYPED_TEST(EveryWidth, AnyCountIsTakenForWhatItIs) {
+TYPED_TEST(EveryWidth, AHugeCountWakesAllThatWait) {
     constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
     constexpr std::size_t half = std::size_t{1} << std::numeric_limits<std::size_t>::digits / 2;
     for (const std::size_t count : {most, most - 1, std::size_t{1} << 31, half, half + 1,
@@ -239,7 +239,7 @@ TYPED_TEST(EveryWidth, AMisalignedAddressIsRefusedWithItsNameAndSize) {
     if constexpr (sizeof(TypeParam) == 1) {
         GTEST_SKIP() << "a byte is always aligned";
     } else {
-        // Formed without a cast that assumes alignment: the pointer is what a user got wrong.
+        // Made without a cast, because a cast may assume alignment. The user's mistake is this pointer.
         const auto number = reinterpret_cast<std::uintptr_t>(memory.data()) + 1;
         TypeParam* misaligned = nullptr;
         std::memcpy(&misaligned, &number, sizeof number);
@@ -493,7 +493,7 @@ TEST(AddressWait, AnUnrelatedWakeCostsNoSystemCallWhateverElseWaits) {
     EXPECT_TRUE(calls.numbers.empty()) << testing::PrintToString(calls);
 }
 
-// ---- the forms that hide what need not be seen --------------------------------------------------
+// ---- the forms with a predicate, which hide spurious wakes --------------------------------------
 
 TYPED_TEST(EveryWidth, WaitUntilChangedReturnsTheNewValue) {
     std::atomic<TypeParam> word{5};
@@ -562,7 +562,7 @@ TEST(AddressWait, APredicateSeesTheSameDeadlineAfterEveryWake) {
         EXPECT_GE(std::chrono::steady_clock::now() - begin, 29ms);
         finished.store(true);
     });
-    while (!finished.load()) {  // a wake every moment: a deadline that began anew would never pass
+    while (!finished.load()) {  // wakes without a pause: a deadline that began anew would never pass
         wake_by_address_all(&word);
         std::this_thread::yield();
         ASSERT_LT(std::chrono::steady_clock::now() - begin, support::patience());

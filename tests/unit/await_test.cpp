@@ -385,7 +385,7 @@ TEST(AwaitStop, EndsTheWaitAndTakesNothing) {
     event.set();
     EXPECT_TRUE(event.is_set());
     const task two = note_status(event, tocsin::deadline::never(), stop.get_token(), status);
-    EXPECT_EQ(status, wait_status::signaled) << "what is there is taken first";
+    EXPECT_EQ(status, wait_status::signaled) << "a set event counts before a stop";
     const task three = note_status(event, tocsin::deadline::never(), stop.get_token(), status);
     EXPECT_EQ(status, wait_status::stopped);
 }
@@ -570,7 +570,7 @@ TEST(AwaitDescriptor, TheSameOneForManyAndManyDestroyed) {
     EXPECT_EQ(ended, 200);
 }
 
-// Limits the process to so few descriptors at a time that the system refuses to poll more of them.
+// Limits the process to so few descriptors that the system refuses to poll more at once.
 class few_descriptors {
 public:
     explicit few_descriptors(rlim_t most) {
@@ -627,7 +627,7 @@ TEST(AwaitDescriptor, AFailedPollLosesNoToken) {
     EXPECT_FALSE(event.is_set());
 }
 
-// Among them is the thread that polls for all coroutines.
+// Waits until all other threads of this process sleep. One of them polls for all coroutines.
 void until_others_sleep() {
     for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
         const pid_t thread = std::stoi(each.path().filename().string());
@@ -644,7 +644,7 @@ TEST(AwaitDescriptor, NothingHoldsItOnceTheWaitHasEnded) {
                                              event, ends[0]);
         until_others_sleep();
         destroyed ? one.destroy() : event.set();
-        ::close(ends[0]);  // while a thread polls it, the peer would not see this
+        ::close(ends[0]);  // if a thread still polled it, the peer would not notice
         char nothing;
         EXPECT_EQ(::recv(ends[1], &nothing, 1, MSG_DONTWAIT), 0);
         ::close(ends[1]);

@@ -143,7 +143,7 @@ TYPED_TEST(EveryBitLock, BitsOfOneWordAreIndependentLocks) {
     EXPECT_EQ(tocsin::waiting_on(&word), 0u);
 }
 
-// One thread waits for each bit. Freeing a bit releases its waiter and no other, whoever came first.
+// One thread waits for each bit. Freeing a bit releases its waiter and no other, in whatever order they came.
 TYPED_TEST(EveryBitLock, AWaiterNeverTakesTheWakeOfAnotherBit) {
     std::atomic<TypeParam> word{0b1111};
     thread_group threads;
@@ -165,7 +165,7 @@ TYPED_TEST(EveryBitLock, AWaiterNeverTakesTheWakeOfAnotherBit) {
     }
 }
 
-TYPED_TEST(EveryBitLock, OneThatGivesUpOnABitLeavesTheOthersTheirWakes) {
+TYPED_TEST(EveryBitLock, AThreadThatGivesUpOnABitLeavesTheOthersTheirWakes) {
     std::atomic<TypeParam> word{0b11};
     thread_group threads;
     threads.start("patient on bit 1", [&] {

@@ -85,7 +85,7 @@ TEST(Deadline, OfZeroOrLessHasPassedWithoutALookAtTheClock) {
     }
 }
 
-TEST(Deadline, FollowsSteadyAndSystemClockAsThemselves) {
+TEST(Deadline, KeepsTimesOfTheSteadyAndTheSystemClock) {
     const auto steady = steady_clock::now() + 1h;
     EXPECT_EQ(deadline(steady).which(), deadline::clock::steady);
     EXPECT_EQ(deadline(steady).nanoseconds(), nanoseconds(steady.time_since_epoch()).count());
@@ -166,7 +166,7 @@ TEST(Deadline, AsksAnyOtherClockAgainAndAgain) {
     hand_clock::set(1'000);
     EXPECT_TRUE(until.has_passed());
     hand_clock::set(9);
-    EXPECT_FALSE(until.has_passed()) << "the clock went back";
+    EXPECT_FALSE(until.has_passed()) << "the clock was set back";
 }
 
 TEST(Deadline, OfAnotherClockSaturates) {

@@ -45,7 +45,7 @@ TEST(WaitingOn, CountsNobodyWhereNobodyWaits) {
     EXPECT_TRUE(parked_on(&event).empty());
 }
 
-TEST(WaitingOn, CountsWaitersThatAreThereAndNoneThatLeft) {
+TEST(WaitingOn, CountsWaitersUntilTheyAreReleased) {
     auto_reset_event event;
     std::stop_source stop;
     thread_group threads;
@@ -55,7 +55,7 @@ TEST(WaitingOn, CountsWaitersThatAreThereAndNoneThatLeft) {
         EXPECT_EQ(waiting_on(&event), i);
     }
     event.set();
-    EXPECT_EQ(waiting_on(&event), 4u) << "released is not waiting, run or not";
+    EXPECT_EQ(waiting_on(&event), 4u) << "a released thread no longer waits, even before it has run";
     stop.request_stop();
     threads.join();
     EXPECT_EQ(waiting_on(&event), 0u);

@@ -42,7 +42,7 @@ TYPED_TEST(EveryStoppableEvent, AStopRequestedBeforeEndsTheWaitAtOnce) {
     EXPECT_FALSE(event.is_set());
 }
 
-TYPED_TEST(EveryStoppableEvent, WhatIsThereIsTakenFirst) {
+TYPED_TEST(EveryStoppableEvent, ASetEventIsTakenBeforeAStopCounts) {
     std::stop_source stop;
     stop.request_stop();
     TypeParam event{true};

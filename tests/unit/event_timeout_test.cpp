@@ -72,7 +72,7 @@ void for_each_passed(Check check) {
           std::chrono::time_point_cast<std::chrono::hours>(slow_clock::now() - 2h));
 }
 
-// Calls it with every kind that never passes.
+// Does the same with every kind that never passes.
 template <class Check>
 void for_each_endless(Check check) {
     check("most nanoseconds", nanoseconds::max());

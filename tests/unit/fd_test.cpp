@@ -256,8 +256,9 @@ TEST(Descriptor, AWaitWithoutOneOpensNone) {
 
 TEST(Descriptor, AThousandWaitsOfAThreadOpenOneDoorbell) {
     connected pair;
-    (void)wait_any({.until = 5ms},
-                   readable(pair.one));  // sleeps: 1 us may be over before it takes a doorbell
+    (void)wait_any(
+        {.until = 5ms},
+        readable(pair.one));  // sleeps, with a doorbell; a wait of 1 us may end before it needs one
     const std::size_t before = open_descriptors();
     for (int i = 0; i != 1000; ++i) (void)wait_any({.until = 1us}, readable(pair.one));
     EXPECT_EQ(open_descriptors(), before);
@@ -321,7 +322,7 @@ TEST(Descriptor, MoreThanSixtyFourInOneWait) {
     EXPECT_EQ(result_of(event, [&] { return wait_any(sources); }, [&] { event.set(); }).index, 100u);
 }
 
-TEST(Descriptor, TheSameTwiceWithDifferentQuestions) {
+TEST(Descriptor, MayBeGivenTwiceToReadAndToWrite) {
     connected pair;
     EXPECT_EQ(wait_any(readable(pair.one), writable(pair.one)).index, 1u);
     pair.write_byte();

@@ -54,7 +54,7 @@ TEST(Fork, TheChildUsesFreshEvents) {
     threads.join();
 }
 
-// The waiters did not come along; the event did.
+// The child has the event, but none of the threads that waited for it.
 template <class Event>
 int use_an_event_that_had_waiters(Event& event) {
     event.set();
@@ -78,7 +78,7 @@ TEST(Fork, TheChildUsesEventsThatHadWaitersInTheParent) {
     until_parked(&token, 3);
     EXPECT_EQ(support::ending_of_child([&] { return use_an_event_that_had_waiters(gate); }), "");
     EXPECT_EQ(support::ending_of_child([&] { return use_an_event_that_had_waiters(token); }), "");
-    EXPECT_EQ(tocsin::waiting_on(&gate), 3u) << "the parent's waiters are the parent's";
+    EXPECT_EQ(tocsin::waiting_on(&gate), 3u) << "the parent's waiters still wait";
     EXPECT_EQ(tocsin::waiting_on(&token), 3u);
     gate.set();
     for (int i = 0; i < 3; ++i) token.set();

@@ -36,7 +36,7 @@ using tocsin::group_commit_options;
 
 thread_local long allocations = 0;
 
-// A submission, and the flush's answer.
+// A submission, with the answer that the flush gives.
 struct item {
     int number = 0;
     int answer = 0;
@@ -383,7 +383,7 @@ TEST(GroupCommit, AGroupInWhichEverybodyMayWithdrawIsFlushedInJoiningOrder) {
     EXPECT_EQ(log.groups(), (groups{{1}, {2, 3, 4, 5, 6}}));
 }
 
-// Whether a submission with this deadline was taken before the deadline passed, and if so waited on.
+// Whether a flush took a submission before this deadline passed, so that its submitter waited on.
 bool waits_past_its_deadline(std::chrono::nanoseconds longest) {
     journal log;
     log.hold();
@@ -490,7 +490,7 @@ TEST(GroupCommit, WithALargestGroupOfOneEverySubmissionIsFlushedAlone) {
     EXPECT_EQ(log.groups(), (groups{{1}, {2}, {3}, {4}}));
 }
 
-TEST(GroupCommit, GathersForAsLongAsItMay) {
+TEST(GroupCommit, GathersForTheLongestTimeAllowed) {
     journal log({.longest_gathering = 20ms});
     const auto begin = std::chrono::steady_clock::now();
     log.submit(1);
@@ -652,7 +652,7 @@ TEST(GroupCommit, ALoneSubmitterMakesNoSystemCall) {
 // destructor runs.)
 TEST(GroupCommit, AFlushThatIsCancelledCountsAsFailed) {
     if (support::thread_sanitizer || support::address_sanitizer)
-        GTEST_SKIP() << "the sanitizers don't know it";
+        GTEST_SKIP() << "the sanitizers don't support cancellation";
     std::atomic<int> flushes{0};
     group_commit<item> commit([&](commit_group<item>) {
         if (flushes.fetch_add(1) != 1) return;

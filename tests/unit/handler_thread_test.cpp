@@ -59,7 +59,7 @@ private:
     tocsin::manual_reset_event passed_;
 };
 
-// Counts the copies of itself that exist, and where the last one went.
+// Counts the jobs of this kind that exist. A move does not add one.
 struct counted {
     explicit counted(int& alive) : alive_(&alive) { ++*alive_; }
     counted(counted&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
@@ -484,7 +484,7 @@ TEST(BoundedHandlerThread, AJobPostsBeyondTheCapacity) {
     EXPECT_EQ(full.runs, 13);
 }
 
-TEST(HandlerThread, GivesWhatAPostedJobThrowsToTheOption) {
+TEST(HandlerThread, GivesWhatAPostedJobThrowsToOnException) {
     std::vector<std::string> errors;
     int runs = 0;
     {

@@ -86,7 +86,7 @@ TEST(Pollable, KeepsNobodyFromWaiting) {
     until_parked(&event, 1);
     event.set();
     other.join();
-    EXPECT_FALSE(view.try_wait()) << "somebody else was faster";
+    EXPECT_FALSE(view.try_wait()) << "another thread took it";
     EXPECT_FALSE(is_readable(view));
     event.set();
     EXPECT_TRUE(is_readable(view));

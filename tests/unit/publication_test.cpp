@@ -1,5 +1,6 @@
-// What a call has seen is visible to its caller, also where it looked once and did not wait. Under ThreadSanitizer a
-// missing acquire is a data race here: nothing else orders the two threads.
+// A call that finds an event set, or a word changed, makes visible what the other thread wrote before, even if it only
+// looked once and did not wait. Under ThreadSanitizer a missing acquire is a data race here: nothing else orders the
+// two threads.
 #include "facts.hpp"
 #include "threads.hpp"
 
@@ -22,8 +23,7 @@ using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::wait_status;
 
-// One thread writes and publishes. When that is over, which the other knows without any order, that one looks once and
-// reads.
+// The writer writes and publishes. Then a relaxed flag, which orders nothing, tells the reader to look once and read.
 template <class Publish, class Look>
 void look_once(Publish publish, Look look) {
     int data = 0;
@@ -101,7 +101,7 @@ TEST(Publication, IsSeenByAReset) {
     look_once([&] { event.set(); }, [&] { return event.reset(), true; });
 }
 
-// std::atomic or not: the library looks by std::atomic_ref.
+// A std::atomic and a plain word: the library looks at both through std::atomic_ref.
 template <class Word>
 class AddressPublication : public testing::Test {};
 

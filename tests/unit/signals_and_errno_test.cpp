@@ -1,4 +1,4 @@
-// Signals neither end a wait nor change errno, and no call does.
+// Signals do not end a wait, and no call changes errno, with or without signals.
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"

@@ -1,4 +1,4 @@
-// How long a wait looks before it sleeps: the policy, and the bounds that hold with every policy.
+// How long a wait looks before it sleeps: the setting, and the bounds that hold for every setting.
 #include "child.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
@@ -75,7 +75,7 @@ TEST_F(SpinPolicy, OfTheProcessIsAdaptiveUntilItIsSet) {
     EXPECT_EQ(tocsin::process_spin_policy(), spin_policy::adaptive());
 }
 
-TEST_F(SpinPolicy, ChangesHowLongAndNeverWhat) {
+TEST_F(SpinPolicy, ChangesHowLongAWaitLooksAndNeverItsResult) {
     for (const auto& policy : policies) {
         for (const bool for_the_process : {false, true}) {
             tocsin::set_spin_policy(for_the_process ? policy : spin_policy());

@@ -1,15 +1,10 @@
-// The traps of docs/traps.md, which are mistakes that other libraries made. For each but one, a test holds our library
-// to the correct behaviour. The suites here test what real threads can show. Where a trap needs more, the models search
-// every interleaving.
+// The traps of docs/traps.md: mistakes that other libraries made, each with what holds here instead. These suites
+// test what real threads can show; the models search every interleaving where that is needed.
 //
-// Other tests cover these traps:
-//   - 3 and 9, as costs: the lab;
-//   - 6 and 7: the suites WaitAll (wait_test.cpp) and all_model (model/many_model_test.cpp);
-//   - 10, for every width: address_test.cpp;
-//   - 18: the suite Threads (startup_and_exit_test.cpp);
-//   - 22: internal/signal_handler_test.cpp;
-//   - 23: tests/copies.
-// Trap 19 has no test, because the private call is behind an option that is off, TOCSIN_APPLE_ULOCK.
+// Tested elsewhere: 3 and 9 as costs, by the lab; 6 and 7 by the suites WaitAll (wait_test.cpp) and all_model
+// (model/many_model_test.cpp); 10 for every width, by address_test.cpp; 18 by the suite Threads
+// (startup_and_exit_test.cpp); 22 by internal/signal_handler_test.cpp; 23 by tests/copies. Trap 19 has no test: the
+// private call is behind an option that is off, TOCSIN_APPLE_ULOCK.
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"

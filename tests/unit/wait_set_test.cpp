@@ -181,7 +181,7 @@ TEST(WaitSet, TheSetAndAnotherWaiterTakeTurns) {
     event.set();
 }
 
-TEST(WaitSet, WithNobodyInTheSetTheEventGoesToAnotherWaiter) {
+TEST(WaitSet, WhileNoThreadWaitsInItTheEventGoesToAnotherWaiter) {
     auto_reset_event event;
     wait_set set;
     set.add(event, 1);
@@ -242,7 +242,7 @@ TEST(WaitSet, ARemovedEventIsFree) {
     event->set();
     EXPECT_TRUE(set.remove(*event));
     EXPECT_FALSE(set.remove(*event));
-    EXPECT_TRUE(event->is_set()) << "nobody has taken it";
+    EXPECT_TRUE(event->is_set()) << "no thread has taken it";
     event->reset();
     event.reset();
     EXPECT_EQ(ready_in(set), tags{});
@@ -296,7 +296,7 @@ TEST(WaitSet, TimesOutAndIsStopped) {
     stop.request_stop();
     threads.join();
     event.set();
-    EXPECT_EQ(set.wait({.stop = stop.get_token()}, items).count, 1u) << "what is there is taken first";
+    EXPECT_EQ(set.wait({.stop = stop.get_token()}, items).count, 1u) << "a set event counts before a stop";
     EXPECT_EQ(set.wait({.stop = stop.get_token()}, items).status, wait_status::stopped);
 }
 
@@ -454,11 +454,11 @@ TEST(WaitSet, RefusesWhatCannotBeAMember) {
     EXPECT_EQ(error_of([&] { set.add(readable(pipe.out()), 3); }), EEXIST);
     EXPECT_EQ(error_of([&] { set.change(readable(pipe.in()), 3); }), ENOENT);
     event.set();
-    EXPECT_EQ(set.wait({&item, 1}).count, 1u) << "and is as it was";
+    EXPECT_EQ(set.wait({&item, 1}).count, 1u) << "the refused calls changed nothing";
 }
 
 #if TOCSIN_ON_POSIX
-TEST(WaitSet, SaysWhenThereIsNoDescriptorLeftAndIsAsItWas) {
+TEST(WaitSet, SaysWhenThereIsNoDescriptorLeftAndIsUnchanged) {
     EXPECT_EQ(support::ending_of_child([] {
                   channel pipe;
                   auto_reset_event event;
@@ -508,7 +508,7 @@ TEST(WaitSet, AForkedChildMayDestroyIt) {
               }),
               "");
     event->set();
-    EXPECT_EQ(ready_in(*set), tags{1}) << "and the parent's still works";
+    EXPECT_EQ(ready_in(*set), tags{1}) << "the parent's set still works";
 }
 #endif
 

@@ -1,4 +1,4 @@
-// wait_any() and wait_all() over events, timers and sources of one's own: the contract, line by line.
+// wait_any() and wait_all() over events, timers and custom sources: the contract, line by line.
 // Descriptors: fd_test.cpp.
 #include "allocations.hpp"
 #include "clocks.hpp"
@@ -468,7 +468,7 @@ TEST(WaitMany, MoreTakeOneBlock) {
     events[16].set();
     before = allocations();
     (void)wait_any(sources);
-    EXPECT_EQ(allocations(), before) << "one that is ready is taken without";
+    EXPECT_EQ(allocations(), before) << "a source that is ready is taken without an allocation";
 }
 
 TEST(WaitMany, ATimeoutOfZeroMakesNoSystemCall) {
@@ -506,7 +506,7 @@ TEST(WaitMany, NeverTimesOutEarly) {
 
 // A mistake to avoid: if the index of a wait that timed out were 0, a switch over it would act as if the first source
 // had ended the wait.
-TEST(WaitAny, TheIndexOfAWaitThatEndedOtherwiseNamesNoSource) {
+TEST(WaitAny, TheIndexOfAWaitThatTimedOutOrStoppedNamesNoSource) {
     auto_reset_event a;
     auto_reset_event b;
     std::stop_source stop;
@@ -532,7 +532,7 @@ TEST(WaitMany, LimitsWithANameCanBeUsedAgain) {
     EXPECT_EQ(wait_all(until_stopped, a, b), wait_status::stopped);
 }
 
-TEST(WaitMany, WhatIsThereIsTakenBeforeAStopOrADeadlineCounts) {
+TEST(WaitMany, ASetEventIsTakenBeforeAStopOrADeadlineCounts) {
     auto_reset_event a(true);
     auto_reset_event b(true);
     std::stop_source stop;
@@ -593,8 +593,8 @@ TEST(Timer, FollowsSteadySystemAndUserDefinedClocks) {
     EXPECT_EQ(wait_any(a, at(steady_clock::now() - 1s)), taken(1));
 }
 
-// A timer goes by its clock, and so looks at it again when the clock has been set back.
-TEST(Timer, OfAClockThatIsSetBackPassesWhenTheClockGetsThere) {
+// A timer follows its clock: if the clock has been set back, the wait reads it again instead of ending.
+TEST(Timer, OfAClockThatIsSetBackPassesWhenTheClockReachesItsTime) {
     using support::hand_clock;
     hand_clock::set(1000);
     auto_reset_event a;
@@ -646,7 +646,7 @@ TEST(Timer, InAWaitForAllMayPassBeforeTheEventIsSet) {
     EXPECT_FALSE(a.is_set());
 }
 
-// --- sources of one's own ----------------------------------------------------------------------------------------
+// --- custom sources -----------------------------------------------------------------------------------------------
 
 TEST(Custom, WorksInAWaitForAnyBesideEvents) {
     countdown left(2);
@@ -684,7 +684,7 @@ TEST(Custom, ReadyAtTheStartCountsInAWaitForAll) {
     EXPECT_FALSE(event.is_set());
 }
 
-TEST(Custom, IsLeftByAWaitThatTimesOut) {
+TEST(Custom, ForgetsAWaitThatTimesOut) {
     countdown left(1);
     auto_reset_event event;
     EXPECT_EQ(wait_any({.until = 1ms}, event, left), timed_out);
@@ -725,7 +725,7 @@ struct begins_with_an_event {
     static constexpr bool stays_ready = true;
 };
 
-// An event that is the first member of a custom source has the same address, and is another source.
+// An event that is the first member of a custom source has the same address, but is a different source.
 TEST(Custom, MayBeginWithAnEvent) {
     begins_with_an_event object;
     EXPECT_EQ(wait_all(object, object.event), wait_status::signaled);

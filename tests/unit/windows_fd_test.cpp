@@ -69,7 +69,7 @@ TEST(WindowsSources, WhatIsReadyIsFoundAtOnce) {
     EXPECT_EQ(wait_any(event, readable(pair[1])).index, 0u);
 }
 
-TEST(WindowsSources, ASleeperIsWokenByWhicheverComes) {
+TEST(WindowsSources, ASleeperIsWokenByWhicheverIsReady) {
     const socket_pair pair;
     const kernel_event kernel;
     auto_reset_event event;
@@ -278,14 +278,14 @@ TEST(WindowsSet, ReportsEventsSocketsAndHandles) {
     EXPECT_EQ(set.wait({.until = 5ms}, found).status, wait_status::timed_out);
 }
 
-// Passes time. There is no fact to wait for, because the next step is to meet another thread's poll at any point.
+// No fact to wait for: the next step must meet any point of another thread's poll.
 void pass_time(int i) {
     const auto enough = std::chrono::steady_clock::now() + i % 20 * 50us;
     while (std::chrono::steady_clock::now() < enough) SwitchToThread();
 }
 
-// Few handles, for which the poll itself waits, or more than it can hold.
-TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsOut) {
+// With few handles, which the poll waits for in one call, and with more than one call can take.
+TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsRemoved) {
     for (const std::size_t others : {0u, 70u}) {
         const std::vector<kernel_event> idle(others);
         auto_reset_event stop;
@@ -310,14 +310,14 @@ TEST(WindowsSet, AHandleMayBeClosedAsSoonAsItIsOut) {
                 pass_time(i);
                 EXPECT_TRUE(set.remove(signaled(passing.get())));
             }
-            pass_time(i + 10);  // before another handle gets its number
+            pass_time(i + 10);  // before another handle is given its number
         }
         stop.set();
         threads.join();
     }
 }
 
-TEST(WindowsSet, ASocketMayBeWaitedForElsewhereAsSoonAsItIsOut) {
+TEST(WindowsSet, ASocketMayBeWaitedForElsewhereAsSoonAsItIsRemoved) {
     const socket_pair pair;
     auto_reset_event stop;
     auto_reset_event event;

@@ -228,7 +228,7 @@ TYPED_TEST(EveryWordLock, AWakeMeantForOneThatGaveUpReachesTheNext) {
             lock.lock();
             lock.unlock();
         });
-        support::until("the patient one parked", [&] { return tocsin::waiting_on(&lock) >= 1; });
+        support::until("the patient thread is parked", [&] { return tocsin::waiting_on(&lock) >= 1; });
         for (std::uint64_t i = random.below(30'000); i > 0; --i) asm volatile("" ::: "memory");
         lock.unlock();
         threads.join();

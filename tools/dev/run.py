@@ -107,7 +107,7 @@ def run_workflow(name, only=None, before_test=None):
             if before_test:
                 before_test()
             return run_ctest(preset, *(["-R", only] if only else []))
-    return Count(passed=1)  # it was to be built, and is
+    return Count(passed=1)  # building it was the check
 
 
 def run_ctest(preset, *arguments):

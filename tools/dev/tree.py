@@ -1,4 +1,4 @@
-"""Where things lie in the tree, and what every part of `./dev` shares."""
+"""Where things are in the tree, and what every part of `./dev` shares."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def cpp_files():
 
 
 def require_writable():
-    """The build folder lies in the tree, so a tree that cannot be written to cannot be built."""
+    """The build folder is inside the tree, so a tree that cannot be written to cannot be built."""
     try:
         LOGS.mkdir(parents=True, exist_ok=True)
         (LOGS / "writable").touch()

@@ -93,7 +93,7 @@ class Broadcast:
     def run(self) -> Awakening:
         # Detaching the queue is one step under the lock; of the waiters' lines, it needs only the first one's.
         duties = deque(self.duties_of_the_waker())
-        self.clock.at(self.costs.hold, lambda: self.wake_from(0, duties, self.waker_goes_on))
+        self.clock.at(self.costs.hold, lambda: self.wake_from(0, duties, self.waker_continues))
         self.clock.run()
         assert self.held is not None and len(self.awake) == len(self.homes)
         self.awake.sort()
@@ -107,15 +107,15 @@ class Broadcast:
             return [(index, range(0)) for index in everybody]
         return self.share(everybody, 1 if self.way is Way.CHAIN else waker_wakes(self.cores))
 
-    def duties_of(self, rest: range) -> list[tuple[int, range]]:
-        if self.way is not Way.CHAIN and len(rest) <= RELAY_ABOVE:
-            return [(index, range(0)) for index in rest]
-        return self.share(rest, 1 if self.way is Way.CHAIN else RELAY_WAKES)
+    def duties_of(self, remaining: range) -> list[tuple[int, range]]:
+        if self.way is not Way.CHAIN and len(remaining) <= RELAY_ABOVE:
+            return [(index, range(0)) for index in remaining]
+        return self.share(remaining, 1 if self.way is Way.CHAIN else RELAY_WAKES)
 
-    def share(self, rest: range, count: int) -> list[tuple[int, range]]:
+    def share(self, remaining: range, count: int) -> list[tuple[int, range]]:
         """Wakes the first `count`. A relay gives all remaining threads to the last of them, a tree an equal part to
         each."""
-        woken, left = rest[:count], rest[count:]
+        woken, left = remaining[:count], remaining[count:]
         if self.way is not Way.TREE:
             return [(index, left if index == woken[-1] else range(0)) for index in woken]
         bounds = [len(left) * part // len(woken) for part in range(len(woken) + 1)]
@@ -123,10 +123,10 @@ class Broadcast:
 
     # What a thread does on a core
 
-    def wake_from(self, core: int, duties: deque[tuple[int, range]], go_on: Callable[[int], None]) -> None:
-        """Does one wake after the other; then `go_on`, on whatever core the thread has reached."""
+    def wake_from(self, core: int, duties: deque[tuple[int, range]], then: Callable[[int], None]) -> None:
+        """Does one wake after the other; then calls `then`, on whatever core the thread has reached."""
         if not duties:
-            go_on(core)
+            then(core)
             return
         index, given = duties.popleft()
         target = self.core_for(self.homes[index])
@@ -151,18 +151,18 @@ class Broadcast:
 
         def returned() -> None:
             if in_one_call or not self.ready[core]:
-                self.wake_from(core, duties, go_on)
+                self.wake_from(core, duties, then)
                 return
-            if go_on == self.waker_goes_on:
-                self.waker_waits = lambda where: self.wake_from(where, duties, go_on)
+            if then == self.waker_continues:
+                self.waker_waits = lambda where: self.wake_from(where, duties, then)
             else:
-                self.enqueue(core, lambda where: self.wake_from(where, duties, go_on), 0.0)
+                self.enqueue(core, lambda where: self.wake_from(where, duties, then), 0.0)
             self.next_on(core)
 
         self.clock.at(start + cost, returned)
 
-    def core_for(self, home: int) -> int:
-        return home if home in self.idle else next(iter(self.idle), home)
+    def core_for(self, last_core: int) -> int:
+        return last_core if last_core in self.idle else next(iter(self.idle), last_core)
 
     def make_ready(self, core: int, life: Callable[[int], None], moved: float) -> None:
         self.enqueue(core, life, moved)
@@ -203,7 +203,7 @@ class Broadcast:
         else:
             self.next_on(core)
 
-    def waker_goes_on(self, core: int) -> None:
+    def waker_continues(self, core: int) -> None:
         self.held = self.clock.now
         self.next_on(core)
 

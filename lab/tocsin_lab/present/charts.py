@@ -11,7 +11,7 @@ from tocsin_lab.analyse.statistics import Estimate
 from tocsin_lab.analyse.summary import CaseSummary
 from tocsin_lab.parsing import as_json
 from tocsin_lab.present.answers import Answer
-from tocsin_lab.present.history import RECORDS
+from tocsin_lab.present.published_figures import RECORDS
 from tocsin_lab.present.numerals import quantity, quantity_with_interval
 from tocsin_lab.records import Column, Distribution, Parameters, in_words
 
@@ -33,7 +33,7 @@ class Row:
     high: float
     text: str
     said: str  # with the interval
-    label: str | None = None  # instead of the contestant's
+    label: str | None = None  # instead of the name of the contestant
     at: float | None = None  # where on the axis of a curve
     held: float | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tocsin_lab.present.context import Context
-from tocsin_lab.present.history import RECORDS, Source
+from tocsin_lab.present.published_figures import RECORDS, Source
 from tocsin_lab.present.numerals import quantity
 from tocsin_lab.records import Contestant, Parameters, in_words
 

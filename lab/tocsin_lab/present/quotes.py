@@ -34,7 +34,7 @@ QUOTED = (
     Quote("question and answer, two cores", "ping_pong", {"cores": "2"}, "trip"),
     Quote("question and answer, one core", "ping_pong", {"cores": "1"}, "trip"),
     Quote("wake a thread that has slept for 10 ms", "wake_latency", {"delay_ms": "10", "cores": "2"}, "latency"),
-    Quote("open a gate for 1,000 threads: the opener goes on", "broadcast", {"threads": "1000"}, "held"),
+    Quote("open a gate for 1,000 threads: the opener is held", "broadcast", {"threads": "1000"}, "held"),
     Quote("open a gate for 1,000 threads: the last is awake", "broadcast", {"threads": "1000"}, "last"),
     Quote("wait for all of 8 events, two cores", "wait_many", {"what": "all", "events": "8"}, "time"),
     Quote("wait for all of 8 events, one core", "wait_many", {"what": "all_one_core", "events": "8"}, "time"),

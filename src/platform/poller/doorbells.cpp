@@ -9,7 +9,7 @@
 //   doorbells-2  Only the sleeper answers, after it has seen the object struck. So no strike is ever late: the object's
 //       state belongs to the current turn.
 //   doorbells-3  A doorbell, once made, keeps its number and its descriptors for the life of the process.
-//   doorbells-4  A number also says after how many forks it was given: one of the parent's is nobody's in the child.
+//   doorbells-4  A number also says after how many forks it was given, so those of a parent name nothing in its child.
 //       Forks (one child's child after the other) are counted in a ring of 131,071, so that no number is no_doorbell.
 //   doorbells-5  A doorbell is taken by one thread or one poll set, or is in the stack, or is kept by a thread.
 //
@@ -32,7 +32,8 @@
 // Several copies of the library in a process use the table of the first (shared_table.hpp); a thread keeps one doorbell
 // for each copy.
 //
-// Checked by: tests/model/doorbell_model_test.cpp (P9), tests/internal/doorbell_test.cpp over every backend.
+// Checked by: tests/model/doorbell_model_test.cpp and doorbell_pool_model_test.cpp (P9), and over every backend by
+// tests/internal/doorbell_test.cpp.
 #include "platform/poller/doorbells.hpp"
 
 #include "platform/system/system.hpp"

@@ -30,7 +30,7 @@ inline bool is_struck(int found, short struck) noexcept {
     return (found & struck) != 0;
 }
 
-// What one call polls: the caller's descriptors, and behind them up to two of the poller's.
+// What one call polls: the caller's descriptors, then up to two that belong to the poller.
 class poll_list {
 public:
     explicit poll_list(std::span<poll_entry> what) noexcept;

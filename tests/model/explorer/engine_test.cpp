@@ -29,7 +29,7 @@ test_body broken_message_passing() {
     };
 }
 
-TEST(report, TableSaysWhoReadWhatFromWhere) {
+TEST(report, TableNamesTheThreadTheValueAndTheSourceOfEachRead) {
     const report r = expect_finds("data before flag", {}, broken_message_passing());
     for (const char* part : {"writer", "reader", "store", "load", "data", "flag", "42", "relaxed", "acquire",
                              "STALE", "initial value, newest 42 from step", "engine_test.cpp:"})
@@ -293,7 +293,7 @@ TEST(sleeping, AWakeReachesAsManyAsItSays) {
     });
 }
 
-TEST(sleeping, TwoWakesReachTwoWhoSleepAlready) {
+TEST(sleeping, TwoWakesReachTwoSleepers) {
     options how;
     how.spurious_returns = 0;
     expect_holds(how, [](run& r) {

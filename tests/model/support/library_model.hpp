@@ -1,5 +1,5 @@
-// What the models of the library's algorithms share. The sources of the library are compiled over the explorer, with a
-// table of one bucket, so that everything meets everything (or of two, for what locks several).
+// What the models of the library share. Its sources are compiled over the explorer. The lot has one bucket, so that
+// everything meets everything, or two, for calls that lock several.
 #pragma once
 
 #include "core/lot/lot.hpp"
@@ -25,8 +25,8 @@ inline unsigned processors = 1;
 
 inline constexpr spin_policy sleep_at_once = spin_policy::none();
 
-// The only flag (platform/poller/readable_flag.hpp) of a model: down, up or closed. It orders nothing, which is less
-// than systems do.
+// The one readable_flag (platform/poller/readable_flag.hpp) of a model: down, up or closed. It orders nothing, whereas
+// those of real systems do.
 inline constexpr std::uint32_t flag_down = 0;
 inline constexpr std::uint32_t flag_up = 1;
 inline constexpr std::uint32_t flag_closed = 2;
