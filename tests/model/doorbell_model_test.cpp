@@ -1,5 +1,6 @@
 // Every interleaving of rings and sleeps over a doorbell's turns (src/platform/poller/doorbells.cpp). A word that
-// strikes fill and empty stands in for the system's object. It gives no memory order, which is less than systems give.
+// strikes fill and empty takes the place of the system's object. It gives no memory order, which is less than systems
+// give.
 #include "explorer/futex.hpp"
 #include "platform/poller/doorbells.hpp"
 #include "support/library_model.hpp"

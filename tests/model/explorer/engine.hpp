@@ -50,7 +50,7 @@ struct model_thread {
     word slept_for = 0;
     thread_mask waits_for = 0;                       // while joining
     const std::function<bool()>* expects = nullptr;  // while expecting
-    bool came_true = false;                          // whether what it expects has come true
+    bool came_true = false;                          // whether what it expects is true
     const char* doing = "";
 };
 
