@@ -1,4 +1,4 @@
-// A custom type that can be waited for: it becomes ready when it is counted down to zero, and stays ready.
+// A custom type that threads can wait for. It becomes ready when threads have counted it down to zero, and stays ready.
 #pragma once
 
 #include <tocsin/source.hpp>
@@ -9,7 +9,7 @@ class countdown {
 public:
     explicit countdown(int left) : left_(left) {}
 
-    // One less. At zero it releases everybody who waits.
+    // Counts down by one. At zero, releases everybody who waits.
     void count_down() {
         tocsin::wake_list freed;
         {

@@ -1,4 +1,4 @@
-// Three workers count down. The main thread waits for all of them and for a permission, or for half a second.
+// Three workers count down. The main thread waits for the countdown or a permission, then for both, at most a minute.
 #include "countdown.hpp"
 
 #include <tocsin/event.hpp>

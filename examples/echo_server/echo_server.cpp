@@ -3,8 +3,8 @@
 //
 //     echo_server [PORT]
 //
-// Prints the port and serves until SIGTERM or SIGINT. Then it stops accepting, lets the workers finish, sends their
-// replies, closes everything and prints how much it was. A worker thread answers each chunk that is read.
+// Prints the port and serves until SIGTERM or SIGINT. Then the server stops accepting, lets the workers finish, sends
+// their replies, closes everything and prints how much it has served. A worker thread answers each chunk that is read.
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
 #include <tocsin/handler_thread.hpp>
@@ -185,8 +185,8 @@ private:
         }
     }
 
-    // An echo is as small as what was read, so it fits into the socket's buffer unless the client doesn't read. Then
-    // we wait for this client, or for the shutdown.
+    // An echo is no larger than the chunk that was read, so it fits into the socket's buffer unless the client doesn't
+    // read. If it doesn't fit, the server waits for this client or for the shutdown.
     static void send_all(int to, std::string_view text) {
         while (!text.empty()) {
             const ssize_t sent = send(to, text.data(), text.size(), MSG_NOSIGNAL);

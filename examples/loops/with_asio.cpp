@@ -36,6 +36,6 @@ private:
 int main() {
     asio::io_context context;
     watched what(context);
-    context.run();  // until nobody waits for anything any more
+    context.run();  // until nothing waits any more
     return what.job().verdict("Asio");
 }

@@ -4,8 +4,8 @@
 //     postgres_bell CONNECTION CHANNEL
 //
 // Prints `database: PAYLOAD` for each notification on the channel and `local: LINE` for each line of standard input,
-// which another thread reads. Ends on SIGTERM or SIGINT. A program that outgrows one machine can let the database it
-// already has do the signalling, and waits as before.
+// which another thread reads. Ends on SIGTERM or SIGINT. A program that outgrows one machine can have the signalling
+// done by the database that it already uses, and waits as before.
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
 #include <tocsin/wait.hpp>
@@ -66,7 +66,7 @@ public:
     // Readable when the server has sent something.
     tocsin::source talks() const { return tocsin::readable(PQsocket(connection_.get())); }
 
-    // Reads what has arrived; calls `heard` for each notification.
+    // Reads what has arrived, and calls `heard` for each notification.
     template <class Heard>
     void listen(Heard heard) {
         if (PQconsumeInput(connection_.get()) == 0) fail();

@@ -1,4 +1,4 @@
-// An event that a wait_all of another thread held while the process forked. No thread of the child will ever give it
+// A wait_all in another thread holds an event while the process forks. No thread of the child will ever give the event
 // back (event-6 in src/event.cpp).
 #include "printing.hpp"
 
@@ -19,7 +19,7 @@ using tocsin::manual_reset_event;
 using tocsin::wait_status;
 namespace bits = tocsin::detail::event_state;
 
-// An event with the byte that such a fork leaves.
+// An event whose byte is what such a fork leaves.
 template <class Event>
 struct left_behind {
     left_behind() { *reinterpret_cast<std::uint8_t*>(&event) = bits::set_bit | bits::held_bit; }

@@ -275,8 +275,8 @@ TEST(LinuxFutex, ASleepIsOneSystemCall) {
 }
 
 #if defined(SYS_futex_time64)
-// Kernels before 5.1 have no calls with 64 bits of seconds, and older filters forbid them. A wait that takes the error
-// for a wake would loop without end.
+// Kernels before 5.1 have no calls with 64 bits of seconds, and older filters of system calls forbid them. A wait that
+// took the error for a wake would loop without end.
 TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
     constexpr int no_filter = 77;
     for (const int error : {ENOSYS, EPERM}) {
@@ -305,7 +305,7 @@ TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
 
 TYPED_TEST(EveryFutex, ErrnoIsPreserved) {
     futex_word word{0};
-    // The last: an older value of errno is not taken for an error.
+    // ETIMEDOUT, because the wait must not take an older value of errno for an error of its own.
     for (const int value : {0, 4242, ETIMEDOUT}) {
         errno = value;
         EXPECT_EQ(TypeParam::wait(word, 1, deadline::never()), sleep_result::returned);
@@ -331,7 +331,7 @@ TYPED_TEST(EveryFutex, ASleeperBurnsNoTime) {
     TypeParam::wake_one(&word);
 }
 
-// The look and falling asleep are one step: no wake is lost between them.
+// A thread looks and falls asleep in one step, so no wake is lost in between.
 TYPED_TEST(EveryFutex, NoWakeIsLostInAPingPong) {
     futex_word there{0};
     futex_word back{0};

@@ -244,7 +244,7 @@ TYPED_TEST(EveryPoller, ASetLeavesNothingBehind) {
         EXPECT_EQ(set->bell(), last);
         EXPECT_LE(open_descriptors(), before + 1);
         std::array<poll_set::item, 1> items;
-        (void)set->wait(items, 0s);  // it may have been rung for the last owner
+        (void)set->wait(items, 0s);  // somebody may have rung the bell for its last owner
         EXPECT_TRUE(set->wait(items, 0s).timed_out);
         TypeParam::ring_doorbell(last);
         EXPECT_TRUE(set->wait(items, deadline::never()).rung);

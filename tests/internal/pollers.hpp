@@ -168,7 +168,7 @@ inline std::size_t open_descriptors() {
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Raises the limit of this process as far as it may go. Returns how many descriptors may be open then.
+// Raises this process's limit of descriptors as far as it may go. Returns how many may be open then.
 inline std::size_t raise_descriptor_limit() {
     rlimit limit{};
     EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -177,7 +177,7 @@ inline std::size_t raise_descriptor_limit() {
     return static_cast<std::size_t>(std::min<rlim_t>(limit.rlim_max, 1'000'000));
 }
 
-// For a child process: leaves no descriptor that it could open.
+// For a child process: uses up descriptors until it can open no more.
 inline void exhaust_descriptors() {
     const rlimit few{64, 64};
     if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(90);

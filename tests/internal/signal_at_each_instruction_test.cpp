@@ -55,7 +55,7 @@ void after_an_instruction(int, siginfo_t*, void* context) {
     static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
 }
 
-// Beyond the red zone, which the compiler may use.
+// Pushes beyond the red zone, which the compiler may use.
 [[gnu::noinline]] void start_stepping() {
     asm volatile("lea -128(%%rsp), %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
                      : "memory", "cc");
@@ -120,7 +120,7 @@ protected:
     }
 
     // Calls `body` once for each of its instructions: the handler comes after the first, the second and so on. A debug
-    // build has so many that only some are tried.
+    // build has so many instructions that the test tries only some.
     template <class Prepare, class Body, class Check>
     void at_each(bool twice, Prepare prepare, Body body, Check check) {
         const long length = run(0, twice, prepare, body, check);

@@ -1,5 +1,5 @@
-// set() in a signal handler that interrupts set() or a wait in the same thread: the handler that locks itself out (trap
-// 22 in docs/traps.md).
+// set() in a signal handler that interrupts set() or a wait in the same thread. Without precautions such a handler
+// locks itself out (trap 22 in docs/traps.md).
 #include "core/sync/signal_deferral.hpp"
 #include "facts.hpp"
 #include "platform/futex/futex.hpp"

@@ -1,5 +1,6 @@
-// Every interleaving of rings and sleeps over a doorbell's turns (src/platform/poller/doorbells.cpp). The system's
-// object is a word that strikes fill and empty. Here it orders nothing, which is less than systems do.
+// Every interleaving of rings and sleeps over a doorbell's turns (src/platform/poller/doorbells.cpp). A word that
+// strikes fill and empty takes the place of the system's object. It gives no memory order, which is less than systems
+// give.
 #include "explorer/futex.hpp"
 #include "platform/poller/doorbells.hpp"
 #include "support/library_model.hpp"
@@ -22,12 +23,12 @@ class modelled_bell {
 public:
     void ring() {
         turn_.ring([this](bool even) {
-            // May take effect before strikes that do not happen before it.
+            // This strike may take effect before other strikes that do not happen before it.
             full_.store(even ? 1 : 0, relaxed);
             model::futex_wake(&full_);
         });
     }
-    // One poll, which finds it struck.
+    // One poll, which ends when it finds the object struck.
     void sleep() {
         const std::uint32_t struck = turn_.even() ? 1 : 0;
         while (full_.load(relaxed) != struck) (void)model::futex_wait(&full_, 1 - struck);
@@ -39,8 +40,8 @@ private:
     atomic<std::uint32_t> full_{0};
 };
 
-// Each ringer gives its reasons one after the other and rings for each. The sleeper sleeps until it has seen all. A
-// ring that is lost, or undone by a late one, leaves it asleep for ever.
+// Each ringer gives its reasons one after the other, and rings for each. The sleeper sleeps until it has seen all
+// reasons. If a ring is lost, or a late ring undoes it, the sleeper sleeps for ever.
 template <std::size_t Ringers>
 void all_are_heard(run& r, const std::array<int, Ringers>& rings) {
     modelled_bell bell;

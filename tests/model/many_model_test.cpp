@@ -1,6 +1,6 @@
-// Waits for any and for all of several events, in every interleaving of small programs: exactly one taken, or all at
-// one instant and nothing before. Proofs P10 and P11 in docs/proofs.md. Built twice: with one bucket, and with two,
-// where the two events of each program are in different ones.
+// Waits for any and for all of several events, in every interleaving of small programs. A wait for any takes exactly
+// one. A wait for all takes all at one instant, and nothing before. Proofs P10 and P11 in docs/proofs.md. The program
+// is built twice: with one bucket, and with two, where the two events of each program are in different buckets.
 #include "support/library_model.hpp"
 
 #include <array>
@@ -205,7 +205,7 @@ TEST(all_model, ATimeoutOrStopTakesNothing) {
     });
 }
 
-// They were never set at the same time.
+// The two events are never set at the same time.
 TEST(all_model, SetResetAndSetOfTheOtherDoesNotSatisfyIt) {
     holds_within(2, [](run& r) {
         pair<manual_reset_event> both;
@@ -433,7 +433,7 @@ TEST(all_model, ASingleWaiterBehindItIsServedWhileItLacksSomething) {
     });
 }
 
-// The wait for any takes one of the two that the other wait wants; the wait that had both gives one back.
+// The wait for any takes one of the two events that the other wait wants. The wait that had both gives one back.
 TEST(all_model, AWaitForAnyOfTheSameIsServedBesideIt) {
     holds_within(1, [](run& r) {
         pair<auto_reset_event> both;

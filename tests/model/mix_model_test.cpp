@@ -41,7 +41,7 @@ constexpr unsigned kinds = 10;
 enum class deed { set_a, set_b, open, close, open_and_close, take_a, stop_first, stop_second };
 constexpr unsigned deeds = 8;
 
-// What a wait takes: all of these, or any.
+// The events of which a wait takes all, or any.
 std::vector<unsigned> wanted(kind what) {
     switch (what) {
         case kind::one_a:
@@ -174,7 +174,7 @@ public:
         }
     }
 
-    // Nothing can move any more.
+    // Afterwards nothing can move any more.
     void come_to_rest() {
         model::wait_until([this] {
             if (!model::others_are_blocked()) return false;

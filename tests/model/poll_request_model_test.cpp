@@ -32,7 +32,7 @@ public:
     void wait() {
         while (ran_.load(std::memory_order_acquire) == 0) (void)model::futex_wait(&ran_, 0);
     }
-    // Afterwards the descriptor may be closed.
+    // Afterwards the caller may close the descriptor.
     void take_back() {
         cancel();
         const bool claimed = claimed_;
@@ -60,7 +60,7 @@ TEST(poll_request_model, ARequestRunsWhenItsDescriptorIsReady) {
     });
 }
 
-// Its descriptor is ready already, and nothing else ends the poll.
+// The second request's descriptor is ready already, and nothing else ends the poll.
 TEST(poll_request_model, ARequestSetDuringAPollIsPolled) {
     holds_within(2, [](run& r) {
         const background_threads have;

@@ -17,7 +17,8 @@ void sleep_until_readable() {
     while (the_flag.load(relaxed) == flag_down) (void)model::futex_wait(&the_flag, flag_down);
 }
 
-// A loop that runs until it has been told of the last reason. `edges`: it calls until there is nothing.
+// A loop that runs until it has been told of the last reason. With `edges` it calls try_wait() until there is nothing
+// to take.
 void loop(pollable& view, const atomic<int>& given, int last, bool edges) {
     for (int seen = 0; seen != last;) {
         sleep_until_readable();
@@ -46,7 +47,7 @@ TEST(pollable_model, NoSetIsOverlooked) {
     }
 }
 
-// Two setters may both be about to raise the flag; a thread that takes the token in between gives it back.
+// Two setters may both be about to raise the flag. A thread that takes the token in between gives the token back.
 TEST(pollable_model, NoSetIsOverlookedBesideOthersThatSetAndTake) {
     holds_within(2, [](run& r) {
         auto_reset_event event;

@@ -1,5 +1,5 @@
 // The stop callback for standard libraries whose own may hang (src/core/sync/stop_callback.hpp). Its destructor returns
-// when the callback has returned, whichever begins first, and nothing is touched after that.
+// after the callback has returned, whichever of the two begins first. After that no thread touches it.
 #include "core/sync/stop_callback.hpp"
 #include "support/library_model.hpp"
 
@@ -12,7 +12,7 @@ using namespace tocsin::library_model;
 using model::plain;
 using model::run;
 
-// Gone when it has been destroyed: the explorer reports any later access.
+// `alive` becomes false when the destructor has returned. A later call fails the check, or the explorer reports a race.
 struct counted {
     void operator()() const noexcept {
         model::check(alive, "not called after the destructor's return");
@@ -40,7 +40,7 @@ TEST(stop_callback_model, TheDestructorWaitsForACallbackThatRuns) {
     });
 }
 
-// As in a wait: the callback releases the owner, which then destroys it.
+// As in a wait, the callback releases the owner, which then destroys the callback.
 TEST(stop_callback_model, MayBeDestroyedByTheThreadItReleased) {
     holds_always([](run& r) {
         model::stop_source source;
@@ -56,7 +56,7 @@ TEST(stop_callback_model, MayBeDestroyedByTheThreadItReleased) {
     });
 }
 
-// As in a coroutine that resumes inside the callback.
+// As in a coroutine that resumes inside the callback, the callback destroys itself.
 TEST(stop_callback_model, MayBeDestroyedInsideTheCallback) {
     struct destroys {
         void operator()() const noexcept { what.reset(); }

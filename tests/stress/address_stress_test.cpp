@@ -39,8 +39,8 @@ class AddressStorm : public testing::Test {};
 using widths = testing::Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(AddressStorm, widths);
 
-// Neighbouring words, each passed to and fro by a pair of threads. A wake may come late: the partner has seen the value
-// already, and has moved on.
+// Neighbouring words, each of which a pair of threads passes to and fro. A wake may come late, when the partner has
+// already seen the value and moved on.
 TYPED_TEST(AddressStorm, HandOffsBetweenNeighboursLoseNothing) {
     const stress_time time;
     constexpr std::size_t pairs = 4;
@@ -152,7 +152,7 @@ TYPED_TEST(AddressStorm, ASemaphoreKeepsItsCount) {
     std::printf("%zu bytes: entered %ld times\n", sizeof(TypeParam), entered.load());
 }
 
-// Locks with timeouts, and bits of one word that the user changes too.
+// Locks with timeouts, beside bits of the same word that the user changes.
 TYPED_TEST(AddressStorm, LocksExcludeUnderTimeouts) {
     const stress_time time;
     tocsin::word_lock<TypeParam> whole;

@@ -1,4 +1,4 @@
-// Tokens in = tokens out while coroutines on a pool of threads wait, time out, are stopped and are destroyed.
+// As many tokens come out as go in while coroutines on a pool of threads wait, time out, are stopped and are destroyed.
 #include "executor.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
@@ -141,7 +141,7 @@ void work(stage& on, int seed) {
     }
 }
 
-// A setter gives a token only when the last one has been taken, so that none is absorbed.
+// A setter gives a token only when the last token has been taken, so that none is absorbed.
 TEST(AwaitStress, TokensInAreTokensOut) {
     const stress_time time;
     stage on;

@@ -1,5 +1,5 @@
 // Many threads submit, withdraw and fail at random. In the end every submission must have had exactly one fate, and its
-// submitter must have learned that one.
+// submitter must have learned that fate.
 #include "random.hpp"
 #include "sanitizer.hpp"
 #include "threads.hpp"
@@ -174,8 +174,8 @@ TEST(GroupCommitStress, GatheringLosesNobody) {
     run_storms({.largest_group = 6, .longest_gathering = 50us}, 20);
 }
 
-// The last thread to return may destroy everything at once. Memory of a leader that has returned, of a follower and of
-// the group commit is freed while others have only just got their result.
+// The last thread to return may destroy everything at once. So the memory of a leader that has returned, of a follower
+// and of the group commit is freed while other threads have only just got their result.
 TEST(GroupCommitStress, NothingIsTouchedAfterTheLastSubmitHasReturned) {
     struct shared {
         group_commit<submission> commit{[](commit_group<submission> group) {
@@ -209,8 +209,8 @@ TEST(GroupCommitStress, NothingIsTouchedAfterTheLastSubmitHasReturned) {
     });
 }
 
-// Every flush waits until every thread is in its group or in the next. So one of two groups is large, and each wake-up
-// passes down a long chain.
+// Every flush waits until every thread is in its group or in the next group. So one of two groups is large, and each
+// wake-up passes down a long chain.
 TEST(GroupCommitStress, LargeGroupsWakeUpWhole) {
     const int threads = rounds(500, 50);
     const int each = rounds(50, 20);

@@ -1,5 +1,5 @@
-// Waits for any and for all of several events race with each other and with time: tokens in = tokens out, and no thread
-// sees only a part taken.
+// Waits for any and for all of several events race with each other and with time. As many tokens come out as go in, and
+// no thread sees only a part taken.
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
@@ -43,7 +43,7 @@ using tocsin::readable;
 using tocsin::source;
 using tocsin::wait_status;
 
-// An event that counts the sets it did not absorb: a giver sets it only when it has been taken.
+// An event and the number of its sets. None is absorbed, because a giver sets the event only when it has been taken.
 struct token {
     auto_reset_event event;
     std::atomic<long> given{0};
@@ -110,8 +110,8 @@ TEST(ManyStress, TokensInAreTokensOutOfOverlappingWaitsForAll) {
     std::printf("%ld served\n", served.load());
 }
 
-// In odd phases all three are set and only the one wait takes them. In whatever order and by whatever call a thread
-// looks, once it finds one gone, all are gone.
+// In odd phases all three events are set, and only the one wait takes them. In whatever order and with whatever call a
+// thread looks, once it finds one event gone, all are gone.
 TEST(ManyStress, NobodyEverSeesAPartTaken) {
     const stress_time time;
     auto_reset_event events[3];
@@ -211,8 +211,8 @@ TEST(ManyStress, TokensInAreTokensOutOfWaitsForAnyThatRaceTimeAndStop) {
 }
 
 #if TOCSIN_ON_POSIX
-// A set and a byte race to end one wait. The one that does not end this wait ends the next. There is no deadline, so a
-// lost one hangs the test.
+// A set and a byte race to end one wait. Whichever does not end this wait ends the next. There is no deadline, so the
+// test hangs if a set or a byte is lost.
 TEST(ManyStress, NoSetAndNoByteIsLostByAWaitForBoth) {
     const stress_time time;
     int pair[2];

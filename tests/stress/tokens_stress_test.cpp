@@ -1,4 +1,4 @@
-// Tokens in = tokens out, under every race of set, timeout and stop.
+// As many tokens come out as go in, under every race of set, timeout and stop.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "stress.hpp"
@@ -70,7 +70,7 @@ wait_status wait_somehow(auto_reset_event& event, random_source& random) {
     }
 }
 
-// A setter gives a token only when the last one has been taken, so that none is absorbed.
+// A setter gives a token only when the last token has been taken, so that none is absorbed.
 TEST(Tokens, GivenOneAtATimeAreTakenOnceEach) {
     const stress_time time;
     auto_reset_event event;
@@ -104,7 +104,7 @@ TEST(Tokens, GivenOneAtATimeAreTakenOnceEach) {
     EXPECT_FALSE(event.is_set());
 }
 
-// As many tokens are in flight as there are events, each acknowledged separately; waiters roam over all events.
+// As many tokens are in flight as there are events. Each is acknowledged separately. Waiters roam over all events.
 TEST(Tokens, OnManyEventsAreTakenOnceEach) {
     const stress_time time;
     constexpr std::size_t count = 8;

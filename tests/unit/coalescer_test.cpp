@@ -1,4 +1,4 @@
-// At most one release per interval, nothing lost, and no system call to signal a consumer that pauses.
+// A coalescer releases at most once per interval, loses nothing, and signals a pausing consumer without a system call.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "system_calls.hpp"
@@ -131,7 +131,7 @@ TEST(Coalescer, WithoutAnIntervalThereIsNoPause) {
     }
 }
 
-// A mistake to avoid: an interval that overflows nanoseconds becomes negative, and there is no pause at all.
+// A mistake to avoid: an interval that overflows nanoseconds becomes negative, and then there is no pause at all.
 TEST(Coalescer, TheLongestIntervalsDoNotEnd) {
     coalescer often(std::chrono::hours::max());
     often.start();

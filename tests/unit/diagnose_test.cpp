@@ -1,4 +1,4 @@
-// What the library says about its waiters: how many there are, which kind, since when.
+// What the library says about its waiters: how many there are, of which kind, and since when.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "threads.hpp"

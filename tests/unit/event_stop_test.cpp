@@ -220,7 +220,7 @@ TYPED_TEST(EveryStoppableEvent, AStopCallbackMayTouchTheSameEvent) {
     EXPECT_EQ(tocsin::waiting_on(&event), 0u);
 }
 
-// However set and stop race, the set is either in the wait's result or still in the event.
+// However set and stop race, either the wait's result reports the set or the event still has it.
 TEST(AStop, NeverEatsASignal) {
     auto_reset_event event;
     support::starting_line line(3);

@@ -1,4 +1,4 @@
-// Waits on events with a deadline. Lower bounds are exact; upper bounds only tell hanging from waiting.
+// Waits on events with a deadline. The tests check lower bounds exactly. Upper bounds only tell hanging from waiting.
 #include "clocks.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
@@ -43,7 +43,7 @@ TYPED_TEST_SUITE(EveryTimedEvent, both_events);
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-// Calls `check(name, deadline-or-duration)` with every kind that has passed already.
+// Calls `check(name, deadline-or-duration)` with every kind of deadline or duration that has passed already.
 template <class Check>
 void for_each_passed(Check check) {
     check("zero", 0ns);
@@ -154,7 +154,7 @@ TYPED_TEST(EveryTimedEvent, TimeoutZeroOrPastMakesNoSystemCall) {
     EXPECT_TRUE(calls.numbers.empty()) << testing::PrintToString(calls);
 }
 
-// Waits in vain, and compares exactly, on the clock of the deadline.
+// Waits in vain, and compares the end exactly, on the clock of the deadline.
 template <class Event, class Rep, class Period>
 void expect_not_early(duration<Rep, Period> longest) {
     Event event;
@@ -264,8 +264,8 @@ TYPED_TEST(EveryTimedEvent, OneThatTimesOutDoesNotDisturbTheOthers) {
     threads.join();
 }
 
-// The waiter's deadline passes while it can't run; then the event is set. The set was handed to the waiter, so the wait
-// must report it.
+// The waiter's deadline passes while the waiter can't run. Then the event is set. The set was handed to the waiter, so
+// the wait must report it.
 TYPED_TEST(EveryTimedEvent, ASetThatWasHandedOverIsReportedEvenPastTheDeadline) {
     if (!freezer::works) GTEST_SKIP() << "no frozen threads under this sanitizer";
     for (int round = 0; round < 10; ++round) {
@@ -277,7 +277,7 @@ TYPED_TEST(EveryTimedEvent, ASetThatWasHandedOverIsReportedEvenPastTheDeadline) 
         threads.start("waiter", [&] { ended = event.wait_until(deadline); });
         support::until("parked, or late on a busy machine",
                        [&] { return tocsin::waiting_on(&event) == 1 || threads.finished(0); });
-        // A thread frozen while it falls asleep might hold a mutex of the portable futex, which set() needs.
+        // A thread that is frozen while it falls asleep might hold a mutex of the portable futex, which set() needs.
         support::until("asleep, or late on a busy machine",
                        [&] { return support::state_of(threads.id(0)) == 'S' || threads.finished(0); });
         if (threads.finished(0)) continue;
@@ -298,7 +298,7 @@ TYPED_TEST(EveryTimedEvent, ASetThatWasHandedOverIsReportedEvenPastTheDeadline) 
     }
 }
 
-// However set and timeout race, the set is either in the wait's result or still in the event.
+// However set and timeout race, either the wait's result reports the set or the event still has it.
 TEST(ATimeout, NeverEatsASignal) {
     support::random_source random(2);
     int signaled = 0;

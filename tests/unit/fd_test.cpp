@@ -93,7 +93,7 @@ std::size_t open_descriptors() {
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Runs the wait in a thread of its own, and the act once the event has a parked waiter and the thread is asleep.
+// Runs the wait in a thread of its own. Runs the act once the event has a parked waiter and that thread is asleep.
 template <class Wait, class Act>
 any_result result_of(auto_reset_event& parked_on, Wait wait, Act act) {
     any_result result{};
@@ -329,7 +329,7 @@ TEST(Descriptor, MayBeGivenTwiceToReadAndToWrite) {
     EXPECT_EQ(wait_any(readable(pair.one), writable(pair.one)).index, 0u);
 }
 
-// No descriptor is left for a doorbell: that is an error, and an event that is set during the wait stays set.
+// If no descriptor is left for a doorbell, the wait fails, and an event that is set during the wait stays set.
 TEST(Descriptor, ExhaustionIsAnErrorAndLosesNothing) {
     EXPECT_EQ(support::ending_of_child([] {
                   int ends[2];

@@ -1,4 +1,4 @@
-// Before main and after it, in destructors of thread-local objects, and in threads and processes that end.
+// The library before main and after it, in destructors of thread-local objects, and in threads and processes that end.
 #include "child.hpp"
 #include "facts.hpp"
 #include "posix.hpp"

@@ -55,13 +55,13 @@ using tocsin::wait_status;
 // How long two threads race for one order of their steps.
 constexpr auto litmus_time = 1s;
 
-// Waits between a few nanoseconds and a few microseconds, so that racing threads meet at ever different points.
+// Waits between a few nanoseconds and a few microseconds, so that racing threads meet at a different point each time.
 void dither(support::random_source& random, std::size_t most) {
     for (std::size_t i = random.below(most); i > 0; --i) asm volatile("" ::: "memory");
 }
 
-// Cache lines that two threads write in turn. A store that follows one to each of them becomes visible late, because
-// stores leave a processor in order. Then a missing fence shows.
+// Cache lines that two threads write in turn. A store that follows a store to each of these lines becomes visible late,
+// because stores leave a processor in order. Then a missing fence shows.
 struct slow_stores {
     struct alignas(64) line {
         std::atomic<int> value{0};
@@ -75,8 +75,8 @@ struct slow_stores {
 
 // ---- 1: set skipped because it is set already ---------------------------------------------------
 
-// The producer stores, then sets an event that is set already. The consumer takes the event, then looks. Either it sees
-// the store, or the set that it did not take is still there.
+// The producer stores, then sets an event that is set already. The consumer takes the event, then looks. The consumer
+// sees the store, or the set that it did not take is still there.
 template <class Event>
 int signals_lost_by_a_set_on_a_set_event(int count) {
     Event event;
@@ -222,8 +222,8 @@ TEST(Trap04, SetAndResetAtOnceReleaseEveryThreadThatWaited) {
     }
 }
 
-// The word no longer holds what the sleeper expected, and nobody woke it: a sleeper that looked at the
-// word in a loop would burn a processor from now on.
+// The word no longer holds what the sleeper expected, and nobody woke the sleeper. A sleeper that looked at the word in
+// a loop would burn a processor from now on.
 TEST(Trap04, ASleeperWhoseValueHasChangedSleepsOnWithoutBurningTime) {
     std::atomic<std::uint32_t> word{0};
     thread_group threads;
@@ -291,8 +291,8 @@ TEST(Trap08, AnEventOnTheWaitersStackIsACorrectOneShot) {
 
 // ---- 9: serial broadcast ------------------------------------------------------------------------
 
-// No thread of a broadcast needs another one of it to have returned, and the setter has returned before the last are
-// awake.
+// No thread of a broadcast depends on the return of another thread of the broadcast. The setter has returned before the
+// last threads are awake.
 TEST(Trap09, ABroadcastReleasesHundreds) {
     manual_reset_event event;
     constexpr int waiters = 300;
@@ -420,9 +420,9 @@ TEST(Trap13, SignalsDoNotProlongATimedWait) {
 
 // ---- 14, 15, 26: a wake that sees nobody, while somebody goes to sleep --------------------------
 
-// In each round one thread looks and goes to sleep, and another changes the word and wakes it. No round may hang,
-// whatever the memory order of that store. The waker's delay is adjusted until about half of the waits find the change
-// and half must be woken: there the two meet.
+// In each round one thread looks and goes to sleep, and another changes the word and wakes the first. No round may
+// hang, whatever the memory order of that store. The test adjusts the waker's delay until about half of the waits find
+// the change and half must be woken, because then the two threads meet.
 void change_and_wake_against_look_and_sleep(std::memory_order order, spin_policy policy, int count) {
     alignas(64) std::atomic<std::uint32_t> word{0};
     alignas(64) std::atomic<int> slept{0};
@@ -503,7 +503,7 @@ TEST(Trap14, AnEventsSetIsNeverSkippedWhileAWaiterGoesToSleep) {
 // ---- 16, 17: spinning and napping instead of sleeping -------------------------------------------
 
 #if TOCSIN_ON_POSIX
-// Only one system call, to sleep: no nap before it, no polling, and few yields.
+// A wait makes only one system call, to sleep. It takes no nap before that, does not poll, and yields seldom.
 TEST(Trap17, AWaitSleepsOnceAndTakesNoNaps) {
     for (const auto longest : {nanoseconds(50us), nanoseconds(2ms), nanoseconds(40ms)}) {
         const auto calls = support::system_calls_of([&] {
@@ -548,8 +548,8 @@ TEST(Trap20, AWakeOfMoreThanAnIntHoldsWakesAll) {
 // ---- 21: spinning on what a thread of lower priority holds --------------------------------------
 
 #if TOCSIN_ON_POSIX
-// An urgent thread and an ordinary one share one processor and one event. If the urgent one spun on a lock that the
-// other holds, it would use all its time.
+// An urgent thread and an ordinary one share one processor and one event. If the urgent thread spun on a lock that the
+// ordinary one holds, it would use up all the processor's time.
 TEST(Trap21, AnUrgentThreadNeverSpinsOnAnOrdinaryOne) {
     auto_reset_event event;
     std::atomic<std::uint32_t> word{0};

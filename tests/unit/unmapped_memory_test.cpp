@@ -1,4 +1,4 @@
-// Memory that is unmapped right after a wait has returned: a call that is still under way never touches it.
+// A thread unmaps an event's memory right after its wait has returned. A call that is still under way never touches it.
 #include "facts.hpp"
 #include "pages.hpp"
 #include "sanitizer.hpp"
@@ -64,7 +64,8 @@ void poll(Fact holds) {
     }
 }
 
-// In turn: waits with or without spinning, polls is_set(), polls try_wait(). Then it unmaps the event at once.
+// In turn the thread waits with or without spinning, polls is_set() or polls try_wait(). Then it unmaps the event at
+// once.
 TYPED_TEST(EveryEventInUnmappedMemory, IsNotTouchedOnceTheWaiterReturns) {
     const int count = rounds(10'000, 3'000);
     fresh_pages pages(static_cast<std::size_t>(count));

@@ -1,4 +1,4 @@
-// A set that is registered once and waited on often: what its header promises.
+// What the header of wait_set promises. Its members are registered once, and threads wait on it often.
 #include "child.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
@@ -346,8 +346,8 @@ TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
     EXPECT_TRUE(seen[1] && seen[2]);
 }
 
-// After events have filled the result, the next wait begins with the descriptors, and does not look at them again after
-// the events.
+// After events have filled the result, the next wait begins with the descriptors. It does not look at the descriptors
+// again after the events.
 TEST(WaitSet, ReportsADescriptorOnceInAWaitThatBeginsWithIt) {
     channel pipe;
     pipe.put();
@@ -535,8 +535,8 @@ TEST(WaitSet, WithoutDescriptorsItMakesNoSystemCallButToSleepAndWake) {
 }
 #endif
 
-// The machine is noisy: this compares the least of many, with a wide margin. A wait that looked at every idle member
-// would cost hundreds of times as much.
+// The machine is noisy, so this compares the least of many measurements, with a wide margin. A wait that looked at
+// every idle member would cost hundreds of times as much.
 TEST(WaitSet, AWaitCostsTheSameHoweverManyAreIdle) {
     const auto least = [](std::size_t idle) {
         std::deque<auto_reset_event> events(idle);

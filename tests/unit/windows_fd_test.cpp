@@ -100,7 +100,7 @@ TEST(WindowsSources, AClosedPeerIsReadable) {
     EXPECT_TRUE(has(found.found, readiness::readable));
 }
 
-// Keeps a full connection full: otherwise the system would find more space for it after a while.
+// Keeps a full connection full. Without this, the system would find more space for the connection after a while.
 void fix_buffer_sizes(const socket_pair& pair) {
     const int size = 50'000;
     const auto* const plain = reinterpret_cast<const char*>(&size);
@@ -108,7 +108,7 @@ void fix_buffer_sizes(const socket_pair& pair) {
     EXPECT_EQ(setsockopt(pair[1], SOL_SOCKET, SO_RCVBUF, plain, sizeof size), 0);
 }
 
-// The system announces space only to a sender that was told that there was none.
+// The system announces space only to a sender that it has told before that there was none.
 TEST(WindowsSources, SpaceIsFoundAfterASendThatWasAcceptedWhole) {
     const socket_pair pair;
     auto_reset_event event;
@@ -165,7 +165,7 @@ TEST(WindowsSources, MoreThanSixtyFourHandlesAndSockets) {
     EXPECT_EQ(woken_by(&event, wait, [&] { handles[0].set(); }).index, 1u);
 }
 
-// The system's thread that waits for handles beyond 64 does so once, and must then be asked again.
+// The system's thread that waits for the handles beyond 64 waits for each once. Then the poll must ask it again.
 TEST(WindowsSources, AHandleBeyondSixtyFourThatWasSignaledForNobodyStillWakes) {
     auto_reset_event event;
     const std::vector<kernel_event> handles(70);

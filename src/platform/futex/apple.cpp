@@ -1,14 +1,15 @@
-// macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. It is imported weakly. Where the
-// running system does not have it, threads sleep in the portable backend. The system decides once which of the two it
-// is, so all threads of a process agree. An SDK without it gives only the portable backend.
+// macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. The library imports it weakly. Where
+// the running system lacks it, threads sleep with the portable backend. The loader looks once whether the function is
+// there, so all threads of a process agree. A build with an SDK that lacks the function has only the portable backend.
 //
-// With TOCSIN_APPLE_ULOCK, which is off, older systems sleep by __ulock_wait (macOS 10.12 and later) instead. That is a
-// private interface: app stores refuse programs that use it, and it may change without notice.
+// With TOCSIN_APPLE_ULOCK, which is off by default, threads of older systems sleep with __ulock_wait (macOS 10.12 and
+// later) instead. That is a private interface: app stores refuse programs that use it, and it may change without
+// notice.
 //
 // The system promises (os/os_sync_wait_on_address.h): the comparison and the enqueueing are atomic with respect to a
-// wake. A wake uses only the address, within the process. The system may return without a wake, and has no timeout on a
-// clock that can be set. A timeout is a length on the clock of mach_absolute_time, which stops while the machine is
-// suspended, so the deadline itself is asked (relative_sleep.hpp).
+// wake. A wake uses only the address, within the process. A wait may return without a wake. No timeout is on a clock
+// that can be set. A timeout is a length on the clock of mach_absolute_time, which stops while the machine is
+// suspended, so the thread asks the deadline itself whether it has passed (relative_sleep.hpp).
 //
 // Built, never run: we have no such machine.
 #include "platform/futex/futex.hpp"
@@ -18,8 +19,8 @@
 #include <cerrno>
 #include <cstddef>
 
-// Whether the SDK has it to link with. Its declarations are repeated below as weak ones: the SDK declares it for new
-// systems only.
+// Whether the program can be linked with os_sync_wait_on_address. Weak declarations of its functions are repeated
+// below, because the SDK declares them for new systems only.
 #if !defined(TOCSIN_APPLE_OS_SYNC)
 #if __has_include(<os/os_sync_wait_on_address.h>)
 #define TOCSIN_APPLE_OS_SYNC 1
@@ -57,7 +58,7 @@ enum class mechanism : std::uint8_t { os_sync, ulock, portable };
 constexpr std::uint32_t no_flags = 0;
 constexpr std::uint32_t mach_absolute = 32;  // OS_CLOCK_MACH_ABSOLUTE_TIME
 
-// How a sleep ended whose call returned `result`: -1 is an error, in errno.
+// How a sleep ended, from what its call returned: -1 is an error, which errno names.
 sleep_result ended(int result) noexcept {
     return result < 0 && errno == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
 }

@@ -1,4 +1,4 @@
-// A wait on a condition variable until a time of a clock.
+// A wait on a condition variable until a given time of a clock.
 #pragma once
 
 #include "platform/futex/relative_sleep.hpp"
@@ -11,8 +11,9 @@
 
 namespace tocsin::platform {
 
-// Whether the C library's wait until a time follows the clock when it is set. In glibc the kernel sleeps until that
-// time. Others compute the length of the sleep once, when it begins (macOS, OpenBSD, musl).
+// Whether the C library's wait until a time of this clock still ends at that time if somebody sets the clock. With
+// glibc it does, because the kernel sleeps until that time. Other C libraries compute the length of the sleep once,
+// when it begins (macOS, OpenBSD, musl).
 template <class Clock>
 inline constexpr bool follows_clock = false;
 #if defined(__GLIBC__)
@@ -20,12 +21,14 @@ template <>
 inline constexpr bool follows_clock<std::chrono::system_clock> = true;
 #endif
 
-// Waits until `ready()`, whose value it returns, or until the clock's count of nanoseconds. It sleeps in slices
-// (relative_sleep.hpp), so that a change of the clock is noticed where the system does not follow it. And the end of a
-// slice fits where seconds are counted in 32 bits: the standard library converts it to a time_t without asking.
+// Waits until `ready()` is true or the clock reaches the given count of nanoseconds. Returns whether `ready()` is true.
 //
-// A steady deadline may be missed while the system clock is set back. Where the C library has no wait on the steady
-// clock (FreeBSD 14, glibc before 2.30), the standard library waits until a time of the system clock.
+// The thread sleeps in slices (relative_sleep.hpp), for two reasons. Where the system does not follow a clock that is
+// set, the thread notices the change after a slice. And the standard library converts the end of a sleep to a time_t
+// without checking the range: the end of a slice fits even into a time_t of 32 bits.
+//
+// A wait on the steady clock may end late if the system clock is set back. Where the C library has no wait on the
+// steady clock (FreeBSD 14, glibc before 2.30), the standard library waits until a time of the system clock instead.
 template <class Clock, class Ready>
 bool wait_until(std::condition_variable& wake, std::unique_lock<std::mutex>& lock, std::int64_t nanoseconds,
                 Ready ready) {

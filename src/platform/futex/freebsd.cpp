@@ -1,11 +1,11 @@
 // FreeBSD: _umtx_op(2), private to the process.
 //
 // The kernel promises (_umtx_op(2), FreeBSD 10 and later): the comparison and the enqueueing are atomic with respect to
-// a wake. A timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME; since FreeBSD 12 the kernel looks at one on
-// CLOCK_REALTIME again when that clock is set. The kernel may return without a wake. On i386 it can't express a time
-// after 2038 (kernel_time.hpp).
+// a wake. A timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME. Since FreeBSD 12 the kernel looks again at a
+// timeout on CLOCK_REALTIME when that clock is set. A wait may return without a wake. On i386 the kernel can't express
+// a time after 2038 (kernel_time.hpp).
 //
-// Built, but never run on FreeBSD: we have no such machine. Its suite runs over a stand-in made of Linux's futex
+// Built, but never run on FreeBSD: we have no such machine. Its tests run over a stand-in made of Linux's futex
 // (tests/support/futexes).
 #include "platform/futex/futex.hpp"
 #include "platform/system/kernel_time.hpp"

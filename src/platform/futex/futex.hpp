@@ -1,8 +1,8 @@
 // What every system must provide: a thread sleeps on a word until another thread wakes it or a deadline passes.
 //
-// A new system is one file, <mechanism>.cpp. It defines the functions of futex_backend for its mechanism, which is
-// listed below. The build chooses the backend that the library calls; tests/internal/futex_test.cpp runs over every
-// backend of the machine.
+// A new system is one file, <mechanism>.cpp. The file defines the functions of futex_backend for its mechanism; all
+// mechanisms are listed below. The build chooses the backend that the library calls. tests/internal/futex_test.cpp runs
+// over every backend of the machine.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -18,10 +18,10 @@ enum class sleep_result : std::uint8_t { returned, timed_out };
 
 template <class Mechanism>
 struct futex_backend {
-    // Returns at once if the word does not hold `expected`. Otherwise sleeps until a wake on that word (`returned`),
-    // until `until` has passed (`timed_out`), or for no reason at all (`returned`): callers look at the word again.
-    // The comparison and falling asleep are one step with respect to wake_one. `timed_out` is never early. The wait
-    // gives no memory order: the caller's own loads do. Signals do not end it. Preserves errno.
+    // Returns at once if the word does not hold `expected`. Otherwise the thread sleeps until a wake on that word
+    // (`returned`) or until `until` has passed (`timed_out`, never early). A wait may also return for no reason
+    // (`returned`), so callers look at the word again. The thread compares and falls asleep in one step with respect to
+    // wake_one. The wait gives no memory order; the caller's own loads do. Signals do not end it. Preserves errno.
     //
     // A deadline on the steady or the system clock is followed on that clock, even while somebody sets it. For a
     // user's clock the backend sleeps until the estimated end, then asks the deadline whether it has passed
@@ -39,7 +39,7 @@ struct futex_backend {
     // (shared_table.hpp). Null if the system keeps the sleepers.
     static void** sleepers() noexcept;
 
-    // Whether the running system has the mechanism. Only mechanisms among which another backend chooses define it.
+    // Whether the running system has the mechanism. Defined only by mechanisms among which another backend chooses.
     static bool is_available() noexcept;
 };
 
@@ -68,8 +68,8 @@ void futex::after_fork() noexcept;
 template <>
 void** futex::sleepers() noexcept;
 
-// Runs `sleep(until)` if the deadline is on the steady or the system clock, or never. For a deadline on another clock
-// it sleeps until the estimated end on the steady clock, and then asks the deadline again.
+// Calls `sleep(until)` if the deadline is `never`, or is on the steady or the system clock. For a deadline on another
+// clock the thread sleeps until the estimated end on the steady clock, then asks the deadline again.
 template <class Sleep>
 sleep_result sleep_until(const deadline& until, Sleep sleep) noexcept {
     switch (until.which()) {

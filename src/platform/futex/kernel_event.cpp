@@ -1,22 +1,23 @@
-// Windows before Vista: a sleeper waits for a kernel event of its own and is queued under its word's address. The
-// argument for the queue is in wait_table.hpp. Slower than the others: a wake and a sleep are a system call each, and
-// the sleeper makes an event unless its slot has a spare one.
+// Windows before Vista: a sleeper queues itself in its word's slot and waits for a kernel event of its own.
+// wait_table.hpp explains the slots, and why no wake-up is lost. This is slower than the other two mechanisms of
+// Windows. A wake makes a system call and a sleep makes two. A sleeper whose slot keeps no spare event makes a new one.
 //
-// The system promises (Microsoft's reference of CreateEvent, Windows 2000): an event that resets itself lets one waiter
-// through for each time it is set, even if it was set before the wait. The system doesn't promise that it can make an
-// event; without one a sleeper looks again every millisecond. Never run on such a system, only forced on newer ones.
+// The system promises (Microsoft's reference of CreateEvent, Windows 2000): an auto-reset event lets one waiter through
+// each time it is set, even if it was set before the wait. The system doesn't promise that it can make an event. A
+// thread that gets none tries again every millisecond. We have never run this on such a system. Tests force it on newer
+// ones.
 //
-// The slot's lock: the thread that raises `users` from zero holds it. Every other one waits for `turn`, which each
-// holder sets once if it is not the only user. No setting is lost: the thread that takes one makes the next, so each
-// has been taken before the next is made.
+// The slot's lock: a thread that raises `users` from zero has the lock at once. Every other thread waits for the event
+// `turn`. A holder that is not the only user sets `turn` once when it unlocks, which gives the lock to one waiting
+// thread. No set is lost: only the thread that one set lets through makes the next, so two sets never merge into one.
 //
 // Memory order
-//   [slot-lock]   Each user of the lock changes `users`, so a holder's writes are visible to later holders. The event
-//                 gives this order too: setting it and waiting for it are full fences.
-//   [slot-turn]   `turn` is only a handle.
+//   [slot-lock]   Each user of the lock changes `users`, so a thread that raises it from zero sees what earlier holders
+//                 wrote. A thread that waits for `turn` sees it too: setting and waiting for an event are full fences.
+//   [slot-turn]   `turn` is only a handle, so nothing else is published through it.
 //
-// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_WINDOWS_SLEEP=kernel_event in
-// the environment.
+// Checked by: tests/internal/futex_test.cpp; the unit and stress suites, run again with
+// TOCSIN_WINDOWS_SLEEP=kernel_event in the environment.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/wait_table.hpp"
 #include "platform/system/alarm_windows.hpp"
@@ -53,7 +54,7 @@ public:
         unlock();
         return spare != nullptr ? spare : make_event();
     }
-    // The event is not set, and no other thread knows it.
+    // The event must not be set, and no other thread may know it.
     void give_back(HANDLE event) noexcept {
         lock();
         const bool is_kept = spares_ != most_spares;
@@ -90,7 +91,8 @@ private:
 
 constinit wait_table<slot> table{2};
 
-// Sleeps until `self`, which is queued, is woken or the deadline has passed. The caller does not hold the slot's lock.
+// Sleeps until a waker wakes `self`, which is queued, or the deadline has passed. The caller does not hold the slot's
+// lock.
 void sleep_enqueued(const sleeper& self, const deadline& until) noexcept {
     const system_alarm alarm(until, [](void* event) noexcept { ::SetEvent(event); }, self.event);
     do {
@@ -118,7 +120,7 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
     its_slot.lock();
     if (!self.woken) its_slot.queue.remove(self);
     its_slot.unlock();
-    ::ResetEvent(self.event);  // it may be set: the sleep can end for another reason first
+    ::ResetEvent(self.event);  // it may be set, if the sleep ended for another reason first
     its_slot.give_back(self.event);
     return self.woken || !until.has_passed() ? sleep_result::returned : sleep_result::timed_out;
 }

@@ -2,8 +2,8 @@
 //
 // The kernel promises (futex(2), Linux 2.6.28 and later): the comparison and the enqueueing are atomic with respect to
 // FUTEX_WAKE. FUTEX_WAIT_BITSET takes an absolute deadline on CLOCK_MONOTONIC, or on CLOCK_REALTIME with a flag, and
-// follows that clock when it is set. A wake on an unmapped address does nothing. The kernel may return without a wake.
-// On 32-bit systems it may lack today's call (timed_call_linux.hpp).
+// follows that clock when somebody sets it. A wake on an unmapped address does nothing. A wait may return without a
+// wake. On 32-bit systems the kernel may lack today's call (timed_call_linux.hpp).
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
 #include "platform/system/timed_call_linux.hpp"

@@ -1,10 +1,10 @@
-// Any system with a C++ standard library: a sleeper brings a condition variable on its own stack and queues it under
-// its word's address. A slot's lock is a mutex. The argument is in wait_table.hpp.
+// Any system with a C++ standard library: a sleeper brings a condition variable on its own stack and queues itself in
+// its word's slot. A slot's lock is a mutex. wait_table.hpp explains the slots, and why no wake-up is lost.
 //
-// Unlike in the other backends, this wait may be a pthread cancellation point. On some systems a steady deadline may
-// be missed if the system clock is set back (condition_wait.hpp).
+// Unlike the waits of the other backends, this wait may be a pthread cancellation point. On some systems a wait with a
+// steady deadline may end late if the system clock is set back (condition_wait.hpp).
 //
-// Checked by: tests/internal/futex_test.cpp and every suite once more in the portable build.
+// Checked by: tests/internal/futex_test.cpp; every suite, run again in the portable build.
 #include "platform/futex/condition_wait.hpp"
 #include "platform/futex/futex.hpp"
 #include "platform/futex/wait_table.hpp"

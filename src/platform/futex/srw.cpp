@@ -1,14 +1,15 @@
 // Windows Vista and 7, which have no WaitOnAddress: a sleeper brings a condition variable on its own stack and queues
-// it under its word's address. A slot's lock is a slim reader/writer lock. The argument is in wait_table.hpp.
+// itself in its word's slot. A slot's lock is a slim reader/writer lock. wait_table.hpp explains the slots, and why no
+// wake-up is lost.
 //
-// The system promises (Microsoft's reference of SleepConditionVariableSRW, Windows Vista): it frees the lock and falls
-// asleep as one step. Both objects are one word, zero at first, which needs neither initialization nor destruction. The
-// sleep may return for no reason, so `woken` decides. The system doesn't promise how exactly it keeps a timeout (as in
-// waitonaddress.cpp).
+// The system promises (Microsoft's reference of SleepConditionVariableSRW, Windows Vista): the call frees the lock and
+// falls asleep as one step. Lock and condition variable are one word each, zero at first, and need neither
+// initialization nor destruction. The sleep may return for no reason, so `woken` decides. The system doesn't promise
+// how exactly it keeps a timeout (as in waitonaddress.cpp).
 //
-// The functions are looked up at run time, so that the library also loads where they are missing.
+// The library looks the functions up at run time, so that it also loads where they are missing.
 //
-// Checked by: tests/internal/futex_test.cpp; unit and stress suites once more with TOCSIN_WINDOWS_SLEEP=srw in the
+// Checked by: tests/internal/futex_test.cpp; the unit and stress suites, run again with TOCSIN_WINDOWS_SLEEP=srw in the
 // environment.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/wait_table.hpp"
@@ -19,7 +20,7 @@
 namespace tocsin::platform {
 namespace {
 
-// Of the size and initial value that the system documents for SRWLOCK and CONDITION_VARIABLE: one pointer, null.
+// Has the size and initial value that the system documents for SRWLOCK and CONDITION_VARIABLE: one pointer, null.
 struct system_word {
     void* word = nullptr;
 };

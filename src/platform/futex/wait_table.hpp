@@ -5,14 +5,14 @@
 // Invariants
 //   wait_table-1  A sleeper is in its slot's queue exactly while it is inside futex::wait, from its look at the word to
 //       its return, unless a waker has taken it off. The queue changes only under the slot's lock.
-//   wait_table-2  A woken sleeper has been taken off the queue by its waker, under the lock: a second wake finds the
-//       next one.
-//   wait_table-3  What a sleeper sleeps on is signaled under the lock, which the sleeper takes before it returns: it
-//       can't vanish while the waker uses it.
+//   wait_table-2  A waker takes the sleeper that it wakes off the queue, under the lock. So a second wake finds the
+//       next sleeper.
+//   wait_table-3  A waker signals what the sleeper sleeps on under the lock, and the sleeper takes the lock before it
+//       returns. So what it sleeps on can't vanish while the waker uses it.
 //
-// No lost wake-up: the look at the word and the enqueueing happen under the slot's lock, which a waker takes after it
-// has changed the word. If the waker gets the lock first, the look sees the change. If it gets the lock later, it finds
-// the sleeper.
+// No lost wake-up: a sleeper looks at the word and enqueues itself under the slot's lock. A waker takes that lock after
+// it has changed the word. If the waker gets the lock first, the sleeper's look sees the change. If the sleeper gets it
+// first, the waker finds the sleeper.
 #pragma once
 
 #include "platform/system/layout_hash.hpp"

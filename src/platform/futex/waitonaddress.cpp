@@ -1,11 +1,12 @@
 // Windows 8 and later, Windows Server 2012 and later: WaitOnAddress, WakeByAddressSingle.
 //
-// The system promises (Microsoft's reference of WaitOnAddress): it compares and falls asleep as one step with respect
-// to wakes of that address in the same process. It may return for no reason. A wake uses only the address. The system
-// doesn't promise how exactly it keeps a timeout (milliseconds, counted in ticks of up to 15.6 ms; it may be early, so
-// the deadline is asked again), any order of sleepers, or anything between processes.
+// The system promises (Microsoft's reference of WaitOnAddress): the call compares and falls asleep as one step with
+// respect to wakes of that address in the same process. It may return for no reason. A wake uses only the address.
 //
-// The functions are looked up at run time: in the API set that defines them, then in the module that has them.
+// The system promises no order of sleepers, nothing between processes, and no exact timeout. A timeout is in
+// milliseconds, counted in ticks of up to 15.6 ms. It may end early, so the thread asks the deadline again.
+//
+// The library looks the functions up at run time: in the API set that defines them, then in the module that has them.
 //
 // Checked by: tests/internal/futex_test.cpp; every suite, as the first choice of windows.cpp.
 #include "platform/futex/futex.hpp"

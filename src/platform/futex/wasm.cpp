@@ -2,10 +2,12 @@
 //
 // The engine promises (WebAssembly threads proposal, "Wait and Notify operators"): the comparison and the enqueueing
 // are atomic with respect to notify. Notify wakes the thread that has waited longest on the address. A timeout is a
-// length and does not follow a clock that is set, so the deadline itself is asked (relative_sleep.hpp). A timeout may
-// be shorter than asked for. A thread may be unable to wait at all: in a browser's main thread the instruction traps.
+// length and does not follow a clock that is set, so the thread asks the deadline itself whether it has passed
+// (relative_sleep.hpp). A timeout may be shorter than asked for. A thread may be unable to wait at all: in a browser's
+// main thread the instruction traps.
 //
-// An address outside the memory traps too. Memory never shrinks, so the address of a former word is inside.
+// Either instruction traps on an address outside the memory. Memory never shrinks, so the address of a former word is
+// inside.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/relative_sleep.hpp"
 

@@ -1,7 +1,7 @@
 // The best way to sleep that this Windows has, chosen when a thread first needs it: WaitOnAddress (Windows 8), else
 // slim locks with condition variables (Vista, 7), else kernel events. For tests, the environment variable
-// TOCSIN_WINDOWS_SLEEP, set before the program starts, names another one (waitonaddress, srw, kernel_event). A
-// mechanism that this system doesn't have is ignored, and so is an unknown name.
+// TOCSIN_WINDOWS_SLEEP, set before the program starts, names another mechanism (waitonaddress, srw, kernel_event). The
+// library ignores an unknown name, and a mechanism that this system doesn't have.
 #include "platform/system/windows.hpp"
 
 #include "platform/futex/futex.hpp"

@@ -3,8 +3,8 @@
 //   poll                     as poller_backend::poll
 //   doorbells()              the pool in use: its own, or that of the first copy of the library in the process
 //   shared_state()           as poller_backend::shared_state
-//   make_doorbell(ends)      opens a doorbell's object: returns 0 or an error, and gives two descriptors (may be the
-//                            same), where to ring and where to wait
+//   make_doorbell(ends)      opens a doorbell's object; returns 0 or an error, and gives two descriptors, where to ring
+//                            and where to wait (they may be the same)
 //   make_flag(ends)          the same for a flag
 //   strike(ring_end, even)   makes a doorbell's object ready (doorbells.hpp)
 // Its file ends with an explicit instantiation of the backend.

@@ -2,25 +2,25 @@
 // posix.cpp uses too (pipe_doorbells.hpp).
 //
 // State
-//   A poll set is a kqueue, and a list of its members under a mutex. The kqueue says which members may be ready.
-//   poll(2) of those, without sleeping, says what they are ready for. So a member's bits are the same everywhere,
-//   hang-ups included.
+//   A poll set is a kqueue, and a list of its members under a mutex. The kqueue says which members may be ready. The
+//   waiting thread then calls poll(2) for these members, without sleeping, to learn what they are ready for. So a
+//   member's bits are the same on every system, hang-ups included.
 //
 // Invariants
-//   kqueue-1  A member is loud (its filters report for as long as they hold) or quiet (once for each change, EV_CLEAR).
-//       A member that poll(2) finds ready is loud, so the next wait reports it again. One that the kqueue
-//       reports for something it was not asked for is quiet, so that it does not keep the wait awake.
-//   kqueue-2  What poll(2) says counts only for descriptors that are members at that moment, under the mutex. So
-//       nothing is reported that was removed before.
+//   kqueue-1  A member is loud or quiet. A loud member's filters report for as long as they hold, a quiet member's once
+//       for each change (EV_CLEAR). A member that poll(2) finds ready is loud, so the next wait reports it again. A
+//       member that the kqueue reports for something it was not asked for is quiet, so it does not keep the wait awake.
+//   kqueue-2  What poll(2) says counts only for descriptors that are members at that moment, under the mutex. So a wait
+//       reports nothing that was removed before.
 //
-// No lost wake-up: a filter is made quiet or loud by making it anew, and a filter that holds when it is made reports
+// No lost wake-up: to become quiet or loud, a member gets new filters, and a filter that holds when it is made reports
 // that at least once. A byte stays in the bell's pipe until the sleeper reads it, and the bell's filter is always loud.
 //
 // The systems promise (kqueue(2) of macOS 10.5, FreeBSD 8, OpenBSD 5.1 and later):
-//   - what is said above of filters;
+//   - filters work as described above;
 //   - several threads may use one kqueue at once;
 //   - a kqueue can itself be polled as a descriptor;
-//   - closing a descriptor takes it out;
+//   - closing a descriptor takes it out of its kqueues;
 //   - a child process does not inherit its parent's kqueues.
 // Where there is no EVFILT_EXCEPT (FreeBSD), urgent data may not be reported at all.
 //
@@ -59,7 +59,7 @@ class kqueue_set final : public poll_set_with_bell<bells> {
 public:
     ~kqueue_set() override {
         if (kqueue_ >= 0 && ::getpid() == owner_)
-            ::close(kqueue_);  // in a child the number is unused or a stranger's
+            ::close(kqueue_);  // in a child the number is free, or somebody else's descriptor
     }
 
     int open() noexcept {
@@ -108,8 +108,8 @@ int kqueue_set::control(int descriptor, int filter, int flags) const noexcept {
     return ::kevent(kqueue_, &change, 1, nullptr, 0, nullptr) == 0 ? 0 : errno;
 }
 
-// Makes filters for what the member asks for. It makes at least one, because hang-ups and errors are
-// reported unasked. Not every descriptor has every filter; one is enough.
+// Makes filters for what the member asks for. Makes at least one, because hang-ups and errors are reported unasked. Not
+// every descriptor can have every filter, but one is enough.
 int kqueue_set::arm(const member& made) const noexcept {
     disarm(made.descriptor);
     const int flags = made.loud ? EV_ADD : EV_ADD | EV_CLEAR;
@@ -212,7 +212,7 @@ poll_result kqueue_set::report(std::span<const event> events, std::span<item> ou
         }
         member& found = *members_.find(each.fd);
         if (each.revents != 0) out[result.ready++] = {found.tag, from_poll_events(each.revents)};
-        // kqueue-1. A closed descriptor has no filters that could be made anew.
+        // kqueue-1. A closed descriptor can't get new filters.
         if (const bool loud = each.revents != 0; found.loud != loud && (each.revents & POLLNVAL) == 0) {
             found.loud = loud;
             arm(found);

@@ -1,22 +1,22 @@
 // Linux: ppoll(2), epoll(7) and eventfd(2).
 //
-// State: a doorbell is an event counter, which even rings fill and odd ones empty (doorbells.cpp). A poll set is an
-// epoll instance; its doorbell is a member for both directions, edge-triggered.
+// State: a doorbell is an event counter. Even rings fill the counter and odd rings empty it (doorbells.cpp). A poll set
+// is an epoll instance. The set's doorbell is a member of the set for both directions, edge-triggered.
 //
 // The kernel promises (eventfd(2), epoll(7); Linux 2.6.27 and later):
-//   - A counter is readable when it is not 0. It is writable when 1 can be added; at its maximum, 2^64 - 2, it can't
-//     be. Reading sets it to 0.
+//   - A counter is readable when it is not 0. It is writable when 1 can be added, which is not so at its maximum,
+//     2^64 - 2. Reading sets it to 0.
 //   - A timer of timerfd(2) that is set to a point of the system clock follows that clock.
-//   - epoll_ctl and epoll_wait may run in any threads at once. epoll_wait takes what it reports under the lock that
+//   - Threads may call epoll_ctl and epoll_wait at the same time. epoll_wait takes what it reports under the lock that
 //     EPOLL_CTL_DEL takes.
-//   - The timeout of epoll_pwait2 (5.11) is in nanoseconds. Where it is missing or forbidden, milliseconds are rounded
-//     up. On 32-bit systems ppoll may be missing or forbidden too: timed_call_linux.hpp.
+//   - The timeout of epoll_pwait2 (5.11) is in nanoseconds. Where that call is missing or forbidden, this file rounds
+//     up to milliseconds. On 32-bit systems ppoll may be missing or forbidden too (timed_call_linux.hpp).
 //
 // No lost wake-up: a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll looks at the
 // counter's level. epoll queues the doorbell at every strike, and keeps it queued until epoll_wait returns it.
 //
-// System calls are made directly: unlike their wrappers these are no points of pthread cancellation. (Under
-// ThreadSanitizer ppoll and epoll_wait are.)
+// This file makes system calls directly because, unlike their wrappers, they are not pthread cancellation points.
+// (Under ThreadSanitizer it calls the wrappers of ppoll and epoll_wait, which are such points.)
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp.
 #include "platform/poller/backend.hpp"
@@ -98,8 +98,8 @@ constexpr long younger_ppoll = SYS_ppoll;
 
 int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     const bool endless = nanoseconds == no_timeout;
-    // ThreadSanitizer delays signal handlers during calls that it does not know, even one that would set what is waited
-    // for.
+    // ThreadSanitizer delays signal handlers during calls that it does not know, even a handler that would set what the
+    // call waits for.
     if constexpr (detail::thread_sanitizer) {
         const auto timeout = time_of<timespec>(nanoseconds);
         return ::ppoll(list.data(), list.size(), endless ? nullptr : &timeout, nullptr);
@@ -110,7 +110,8 @@ int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     }));
 }
 
-// Becomes readable when a deadline on the system clock passes, even if somebody sets that clock before.
+// A descriptor that becomes readable when a deadline on the system clock passes, even if somebody sets that clock
+// first.
 class system_timer {
 public:
     system_timer() noexcept = default;
@@ -131,7 +132,7 @@ private:
     int descriptor_ = -1;
 };
 
-// As poll_until, on the system clock. It looks once even if no descriptor is left for the timer.
+// Like poll_until, for a deadline on the system clock. Looks once even if no descriptor is left for the timer.
 int poll_until_system(const deadline& until, poll_list& list) noexcept {
     system_timer timer;
     const int descriptor = timer.open();
@@ -174,7 +175,7 @@ public:
         event.data.u64 = no_tag;
         if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, own_bell().wait_end(), &event) != 0) return errno;
         item none;
-        (void)wait({&none, 1}, std::chrono::nanoseconds(0));  // its state so far counts as a first edge
+        (void)wait({&none, 1}, std::chrono::nanoseconds(0));  // the bell's state so far is a first edge
         return 0;
     }
 
@@ -205,12 +206,12 @@ private:
     int epoll_ = -1;
 };
 
-// The bits that both have are the same (Linux's headers define one by the other).
+// The bits that poll and epoll share have the same values (Linux's headers define one by the other).
 static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLPRI == POLLPRI && EPOLLERR == POLLERR &&
               EPOLLHUP == POLLHUP && EPOLLRDHUP == POLLRDHUP);
 
 int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept {
-    // Whether this kernel has epoll_pwait2, as far as we know. (ThreadSanitizer does not know that call: see ppoll
+    // Whether this kernel has epoll_pwait2, as far as we know. (ThreadSanitizer does not know that call. See ppoll
     // above.)
     static constinit std::atomic<bool> exact{!detail::thread_sanitizer};
     const int most = static_cast<int>(events.size());

@@ -18,10 +18,10 @@ namespace tocsin::platform {
 
 short to_poll_events(readiness asked) noexcept;
 readiness from_poll_events(short found) noexcept;
-// Returns 0, or why a descriptor can't be in a poll set: EBADF, or EPERM for what epoll does not take either, so that
-// sets are the same everywhere.
+// Returns 0, or why a descriptor can't be in a poll set. The error is EBADF, or EPERM for what epoll refuses too, so
+// that sets take the same descriptors on every system.
 int why_not_in_a_set(int descriptor) noexcept;
-// EBADF or ENOENT, for a descriptor that is no member of a set.
+// The error for a descriptor that is no member of a set: EBADF or ENOENT.
 int why_no_member(int descriptor) noexcept;
 
 // Whether the poll found a doorbell struck, given what its sleeper polls it for.
@@ -47,14 +47,15 @@ public:
     poll_list& operator=(const poll_list&) = delete;
 
     bool has_memory() const noexcept { return at_ != nullptr; }
-    // A negative descriptor. poll(2) skips it; it counts as found, so there is no reason to sleep.
+    // Whether a descriptor is negative. poll(2) skips such a descriptor. The library reports it as found, so there is
+    // no reason to sleep.
     bool has_impossible() const noexcept { return has_impossible_; }
 
     pollfd& add(int descriptor, short events) noexcept;
     pollfd* data() noexcept { return at_; }
     nfds_t size() const noexcept { return size_; }
 
-    // Writes into the caller's descriptors what was found, and returns how many of them are ready.
+    // Writes what was found into the caller's entries, and returns how many of them are ready.
     std::size_t collect() noexcept;
 
 private:
@@ -69,8 +70,9 @@ private:
 
 inline constexpr std::int64_t no_timeout = -1;
 
-// Calls `call(nanoseconds)` until some are ready or the deadline has passed. Returns their number, or 0, or an error as
-// a negative number. `call` sleeps for that long (or `no_timeout`) and returns how many are ready, or -1 and errno.
+// Calls `call(nanoseconds)` until some descriptors are ready or the deadline has passed. Returns how many are ready, or
+// an error as a negative number. `call` sleeps at most that long (or without end, `no_timeout`). It returns how many
+// are ready, or -1 with the error in errno.
 template <class Call>
 int poll_until(const deadline& until, Call call) noexcept {
     for (;;) {
@@ -81,8 +83,9 @@ int poll_until(const deadline& until, Call call) noexcept {
     }
 }
 
-// poll() of a mechanism. `Doorbells` has `struck(bell)`, what a sleeper polls its doorbell for, and `was_rung(bell,
-// found)`, which answers a bell that was found struck. `sleep_until(list, until)` polls like poll_until.
+// Does a mechanism's poll(). `Doorbells::struck(bell)` says what a sleeper polls its doorbell for.
+// `Doorbells::was_rung(bell, found)` answers a bell that was found struck. `sleep_until(list, until)` polls like
+// poll_until.
 template <class Doorbells, class SleepUntil>
 poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline& until,
                       SleepUntil sleep_until) noexcept {
@@ -100,9 +103,10 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
     return result;
 }
 
-// wait() of a poll set that the kernel keeps behind a descriptor, which reports `Event`s. `sleep(events, nanoseconds)`
-// waits in it, as for poll_until. `poll(entries, until)` polls the descriptor until a time of the system clock, which
-// no timeout of such a set follows. `report(events, out)` says what was found.
+// Does the wait() of a poll set that the kernel keeps behind a descriptor and that reports `Event`s.
+// `sleep(events, nanoseconds)` waits in the set, as `call` of poll_until does. No timeout of such a set follows the
+// system clock, so for a deadline on that clock `poll(entries, until)` polls the descriptor. `report(events, out)` says
+// what was found.
 inline constexpr std::size_t most_events = 128;
 template <class Event, class Sleep, class Poll, class Report>
 poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, const deadline& until,

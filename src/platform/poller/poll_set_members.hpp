@@ -1,4 +1,4 @@
-// The members of a poll set whose list is the library's: posix.cpp, kqueue.cpp, windows.cpp.
+// The members of a poll set where the library keeps the list: posix.cpp, kqueue.cpp, windows.cpp.
 #pragma once
 
 #include "platform/poller/poller.hpp"
@@ -28,7 +28,7 @@ public:
         return 0;
     }
 
-    // Null: it is no member.
+    // Null if the descriptor is no member.
     Member* find(int descriptor) noexcept {
         const auto position = lower_bound(descriptor);
         return position != all_.end() && position->descriptor == descriptor ? &*position : nullptr;
@@ -48,17 +48,18 @@ private:
     std::vector<Member> all_;
 };
 
-// The waiting thread's own copy of the members, which it polls without the lock: `Polled` is what the system polls. A
-// `Member` has a serial number too. What was found counts only for members that are unchanged since they were copied.
+// The waiting thread's own copy of the members, which it polls without the lock. `Polled` is what the system polls.
+// Here a `Member` has a serial number, too. What a poll found counts only for members that have not changed since the
+// thread copied them.
 template <class Polled>
 class member_copy {
 public:
-    // Afterwards it is not current, whatever the number of changes.
+    // Afterwards the copy is not current, whatever the number of changes.
     void forget() noexcept { changes_ = ~std::uint64_t{0}; }
-    // Whether it shows the members as they are after so many changes.
+    // Whether the copy shows the members as they are after so many changes.
     bool is_current(std::uint64_t changes) const noexcept { return changes_ == changes; }
 
-    // Throws std::bad_alloc; call forget() then. `to_polled(member)` says what to poll.
+    // Throws std::bad_alloc; then call forget(). `to_polled(member)` says what to poll.
     template <class Members, class ToPolled>
     void take(const Members& members, std::uint64_t changes, ToPolled to_polled) {
         polled_.clear();
@@ -70,12 +71,12 @@ public:
         changes_ = changes;
     }
 
-    // How many members; in polled() they come first, in the same order.
+    // How many members the copy has. In polled() they come first, in the same order.
     std::size_t size() const noexcept { return copied_.size(); }
     std::vector<Polled>& polled() noexcept { return polled_; }
 
-    // Returns how many it has reported. It begins behind the member at which it stopped last, so that all get their
-    // turn. `found(polled)` says what one is ready for.
+    // Writes the members that are ready to `out` and returns their number. Begins behind the member at which it last
+    // stopped, so that every member gets its turn. `found(polled)` says what a member is ready for.
     template <class Members, class Found>
     std::size_t report(Members& members, std::span<poll_set::item> out, Found found) noexcept {
         std::size_t ready = 0;
@@ -97,7 +98,7 @@ private:
 
     std::vector<Polled> polled_;
     std::vector<copied> copied_;
-    std::uint64_t changes_ = ~std::uint64_t{0};  // of the members, when they were copied
+    std::uint64_t changes_ = ~std::uint64_t{0};  // how often the members had changed when they were copied
     std::size_t next_ = 0;                       // the member that was looked at last
 };
 

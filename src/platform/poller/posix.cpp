@@ -1,28 +1,28 @@
 // Any POSIX system: poll(2) and pipes (pipe_doorbells.hpp).
 //
 // State
-//   A poll set is a list of members, under a mutex, and the waiting thread's own copy of it, which that thread polls
+//   A poll set is a list of members, under a mutex. The waiting thread has its own copy of the list, which it polls
 //   without the mutex.
 //
 // Invariants
-//   posix-1  Every member has a serial number of its own, new with each change. What a poll of the copy found counts
-//       only if the list still holds the member that was copied. So nothing is reported that was removed before that
-//       look.
+//   posix-1  Every member has a serial number of its own, new with each change. A poll's findings in the copy count
+//       only for members whose serial number the list still holds. So a wait does not report what was removed before it
+//       compared them.
 //   posix-2  No thread sleeps on a copy older than the list: whoever changes the list during a wait rings.
 //
-// No lost wake-up: a byte stays in the pipe until the sleeper reads it; the sleeper answers after that (doorbells.cpp).
-// For posix-2: a change, and the look whether a thread waits, happen under the mutex. So do the copy, and the note that
-// a thread waits.
+// No lost wake-up: a byte stays in the pipe until the sleeper reads it, and the sleeper answers after that
+// (doorbells.cpp). posix-2 holds because both sides act under the mutex. A thread that changes the list looks there
+// whether a thread waits. A thread that waits makes its copy there, and notes that it waits.
 //
-// Timeouts are in milliseconds, rounded up. While poll(2) sleeps, nothing in POSIX follows the system clock. A thread
-// does, for as long as such a wait lasts: it sleeps on a condition variable (condition_wait.hpp) and rings. So that
-// wait costs a thread, and fails with EAGAIN if the system has none.
+// Timeouts are in milliseconds, rounded up. While poll(2) sleeps, nothing in POSIX follows the system clock. So a wait
+// until a time of that clock starts a thread. That thread sleeps on a condition variable until then
+// (condition_wait.hpp), and rings. So such a wait costs a thread, and fails with EAGAIN if the system has none.
 //
-// The cost of a wait grows with the number of members. Unlike Linux's, these calls may be points of pthread
-// cancellation.
+// The cost of a wait grows with the number of members. Unlike the calls of linux.cpp, these calls may be pthread
+// cancellation points.
 //
-// Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp; in the portable build by the suites
-// above them too.
+// Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp; in the portable build also by the
+// suites of the features above.
 #include "platform/futex/condition_wait.hpp"
 #include "platform/poller/backend.hpp"
 #include "platform/poller/pipe_doorbells.hpp"
@@ -49,7 +49,7 @@ namespace {
 using pipes = pipe_doorbells;
 
 #if defined(__EMSCRIPTEN__)
-// Emscripten's poll(2) looks and never sleeps (3.1.6). This naps between looks.
+// Emscripten's poll(2) looks and never sleeps (3.1.6). This function naps between looks.
 int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
     constexpr std::int64_t nap = 1'000'000;
     for (std::int64_t left = nanoseconds;;) {
@@ -69,7 +69,7 @@ int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
 }
 #endif
 
-// Rings a doorbell of its own when a deadline on the system clock has passed, as that clock stands then.
+// Rings a doorbell of its own when a deadline on the system clock has passed, as that clock shows then.
 class clock_follower {
 public:
     explicit clock_follower(const deadline& until) noexcept : until_(until.nanoseconds()) {
@@ -121,7 +121,8 @@ private:
     pthread_t thread_{};  // if there is no error
 };
 
-// poll(2) until some are ready or the deadline has passed, as poll_until. `what` has room for one more behind `size`.
+// poll(2) until some descriptors are ready or the deadline has passed, as in poll_until. `what` has room for one more
+// behind `size`.
 int sleep_until(pollfd* what, nfds_t size, const deadline& until) noexcept {
     const auto look = [&] {
         return poll_until(std::chrono::nanoseconds(0), [&](std::int64_t) { return sleep(what, size, 0); });
@@ -170,7 +171,7 @@ private:
     std::uint64_t changes_ = 0;
     bool waiting_ = false;
 
-    // The waiting thread's. Polled behind the members: the bell, then room for one more.
+    // Used only by the waiting thread. Behind the members are the bell, then room for one more.
     member_copy<pollfd> copy_;
 };
 

@@ -1,5 +1,5 @@
-// An event counter takes and gives eight bytes; a pipe holds them as eight bytes. Neither blocks: a write that finds no
-// room finds the flag raised.
+// An event counter takes and gives eight bytes; a pipe holds each eight bytes written to it. Neither blocks. A write
+// that finds no room can be dropped, because the flag is raised then.
 #include "platform/poller/readable_flag.hpp"
 
 #include "platform/poller/poller.hpp"

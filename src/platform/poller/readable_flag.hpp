@@ -1,5 +1,6 @@
-// A descriptor that is readable while the flag is raised, for a foreign event loop. It is an event counter or a pipe of
-// its own; unlike a doorbell's it is closed, and any loop may look at it.
+// A descriptor that is readable while the flag is raised, for a foreign event loop. The flag has an event counter, pipe
+// or kernel event of its own. Unlike a doorbell's, this object never gets another owner: it is closed when the flag is
+// destroyed. Any loop may look at it.
 #pragma once
 
 namespace tocsin::platform {
@@ -14,8 +15,8 @@ public:
     // Must come before anything else, once. Returns 0 or the system's error.
     int open() noexcept;
     int descriptor() const noexcept { return ends_[1]; }
-    // Callable by any thread. Never blocks, and preserves errno. One lower() lowers a flag that was raised twice; after
-    // many raises, at the latest the next lower() does.
+    // Callable by any thread. Never blocks, and preserves errno. One lower() undoes at least 64 raises. After more of
+    // them, the flag may stay raised until a later lower().
     void raise() noexcept;
     void lower() noexcept;
 

@@ -1,4 +1,4 @@
-// A kernel event that is reset by hand: set means raised. Its handle is what a foreign loop waits for.
+// The flag is a manual-reset kernel event; set means raised. A foreign loop waits for the event's handle.
 #include "platform/poller/kernel_event_doorbells.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"

@@ -1,21 +1,21 @@
-// Windows: single polls are windows_poll.cpp's, doorbells kernel_event_doorbells.hpp's. Here are the poll sets.
+// Windows: the poll sets. Single polls are in windows_poll.cpp, doorbells in kernel_event_doorbells.hpp.
 //
-// State: a list of members, under a lock, and the waiting thread's own copy of it, which that thread polls without the
-// lock.
+// State: a poll set is a list of members, under a lock. The waiting thread has its own copy of the list, which it polls
+// without the lock.
 //
 // Invariants
-//   windows-1  Every member has a serial number of its own, new with each change. What a poll of the copy found counts
-//       only if the list still holds the member that was copied.
+//   windows-1  Every member has a serial number of its own, new with each change. A poll's findings in the copy count
+//       only for members whose serial number the list still holds.
 //   windows-2  No thread sleeps on a copy older than the list: whoever changes the list during a wait rings. A thread
-//       that takes a descriptor off the list, or changes it, stays until that poll has ended and has untied it: then
-//       another thread may wait for it, or get its number.
-//   windows-3  An error is returned only of a poll whose copy is not older than the list, and that looked after the
-//       error and found nothing (windows_poll-3). If it finds a closed handle `invalid`, windows-1 decides
-//       whether that counts.
+//       that removes or changes a member then waits until the poll under way has ended, and so has untied the member's
+//       descriptor. After that, another thread may wait for the descriptor or get its number.
+//   windows-3  A wait returns an error only of a poll whose copy is not older than the list, and which looked again
+//       after the error and found nothing (windows_poll-3). If that look finds a closed handle `invalid`, windows-1
+//       decides whether the finding counts.
 //
-// No lost wake-up, for windows-2: a change, and the look whether a thread waits, happen under the lock. So do the copy,
-// and the note that a thread waits. The end of a poll is counted under it too, and all threads that await that end are
-// woken there, before others can come that await the next.
+// No lost wake-up: windows-2 holds because both sides act under the lock. A thread that changes the list looks there
+// whether a thread waits. A thread that waits makes its copy there, and notes that it waits. It also counts the end of
+// its poll there, and wakes all threads that await that end, before others can await the next.
 //
 // The cost of a wait grows with the number of members.
 //
@@ -80,9 +80,9 @@ private:
     std::uint64_t changes_ = 0;
     bool waiting_ = false;
     std::uint32_t awaiting_ = 0;  // threads that wait for the end of the poll under way
-    futex_word ended_{0};         // polls
+    futex_word ended_{0};         // how many polls have ended
 
-    // The waiting thread's:
+    // Used only by the waiting thread:
     member_copy<poll_entry> copy_;
     std::vector<WSAPOLLFD> storage_;
 };
@@ -119,20 +119,20 @@ int windows_poll_set::remove(int descriptor) noexcept {
     return 0;
 }
 
-// It has been rung. Frees the lock while it sleeps.
+// The caller has rung. Frees the lock while the thread sleeps.
 void windows_poll_set::await_poll_under_way() noexcept {
     if (!waiting_ || other_threads_are_gone()) return;
     ++awaiting_;
-    const std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // no order: the lock's
+    const std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // no order: the lock gives it
     mutex_.unlock();
-    // no order: the lock's
+    // no order: the lock gives it
     while (ended_.load(std::memory_order_relaxed) == seen) futex::wait(ended_, seen, deadline::never());
     mutex_.lock();
 }
 
 void windows_poll_set::end_poll() noexcept {
     waiting_ = false;
-    ended_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's
+    ended_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock gives it
     for (; awaiting_ != 0; --awaiting_) futex::wake_one(&ended_);
 }
 
@@ -158,7 +158,7 @@ poll_result windows_poll_set::wait(std::span<item> out, const deadline& until) n
         poll_result result = poll_with(copy_.polled(), &own_bell(), until, storage_.data());
         const lock_guard lock(mutex_);
         end_poll();
-        result.culprit = no_culprit;  // an index in the copy, which means nothing to anybody else
+        result.culprit = no_culprit;  // it is an index in the copy, which the caller does not know
         if (result.error != 0 && !copy_.is_current(changes_)) continue;
         if (result.error != 0 || result.timed_out) return result;
         result.ready =
@@ -167,7 +167,7 @@ poll_result windows_poll_set::wait(std::span<item> out, const deadline& until) n
     }
 }
 
-// What one poll looks into. Allocates only for many descriptors.
+// Room for one poll's look. Allocates only for many descriptors.
 class look_storage {
 public:
     explicit look_storage(std::size_t size) noexcept {

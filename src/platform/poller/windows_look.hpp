@@ -18,7 +18,7 @@ inline SOCKET socket_of(int descriptor) noexcept {
 
 inline bool is_handle(const poll_entry& what) noexcept { return has(what.asked, readiness::signaled); }
 
-// Looked up at run time: a program that uses no sockets does not load them.
+// The library looks these functions up at run time, so that a program without sockets need not load their module.
 struct socket_functions {
     using poll_function = int WSAAPI(WSAPOLLFD*, ULONG, INT);
     using select_function = int WSAAPI(SOCKET, WSAEVENT, long);
@@ -31,10 +31,10 @@ struct socket_functions {
     bool are_found() const noexcept { return poll != nullptr && select != nullptr && events != nullptr; }
 };
 
-// A program that has a socket has loaded them before.
+// A program that has a socket has loaded the functions' module before.
 const socket_functions& sockets() noexcept;
 
-// Sets `found` of every entry. `storage` has room for as many. Returns 0 or an error.
+// Sets `found` of every entry. `storage` has room for as many entries. Returns 0 or an error.
 int look(std::span<poll_entry> what, WSAPOLLFD* storage) noexcept;
 
 std::size_t count_ready(std::span<const poll_entry> what) noexcept;

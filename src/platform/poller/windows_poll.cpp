@@ -1,41 +1,43 @@
-// One poll: WaitForMultipleObjects over kernel handles. For sockets, one kernel event for all of a poll, to which
-// WSAEventSelect ties them while it sleeps.
+// One poll on Windows. The thread sleeps in WaitForMultipleObjects over the kernel handles. For sockets the poll makes
+// one kernel event, the poll's event. WSAEventSelect ties all its sockets to that event while the thread sleeps.
 //
-// State: the poll's event is set by the network, by handles for which the 64 of a call leave no room, and by the system
-// clock.
+// State: the poll's event. Three things set it: the network, a handle for which the call has no room (a call takes 64),
+// and the system clock.
 //
 // Invariants
-//   windows_poll-1  Whether something is ready is always asked of the thing itself (WSAPoll, a wait of zero length).
-//       The poll's event only says that it is time to ask. So readiness is level-triggered, whatever edges the network
-//       noted.
-//   windows_poll-2  The system gives a socket one event at a time: a second WSAEventSelect would silently take the
-//       first sleeper's. So the polls that sleep on sockets are in a list, one for all copies of the library in the
-//       process. A poll of a socket on which another one sleeps gets EBUSY, and which socket it is.
-//   windows_poll-3  An error is returned only by a poll that has looked after the error and found nothing: a handle
-//       that was closed before the sleep is found invalid.
+//   windows_poll-1  To learn whether something is ready, a poll always asks the thing itself (WSAPoll, a wait of zero
+//       length). The poll's event only says that it is time to ask. So readiness is level-triggered, whatever edges the
+//       network noted.
+//   windows_poll-2  The system gives a socket one event at a time: a second WSAEventSelect would silently replace the
+//       first sleeper's event. So the polls that sleep on sockets are in a list, one for all copies of the library in
+//       the process. A poll of a socket on which another poll sleeps fails with EBUSY, and says which socket it is.
+//   windows_poll-3  A poll returns an error only if it has looked after the error and found nothing. For example, it
+//       finds a handle invalid that was closed before the sleep.
 //
-// No lost wake-up: a doorbell's event stays set until its sleeper has seen it; the sleeper answers after that
+// No lost wake-up: a doorbell's event stays set until its sleeper has seen it, and the sleeper answers after that
 // (doorbells.cpp). A poll ties its sockets and hands over its surplus handles before the look that decides whether it
-// sleeps. That look sees what came before; what comes after sets the event. The system waits for a surplus handle once.
-// If the poll does not end then, it hands the handle over again: it resets the event, and only then looks whose wait
-// has ended, before the next look. A wait that ends later sets the event again.
+// sleeps. That look sees what came before it; what comes after it sets the poll's event.
+//
+// The system waits for a surplus handle only once. If the poll does not end when that wait ends, it hands the handle
+// over again. For that, the poll resets its event, then looks whose waits have ended, then looks at the descriptors. A
+// wait that ends later sets the event again.
 //
 // The system promises (Microsoft's references):
 //   - A call takes 64 handles.
 //   - WSAEventSelect makes a socket non-blocking, for good, and notes what is already the case.
-//   - It notes anything else anew only after a call that reads, accepts or fails for lack of room to write. A send that
-//     succeeds and fills the buffer is not followed by a note when there is room again. So a sleep that waits for
+//   - It notes anything else anew only after a call that reads, accepts or fails for lack of room to write. After a
+//     send that succeeds and fills the buffer, it does not note when there is room again. So a sleep that waits for
 //     `writable` looks every 20 ms.
-//   - WSAPoll (Windows Vista) reports a failed connection only since Windows 10 2004. On older systems the network's
-//     note is asked too, against windows_poll-1. The note is made once: a connection that failed before the wait, or of
-//     which another wait has been told, is not found.
-// It does not promise how exactly a timeout is kept (futex/waitonaddress.cpp). A wait that ends for another reason may
-// still have taken from a handle whose wait takes something (an event that resets itself, a semaphore, a mutex): fd.hpp
-// says so.
+//   - WSAPoll (Windows Vista) reports a failed connection only since Windows 10 2004. For older systems the poll also
+//     asks for the network's note, which is an exception to windows_poll-1. The network notes a failure once. So a wait
+//     does not find a connection that failed before it, or whose failure another wait has been told of.
+// The system does not promise how exactly it keeps a timeout (futex/waitonaddress.cpp). Some waits take something from
+// their handle: from an auto-reset event, a semaphore or a mutex. A wait that ends for another reason may still have
+// taken it, as fd.hpp says.
 //
-// Cost: a look is one system call for all sockets and one for each handle; a sleep costs two more for each socket. It
-// grows with the number of descriptors. Sockets are compared one by one with each other and with those of other
-// sleepers. A thread that waits for room on a socket wakes 50 times a second.
+// Cost: a look makes one system call for all sockets and one for each handle. A sleep makes two more for each socket.
+// So the cost grows with the number of descriptors. A poll compares its sockets one by one with each other and with
+// those of other sleepers. A thread that waits for room on a socket wakes 50 times a second.
 //
 // Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
 #include "platform/poller/windows_poll.hpp"
@@ -65,7 +67,7 @@ long to_network_events(readiness asked) noexcept {
     return events;
 }
 
-// One for which the call has no room: the system waits for it, and sets the event.
+// A handle for which the call has no room. The system waits for it, and then sets the poll's event.
 struct surplus_handle {
     HANDLE handle = nullptr;
     HANDLE event = nullptr;
@@ -75,11 +77,11 @@ struct surplus_handle {
     bool hand_over() noexcept {
         const auto signaled = [](void* it) noexcept {
             auto& self = *static_cast<surplus_handle*>(it);
-            // no order: the thread that sets the event and the one that resets it meet in the system
+            // no order: setting the event, and resetting it, give the order
             self.is_waited_for.store(false, std::memory_order_relaxed);
             ::SetEvent(self.event);
         };
-        watch.emplace();                                       // the last one has ended
+        watch.emplace();                                       // the wait of the last watch has ended
         is_waited_for.store(true, std::memory_order_relaxed);  // no order: no other thread uses it yet
         return watch->start(handle, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD, signaled, this);
     }
@@ -112,7 +114,8 @@ struct sockets_among {
 
 }  // namespace
 
-// A poll that is about to sleep: what is tied to its event, and what it waits for. Its end unties it.
+// A poll that is about to sleep: the sockets that are tied to its event, and the handles that it waits for. The
+// destructor unties the sockets.
 class socket_sleeper : public detail::list_links<socket_sleeper> {
 public:
     socket_sleeper(std::span<poll_entry> what, const doorbell* bell) noexcept : what_(what), bell_(bell) {}
@@ -125,7 +128,7 @@ public:
     socket_sleeper(const socket_sleeper&) = delete;
     socket_sleeper& operator=(const socket_sleeper&) = delete;
 
-    // Returns an error, and whose it is, if there is one.
+    // If there is an error, returns it and the descriptor that caused it.
     poll_result prepare(const deadline& until) noexcept {
         if (bell_ != nullptr) handles_[size_++] = handle_of(bell_->wait_end());
         const auto handles = static_cast<std::size_t>(std::count_if(what_.begin(), what_.end(), is_handle));
@@ -148,8 +151,8 @@ public:
 
     HANDLE event() const noexcept { return event_; }
 
-    // Sleeps until it is time to look again, or the deadline has passed; or returns an error. What comes later ends the
-    // next sleep.
+    // Sleeps until it is time to look again or the deadline has passed. May return an error instead. What comes after
+    // this sleep ends the next one.
     poll_result sleep(const deadline& until) noexcept {
         const DWORD longest =
             std::min(milliseconds_left(until), waits_for_room_ ? room_again_after : INFINITE);
@@ -164,7 +167,7 @@ public:
     }
     bool rung() const noexcept { return rung_; }
 
-    // Adds what only the network's notes tell.
+    // Adds to what was found the failures that only the network's notes tell.
     void add_notes() noexcept {
         for (poll_entry& each : tied()) {
             WSANETWORKEVENTS noted{};
@@ -183,7 +186,7 @@ private:
     sockets_among tied() const noexcept { return {what_.first(tied_)}; }
 
     void add(HANDLE handle) noexcept {
-        // The call refuses to take a handle twice.
+        // WaitForMultipleObjects refuses to take a handle twice.
         if (std::find(handles_, handles_ + size_, handle) != handles_ + size_) return;
         if (surplus_ == nullptr || size_ != most_handles) {
             handles_[size_++] = handle;
@@ -194,7 +197,8 @@ private:
         next.event = event_;
     }
 
-    // Those that the system does not wait for: at first all, then those that have been signaled since.
+    // Hands over the surplus handles that the system does not wait for: at first all, later those that have been
+    // signaled since.
     poll_result hand_over_surplus() noexcept {
         for (surplus_handle& each : std::span(surplus_, surplus_size_)) {
             // no order: see surplus_handle
@@ -250,7 +254,7 @@ poll_result socket_sleeper::tie_sockets() noexcept {
         for (const poll_entry& each : tied()) {
             if (each.descriptor == next.descriptor) events |= to_network_events(each.asked);
         }
-        // The look finds a closed one. Any other must not be slept on untied.
+        // The look finds a closed socket. On any other socket the poll must not sleep untied.
         if (sockets().select(socket_of(next.descriptor), event_, events) != 0) {
             return {.error = ENOMEM, .culprit = tied_};
         }

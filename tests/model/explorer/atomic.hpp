@@ -1,8 +1,8 @@
-// std::atomic's interface over the explorer, which the library's sources are compiled with.
+// std::atomic's interface over the explorer. The model tests compile the library's sources with it.
 //
-// An object has the size of its value, so that layouts do not change; the engine knows it by its address. The
-// member holds the newest value in modification order. The type is not trivially destructible: the model sees
-// the end of an object.
+// An object has the size of its value, so that layouts do not change. The engine knows an object by its address. The
+// member holds the newest value in modification order. The type is not trivially destructible, so that the model sees
+// when an object is destroyed.
 #pragma once
 
 #include "hooks.hpp"
@@ -47,7 +47,7 @@ struct difference<T*> {
     using type = std::ptrdiff_t;
 };
 
-// As the standard derives the order of a failure from that of a success.
+// Derives the order of a failure from that of a success, as the standard does.
 constexpr std::memory_order failure_order(std::memory_order o) noexcept {
     if (o == std::memory_order_acq_rel) return std::memory_order_acquire;
     if (o == std::memory_order_release) return std::memory_order_relaxed;
@@ -208,8 +208,8 @@ private:
     alignas(sizeof(T)) T value_;
 };
 
-// A field that some lock protects: every access must be ordered by happens-before
-// with every conflicting one, in every run. Not a scheduling point.
+// A field that some lock protects: in every run, happens-before must order every access with every conflicting one. An
+// access is not a scheduling point.
 template <class T>
 class plain {
     using source = std::source_location;
@@ -286,7 +286,7 @@ inline void cpu_relax(std::source_location s = std::source_location::current()) 
     if (detail::exploring) detail::relax(s);
 }
 
-// True in explorations of the x86 branch.
+// Whether this is an exploration of the x86 branch.
 bool rmw_is_full_fence() noexcept;
 
 // The running thread's load of the atomic at that address.
@@ -294,7 +294,7 @@ std::uint64_t load_erased(const void* address, unsigned size,
                           std::memory_order order = std::memory_order_acquire,
                           std::source_location where = std::source_location::current());
 
-// What tables call the object at that address; costs nothing elsewhere.
+// Names the object at that address in tables. Costs nothing when there is no table.
 void name(const void* object, std::string_view text);
 
 int this_thread() noexcept;

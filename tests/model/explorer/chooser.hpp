@@ -15,10 +15,10 @@
 namespace tocsin::model {
 
 struct situation {
-    thread_mask ready = 0;   // can make a step of its own
-    thread_mask exits = 0;   // sleeps, but may time out or return spuriously
-    thread_mask forced = 0;  // of those: its deadline may pass only because no thread is ready
-    int running = 0;         // the thread that made the last step; may be in neither
+    thread_mask ready = 0;   // threads that can make a step on their own
+    thread_mask exits = 0;   // threads that sleep, but may time out or return spuriously
+    thread_mask forced = 0;  // those of `exits` whose deadline may pass only because no thread is ready
+    int running = 0;         // the thread that made the last step; may be in no mask
 
     bool fixed = false;  // the test wants one schedule here: fix_schedule()
 
@@ -42,20 +42,20 @@ public:
     virtual int thread(const situation& now) = 0;
     // Chooses one of these results. A key means the same in every search, whatever the search leaves out.
     virtual unsigned value(const std::vector<unsigned>& keys, choice what) = 0;
-    // The step just chosen turned out to touch this.
+    // Says what the step just chosen turned out to touch.
     virtual void executed(int thread, const footprint& touched);
-    // The next step of `to` happens after the last one of `from`.
+    // Says that the next step of `to` happens after the last step of `from`.
     virtual void edge(int from, int to);
-    // Until this step, that sleeper could have left on its own.
+    // Says that the sleeper could have left on its own until this step.
     virtual void withdrawn(int sleeper);
-    virtual bool next() = 0;  // is there another run to make?
+    virtual bool next() = 0;  // whether there is another run to make
 
-    // Does the step being made by `thread` depend on step `earlier` of `writer`,
-    // given that it comes after step `behind`?
+    // Whether the step that `thread` is making depends on step `earlier` of `writer`, given that it comes after step
+    // `behind`.
     virtual bool follows(int thread, std::uint32_t behind, int writer, std::uint32_t earlier) const;
     virtual std::uint32_t step_number() const { return 0; }
-    virtual bool cut() const { return false; }       // what follows repeats an earlier run
-    virtual bool diverged() const { return false; }  // the body is not repeatable
+    virtual bool cut() const { return false; }       // whether what follows repeats an earlier run
+    virtual bool diverged() const { return false; }  // whether the body proved not to be repeatable
 };
 
 std::unique_ptr<chooser> make_depth_first(const options& how);

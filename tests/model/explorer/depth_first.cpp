@@ -1,45 +1,45 @@
 // The exhaustive search.
 //
-// A run is a sequence of frames, one a step: the thread chosen, and the choices among results that its step had. After
-// a run, the last choice that has an alternative is changed and everything before it is replayed. Results are always
-// all explored; which threads are explored depends on the reduction:
+// A run is a sequence of frames, one for each step. A frame holds the thread chosen, and the choices among the results
+// that the thread's step had. After a run, the search changes the last choice that has an alternative, and replays
+// everything before it. It always explores all results. Which threads it explores depends on the reduction:
 //
 // none        all that can run, within the preemption bound; with `one_schedule` the first that can run.
-// sleep_sets  all that can run and are not asleep. A thread falls asleep in a frame when its step has been explored
-//             from there, and wakes with the first step that its own depends on (Godefroid 1996).
+// sleep_sets  all that can run and are not asleep. A thread falls asleep in a frame when the search has explored its
+//             step from there. It wakes with the first step that its own step depends on (Godefroid 1996).
 // dpor        one at first, more where steps conflict; with sleep sets (source sets: Abdulla and others 2014).
 //
-// State. Every step has a footprint (footprint.hpp). A step *happens after* the steps of its thread, those that it
-// depends on by footprint and those that an edge names (a wake, a spawn, an end that was joined), and what these happen
-// after: the clock of its frame. Two runs are equivalent if swapping adjacent independent steps turns one into the
-// other; all that a run computes, and the results that a step may have, depend on its class alone. A sleeping thread
-// may *exit*, by its deadline or spuriously, while its budgets last; it need not. All other enabled threads are
-// *ready*.
+// State. Every step has a footprint (footprint.hpp). A step *happens after* the earlier steps of its thread, the steps
+// that it depends on by footprint, and the steps that an edge names (a wake, a spawn, an end that was joined). It also
+// happens after what these happen after. The clock of its frame holds all that. Two runs are equivalent, and of one
+// *class*, if swapping adjacent independent steps turns one into the other. All that a run computes, and the results
+// that a step may have, depend on the class alone. A sleeping thread may *exit*, by its deadline or spuriously, while
+// its budgets last, but it need not. All other enabled threads are *ready*.
 //
 // Invariants.
-//   depth_first-1  Independent steps commute: neither enables, disables or changes the other. Enabledness that no
-//                  footprint shows is the exception, and is dealt with one by one:
-//                  - a wake disables the exits of the threads it wakes: withdrawn() has them explored instead;
+//   depth_first-1  Independent steps commute: neither enables, disables or changes the other. There are exceptions,
+//                  where a thread is enabled or disabled by what no footprint shows. Each is dealt with:
+//                  - a wake disables the exits of the threads it wakes, so withdrawn() has these exits explored;
 //                  - a deadline beyond the budget passes only where no thread is ready, so it happens after every step
 //                    before it and before every step after it (footprint::last_resort), and no such exit sleeps;
 //                  - the fact of a wait_until() must stay true once it is (the engine fails a run where it does not);
-//                  - fairness (engine.cpp) keeps a spinning thread from its turn: see *Spinning*.
+//                  - fairness (engine.cpp) keeps a spinning thread from its turn; see *Spinning* below.
 //   depth_first-2  A frame explores one ready thread or, if it began with an exit, all that can run.
-//   depth_first-3  Let p be the step of a frame, and let a later step e of the same run be in a race with it:
-//                  dependent, and not ordered through others in between. Let v be the steps between them that don't
-//                  happen after p, then e. The frame then explores one more ready thread that can *begin* v: its first
-//                  step in v happens after nothing in v. If only exits can begin v, it explores all of these. Threads
-//                  that it has explored and threads that were asleep on arrival don't count.
+//   depth_first-3  Let p be the step of a frame, and let a later step e of the same run be in a race with p: e depends
+//                  on p, and no steps in between order them. Let v be the steps between them that don't happen after p,
+//                  and then e. The frame then explores one more ready thread that can *begin* v, which means that the
+//                  thread's first step in v happens after nothing in v. If only exits can begin v, the frame explores
+//                  all of these. Threads that it has explored and threads that were asleep on arrival don't count.
 //   depth_first-4  A futex_wait() that returns at once touches less than it announced. Before p it might have slept,
-//                  and so depended on wakes. A frame in a race with it explores all that can run. (A failed
-//                  compare-exchange touches less than a successful one. That matters only where p can change its
-//                  result without a write to the location, through the sequentially consistent order alone; there
-//                  it keeps the footprint of a write: operations.cpp.)
+//                  and so depended on wakes. So a frame in a race with it explores all that can run.
+//                  A failed compare-exchange touches less than a successful one. That matters only where p can change
+//                  its result without a write to the location, through the sequentially consistent order alone. There
+//                  a failed compare-exchange keeps the footprint of a write (operations.cpp).
 //
 // Nothing is lost. Claim: let E be a frame whose subtree has been explored without a failure. Let u be a sequence of
 // steps that is possible from E and that no thread asleep on arrival can begin. Then some run through E makes the steps
 // of u in an equivalent order. If u ends the run, or leads to a state where no thread is ready, some run makes them
-// with no other step in between. For the first frame this says: every class of runs is explored.
+// with no other step in between. For the first frame this says that every class of runs is explored.
 // Proof, by induction on the order in which subtrees end, then on the length of u:
 //   If E explored a thread that can begin u, take the first such thread, make its step, and continue with the remainder
 //   of u. No thread that is asleep after this step can begin the remainder.
@@ -56,17 +56,17 @@
 //   race with p. If e' touches less than e, E explored all that can run (depth_first-4), which was excluded. Otherwise
 //   e' happens after each step of w that e happens after. Let q be the thread of the first of these steps, or of e' if
 //   there is none. q can begin v. It can also begin u, so it is neither explored nor asleep on arrival. By
-//   depth_first-3, E explores a ready thread after p, or q itself: both were excluded.
+//   depth_first-3, E explores a ready thread after p, or q itself. Both were excluded.
 //
-// Stale reads. Which results are left out (memory.hpp, Redundancy) is decided by clocks, and so by the class alone.
-// Each is a result in another class, in which the load comes before the stores that it does not see.
+// Stale reads. The search leaves out some results (memory.hpp, Redundancy). Clocks decide which, and so the class alone
+// does. Each is a result in another class, in which the load comes before the stores that it does not see.
 //
 // Spinning. A thread that has called cpu_relax `relaxes` times gives way, in every kind of search. A spin that ends
-// only when another thread acts loses nothing by that: the run without the vain looks has the same outcome. Of a longer
-// bounded spin, runs in which it gives up early may be missing; the report then says that spins were bounded.
+// only when another thread acts loses nothing by that, because the run without the vain looks has the same outcome. Of
+// a longer bounded spin, runs in which it gives up early may be missing. The report then says that spins were bounded.
 //
-// Where all that could run is asleep, the run repeats others. It is finished without further branching instead of being
-// abandoned: its threads hold resources on their stacks, and its failures are real.
+// Where all threads that could run are asleep, the run repeats others. The search finishes such a run without further
+// branching. It does not abandon the run, because its threads hold resources on their stacks and its failures are real.
 //
 // Checked by: reduction_test.cpp, thousands of random programs against the search without reduction.
 #include "chooser.hpp"
@@ -144,7 +144,7 @@ public:
         if (cut_ || used_ == 0 || !ordered_) return;
         frame& f = frames_[used_ - 1];
         const auto p = static_cast<std::size_t>(thread);
-        if (used_ < depth_) {  // replayed: its successor knows all this
+        if (used_ < depth_) {  // this frame is replayed: its successor knows all this
             clocks_[p] = f.clock;
             edges_[p].fill(0);
             return;
@@ -279,7 +279,7 @@ private:
     // depth_first-3
     void reverse(frame& earlier, thread_mask can_begin, int thread) {
         can_begin &= earlier.at.all();
-        if (can_begin == 0) {  // gives way there
+        if (can_begin == 0) {  // the thread gives way there
             earlier.wanted |= earlier.at.all();
             return;
         }
@@ -306,7 +306,7 @@ private:
         };
         for (std::size_t j = first + 1; j < count; ++j) {
             const frame& f = frames_[j];
-            if (f.clock[owner] > first) continue;  // depends on it
+            if (f.clock[owner] > first) continue;  // it happens after the step of `first`
             consider(f.thread, f.clock);
             between_.push_back(j);
         }
@@ -318,7 +318,7 @@ private:
     int bound_;
     reduction reduce_;
     bool one_schedule_;
-    bool ordered_;               // knows which steps depend on which
+    bool ordered_;               // whether the search knows which steps depend on which
     std::vector<frame> frames_;  // the first depth_ are the current prefix, then spares
     std::vector<std::size_t> between_;
     std::size_t depth_ = 0;

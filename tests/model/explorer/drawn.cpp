@@ -1,13 +1,10 @@
 // Searches that draw their choices, and the replay of one run.
 //
-// random  Every thread that can run is equally likely; a load takes the newest message
-//         half of the time.
-// pct     Threads have random priorities and the highest one runs. At depth - 1
-//         steps, drawn over the length of the runs seen so far, the running
-//         thread gets the lowest one. A bug that needs d ordering constraints is
-//         found with probability at least 1 / (n k^(d-1)) per run of k steps and
-//         n threads (Burckhardt and others 2010); that argument is about
-//         interleavings, the results of steps are drawn as in `random`.
+// random  Every thread that can run is equally likely. A load takes the newest message half of the time.
+// pct     Threads have random priorities, and the thread with the highest one runs. At depth - 1 steps, drawn over the
+//         length of the runs seen so far, the running thread gets the lowest priority. A run of k steps and n threads
+//         finds a bug that needs d ordering constraints with probability at least 1 / (n k^(d-1)) (Burckhardt and
+//         others 2010). That argument is about interleavings; the results of steps are drawn as in `random`.
 #include "chooser.hpp"
 
 #include <algorithm>

@@ -105,7 +105,7 @@ void engine::count_run() {
     report_.hit_stale_repeats |= memory_.worn_out;
 }
 
-// Only this second run writes a table: the others must be fast.
+// Only this second run writes a table, because the others must be fast.
 report engine::again_with_table(const std::function<void()>& body) {
     report first = report_;
     engine second(options_);
@@ -355,10 +355,10 @@ situation engine::look() {
     return s;
 }
 
-// The fair scheduler of Musuvathi and Qadeer (2008). A spinning thread gives way at the end of every
-// window of `relaxes` calls of cpu_relax. It gives way to each thread that could have made a step all
-// through the window and did not, or that its own steps have blocked. Without this, a spinning thread has infinite
-// executions in which no other thread runs. With it, only runs that keep spinning in vain are left out.
+// The fair scheduler of Musuvathi and Qadeer (2008). A spinning thread gives way at the end of every window of
+// `relaxes` calls of cpu_relax. It gives way to each thread that could have made a step all through the window and did
+// not, or that its own steps have blocked. Without this, a spinning thread has infinite executions in which no other
+// thread runs. With it, only runs that keep spinning in vain are left out.
 thread_mask engine::fair(thread_mask ready) {
     const thread_mask lost = could_step_ & ~ready;
     could_step_ = ready;

@@ -1,7 +1,9 @@
-// The engine runs one execution at a time. It owns the model threads (fibers), hands every visible
-// operation to the memory, and asks the chooser wherever more than one thing may happen. A thread
-// announces its next operation; then the next thread is chosen. That thread performs the operation it has
-// announced and runs up to its next announcement. Code between two operations is atomic.
+// The engine runs one execution at a time. It owns the model threads (fibers), hands every visible operation to the
+// memory, and asks the chooser wherever more than one thing may happen.
+//
+// A thread announces its next operation. Then the chooser picks the thread that makes the next step. That thread
+// performs the operation that it has announced, and runs up to its next announcement. Code between two operations is
+// atomic.
 #pragma once
 
 #include "chooser.hpp"
@@ -33,10 +35,10 @@ struct model_thread {
     int returns_to = -1;  // until its first announcement: the thread that started it
     // fairness; see fair()
     unsigned relaxed = 0;                   // calls of cpu_relax in the current window
-    thread_mask after = 0;                  // these run first, if they can
-    thread_mask stepped = ~thread_mask{0};  // since the window began
-    thread_mask could_step = 0;             // all through the window
-    thread_mask stopped = 0;                // blocked by this thread's steps in the window
+    thread_mask after = 0;                  // threads that run first, if they can
+    thread_mask stepped = ~thread_mask{0};  // threads that made a step since the window began
+    thread_mask could_step = 0;             // threads that could make a step all through the window
+    thread_mask stopped = 0;                // threads that this thread's steps in the window have blocked
     unsigned spurious_left = 0;
     unsigned timeouts_left = 0;
     unsigned weak_left = 0;
@@ -46,9 +48,9 @@ struct model_thread {
     wake_reason reason = wake_reason::woken;
     unsigned slept_at = 0;
     word slept_for = 0;
-    thread_mask waits_for = 0;                       // joining
-    const std::function<bool()>* expects = nullptr;  // expecting
-    bool came_true = false;                          // what it expects
+    thread_mask waits_for = 0;                       // while joining
+    const std::function<bool()>* expects = nullptr;  // while expecting
+    bool came_true = false;                          // whether what it expects is true
     const char* doing = "";
 };
 

@@ -1,4 +1,4 @@
-// What the explorer detects and how it reports it. That its reductions leave nothing out: reduction_test.cpp.
+// What the explorer detects and how it reports it. reduction_test.cpp tests that its reductions leave nothing out.
 #include <explorer/expect.hpp>
 
 #include <memory>
@@ -262,7 +262,7 @@ TEST(sleeping, EndsInEveryWayThatItMay) {
     options quiet;
     quiet.spurious_returns = 0;
     EXPECT_EQ(results_of_a_wait(quiet, false, true), (std::set{differed, woken}));
-    quiet.timeouts = 0;  // but time passes where no thread is ready
+    quiet.timeouts = 0;  // but deadlines still pass where no thread is ready
     EXPECT_EQ(results_of_a_wait(quiet, true, false), (std::set{timed_out}));
     EXPECT_EQ(results_of_a_wait(quiet, true, true), (std::set{differed, woken}));
 }
@@ -302,7 +302,7 @@ TEST(sleeping, TwoWakesReachTwoSleepers) {
         for (int i = 0; i < 2; ++i)
             r.spawn("sleeper", [&] {
                 word.load(relaxed);
-                ++going_to_sleep;  // and asleep with the next step
+                ++going_to_sleep;  // the thread is asleep with the next step
                 futex_wait(&word, 0);
             });
         wait_until([&] { return going_to_sleep == 2; });

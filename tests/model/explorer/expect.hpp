@@ -1,4 +1,4 @@
-// How model tests state what they expect; each prints what it explored.
+// How model tests state what they expect. Each statement prints what it explored.
 #pragma once
 
 #include "explore.hpp"
@@ -18,7 +18,7 @@ inline void print_summary(const report& r) {
     std::fflush(stdout);
 }
 
-// Holds in every execution, and all of them (within the bounds stated) were explored.
+// The test holds in every execution, and the search explored all of them (within the bounds stated).
 inline report expect_holds(const options& how, const test_body& body) {
     report r = explore(how, body);
     print_summary(r);

@@ -11,7 +11,7 @@ namespace {
 
 std::terminate_handler earlier_handler = nullptr;
 
-// An exception has left a noexcept function: name the run before the program ends.
+// Called when an exception has left a noexcept function: names the run before the program ends.
 [[noreturn]] void name_the_run() {
     if (engine::active != nullptr)
         std::fprintf(stderr, "terminated in an exploration; replay string: %s\n",

@@ -14,10 +14,11 @@
 //     });
 //     EXPECT_TRUE(result.exhausted()) << result.text();
 //
-// The body is itself a model thread, "main". It runs once per execution and must depend on nothing but its
-// choices: no clocks, no random numbers, no state that outlives it, except atomics and plains, which are
-// restored. Code between two visible operations is atomic, so the counters of a test may be ordinary variables.
-// Decisions must not depend on such a variable, except through wait_until(): the reduction does not see it.
+// The body is itself a model thread, "main". It runs once per execution and must depend on nothing but the search's
+// choices: no clocks, no random numbers, and no state that outlives the body except atomics and plains, which the
+// explorer restores. Code between two visible operations is atomic, so the counters of a test may be ordinary
+// variables. Decisions must not depend on such a variable, except through wait_until(), because the reduction does not
+// see it.
 #pragma once
 
 #include "atomic.hpp"
@@ -43,18 +44,19 @@ public:
         int number_;
     };
 
-    // Starts at once and runs up to its first visible operation.
+    // The thread starts at once and runs up to its first visible operation.
     thread spawn(std::string_view name, std::function<void()> body);
 
-    // Call it before the body returns, which destroys what is on its stack.
+    // Call it before the body returns, because that destroys what is on the body's stack.
     void join_all(std::source_location where = std::source_location::current());
 
     // Explores all of 0 .. count - 1.
     unsigned choose(unsigned count, std::string_view what = {},
                     std::source_location where = std::source_location::current());
 
-    // From here on an exhaustive search makes one schedule only, until it is told otherwise: for what comes before and
-    // after the part that matters. Not with partial-order reduction; drawn searches ignore it.
+    // From here on, and until it is told otherwise, an exhaustive search makes one schedule only. This is for what
+    // comes before and after the part that matters. It can't be used with partial-order reduction; drawn searches
+    // ignore it.
     void fix_schedule(bool on = true);
 
     void check(bool condition, std::string_view text,
@@ -72,15 +74,15 @@ report replay(const options& how, std::string_view text, const test_body& body);
 void check(bool condition, std::string_view text,
            std::source_location where = std::source_location::current());
 
-// Waits until a fact is true, without polling: for tests that need another thread to have reached
-// some point, such as a sleep. The fact is evaluated outside the model: atomics show their newest
-// values and nothing is a step. It must not lock or wait, and it orders nothing. Once true it must stay true
-// until the waiting thread has continued; a search with partial-order reduction fails a run in which it does not.
+// Waits until a fact is true, without polling. It is for tests that need another thread to have reached some point,
+// such as a sleep. The fact is evaluated outside the model: atomics show their newest values, and nothing is a step.
+// The fact must not lock or wait, and it orders nothing. Once true, it must stay true until the waiting thread has
+// continued. A search with partial-order reduction fails a run in which it does not.
 void wait_until(const std::function<bool()>& fact,
                 std::source_location where = std::source_location::current());
 
-// Starts a thread that need not end: join_all() does not wait for it, and a run may end while it runs or sleeps. Any
-// model thread may call it.
+// Starts a thread that need not end: join_all() does not wait for that thread, and a run may end while it runs or
+// sleeps. Any model thread may call this.
 void spawn_service(std::string_view name, std::function<void()> body);
 
 // For a fact of wait_until(): whether every thread has ended, sleeps, joins or waits for a fact. Sleepers may still

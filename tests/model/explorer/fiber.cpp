@@ -119,8 +119,7 @@ void fiber::prepare(entry start, void* argument) {
 #else
     auto* top = reinterpret_cast<std::uintptr_t*>(static_cast<char*>(stack_) + stack_bytes);
 #if defined(__x86_64__)
-    // Six registers, the return address, and one word so that the stack is
-    // aligned as after a call.
+    // Six registers, the return address, and one word so that the stack is aligned as after a call.
     std::uintptr_t* frame = top - 8;
     std::memset(frame, 0, 8 * sizeof *frame);
     frame[6] = reinterpret_cast<std::uintptr_t>(&fiber::first_frame);
@@ -145,8 +144,7 @@ void fiber::first_frame() noexcept {
 void fiber::switch_from(fiber& from, fiber& to) noexcept {
     entering = &to;
     leaving = &from;
-    // The runtime keeps the exceptions being handled per system thread; each
-    // fiber needs its own.
+    // The runtime keeps the exceptions being handled per system thread, but each fiber needs its own.
     void* const runtime = abi::__cxa_get_globals();
     std::memcpy(from.exceptions_, runtime, sizeof from.exceptions_);
     std::memcpy(runtime, to.exceptions_, sizeof to.exceptions_);

@@ -1,4 +1,4 @@
-// A stack of its own for a model thread, and the switch between two of them.
+// A model thread's own stack, and the switch from one such stack to another.
 #pragma once
 
 #include <cstddef>

@@ -8,10 +8,10 @@ namespace tocsin::model {
 struct footprint {
     std::int32_t location = -1;  // an atomic
     std::int32_t queue = -1;     // the sleepers on one address
-    bool writes = false;         // the location
+    bool writes = false;         // writes the location
     bool sc = false;             // takes a position in the sequentially consistent order at its location
     bool everything = false;     // may look at any state
-    bool fence = false;          // takes a position in that order for all locations
+    bool fence = false;          // takes a position in the sequentially consistent order for all locations
     bool last_resort = false;    // possible only because no thread is ready: comes after every step before it
 };
 

@@ -1,5 +1,5 @@
-// The explorer's futex. It gives a woken thread no knowledge of memory: that must come from the atomics, as the
-// contract of a real one says.
+// The explorer's futex. It gives a woken thread no knowledge of memory. Such knowledge must come from the atomics, as
+// the contract of a real futex says.
 #pragma once
 
 #include "atomic.hpp"

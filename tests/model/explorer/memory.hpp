@@ -1,43 +1,38 @@
 // The memory of one run.
 //
-// State. Every atomic object is a location with a history: its messages in
-// modification order, each with a value, a timestamp and a view (what an acquire
-// load of it learns). A thread has three views: `current` (it may
-// not read anything older than that), `acquired` (what an acquire fence would
-// add: the views of everything it has read), `released` (what its relaxed stores
-// carry: `current` at its last release fence). One more view is global: `sc_`.
+// State. Every atomic object is a location with a history: its messages in modification order. Each message has a
+// value, a timestamp and a view, which is what an acquire load of the message learns. A thread has three views:
+//   current   the thread may not read anything older than this;
+//   acquired  what an acquire fence would add: the views of everything that the thread has read;
+//   released  what the thread's relaxed stores carry: `current` at its last release fence.
+// One more view is global: `sc_`.
 //
-// A load may take any message not older than current (coherence), and for
-// seq_cst not older than sc_ at that location. It raises current there, and with
-// acquire joins the message's view. A store goes to the end of the history or,
-// with store_insertion, before newer messages that its thread has not seen;
-// never between a read-modify-write and the message that one read. Its view is
-// current (release) or released (relaxed). A read-modify-write reads a message
-// and is put directly after it; its view includes that of the message it read,
-// which is the release sequence of C++20: through read-modify-writes only.
+// A load may take any message not older than current (coherence), and with seq_cst none older than sc_ at that
+// location. It raises current there, and with acquire joins the message's view. A store goes to the end of the history.
+// With store_insertion it may also go before newer messages that its thread has not seen, but never between a
+// message and the read-modify-write that read it. A store's view is current (release) or released (relaxed). A
+// read-modify-write reads a message and is put directly after it. Its view includes that of the message it read. That
+// is the release sequence of C++20, which runs through read-modify-writes only.
 //
-// Sequentially consistent. The order S of the standard is the order of
-// execution. A seq_cst access at a location raises sc_ there and may not go
-// behind it. A seq_cst fence is an acquire and a release fence, takes sc_ into
-// current, and puts current into sc_: [atomics.order] 4.1 to 4.4, case by case.
-// It passes on memory, not happens-before: plain data stay racy across it.
+// Sequentially consistent. The order S of the standard is the order of execution. A seq_cst access at a location raises
+// sc_ there and may not go behind it. A seq_cst fence is an acquire and a release fence, takes sc_ into current, and
+// puts current into sc_: [atomics.order] 4.1 to 4.4, case by case. The fence passes on knowledge of memory, not
+// happens-before, so plain data stay racy across it.
 //
-// Bounds. A load goes at most stale_distance messages back, and a thread takes the same
-// outdated message at most stale_repeats times: the standard asks that stores become visible
-// in finite time, and spinning threads have to end. A report says where a bound made a difference.
+// Bounds. A load goes at most stale_distance messages back, and a thread takes the same outdated message at most
+// stale_repeats times. The reasons are that the standard asks for stores to become visible in finite time, and that
+// spinning threads have to end. A report says where a bound made a difference.
 //
-// Redundancy. Reading an outdated message, or placing a store before a newer one, is a new
-// outcome only if the newer store had to be executed first: it is in this step's past by
-// conflicts, or in that of the message taken. Otherwise a schedule in which this step comes
-// first has the same outcome, so the depth-first searches leave the choice out. With a
-// preemption bound, that schedule counts its preemptions. reduction_test.cpp compares with
+// Redundancy. Reading an outdated message, or placing a store before a newer one, is a new outcome only if the newer
+// store had to be executed first. That is so if conflicts put the newer store into the past of this step, or of the
+// message taken. Otherwise a schedule in which this step comes first has the same outcome, so the depth-first searches
+// leave the choice out. With a preemption bound, that schedule counts its preemptions. reduction_test.cpp compares with
 // the full search on random programs.
 //
-// Not modelled. Load buffering: a load never takes the value of a store that is
-// executed later, so po and rf are acyclic (as in RC11; out-of-thin-air values
-// with it). consume is acquire. S agrees with happens-before also where C++20
-// asks for strongly-happens-before only, so outcomes like Z6.U are not produced.
-// Accesses of different sizes to one object are refused.
+// Not modelled. Load buffering: a load never takes the value of a store that is executed later. So po and rf are
+// acyclic (as in RC11), which also excludes out-of-thin-air values. consume is acquire. S agrees with happens-before
+// even where C++20 asks only for strongly-happens-before, so outcomes like Z6.U are not produced. The model refuses
+// accesses of different sizes to one object.
 #pragma once
 
 #include "options.hpp"
@@ -65,14 +60,14 @@ struct message {
     int writer = -1;
     unsigned step = 0;
     std::uint32_t writer_step_clock = 0;  // the chooser's number of that step
-    bool claimed = false;                 // a read-modify-write follows it directly
+    bool claimed = false;                 // whether a read-modify-write follows it directly
     view carried;
 };
 
 struct location {
     object where{};
     bool alive = false;
-    bool found = false;  // met at its first use, not constructed in this run
+    bool found = false;  // whether it was met at its first use, not constructed in this run
     word initial = 0;
     int born_by = -1;
     std::uint32_t born_at = 0;
@@ -85,7 +80,7 @@ struct location {
     std::size_t index_of(timestamp t) const noexcept;
 };
 
-// A plain object shared by threads: never reordered, only checked for races.
+// A plain object shared by threads. The model never reorders its accesses; it only checks them for races.
 struct cell {
     object where{};
     bool alive = false;
@@ -136,7 +131,7 @@ private:
 class memory {
 public:
     void start(const options& how);
-    // Gives everything that was there before the run its first value back.
+    // Gives every object that existed before the run its first value back.
     void restore();
 
     // --- objects; the text, if any, is what is wrong ---
@@ -152,14 +147,15 @@ public:
     std::string write_cell(object o, const thread_memory& by, bool destroys = false);
 
     // --- accesses, once the engine has chosen a message ---
-    // `before(k, m)` says whether the step that wrote m must be executed before this one anyway, if step k
-    // must. Being earlier than any other store, in a read or in modification order, is left to the schedules
-    // in which this step is executed earlier: they are explored.
-    // The messages a load may take, newest first.
+    // `before(k, m)` says whether the step that wrote m must be executed before this one anyway, if step k must. If it
+    // need not, other schedules, in which this step is executed earlier, are explored. They show the outcomes in which
+    // this step reads, or stores, before m.
+    //
+    // The messages that a load may take, newest first.
     template <class Before>
     const std::vector<int>& readable(const thread_memory& by, int number, std::memory_order o,
                                      Before&& before);
-    // Those that a read-modify-write may take, or that a store may directly follow.
+    // The messages that a read-modify-write may take, or that a store may directly follow.
     template <class Before>
     const std::vector<int>& placeable(const thread_memory& by, int number, std::memory_order o,
                                       Before&& before);
@@ -233,7 +229,7 @@ const std::vector<int>& memory::readable(const thread_memory& by, int number, st
         if (!passes) continue;
         if (i + 1 < x.count && x.history[i].at == mark.message && mark.times >= options_.stale_repeats) {
             worn_out = true;
-            break;  // a thread whose reads go forward does not return to what is older still
+            break;  // a thread whose reads move forward does not return to messages that are older still
         }
         choices_.push_back(static_cast<int>(i));
     }

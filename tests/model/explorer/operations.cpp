@@ -1,4 +1,4 @@
-// What the running thread does to atomics, and how the table tells it.
+// What the running thread does to atomics, and how the table shows it.
 #include "engine.hpp"
 
 #include <algorithm>
@@ -114,8 +114,8 @@ std::memory_order engine::strengthened(std::memory_order o, bool reads, bool wri
     return reads ? std::memory_order_acquire : std::memory_order_release;
 }
 
-// Steps that take a position in the order of all sequentially consistent ones depend on more than their own
-// location. They may choose whatever the memory allows.
+// Steps that take a position in the order of all sequentially consistent steps depend on more than their own location.
+// They may choose whatever the memory allows.
 bool engine::follows(bool everything, std::uint32_t behind, const message& m) const {
     return everything || chooser_->follows(running_, behind, m.writer, m.writer_step_clock);
 }
@@ -189,8 +189,8 @@ word engine::rmw(object o, rmw_kind kind, word operand, std::memory_order order,
     return old;
 }
 
-// What a compare-exchange may do, newest message first: fail with any message that it may read and that
-// differs, succeed with one that it may directly follow.
+// What a compare-exchange may do, newest message first. It may fail with any message that it may read and that differs,
+// and succeed with one that it may directly follow.
 void engine::outcomes(int x, word expected, std::memory_order success, std::memory_order failure, bool weak,
                       unsigned size) {
     outcomes_.clear();
@@ -259,7 +259,7 @@ bool engine::compare_exchange(object o, word& expected, word desired, std::memor
 void engine::fence(std::memory_order order, source where) {
     if (order == std::memory_order_relaxed) return;
     const footprint f{.fence = is_sc(order)};
-    // Only a sequentially consistent fence touches what others see.
+    // Only a sequentially consistent fence touches what other threads see.
     if (f.fence) {
         announce(f, "fence");
         executed(f);

@@ -13,8 +13,8 @@ enum class search {
     pct,         // random thread priorities, lowered at a few random steps
 };
 
-// What the exhaustive search leaves out as equivalent. With a preemption bound
-// it is always `none`: the two do not combine soundly.
+// Which runs the exhaustive search leaves out as equivalent. With a preemption bound it is always `none`, because a
+// reduction and such a bound do not combine soundly.
 enum class reduction {
     none,
     sleep_sets,  // one complete run per class of equivalent runs, but many cut ones
@@ -38,7 +38,8 @@ struct options {
     bool rmw_is_full_fence = false;
     // Loads acquire, stores release, modification order is execution order.
     bool total_store_order = false;
-    // A store may be placed before newer stores of other threads that its thread has not seen. Needed for 2+2W.
+    // A store may be placed before newer stores of other threads that its thread has not seen. The outcome 2+2W needs
+    // this.
     bool store_insertion = true;
     // A load reads at most this many messages behind the newest one.
     unsigned stale_distance = 8;
@@ -49,16 +50,16 @@ struct options {
     unsigned spurious_returns = 1;
     unsigned timeouts = 1;  // at any point; more only when nothing else can run
     unsigned weak_failures = 0;
-    // After this many calls of cpu_relax a thread gives way to those that could have run
-    // in the meantime and did not. A spin that ends on its own should be no longer: of a longer
-    // one, runs in which it gives up early may be missing. Other spins lose nothing.
+    // After this many calls of cpu_relax a thread gives way to the threads that could have run since then and did not.
+    // A spin that ends on its own should be no longer than this. If it is longer, runs in which it gives up early may
+    // be missing. Other spins lose nothing.
     unsigned relaxes = 2;
 
-    // Called after every complete run, outside of it: atomics then hold their last values. A text that is not empty
-    // is a failure.
+    // Called outside the run after every complete run, when atomics hold their last values. A text that is not empty is
+    // a failure.
     std::function<std::string()> on_execution_end;
 
-    // Are branches left out that only other orders of steps need?
+    // Whether the search leaves out branches that only other orders of steps need.
     bool reduces() const noexcept {
         return how == search::exhaustive && preemption_bound < 0 && reduce == reduction::dpor &&
                !one_schedule;
@@ -99,17 +100,17 @@ struct report {
     bool failed = false;
     std::string message;   // what went wrong
     std::string schedule;  // the failing run, as a table
-    std::string replay;    // give it to replay() to run exactly that one again
+    std::string replay;    // give it to replay() to run exactly that run again
 
     bool complete = false;            // every run within the bounds was explored
     std::uint64_t executions = 0;     // all runs
-    std::uint64_t redundant = 0;      // of them: cut as equivalent to an earlier one
+    std::uint64_t redundant = 0;      // runs cut as equivalent to an earlier one
     std::uint64_t steps = 0;          // of all runs
     unsigned longest = 0;             // steps of the longest run
     int preemption_bound = -1;        // the bound explored up to, -1 if none
     bool one_schedule = false;        // of each combination of choices
     bool hit_stale_distance = false;  // an older message was out of reach of a load
-    bool hit_stale_repeats = false;   // a load was refused an outdated message for repetition
+    bool hit_stale_repeats = false;   // a load was refused an outdated message that it had taken too often
     bool cut_spins = false;           // a spinning thread had to give way to others
     double seconds = 0;
 

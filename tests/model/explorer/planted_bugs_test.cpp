@@ -1,5 +1,5 @@
-// Bugs of published code, planted: the explorer must find each broken version, and each repaired one must hold in all
-// executions.
+// Planted bugs, taken from published code. The explorer must find the bug in each broken version, and each repaired
+// version must hold in all executions.
 #include <explorer/expect.hpp>
 
 #include <array>
@@ -20,8 +20,8 @@ enum class announce {
     fence_then_load,
 };
 
-// The event is set from an earlier round. The consumer takes that, looks into the
-// queue, and sleeps if it is empty.
+// The event is set from an earlier round. The consumer takes that set, looks into the queue, and sleeps if the queue is
+// empty.
 test_body work_queue(announce how, bool consumer_fences) {
     return [=](run& r) {
         atomic<std::uint32_t> event{1};
@@ -66,8 +66,8 @@ TEST(skipped_set, IsSafeBehindAFullFenceIfTheConsumersExchangeIsOneToo) {
     expect_holds(options::x86(), work_queue(announce::fence_then_load, false));
 }
 
-// The setter's fence alone is half of a pair: in C++ the consumer's exchange may be
-// acq_rel and its load of the queue go before it.
+// The setter's fence alone is half of a pair. In C++ the consumer's exchange may be acq_rel, and then its load of the
+// queue may move before the exchange.
 TEST(skipped_set, IsNotSafeBehindAFullFenceAlone) {
     expect_finds("consumer sleeps on event", {}, work_queue(announce::fence_then_load, false));
 }

@@ -1,4 +1,4 @@
-// Small random programs, to compare searches: whatever a reduction leaves out, it must not leave out an outcome.
+// Small random programs, to compare searches. Whatever a reduction leaves out, it must keep every outcome.
 #pragma once
 
 #include "explore.hpp"
@@ -44,20 +44,20 @@ inline const actions memory_actions = {
     action::store, action::store, action::exchange, action::exchange, action::compare_exchange,
     action::fence};
 
-// With a futex and deadlines: none of these programs can hang.
+// Actions with a futex and deadlines. None of these programs can hang.
 inline const actions sleeping_actions = {action::load,        action::load,       action::store,
                                          action::store,       action::exchange,   action::compare_exchange,
                                          action::fence,       action::wake,       action::timed_sleep,
                                          action::timed_sleep, action::timed_sleep};
 
-// With everything but spins without a bound. About half of these programs hang in some run.
+// All actions but spins without a bound. About half of these programs hang in some run.
 inline const actions blocking_actions = {
     action::load,       action::store,   action::exchange,    action::compare_exchange,
     action::fence,      action::wake,    action::timed_sleep, action::timed_sleep,
     action::await,      action::publish, action::publish,     action::hold,
     action::look_twice, action::expect,  action::choose};
 
-// With spins that last until somebody stores. Where nobody does, the run is a livelock.
+// Actions with spins that last until somebody stores. Where nobody does, the run is a livelock.
 inline const actions spinning_actions = {action::load,        action::load,     action::store,
                                          action::store,       action::exchange, action::compare_exchange,
                                          action::fence,       action::spin,     action::spin,
@@ -144,7 +144,7 @@ inline void perform(run& r, const operation& o, atomic<std::uint32_t>& at, const
     }
 }
 
-// What each thread saw and the last values, of all runs.
+// What each thread saw, and the last values, in all runs.
 using outcomes = std::set<std::vector<int>>;
 
 inline outcomes outcomes_of(const program& p, const options& how, report& made) {

@@ -1,5 +1,6 @@
-// The reductions leave no outcome out. Checked on programs of which an earlier reduction lost runs, and on random
-// programs, compared with the search without reduction. With TOCSIN_PROVE in the environment, forty times as many.
+// The reductions leave no outcome out. The tests compare them with the search without reduction, on programs of which
+// an earlier reduction lost runs and on random programs. With TOCSIN_PROVE in the environment there are forty times as
+// many.
 #include <explorer/expect.hpp>
 #include <explorer/random_programs.hpp>
 
@@ -17,7 +18,7 @@ struct comparison {
     std::uint64_t full = 0, reduced = 0;
 };
 
-// A search ends with the first run that hangs; the reduced search must then find one, too.
+// A search ends with the first run that hangs. The reduced search must then find such a run, too.
 void compare(const program& p, options how, comparison& all) {
     report r;
     how.reduce = reduction::none;
@@ -99,7 +100,7 @@ TEST(reduction, TheOtherSleeperMayBeTheFirstToLeave) {
                 {}, all);
 }
 
-// A wait that finds another value touches no queue. Had it slept, its order with the two wakes would have mattered.
+// A wait that finds another value touches no queue. If it had slept, its order with the two wakes would have mattered.
 TEST(reduction, AWaitThatReturnsAtOnceMightHaveSlept) {
     comparison all;
     compare_all({{{action::timed_sleep, 1, 1, relaxed}, {action::exchange, 0, 2, relaxed}},

@@ -1,4 +1,4 @@
-// Sleeping and waking, the lives of objects, plain data.
+// What the running thread does besides atomics: sleeping and waking, the lives of objects, plain data.
 #include "engine.hpp"
 
 namespace tocsin::model {

@@ -8,7 +8,7 @@ constexpr std::uint32_t requested_bit = 1;
 constexpr std::uint32_t one_operation = 2;
 }  // namespace
 
-// In a real implementation the reference count orders the last release after the others; it is not modelled.
+// In a real implementation the reference count orders the last release after the others. The model leaves that out.
 stop_state::~stop_state() {
     if (exploring) {
         forgotten(&word_, sizeof word_);

@@ -1,5 +1,5 @@
-// std::stop_token, stop_source and stop_callback for model threads. One word carries the order: each operation makes
-// one read-modify-write on it, then uses the list alone until its next visible operation.
+// std::stop_token, stop_source and stop_callback for model threads. One word carries the order. Each operation makes
+// one read-modify-write on that word. Then it has the list for itself until its next visible operation.
 #pragma once
 
 #include "atomic.hpp"

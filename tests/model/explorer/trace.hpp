@@ -26,7 +26,7 @@ public:
     void clear();
     void name(const void* address, std::string_view text);
     void forget(const void* address);
-    // The name it was given, or one invented at the first request.
+    // The name that the object was given, or one invented at the first request.
     std::string name_of(const void* address);
     void add(trace_row row) { rows_.push_back(std::move(row)); }
     std::string table() const;

@@ -1,6 +1,6 @@
-// What a thread, a message or the global order of sequentially consistent operations knows about memory:
-// for every location the newest message it has seen, and for every thread how much of that thread's past it
-// includes (happens-before, for the race checks).
+// What a thread, a message or the global order of sequentially consistent operations knows about memory. A view holds
+// the newest message that it has seen of every location. It also says how much of every thread's past it includes
+// (happens-before, for the race checks).
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace tocsin::model {
 
-// A message's position in its location's modification order. Not an index: a store
-// may be put between two older ones.
+// A message's position in its location's modification order. It is not an index, because a store may be put between two
+// older ones.
 using timestamp = std::uint64_t;
 
 inline constexpr int max_threads = 12;
