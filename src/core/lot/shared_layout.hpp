@@ -57,13 +57,17 @@ private:
         constexpr std::size_t key_size = offsetof(wait_key, what) + sizeof(wait_key::what);
         all.add<wait_node>({of_links<wait_node>(),
                             {offsetof(wait_node, key), key_size, alignof(wait_key)},
-                            TOCSIN_MEMBER(wait_node, owner), TOCSIN_MEMBER(wait_node, index),
-                            TOCSIN_MEMBER(wait_node, what), TOCSIN_MEMBER(wait_node, cancelable),
-                            TOCSIN_MEMBER(wait_node, queued), TOCSIN_MEMBER(wait_node, queue),
-                            TOCSIN_MEMBER(wait_node, thread), TOCSIN_MEMBER(wait_node, since)});
-        all.add<queue>({TOCSIN_MEMBER(queue, below), TOCSIN_MEMBER(queue, last),
-                        TOCSIN_MEMBER(queue, count), TOCSIN_MEMBER(queue, cancelables),
-                        TOCSIN_MEMBER(queue, subscribers), TOCSIN_MEMBER(queue, all_waiters)});
+                            TOCSIN_MEMBER(wait_node, owner),
+                            TOCSIN_MEMBER(wait_node, index),
+                            TOCSIN_MEMBER(wait_node, what),
+                            TOCSIN_MEMBER(wait_node, cancelable),
+                            TOCSIN_MEMBER(wait_node, queued),
+                            TOCSIN_MEMBER(wait_node, queue),
+                            TOCSIN_MEMBER(wait_node, thread),
+                            TOCSIN_MEMBER(wait_node, since)});
+        all.add<queue>({TOCSIN_MEMBER(queue, below), TOCSIN_MEMBER(queue, last), TOCSIN_MEMBER(queue, count),
+                        TOCSIN_MEMBER(queue, cancelables), TOCSIN_MEMBER(queue, subscribers),
+                        TOCSIN_MEMBER(queue, all_waiters)});
         all.add<wait_key>({TOCSIN_MEMBER(wait_key, address), TOCSIN_MEMBER(wait_key, what)});
         all.add(sizeof(subscriber)).add(sizeof(all_waiter)).add(sizeof(release_list));
     }
