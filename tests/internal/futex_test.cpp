@@ -430,6 +430,16 @@ TEST(ConditionWait, AClockThatIsSetForwardIsNoticed) {
     threads.join();
 }
 
+// A slice on a clock that can be set lasts a second.
+TEST(ConditionWait, TheEndOfASliceIsNotThatOfTheWait) {
+    std::mutex mutex;
+    std::condition_variable wake;
+    const auto end = (clock_to_set::now() + 1100ms).time_since_epoch();
+    std::unique_lock lock(mutex);
+    EXPECT_FALSE(tocsin::platform::wait_until<clock_to_set>(wake, lock, end.count(), [] { return false; }));
+    EXPECT_GE(clock_to_set::now().time_since_epoch(), end);
+}
+
 TEST(KernelTime, ATimeTooLateFor32BitsOfSecondsIsCut) {
     struct short_time {
         std::int32_t tv_sec;

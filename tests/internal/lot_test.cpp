@@ -1,7 +1,9 @@
 // The queues of the lot, seen from inside: order, counts, nodes removed from anywhere, nothing left behind.
 #include "core/lot/lot.hpp"
 
+#include "child.hpp"
 #include "facts.hpp"
+#include "posix.hpp"
 #include "random.hpp"
 #include "sanitizer.hpp"
 #include "threads.hpp"
@@ -20,6 +22,7 @@
 #include <deque>
 #include <iterator>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -542,5 +545,25 @@ TEST_F(Lot, WaitersAreClaimedOnce) {
         ASSERT_NE(won[0], won[1]);
     }
 }
+
+#if TOCSIN_ON_POSIX
+// Another thread holds the lock of a bucket in which no node is queued.
+TEST_F(Lot, AForkedChildFindsTheLockOfAnEmptyBucketFree) {
+    const wait_key key{&key, wait_kind::address};
+    std::atomic<bool> held{false};
+    std::atomic<bool> go_on{false};
+    thread_group threads;
+    threads.start("holder", [&] {
+        const locked_queue queue(key);
+        held.store(true);
+        while (!go_on.load()) std::this_thread::yield();
+    });
+    support::until("the lock to be held", [&] { return held.load(); });
+    const auto ending = support::ending_of_child([&] { return locked_queue(key).empty() ? 0 : 1; });
+    go_on.store(true);
+    threads.join();
+    EXPECT_EQ(ending, "");
+}
+#endif
 
 }  // namespace

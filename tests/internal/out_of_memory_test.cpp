@@ -2,24 +2,31 @@
 #include "facts.hpp"
 #include "threads.hpp"
 
-#include <tocsin/event.hpp>
-#include <tocsin/handler_thread.hpp>
+#include <tocsin/tocsin.hpp>
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <optional>
+#include <system_error>
+#include <vector>
 
 namespace {
 
+using namespace std::chrono_literals;
 using support::thread_group;
+using tocsin::auto_reset_event;
 using tocsin::handler_thread;
 using tocsin::manual_reset_event;
 
-thread_local bool has_no_memory = false;
+constexpr long endless = -1;
+thread_local long memory_left = endless;  // for so many allocations
 
 // A handler frees the memory of a queue that has grown beyond 4096 jobs, so the next post has to allocate.
 constexpr std::size_t capacity = 5000;
@@ -55,13 +62,13 @@ TEST(OutOfMemory, APostThatThrowsLeavesTheSpaceToTheNext) {
     fill(handler);
     thread_group threads;
     threads.start("has no memory", [&] {
-        has_no_memory = true;
+        memory_left = 0;
         try {
             handler.post([] {});
         } catch (const std::bad_alloc&) {
             threw.store(true);
         }
-        has_no_memory = false;
+        memory_left = endless;
     });
     threads.until_asleep(0);
     threads.start("has memory", [&] {
@@ -77,12 +84,76 @@ TEST(OutOfMemory, APostThatThrowsLeavesTheSpaceToTheNext) {
     threads.join();
 }
 
+// Calls `attempt` with memory for no allocation, for one, for two and so on, until it does not throw. After each throw
+// calls `is_as_before`.
+template <class Attempt, class Look>
+void with_ever_more_memory(Attempt attempt, Look is_as_before) {
+    for (long enough = 0;; ++enough) {
+        memory_left = enough;
+        try {
+            attempt();
+            memory_left = endless;
+            EXPECT_GT(enough, 0) << "it allocates nothing";
+            return;
+        } catch (const std::bad_alloc&) {
+            memory_left = endless;
+        }
+        is_as_before();
+    }
+}
+
+TEST(OutOfMemory, AnAddThatThrowsLeavesTheSetAsItWas) {
+    auto_reset_event member(true), other;
+    tocsin::wait_set set;
+    tocsin::ready_item items[2];
+    set.add(member, 1);
+    with_ever_more_memory([&] { set.add(other, 2); },
+                          [&] {
+                              EXPECT_FALSE(set.remove(other));
+                              EXPECT_THROW(set.change(other, 3), std::system_error);
+                              other.set();
+                              EXPECT_EQ(set.wait(items).count, 1u);
+                              EXPECT_EQ(items[0].tag, 1u);
+                              EXPECT_TRUE(other.try_wait());
+                              member.set();
+                          });
+    EXPECT_TRUE(set.remove(other));
+}
+
+TEST(OutOfMemory, AWaitForManyThatThrowsTakesNothing) {
+    std::array<auto_reset_event, 40> events;
+    const std::vector<tocsin::source> sources(events.begin(), events.end());
+    const auto nothing_waits = [&] {
+        for (const auto& each : events) EXPECT_EQ(tocsin::waiting_on(&each), 0u);
+    };
+    with_ever_more_memory([&] { (void)tocsin::wait_any({.until = 1ms}, sources); }, nothing_waits);
+    for (auto& each : events) each.set();
+    with_ever_more_memory([&] { tocsin::wait_all(sources); },
+                          [&] {
+                              nothing_waits();
+                              for (const auto& each : events) EXPECT_TRUE(each.is_set());
+                          });
+    for (const auto& each : events) EXPECT_FALSE(each.is_set());
+}
+
+TEST(OutOfMemory, AViewThatCannotBeMadeLeavesTheEventAlone) {
+    auto_reset_event event;
+    std::optional<tocsin::pollable> view;
+    with_ever_more_memory([&] { view.emplace(event); },
+                          [&] {
+                              event.set();
+                              EXPECT_TRUE(event.try_wait());
+                          });
+    event.set();
+    EXPECT_TRUE(view->try_wait());
+}
+
 }  // namespace
 
 [[gnu::noinline]] void* operator new(std::size_t size) {
-    if (!has_no_memory) {
-        if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-    }
+    if (memory_left == 0) throw std::bad_alloc();
+    if (memory_left > 0) --memory_left;
+    if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
     throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }

@@ -1,7 +1,9 @@
 // What src/platform/poller/poller.hpp promises of poll sets, for every backend that builds on this machine.
+#include "child.hpp"
 #include "facts.hpp"
 #include "pollers.hpp"
 #include "random.hpp"
+#include "refused_calls.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
 
@@ -22,11 +24,15 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 
 namespace {
 
 using namespace std::chrono_literals;
 using namespace pollers;
+using std::chrono::steady_clock;
 using support::rounds;
 using support::thread_group;
 using support::until_sound_asleep;
@@ -177,6 +183,29 @@ TYPED_TEST(EveryPoller, ADescriptorRemovedDuringAWaitDoesNotEndIt) {
     TypeParam::ring_doorbell(set->bell());
 }
 
+// The thread is stopped in its sleep. What it finds afterwards was asked for by the member that is gone.
+TYPED_TEST(EveryPoller, WhatIsAddedAnewDuringAWaitIsNotFoundReadyForWhatItWasBefore) {
+    if (!support::freezer::works) GTEST_SKIP() << "no frozen threads under this sanitizer";
+    const auto set = open_set<TypeParam>();
+    const both_ends pipe = make_pipe();
+    ASSERT_EQ(set->add(pipe.read, readiness::readable, 1), 0);
+    std::atomic<bool> go_on{true};
+    thread_group threads;
+    support::freezer frost;
+    threads.start("waits", [&] {
+        while (go_on.load()) EXPECT_EQ(tags_in(*set, deadline::never()), tags{});
+    });
+    until_sound_asleep(threads.id(0));
+    frost.freeze(threads.handle(0));
+    ASSERT_EQ(set->remove(pipe.read), 0);
+    ASSERT_EQ(set->add(pipe.read, readiness::urgent, 2), 0);
+    pipe.put();
+    frost.thaw();
+    until_sound_asleep(threads.id(0));
+    go_on.store(false);
+    TypeParam::ring_doorbell(set->bell());
+}
+
 // One thread adds and removes descriptors while another waits: a wait does not report what was removed before it began.
 TYPED_TEST(EveryPoller, NoWaitReportsWhatWasRemovedBeforeItBegan) {
     constexpr std::size_t members = 8;
@@ -253,6 +282,37 @@ TYPED_TEST(EveryPoller, ASetLeavesNothingBehind) {
 }
 
 #if defined(__linux__)
+// Kernels before 5.11 have no call with a timeout in nanoseconds, and older filters forbid it. The timeout of the other
+// call is an int: of 2^32 milliseconds and a few it would keep the few.
+TEST(LinuxPoller, ASetWaitsWhereTheCallWithNanosecondsIsRefused) {
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+    constexpr int no_filter = 77;
+    for (const int error : {ENOSYS, EPERM}) {
+        const auto ending = support::ending_of_child([error] {
+            linux_poller::after_fork();
+            if (!support::refuse_call(SYS_epoll_pwait2, error)) return no_filter;
+            const auto set = open_set<linux_poller>();
+            std::array<poll_set::item, 4> items;
+            const auto end = steady_clock::now() + 20ms;
+            if (!set->wait(items, end).timed_out) return 1;
+            if (steady_clock::now() < end) return 2;
+            thread_group threads;
+            bool rung = false;
+            const auto far = steady_clock::now() + 1ms * (std::int64_t{1} << 32) + 300ms;
+            threads.start("far deadline", [&] { rung = set->wait(items, far).rung; });
+            until_sound_asleep(threads.id(0));
+            const auto before = support::switches_of(threads.id(0)).voluntary;
+            std::this_thread::sleep_for(400ms);  // no fact to wait for: nothing must happen
+            if (support::switches_of(threads.id(0)).voluntary != before) return 3;
+            linux_poller::ring_doorbell(set->bell());
+            threads.join();
+            return rung ? 0 : 4;
+        });
+        if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+        EXPECT_EQ(ending, "") << error;
+    }
+}
+
 TEST(LinuxPoller, AWaitInASetIsOneSystemCall) {
     std::unique_ptr<poll_set> set;
     const auto open = [&] {

@@ -252,6 +252,19 @@ TYPED_TEST(EveryPoller, APollWhoseDeadlineHasPassedStillLooksOnce) {
     }
 }
 
+TYPED_TEST(EveryPoller, WaitsOnTheSystemClockLeaveNothingBehind) {
+    const auto set = open_set<TypeParam>();
+    const auto wait = [&] {
+        std::array<poll_set::item, 4> items;
+        EXPECT_TRUE(TypeParam::poll({}, no_doorbell, system_clock::now() + 1ms).timed_out);
+        EXPECT_TRUE(set->wait(items, system_clock::now() + 1ms).timed_out);
+    };
+    wait();
+    const std::size_t before = open_descriptors();
+    for (int i = 0; i < 10; ++i) wait();
+    EXPECT_EQ(open_descriptors(), before);
+}
+
 TYPED_TEST(EveryPoller, AFarDeadlineIsSleptFor) {
     for (const auto& until :
          {deadline(steady_clock::now() + 24h * 365 * 200), deadline(system_clock::now() + 1h),

@@ -562,6 +562,78 @@ TEST(custom_model, PublishesToAWaitForAllWhenReadyLast) {
     });
 }
 
+// A custom source that hands out tokens.
+class dispenser {
+public:
+    bool try_wait() noexcept {
+        const std::lock_guard lock(mutex_);
+        return take();
+    }
+    bool enlist(wait_entry& entry) noexcept {
+        const std::lock_guard lock(mutex_);
+        if (tokens_ != 0) return false;
+        waiting_.append(entry);
+        return true;
+    }
+    void delist(wait_entry& entry) noexcept {
+        const std::lock_guard lock(mutex_);
+        waiting_.remove(entry);
+    }
+
+    void give() {
+        wake_list freed;
+        {
+            const std::lock_guard lock(mutex_);
+            freed = waiting_.notify_one();
+            if (freed.empty()) ++tokens_;
+        }
+        freed.wake();
+    }
+
+private:
+    bool take() noexcept {
+        if (tokens_ == 0) return false;
+        --tokens_;
+        return true;
+    }
+
+    core::futex_lock mutex_;  // sleeps at once
+    plain<int> tokens_{0};
+    waiting_list waiting_;
+};
+
+TEST(custom_model, ATokenIsTakenOrLeft) {
+    holds_within(2, [](run& r) {
+        dispenser tokens;
+        auto_reset_event event;
+        std::size_t taken = 2;
+        r.spawn("giver", [&] { tokens.give(); });
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("waiter", [&] { taken = wait_any({.spin = sleep_at_once}, those(event, tokens)).index; });
+        r.join_all();
+        r.check(event.is_set() == (taken == 1) && tokens.try_wait() == (taken == 0), "one taken, one left");
+    });
+}
+
+TEST(custom_model, ATokenPassesByAWaitThatHasEnded) {
+    holds_within(2, [](run& r) {
+        dispenser tokens;
+        auto_reset_event event;
+        bool first_has_event = false;
+        r.spawn("first", [&] {
+            first_has_event = wait_any({.spin = sleep_at_once}, those(event, tokens)).index == 0;
+            if (!first_has_event) tokens.give();
+        });
+        r.spawn("second", [&] { (void)wait_any({.spin = sleep_at_once}, those(tokens)); });
+        r.spawn("giver", [&] {
+            event.set();
+            tokens.give();
+        });
+        r.join_all();
+        r.check(event.is_set() != first_has_event && !tokens.try_wait(), "both have one");
+    });
+}
+
 TEST(polling_model, ASetRingsForAWaitThatPolls) {
     holds_always([](run& r) {
         poller descriptors;

@@ -564,6 +564,20 @@ TYPED_TEST(EveryWidth, TheFormsWithAPredicateTakeAStopTokenAlone) {
     threads.join();
 }
 
+// The value that a wait reports as timed out or stopped was not accepted, even if it changed in the last moment.
+TEST(AddressWait, AWaitWithAPredicateLooksOnceMoreBeforeItGivesUp) {
+    std::atomic<std::uint32_t> word{0};
+    std::stop_source stop;
+    stop.request_stop();
+    for (const auto& token : {std::stop_token(), stop.get_token()}) {
+        int looks = 0;
+        const auto result =
+            tocsin::wait_until_accepted(&word, [&](std::uint32_t) { return ++looks == 2; }, 0s, token);
+        EXPECT_EQ(result.status, wait_status::signaled);
+        EXPECT_EQ(looks, 2);
+    }
+}
+
 TEST(AddressWait, APredicateSeesTheSameDeadlineAfterEveryWake) {
     std::atomic<std::uint32_t> word{0};
     thread_group threads;

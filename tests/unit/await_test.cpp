@@ -1,8 +1,10 @@
 // Coroutines that wait: for one, for any, for all; timed out, stopped, destroyed; resumed inline and by an executor.
+#include "child.hpp"
 #include "clocks.hpp"
 #include "countdown.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
+#include "refused_calls.hpp"
 #include "sanitizer.hpp"
 #include "task.hpp"
 #include "threads.hpp"
@@ -11,8 +13,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <coroutine>
 #include <cstdio>
@@ -29,7 +33,12 @@
 #include <utility>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #if TOCSIN_ON_POSIX
+#include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #endif
 
@@ -183,6 +192,21 @@ TEST(Await, ABroadcastReleasesAllThreadsBeforeItResumesACoroutine) {
     gate.set();
     EXPECT_TRUE(ended);
     EXPECT_EQ(setter, std::this_thread::get_id());
+}
+
+TEST(Await, ABroadcastResumesCoroutinesInTheOrderOfTheirArrival) {
+    manual_reset_event gate;
+    std::vector<int> order;
+    std::vector<task> tasks;
+    for (int i = 0; i != 20; ++i) {
+        tasks.push_back([](manual_reset_event& on, std::vector<int>& seen, int number) -> task {
+            co_await async_wait(on);
+            seen.push_back(number);
+        }(gate, order, i));
+    }
+    gate.set();
+    ASSERT_EQ(order.size(), 20u);
+    EXPECT_TRUE(std::ranges::is_sorted(order));
 }
 
 TEST(Await, AChainOfCoroutinesDoesNotGrowTheStack) {
@@ -486,6 +510,27 @@ TEST(AwaitExecutor, OneThatRefusesLeavesTheCoroutineToTheThreadThatEndsTheWait) 
     EXPECT_TRUE(one.done() && two.done());
 }
 
+// What the executor is given meanwhile for another coroutine changes nothing.
+TEST(AwaitExecutorDeathTest, MayNotResumeInsideTheCallAfterAnotherCallInsideIt) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_DEATH_IF_SUPPORTED(
+        {
+            hand_cranked loop;
+            auto_reset_event inner;
+            const task other = [](auto& on, auto& where) -> task { co_await async_wait(on).on(where); }(inner,
+                                                                                                        loop);
+            auto_reset_event event;
+            const task one = [](auto& on, auto& sets) -> task {
+                co_await async_wait(on).on([&sets](std::coroutine_handle<> frame) {
+                    sets.set();
+                    frame.resume();
+                });
+            }(event, inner);
+            event.set();
+        },
+        "resumed a coroutine inside the call");
+}
+
 TEST(AwaitDestroyed, LeavesNothingBehind) {
     auto_reset_event a;
     auto_reset_event b;
@@ -637,6 +682,35 @@ TEST(AwaitDescriptor, ManyMayWaitForFew) {
     for (const task& each : tasks) each.join();
     EXPECT_EQ(ended, 200);
 }
+
+#if defined(POLLRDHUP)
+TEST(AwaitDescriptor, AHangUpThatAnotherAskedForEndsNoWait) {
+    using tocsin::readiness;
+    for (const bool asks_first : {false, true}) {
+        int ends[2];
+        ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+        auto_reset_event event;
+        any_result result{wait_status::stopped};
+        any_result others{wait_status::stopped};
+        const auto wait = [](auto& on, tocsin::source what, auto& out) -> task {
+            out = co_await async_wait_any(on, what);
+        };
+        auto_reset_event unused;
+        task asks;
+        if (asks_first) asks = wait(unused, tocsin::ready(ends[0], readiness::hang_up), others);
+        const task one = wait(event, tocsin::ready(ends[0], readiness::urgent), result);
+        if (!asks_first) asks = wait(unused, tocsin::ready(ends[0], readiness::hang_up), others);
+        ::shutdown(ends[1], SHUT_WR);  // of the two directions, the peer closes its own
+        asks.join();
+        event.set();
+        one.join();
+        EXPECT_EQ(others, (any_result{wait_status::signaled, 1, readiness::hang_up}));
+        EXPECT_EQ(result, (any_result{wait_status::signaled, 0}));
+        ::close(ends[0]);
+        ::close(ends[1]);
+    }
+}
+#endif
 
 TEST(AwaitDescriptor, AFailedPollLosesNoToken) {
     pipe_ends pipe;
@@ -808,6 +882,45 @@ TEST(Await, EventsAndStopTokensStartNoThread) {
     ::waitpid(child, &status, 0);
     EXPECT_EQ(status, 0) << "exit code " << WEXITSTATUS(status);
 }
+
+#if defined(SYS_clone3)
+TEST(Await, EachWaitWithoutAThreadForItSaysSoAndLeavesTheSignalsOfItsThreadAlone) {
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+    constexpr int no_filter = 77;
+    const auto ending = support::ending_of_child([] {
+        if (!support::refuse_call(SYS_clone3, EAGAIN) || !support::refuse_call(SYS_clone, EAGAIN))
+            return no_filter;
+        const auto says_so = [](auto wait) {
+            auto_reset_event event;
+            const task one = [](auto& on, auto how) -> task { co_await how(on); }(event, wait);
+            if (!one.done() || tocsin::waiting_on(&event) != 0) return false;
+            try {
+                one.rethrow();
+            } catch (const std::system_error& thrown) {
+                return thrown.code().value() == EAGAIN;
+            }
+            return false;
+        };
+        const pipe_ends pipe;
+        sigset_t before, after;
+        ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
+        for (int i = 0; i != 2; ++i) {
+            if (!says_so([](auto& on) { return async_wait({.until = 1h}, on); })) return 1;
+            const auto tomorrow = std::chrono::system_clock::now() + 24h;
+            if (!says_so([=](auto& on) { return async_wait({.until = tomorrow}, on); })) return 2;
+            if (!says_so([&](auto& on) { return async_wait_any(on, tocsin::readable(pipe.out())); }))
+                return 3;
+        }
+        ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
+        for (int each = 1; each != NSIG; ++each) {
+            if (sigismember(&before, each) != sigismember(&after, each)) return 4;
+        }
+        return 0;
+    });
+    if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+    EXPECT_EQ(ending, "");
+}
+#endif
 
 TEST(Await, AForkedChildWaitsAnewAndMayDestroyWhatWaitedInItsParent) {
     auto_reset_event event;

@@ -148,6 +148,20 @@ TEST(Deadline, SaturatesJustBelowTheEnd) {
     EXPECT_FALSE(far.is_never());
     EXPECT_FALSE(far.has_passed());
     EXPECT_GT(far.remaining(), 0);
+    // The first that is out of range, in every unit: it neither passes at once nor lies on the other side.
+    const auto just_beyond = []<class Unit>(Unit) {
+        const auto limit = std::chrono::duration_cast<Unit>(nanoseconds::max());
+        EXPECT_TRUE(deadline(limit + Unit(1)).is_never());
+        EXPECT_TRUE(deadline(-limit - Unit(1)).has_passed());
+    };
+    just_beyond(std::chrono::microseconds());
+    just_beyond(std::chrono::milliseconds());
+    just_beyond(1s);
+    just_beyond(1min);
+    just_beyond(1h);
+    just_beyond(std::chrono::days());
+    just_beyond(std::chrono::weeks());
+    just_beyond(std::chrono::years());
     const deadline before_its_epoch = std::chrono::sys_days{std::chrono::year{1} / 1 / 1};
     EXPECT_TRUE(before_its_epoch.has_passed());
     EXPECT_FALSE(before_its_epoch.is_never());

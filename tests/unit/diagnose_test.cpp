@@ -15,11 +15,29 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <new>
 #include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
+
+namespace {
+thread_local void (*at_next_allocation)() = nullptr;
+}  // namespace
+
+// (Not inlined: with only one of a pair inlined, the compiler warns of a mismatch.)
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    if (const auto act = std::exchange(at_next_allocation, nullptr)) act();
+    if (void* const made = std::malloc(size)) return made;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* gone) noexcept { std::free(gone); }
+[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept { std::free(gone); }
 
 namespace {
 
@@ -135,6 +153,34 @@ TEST(ParkedWaits, CarryTheNameThatWasGiven) {
     EXPECT_EQ(parked_on(&event)[0].name, "");
     event.set();
     threads.join();
+}
+
+// The memory for the list is made between two looks. Meanwhile so many more threads park that it is too little again.
+TEST(ParkedWaits, EachIsListedOnceHoweverManyCameMeanwhile) {
+    static manual_reset_event event;
+    static std::atomic<bool> more;
+    constexpr int few = 4;
+    constexpr int all = 24;
+    more.store(false);
+    thread_group threads;
+    threads.start_many(few, "before", [](int) { event.wait(); });
+    threads.start_many(all - few, "meanwhile", [](int) {
+        while (!more.load()) std::this_thread::yield();
+        event.wait();
+    });
+    until_parked(&event, few);
+    at_next_allocation = [] {
+        more.store(true);
+        until_parked(&event, all);
+    };
+    auto listed = parked_on(&event);
+    EXPECT_EQ(at_next_allocation, nullptr);
+    EXPECT_EQ(listed.size(), static_cast<std::size_t>(all));
+    std::ranges::sort(listed, {}, &parked_wait::thread);
+    EXPECT_EQ(std::ranges::adjacent_find(listed, {}, &parked_wait::thread), listed.end());
+    event.set();
+    threads.join();
+    event.reset();
 }
 
 TEST(ParkedWaits, AreDescribedOneALine) {

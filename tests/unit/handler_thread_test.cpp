@@ -126,6 +126,21 @@ TEST(Job, TakesAnyCallableAndDestroysItOnce) {
     EXPECT_EQ(alive, 0);
 }
 
+// A job is aligned as a pointer is; jobs beside each other are not all aligned to more.
+TEST(Job, AlignsASmallCallableThatAsksForMore) {
+    struct alignas(16) aligned {
+        std::uintptr_t* where;
+        void operator()() const { *where = reinterpret_cast<std::uintptr_t>(this) % 16; }
+    };
+    static_assert(sizeof(aligned) <= 48 && alignof(aligned) > alignof(void*));
+    std::array<std::uintptr_t, 4> beyond;
+    beyond.fill(1);
+    std::vector<job> jobs;
+    for (auto& each : beyond) jobs.emplace_back(aligned{&each});
+    for (auto& each : jobs) each();
+    EXPECT_EQ(beyond, (std::array<std::uintptr_t, 4>{}));
+}
+
 TEST(HandlerThread, IsNeitherCopiedNorMoved) {
     static_assert(!std::is_copy_constructible_v<handler_thread>);
     static_assert(!std::is_move_constructible_v<handler_thread>);

@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include <fcntl.h>
 #include <poll.h>
 
 namespace {
@@ -151,6 +152,22 @@ TEST(Pollable, SaysWhenThereIsNoDescriptorLeft) {
                   return 2;
               }),
               "");
+}
+
+TEST(Pollable, ClosesAllThatItOpened) {
+    const auto open_descriptors = [] {
+        int count = 0;
+        for (int each = 0; each != 1024; ++each) count += fcntl(each, F_GETFD) >= 0 ? 1 : 0;
+        return count;
+    };
+    auto_reset_event event;
+    const int before = open_descriptors();
+    {
+        const pollable view(event);
+        const pollable another(event);
+        EXPECT_GE(open_descriptors(), before + 2);
+    }
+    EXPECT_EQ(open_descriptors(), before);
 }
 
 TEST(Pollable, AForkedChildMayDestroyIt) {

@@ -22,6 +22,8 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -740,6 +742,51 @@ TEST(Custom, TokensInAreTokensOut) {
     });
     threads.join();
     EXPECT_EQ(out.load(), 3 * each);
+    EXPECT_FALSE(tokens.try_wait());
+}
+
+// Becomes ready, and has another thread set the event, between the first look of a wait and its second.
+struct ready_at_the_second_look {
+    auto_reset_event& event;
+    bool ready = false;
+
+    bool try_wait() noexcept { return std::exchange(ready, false); }
+    bool enlist(tocsin::wait_entry&) noexcept {
+        std::thread([this] { event.set(); }).join();
+        ready = true;
+        return false;
+    }
+    void delist(tocsin::wait_entry&) noexcept {}
+};
+
+TEST(Custom, IsLeftIfAnEventHasEndedTheWait) {
+    auto_reset_event event;
+    ready_at_the_second_look custom{event};
+    EXPECT_EQ(wait_any(event, custom), taken(0));
+    EXPECT_TRUE(custom.ready);
+    EXPECT_FALSE(event.is_set());
+}
+
+TEST(Custom, ATokenPassesByAWaitThatHasEndedAndHasNotLeftYet) {
+    if (!support::freezer::works) GTEST_SKIP() << "nothing stops a thread here";
+    support::semaphore tokens;
+    auto_reset_event event;
+    any_result first{};
+    thread_group threads;
+    support::freezer freezer;
+    threads.start("first", [&] { first = wait_any(event, tokens); });
+    until_parked(&event, 1);
+    support::until_sound_asleep(threads.id(0));
+    threads.start("second", [&] { (void)wait_any(tokens); });
+    support::until_sound_asleep(threads.id(1));
+    freezer.freeze(threads.handle(0));
+    event.set();
+    tokens.give();
+    threads.until_finished(1);
+    EXPECT_FALSE(threads.finished(0));
+    freezer.thaw();
+    threads.join();
+    EXPECT_EQ(first, taken(0));
     EXPECT_FALSE(tokens.try_wait());
 }
 
