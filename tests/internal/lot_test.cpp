@@ -549,8 +549,8 @@ TEST_F(Lot, WaitersAreClaimedOnce) {
 #if TOCSIN_ON_POSIX
 // Another thread holds the lock of a bucket in which no node is queued.
 TEST_F(Lot, AForkedChildFindsTheLockOfAnEmptyBucketFree) {
-    const wait_key key{&key, wait_kind::address};
     std::atomic<bool> held{false};
+    const wait_key key{&held, wait_kind::address};
     std::atomic<bool> go_on{false};
     thread_group threads;
     threads.start("holder", [&] {
