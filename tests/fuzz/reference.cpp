@@ -111,12 +111,16 @@ void world::wait_for_value(std::size_t actor) {
 }
 
 void world::take_lock(std::size_t actor) {
-    const call& doing = actors_[actor].doing;
+    actor_state& self = actors_[actor];
+    const call& doing = self.doing;
     if (!on_[doing.object]) {
         on_[doing.object] = true;
+        leave(actor);
         finish(actor, result::yes);
     } else if (doing.until == patience::none) {
         finish(actor, result::no);
+    } else if (self.now == phase::retrying) {
+        self.now = phase::parked;  // it has kept its place in the queue
     } else {
         park(actor);
     }
@@ -137,10 +141,11 @@ void world::set(std::size_t event) {
     while (!queues_[event].empty()) finish(pop(event), result::signaled);
 }
 
-// Locks are not fair: the actor that has waited longest is told, and competes like every other.
+// Locks are not fair: the actor that has waited longest is told, and competes like every other. It keeps its place in
+// the queue, and nobody else is told before it has tried.
 void world::unlock(std::size_t lock) {
     on_[lock] = false;
-    if (!queues_[lock].empty()) actors_[pop(lock)].now = phase::retrying;
+    if (!queues_[lock].empty()) actors_[queues_[lock].front()].now = phase::retrying;
 }
 
 void world::stop(std::size_t victim) {

@@ -53,6 +53,12 @@ std::uint8_t things::value(std::size_t which) const {
     return which < first_word + 2 ? bytes[which - first_word].load() : static_cast<std::uint8_t>(word.load());
 }
 
+bool things::is_locked(std::size_t which) const {
+    if (which == first_lock)
+        return (reinterpret_cast<const std::atomic<std::uint8_t>&>(lock).load() & 1) != 0;
+    return (bits.load() >> (which == first_lock + 1 ? first_bit : second_bit) & 1) != 0;
+}
+
 stage::stage() {
     for (player& each : actors_) each.thread = std::thread([this, &each] { live(each); });
 }
@@ -94,6 +100,7 @@ bool stage::play(const std::vector<call>& calls) {
     for (const call& each : calls) {
         actors_[each.actor].until = each.until;
         actors_[each.actor].stoppable = each.stoppable;
+        actors_[each.actor].object = each.object;
         actors_[each.actor].stop = std::stop_source();
     }
     std::atomic<std::size_t> off{0};
@@ -137,12 +144,14 @@ void stage::hand_over(std::size_t waiter, std::size_t setter, bool gate) {
 
 // An actor that parks releases no other in the same call. So if as many actors are parked as have not returned, all
 // of those are parked and nothing changes any more. A stopped wait stays in its queue until its thread runs, so an
-// actor whose wait may end by a stop or a deadline must have returned.
+// actor whose wait may end by a stop or a deadline must have returned. So does a wait for a lock that an unlock() has
+// told, so a lock with waiters must be locked.
 bool stage::is_quiet() const {
     std::size_t busy = 0;
     for (const player& each : actors_) {
         if (each.idle.load()) continue;
         if (each.until != patience::endless || (each.stoppable && each.stop.stop_requested())) return false;
+        if (each.object >= first_lock && !things_->is_locked(each.object)) return false;
         ++busy;
     }
     std::size_t parked = 0;

@@ -32,6 +32,7 @@ struct things {
     const void* address(std::size_t object) const;
     bool is_set(std::size_t event) const;
     std::uint8_t value(std::size_t word) const;
+    bool is_locked(std::size_t lock) const;
 };
 
 // Threads that live as long as the program, on fresh objects for each of the fuzzer's programs.
@@ -65,6 +66,7 @@ private:
         result came = result::none;
         patience until = patience::none;
         bool stoppable = false;
+        std::size_t object = 0;
         std::stop_source stop;
     };
 

@@ -445,19 +445,7 @@ TEST(LinuxPoller, ASleepIsOneSystemCallAndSoIsARing) {
 #endif
     std::size_t made = calls.numbers.size() - calls.count(map);  // ThreadSanitizer maps memory for a new one
     // A new descriptor is looked at; in a checked build before each strike and each sleep, too.
-    std::size_t looks = 0;
-#if defined(SYS_newfstatat)
-    looks += calls.count(SYS_newfstatat);
-#endif
-#if defined(SYS_fstat)
-    looks += calls.count(SYS_fstat);
-#endif
-#if defined(SYS_fstatat64)
-    looks += calls.count(SYS_fstatat64);
-#endif
-#if defined(SYS_statx)
-    looks += calls.count(SYS_statx);
-#endif
+    const std::size_t looks = calls.looks_at_descriptors();
     EXPECT_LE(looks, TOCSIN_CHECKED != 0 ? 1u + 3 * 2 + 1 : 1u);
     made -= looks;
     EXPECT_LE(made, 1u + 3 * 2 + 1) << testing::PrintToString(calls);

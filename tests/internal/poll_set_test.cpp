@@ -329,7 +329,10 @@ TEST(LinuxPoller, AWaitInASetIsOneSystemCall) {
     });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
-    EXPECT_EQ(calls.numbers.size(), 3u * 2 + 1) << testing::PrintToString(calls);
+    // In a checked build, a look at the doorbell before each strike and each sleep.
+    const std::size_t looks = calls.looks_at_descriptors();
+    EXPECT_LE(looks, TOCSIN_CHECKED != 0 ? 3u * 2 + 1 : 0u);
+    EXPECT_EQ(calls.numbers.size() - looks, 3u * 2 + 1) << testing::PrintToString(calls);
 }
 #endif
 

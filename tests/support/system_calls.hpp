@@ -31,6 +31,24 @@ struct system_calls {
         for (const long each : numbers) found += each == number ? 1 : 0;
         return found;
     }
+
+    // Calls of fstat(), by whatever name the system has it.
+    std::size_t looks_at_descriptors() const {
+        std::size_t found = 0;
+#if defined(SYS_newfstatat)
+        found += count(SYS_newfstatat);
+#endif
+#if defined(SYS_fstat)
+        found += count(SYS_fstat);
+#endif
+#if defined(SYS_fstatat64)
+        found += count(SYS_fstatat64);
+#endif
+#if defined(SYS_statx)
+        found += count(SYS_statx);
+#endif
+        return found;
+    }
 };
 
 inline void PrintTo(const system_calls& calls, std::ostream* out) {
