@@ -358,7 +358,7 @@ public:
         : resumable(then), self_(this), node_(key, self_, true, core::forks()) {}
 
     static event_awaiting& in(event_awaiter_base& awaiter) noexcept {
-        return *std::launder(reinterpret_cast<event_awaiting*>(awaiter.memory_));
+        return *std::launder(reinterpret_cast<event_awaiting*>(awaiter.memory));
     }
     static void released(resumable& self) noexcept;
     static void released_to_executor(resumable& self) noexcept;
@@ -371,7 +371,7 @@ public:
 private:
     // The awaiter whose memory this is in.
     event_awaiter_base& awaiter() noexcept {
-        static_assert(offsetof(event_awaiter_base, memory_) == 0);
+        static_assert(offsetof(event_awaiter_base, memory) == 0);
         return *reinterpret_cast<event_awaiter_base*>(this);
     }
     void* event() const noexcept { return const_cast<void*>(node_.key.address); }
@@ -424,9 +424,9 @@ void event_awaiting::abandon(const lot_source& how, async_executor* executor) no
 
 bool event_awaiter_base::suspend(const lot_source& how, std::coroutine_handle<> who,
                                  bool with_executor) noexcept {
-    const core::wait_key key{event_, static_cast<core::wait_kind>(how.wait_kind)};
+    const core::wait_key key{object, static_cast<core::wait_kind>(how.wait_kind)};
     who_ = who;
-    auto* const waiting = ::new (memory_)
+    auto* const waiting = ::new (memory)
         event_awaiting(with_executor ? event_awaiting::released_to_executor : event_awaiting::released, key);
     if (waiting->park(how)) return true;
     who_ = nullptr;

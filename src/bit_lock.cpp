@@ -85,6 +85,7 @@ public:
 
     // False if the deadline passed before anybody woke it.
     bool sleep(const wait_options& options) noexcept {
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): there always is one
         return sleeper_->sleep(options) == core::claim::signaled;
     }
 

@@ -119,12 +119,12 @@ std::string describe_parked_waits() {
 void name_address(const volatile void* address, std::string name) {
     const std::lock_guard held(all_names.lock);
     const auto* const plain = const_cast<const void*>(address);
-    if (all_names.of == nullptr && !name.empty()) all_names.of = new name_map;
     if (name.empty()) {
         if (all_names.of != nullptr) all_names.of->erase(plain);
-    } else {
-        all_names.of->insert_or_assign(plain, std::move(name));
+        return;
     }
+    if (all_names.of == nullptr) all_names.of = new name_map;
+    all_names.of->insert_or_assign(plain, std::move(name));
 }
 
 }  // namespace tocsin

@@ -178,12 +178,12 @@ private:
 // The part of a wait for one event that does not depend on the event's kind.
 class event_awaiter_base {
 protected:
-    explicit event_awaiter_base(void* event) noexcept : event_(event) {}
+    explicit event_awaiter_base(void* event) noexcept : object(event) {}
     event_awaiter_base(const event_awaiter_base&) = delete;
     event_awaiter_base& operator=(const event_awaiter_base&) = delete;
     ~event_awaiter_base() = default;
 
-    event_byte& event() const noexcept { return *static_cast<event_byte*>(event_); }
+    event_byte& event() const noexcept { return *static_cast<event_byte*>(object); }
     bool has_parked() const noexcept { return who_ != nullptr; }
     TOCSIN_API bool suspend(const lot_source& how, std::coroutine_handle<> who, bool with_executor) noexcept;
     TOCSIN_API void finish(bool with_executor) noexcept;
@@ -193,8 +193,8 @@ private:
     friend class event_awaiting;
 
     union {
-        void* event_;  // until it suspends
-        alignas(8) std::byte memory_[async_event_size];
+        void* object;  // the event, until it suspends
+        alignas(8) std::byte memory[async_event_size];
     };
     std::coroutine_handle<> who_;  // from when it parks until it has resumed
 };

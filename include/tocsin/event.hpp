@@ -29,8 +29,12 @@ struct fixed_mode {
     static constexpr reset_mode mode() noexcept { return Mode; }
 };
 
-struct chosen_mode {
+class chosen_mode {
+public:
+    constexpr explicit chosen_mode(reset_mode mode) noexcept : mode_(mode) {}
     constexpr reset_mode mode() const noexcept { return mode_; }
+
+private:
     reset_mode mode_;
 };
 
@@ -197,7 +201,7 @@ class auto_reset_event : public detail::basic_event<detail::fixed_mode<reset_mod
 class event : public detail::basic_event<detail::chosen_mode> {
 public:
     constexpr explicit event(reset_mode mode, bool initially_set = false) noexcept
-        : basic_event(detail::chosen_mode{mode}, initially_set) {}
+        : basic_event(detail::chosen_mode(mode), initially_set) {}
 
     using basic_event::mode;  // reset_mode mode() const noexcept
 };

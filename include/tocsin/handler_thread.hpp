@@ -203,7 +203,7 @@ private:
 
     enum class when_full : std::uint8_t { refuse, wait, exceed };
 
-    post_status accept(job& work, const deadline& until, const stop_token* stop, when_full how);
+    post_status accept(job& work, const deadline& until, const stop_token* stop, when_full full);
     bool take_batch();
     void run_batch() noexcept;
     void run() noexcept;

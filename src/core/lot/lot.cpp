@@ -263,13 +263,13 @@ wait_list wait_queue::detach_all() noexcept {
 void wait_queue::replace_first(wait_node& old) noexcept {
     wait_node* const first = nodes_.first();
     first->queue = old.queue;
-    *link_ = first;
+    *link_ = first;  // NOLINT(clang-analyzer-core.NullDereference): known, since the queue is not empty
 }
 
 // The queue has become empty: takes it, with its former first node, out of the bucket.
 void wait_queue::take_out(wait_node& old) noexcept {
     if (old.queue.below[0] != nullptr || old.queue.below[1] != nullptr) return replace_by_leaf(old);
-    *link_ = nullptr;
+    *link_ = nullptr;  // NOLINT(clang-analyzer-core.NullDereference): known, since the queue was not empty
 }
 
 // lot-7: puts a leaf from below the ended queue in its place.

@@ -87,7 +87,7 @@ private:
 #if !defined(TOCSIN_MODEL) && !defined(_WIN32) && !defined(__wasm__)
         using calls = deferred_calls;
         all.add<calls>({TOCSIN_MEMBER(calls, added_), TOCSIN_MEMBER(calls, finished_),
-                        TOCSIN_MEMBER(calls, made_), TOCSIN_MEMBER(calls, slots_)});
+                        TOCSIN_MEMBER(calls, made_), TOCSIN_MEMBER(calls, slots)});
         using slot = calls::slot;
         all.add<slot>({TOCSIN_MEMBER(slot, run), TOCSIN_MEMBER(slot, what), TOCSIN_MEMBER(slot, times)});
 #endif

@@ -49,14 +49,14 @@ private:
         std::atomic<unsigned> times{0};  // still to run; once it is 0, only a new call raises it
     };
 
-    slot& slot_of(unsigned number) noexcept { return slots_[number % slot_count]; }
+    slot& slot_of(unsigned number) noexcept { return slots[number % slot_count]; }
     bool increment_last(void (*run)(void*) noexcept, void* what) noexcept;
 
     std::atomic<unsigned> added_{0};
     std::atomic<unsigned> finished_{0};
     std::atomic<bool> made_[slot_count]{};  // the slots that have been used
     union {
-        slot slots_[slot_count];  // used in turn, each made by its first call
+        slot slots[slot_count];  // used in turn, each made by its first call
     };
 };
 

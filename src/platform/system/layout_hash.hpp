@@ -51,14 +51,14 @@ public:
     constexpr std::uint64_t value() const noexcept { return value_; }
 
 private:
-    static void a_member_has_been_left_out();  // not constexpr: stops the compiler
+    [[noreturn]] static void a_member_has_been_left_out();  // not constexpr: stops the compiler
 
     std::uint64_t value_ = 0xcbf2'9ce4'8422'2325;
 };
 
-#define TOCSIN_MEMBER(type, name)                                               \
-    ::tocsin::platform::member_layout {                                         \
-        offsetof(type, name), sizeof(type::name), alignof(decltype(type::name)) \
+#define TOCSIN_MEMBER(type, name)                                                         \
+    ::tocsin::platform::member_layout {                                                   \
+        offsetof(type, name), sizeof(decltype(type::name)), alignof(decltype(type::name)) \
     }
 
 }  // namespace tocsin::platform
