@@ -1,11 +1,12 @@
-// Address waits: the lot, keyed by the address, and a look at the value under its lock.
+// Address waits: the lot, keyed by the address, and a look at the value under the bucket's lock.
 //
 // State: none but the user's word and the lot.
 //
 // Invariants
 //   address-1  A node is queued only if the value was the expected one after prepare_wait(), under the lock.
-//   address-2  A wake never reads the word. It reaches exactly the nodes of its address and kind: it does not touch a
-//       waiter on a neighbouring address, on another kind of the same address, or in the same bucket.
+//   address-2  A wake never reads the word. It reaches exactly the nodes of its address and kind. It touches no other
+//       waiter: not on a neighbouring address, not on another kind of the same address, not one that merely shares the
+//       bucket.
 //
 // No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter sets the
 // filter, makes a full fence (prepare_wait), and looks at the value. One of them sees the other: the waiter returns
@@ -13,7 +14,7 @@
 //
 // Memory order
 //   [user]        the look at the value acquires, for a caller that returns because it differs and then reads what the
-//                 user released with the store.
+//                 user released with the store that changed it.
 //   [wake-check]  the two fences. What the waker did before is visible to the waiter it releases by [release]
 //                 (waiter.cpp), and to a thread that sees the changed value by the order that the user gave that store.
 //

@@ -12,38 +12,38 @@
 //       steps, never over a flush, a sleep, a release or a system call to wake.
 //   group_commit-2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without a
 //       leader that will take it, and nobody flushes beside another.
-//   group_commit-3  A member that is in the queue leaves it in one way: a leader takes it into its group, an outgoing
-//       leader takes it to be the next leader, or its own thread withdraws it. A member that may withdraw (deadline,
-//       stop) is claimed when it is taken. From then on its sleep can end in one way only, the release. A member
-//       whose claim fails is about to leave and is dropped. So no submission is both withdrawn and flushed, or
-//       neither.
-//   group_commit-4  A member that was taken is released exactly once, after the flush that covers it has ended or in
-//       order to lead. Its thread does not continue before that. So nobody is told of a flush that does not cover it,
-//       and the members of a group under way exist.
-//   group_commit-5  A leader does not touch a member of its group after the release of that member, or of a chain that
-//       it is in. No follower ever touches anything that belongs to its leader.
+//   group_commit-3  A member that is in the queue leaves it in exactly one of three ways: a leader takes it into its
+//       group, an outgoing leader takes it to be the next leader, or its own thread withdraws it. A member that may
+//       withdraw (deadline, stop) is claimed when it is taken. From then on its sleep can end in one way only, the
+//       release. A member whose claim fails is about to leave and is dropped. So every submission is either withdrawn
+//       or flushed, never both and never neither.
+//   group_commit-4  A member that was taken is released exactly once: either after the flush that covers it has ended,
+//       or to become the leader. Its thread does not continue before that. So nobody is told of a flush that does not
+//       cover it, and the members of a group under way exist.
+//   group_commit-5  A leader does not touch a member of its group after the release of that member, or of a relay's
+//       chain that it is in (core/lot/relay.cpp). No follower ever touches anything that belongs to its leader.
 //   group_commit-6  `error` of a follower is written before its release, and only by the leader of its group.
-//   group_commit-7  A member that a flush leaves goes back to the front of the queue, in its order, in the critical
-//       section that ends the group, before the next leader is chosen there. It is `taken`: it has been claimed, or
-//       had no other way to end. So it counts as a member that may not withdraw, and its next taker does not claim it
-//       again.
+//   group_commit-7  A member that a flush leaves to the next group goes back to the front of the queue, in its order,
+//       in the critical section that ends the group, before the next leader is chosen there. It is `taken`: it has been
+//       claimed, or had no other way to end. So it counts as a member that may not withdraw, and its next taker does
+//       not claim it again.
 //
-// No lost wake-up: joining and leading meet in the lock. A thread that joins has seen `led` on, so the leader has not
-// yet looked at the queue for the last time. When it does, under the same lock, it finds the member and takes it or
-// makes it lead (group_commit-2). A release that comes before the sleep ends it at once (waiter.cpp). The thread that
-// makes a group full notices it, under the lock, and claims the gatherer there. If there is no gatherer, the leader
-// looks at the size under the lock before it sleeps, or does not gather at all.
+// No lost wake-up: joining and leading meet in the lock. A thread that joins behind a leader has seen `led` on, so the
+// leader has not yet looked at the queue for the last time. When it does, under the same lock, it finds the member and
+// takes it or makes it lead (group_commit-2). A release that comes before the sleep ends it at once (waiter.cpp). The
+// thread that makes a group full notices it, under the lock, and claims the gatherer there. If there is no gatherer,
+// the leader looks at the size under the lock before it sleeps, or does not gather at all.
 //
 // Memory order
 //   [bucket]   the lock: from what a submitter did before to the flush that takes it, and from one flush to the next
 //              leader's.
 //   [release]  from the end of the flush to the followers, also along the chain (waiter.cpp).
 //
-// How long the leader is held: it wakes the next leader, and up to four followers. Of more than four it wakes only one,
-// or a few on a machine of many processors, however many it flushed for. The followers release each other
-// (core/lot/relay.cpp), and the next leader if it is behind them. Under the lock, taking a group is one step when
-// nobody in the queue may withdraw and all of it is taken. Otherwise it is a step for each member, which claims it.
-// Only a flush that failed makes the leader visit each of its followers.
+// How long the leader is held: it wakes the next leader, unless that one is behind the followers in their chain, and up
+// to four followers. Of more than four it wakes only one (a few on a machine of many processors), however many it
+// flushed for. These release the others (core/lot/relay.cpp), and then a next leader that is behind them. Under the
+// lock, taking a group is one step when nobody in the queue may withdraw and all of it is taken. Otherwise it is a step
+// for each member, which claims it. Only a flush that failed makes the leader visit each of its followers.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.

@@ -84,12 +84,10 @@
 // the library whose table it is does so.
 //
 // Several copies of the library in one process: at load time, before any thread can park, each asks for the table of
-// the first copy (platform/shared_table/shared_table.hpp).
-//
+// the first copy (platform/shared_table/shared_table.hpp). How taken nodes are released: relay.cpp.
 // Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),
 // walk_model_test.cpp (lot-8), mix_model_test.cpp, and the model of everything else that waits;
-// tests/internal/lot_test.cpp, walk_test.cpp,
-// tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml. How taken nodes are released: relay.cpp.
+// tests/internal/lot_test.cpp, walk_test.cpp, tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml.
 #include "core/lot/lot.hpp"
 
 #include "core/lot/shared_layout.hpp"
@@ -119,7 +117,6 @@ std::uint64_t draw_multiplier() noexcept {
 
 // Never destroyed, since waits and wakes are allowed after main.
 constinit lot_table own_table{};
-
 constinit detail::atomic<std::uint32_t> forks_so_far{0};
 
 void forget_parked() noexcept {

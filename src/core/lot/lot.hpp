@@ -186,10 +186,11 @@ public:
         std::size_t taken;
         return take(static_cast<std::size_t>(-1), taken);
     }
-    // Offers something to one alone, oldest first, until it is accepted: by a waiter that can be claimed, or by a
-    // subscriber, whose node goes to the end. Appends to `freed` what is to be released. After `undecided`, the owner
-    // of the node in `undecided` must commit(). After `unfinished`, or if that commit fails, the caller calls this
-    // again, with a new guard, until another result; `offered` says where to begin.
+    // Makes an exclusive offer to one node after another, oldest first, until one accepts: a waiter that can be
+    // claimed, or a subscriber, whose node then moves to the end of the queue. Appends to `freed` what is to be
+    // released. If the result is `undecided`, the caller must commit() the all_waiter that owns the node in the
+    // argument `undecided`. If the result is `unfinished`, or if that commit fails, the caller calls this again, with
+    // a new guard, until the result is another; `offered` says where to begin.
     offer_result give_to_one(release_list& freed, queue_cursor& offered, wait_node*& undecided) noexcept;
 
     // Asks the all_waiters behind `looked`, oldest first, about something that is there for everybody. Returns the

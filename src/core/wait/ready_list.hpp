@@ -1,5 +1,5 @@
-// Many sources of the lot, and timers, registered once and often waited on by one thread: the core of wait_set. The
-// argument: ready_list.cpp.
+// The core of wait_set: events and timers, registered once and waited for often by one thread. Why it is correct:
+// ready_list.cpp.
 //
 //     if (std::size_t found = list.take_ready(items, nullptr)) return found;
 //     ready_list::sleeper self(list);
