@@ -105,6 +105,19 @@ const pairing& find_pairing(const registered_scenario& scenario, std::string_vie
 
 parameters fill_in(const scenario_info& scenario, const std::vector<std::string_view>& words) {
     std::vector<std::pair<std::string, std::string>> values = scenario.cases.front().given.all();
+    // A parameter that only other cases have counts where it is given.
+    for (const std::string_view word : words) {
+        const std::string_view name = word.substr(0, word.find('='));
+        const auto is_it = [name](const auto& value) { return value.first == name; };
+        if (std::ranges::any_of(values, is_it)) continue;
+        for (const auto& each : scenario.cases) {
+            const auto others = each.given.all();
+            const auto found = std::ranges::find_if(others, is_it);
+            if (found == others.end()) continue;
+            values.push_back(*found);
+            break;
+        }
+    }
     for (const std::string_view word : words) {
         const std::size_t equals = word.find('=');
         const auto known =
