@@ -96,7 +96,7 @@ inline constexpr std::size_t async_mixture_size = 432;
 
 // What may occur in a wait. Each includes the one before.
 enum class async_needs : std::uint8_t {
-    objects,  // events and sources of the user's types
+    objects,  // events and custom sources
     limits,   // a deadline and a stop token
     mixture,  // timers and descriptors
 };
@@ -105,7 +105,7 @@ constexpr std::size_t async_wait_size(async_needs what) noexcept {
     return async_core_size + (what >= async_needs::limits ? async_limits_size : 0) +
            (what >= async_needs::mixture ? async_mixture_size : 0);
 }
-// A source that is an event or of the user's type is known as such; the others are all of type tocsin::source.
+// Events and custom sources have types of their own. What is passed as a tocsin::source may be anything.
 template <class... Sources>
 constexpr async_needs needs_of(bool with_limits) noexcept {
     if ((std::same_as<std::remove_cvref_t<Sources>, source> || ...)) return async_needs::mixture;

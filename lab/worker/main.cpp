@@ -13,11 +13,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace lab {
@@ -103,29 +105,33 @@ const pairing& find_pairing(const registered_scenario& scenario, std::string_vie
     return *found;
 }
 
-parameters fill_in(const scenario_info& scenario, const std::vector<std::string_view>& words) {
-    std::vector<std::pair<std::string, std::string>> values = scenario.cases.front().given.all();
-    // A parameter that only other cases have counts where it is given.
-    for (const std::string_view word : words) {
-        const std::string_view name = word.substr(0, word.find('='));
-        const auto is_it = [name](const auto& value) { return value.first == name; };
-        if (std::ranges::any_of(values, is_it)) continue;
-        for (const auto& each : scenario.cases) {
-            const auto others = each.given.all();
-            const auto found = std::ranges::find_if(others, is_it);
-            if (found == others.end()) continue;
-            values.push_back(*found);
-            break;
+// Of all cases, each once. Some have parameters that the first one lacks.
+std::vector<std::string> parameter_names(const scenario_info& scenario) {
+    std::vector<std::string> names;
+    for (const scenario_case& each : scenario.cases) {
+        for (const auto& [name, value] : each.given.all()) {
+            if (std::ranges::find(names, name) == names.end()) names.push_back(name);
         }
     }
+    return names;
+}
+
+// The case that the words describe. What they don't name is as in the first case.
+parameters fill_in(const scenario_info& scenario, const std::vector<std::string_view>& words) {
+    const std::vector<std::string> names = parameter_names(scenario);
+    std::vector<std::pair<std::string, std::string>> values = scenario.cases.front().given.all();
     for (const std::string_view word : words) {
         const std::size_t equals = word.find('=');
-        const auto known =
-            std::ranges::find(values, word.substr(0, equals), &std::pair<std::string, std::string>::first);
-        if (equals == std::string_view::npos || known == values.end()) {
-            unknown("parameter", word, values, [](const auto& value) { return value.first; });
+        const std::string_view name = word.substr(0, equals);
+        if (equals == std::string_view::npos || std::ranges::find(names, name) == names.end()) {
+            unknown("parameter", word, names, std::identity());
         }
-        known->second = word.substr(equals + 1);
+        const auto known = std::ranges::find(values, name, &std::pair<std::string, std::string>::first);
+        if (known == values.end()) {
+            values.emplace_back(name, word.substr(equals + 1));
+        } else {
+            known->second = word.substr(equals + 1);
+        }
     }
     parameters given;
     for (auto& [name, value] : values) given.add(std::move(name), std::move(value));

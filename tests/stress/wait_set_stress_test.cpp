@@ -275,7 +275,6 @@ TEST(WaitSetStress, EachTimerIsReportedForItsLastArming) {
     constexpr std::uint64_t count = 32;
     std::deque<noted_timer> timers(count);
     auto_reset_event done;
-    std::atomic<bool> enough{false};
     wait_set set;
     for (std::uint64_t i = 0; i != count; ++i) set.add(timers[i].timer, i);
     set.add(done, count);
@@ -301,13 +300,11 @@ TEST(WaitSetStress, EachTimerIsReportedForItsLastArming) {
     });
     threads.start_many(3, "mover", [&](int number) {
         random_source random(static_cast<std::uint64_t>(number + 1));
-        while (!enough.load()) {
+        while (!time.is_over()) {
             timers[random.below(count)].change(random);
             jitter(random);
         }
     });
-    while (!time.is_over()) std::this_thread::sleep_for(5ms);  // no fact to wait for
-    enough = true;
     for (std::size_t i = 1; i != threads.size(); ++i) threads.until_finished(i);
     support::until("all that are armed to be reported", [&] {
         return std::ranges::none_of(timers, [](const noted_timer& each) { return each.timer.is_armed(); });

@@ -773,7 +773,7 @@ private:
     auto_reset_event event_;
 };
 
-// Awaiters with something of the user's own: as a base, and as members.
+// A program can derive from an awaiter, or keep it as a member.
 class counted_wait : public tocsin::event_awaiter<auto_reset_event> {
 public:
     using event_awaiter::event_awaiter;

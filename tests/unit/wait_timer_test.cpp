@@ -230,7 +230,7 @@ TEST(WaitTimer, OnEitherClockItWakesASleepOnTheOther) {
     EXPECT_EQ(waits.end(), tags{1});
 }
 
-// Another thread moves and removes the timers for which this one sleeps. Returns whether it did so in time.
+// Moves and removes the timers for which another thread sleeps. Returns whether it did so in time.
 bool timers_leave_a_sleep(std::chrono::milliseconds lead) {
     wait_timer later, gone;
     wait_set set;
@@ -239,15 +239,14 @@ bool timers_leave_a_sleep(std::chrono::milliseconds lead) {
     const auto due = steady_clock::now() + lead;
     later.reset(due);
     gone.reset(due);
-    bool in_time = false;
+    tags reported;
     thread_group threads;
-    threads.start("moves", [&] {
-        std::this_thread::sleep_for(lead / 4);  // no fact to wait for: the other most likely sleeps by then
-        later.reset(1h);
-        EXPECT_TRUE(set.remove(gone));
-        in_time = steady_clock::now() < due;
-    });
-    const tags reported = found_in(set, {.until = due + 5ms});
+    threads.start("waits", [&] { reported = found_in(set, {.until = due + 5ms}); });
+    support::until("the wait to sleep or to end",
+                   [&] { return threads.finished() == 1 || support::state_of(threads.id(0)) == 'S'; });
+    later.reset(1h);
+    EXPECT_TRUE(set.remove(gone));
+    const bool in_time = steady_clock::now() < due;
     threads.join();
     EXPECT_TRUE(reported.empty() || !in_time);
     return in_time;
