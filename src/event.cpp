@@ -83,13 +83,13 @@ void forget_hold(event_byte& state) noexcept {
 }
 
 // Queues the node, or takes the event if it turns out to be set.
-bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node) noexcept {
+bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node, bool may_share) noexcept {
     core::locked_queue queue(node.key);
     forget_hold(state);
     for (;;) {
         if (event_try_wait(state, mode)) return true;
         if (mark_parked(state)) {
-            queue.append(node);
+            may_share ? queue.append_to_share(node) : queue.append(node);
             return false;
         }
     }
@@ -246,7 +246,9 @@ wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_optio
 
     core::waiter self;
     core::wait_node node(key_of(state), self, core::can_cancel(options));
-    if (take_or_park(state, mode, node)) return wait_status::signaled;
+    const bool may_share =
+        mode == reset_mode::manual_reset && (options.stop == nullptr || !options.stop->stop_possible());
+    if (take_or_park(state, mode, node, may_share)) return wait_status::signaled;
     const core::claim how = looking.spin_then_sleep(self);
     if (how != core::claim::signaled) withdraw(state, node);
     return core::status_from(how, wait_status::signaled);

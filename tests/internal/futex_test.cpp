@@ -133,6 +133,58 @@ TYPED_TEST(EveryFutex, ThreeWakesInARowWakeThree) {
     threads.join();
 }
 
+TYPED_TEST(EveryFutex, AWakeOfAllWakesAllOfTheWordAndNobodyElse) {
+    std::array<futex_word, 2> words{};
+    thread_group threads;
+    threads.start_many(8, "sleeper", [&](int i) {
+        (void)wait_for_change<TypeParam>(words[i < 6 ? 0 : 1], 0, deadline::never());
+    });
+    for (std::size_t i = 0; i < 8; ++i) until_sound_asleep(threads.id(i));
+    words[0].store(1);
+    TypeParam::wake_all(&words[0]);
+    threads.until_finished(6);
+    EXPECT_EQ(threads.finished(), 6u);
+    words[1].store(1);
+    TypeParam::wake_all(&words[1]);
+    threads.join();
+}
+
+TYPED_TEST(EveryFutex, AWakeOfAllIsNotSavedAndGoesByTheAddressAlone) {
+    futex_word word{0};
+    TypeParam::wake_all(&word);
+    EXPECT_EQ(TypeParam::wait(word, 0, 2ms), sleep_result::timed_out);
+    TypeParam::wake_all(nullptr);
+    TypeParam::wake_all(reinterpret_cast<const void*>(~std::uintptr_t{3}));
+}
+
+// Sleepers that were woken sleep again, while others time out.
+TYPED_TEST(EveryFutex, NoWakeOfAllIsLostWhileSleepersReturn) {
+    constexpr std::uint32_t sleepers = 4;
+    futex_word word{0};
+    std::atomic<std::uint32_t> acknowledged{0};
+    const auto count = static_cast<std::uint32_t>(rounds(1'000, 200));
+    thread_group threads;
+    threads.start_many(sleepers, "sleeper", [&](int number) {
+        support::random_source random(static_cast<std::uint64_t>(number) + 3);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            if (number == 0) {
+                while (wait_for_change<TypeParam>(word, i, std::chrono::nanoseconds(random.below(60'000))) ==
+                       sleep_result::timed_out) {
+                }
+            } else {
+                (void)wait_for_change<TypeParam>(word, i, deadline::never());
+            }
+            acknowledged.fetch_add(1);
+        }
+    });
+    for (std::uint32_t i = 0; i < count; ++i) {
+        word.store(i + 1, std::memory_order_release);
+        TypeParam::wake_all(&word);
+        support::until("all see the change", [&] { return acknowledged.load() == sleepers * (i + 1); });
+    }
+    threads.join();
+}
+
 TYPED_TEST(EveryFutex, ATimeoutIsNeverEarlyOnItsOwnClock) {
     futex_word word{0};
     support::random_source random(1);
@@ -263,6 +315,27 @@ TEST(LinuxFutex, AWakeIsOneSystemCall) {
     EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
 }
 
+TEST(LinuxFutex, AWakeOfAllIsOneSystemCall) {
+    futex_word word{0};
+    const auto calls = support::system_calls_of(
+        [&] {
+            for (int i = 0; i < 3; ++i) {
+                std::atomic<pid_t> id{0};
+                std::thread([&] {
+                    id.store(support::thread_id());
+                    (void)platform::linux_futex::wait(word, 0, deadline::never());
+                    support::sleep_for_ever();
+                }).detach();
+                support::until("the sleeper begins", [&] { return id.load() != 0; });
+                until_sound_asleep(id.load());
+            }
+        },
+        [&] { platform::linux_futex::wake_all(&word); });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.exit_code, 0);
+    EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
+}
+
 TEST(LinuxFutex, ASleepIsOneSystemCall) {
     const auto calls = support::system_calls_of([] {
         futex_word word{0};
@@ -313,6 +386,7 @@ TYPED_TEST(EveryFutex, ErrnoIsPreserved) {
         (void)TypeParam::wait(word, 0, 100us);
         (void)TypeParam::wait(word, 0, 0s);
         TypeParam::wake_one(&word);
+        TypeParam::wake_all(&word);
         EXPECT_EQ(errno, value);
     }
 }

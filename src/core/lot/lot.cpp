@@ -242,6 +242,7 @@ void wait_queue::count(const wait_node& node, std::uint32_t change) noexcept {
     wait_node::queue_state& queue = state();
     queue.count += change;
     if (node.cancelable) queue.cancelables += change;
+    if (is_delegate(node)) queue.delegates += change;
     if (!node.stays()) return;
     queue.subscribers += change;
     if (node.what == kind::all_waiter) queue.all_waiters += change;
@@ -296,7 +297,7 @@ bool wait_queue::take_off(wait_node& node) noexcept {
 release_list wait_queue::take(std::size_t most, std::size_t& taken) noexcept {
     taken = 0;
     if (empty()) return {};
-    if (state().cancelables == 0 && most >= state().count) {  // lot-2: nobody asks `queued`
+    if (state().cancelables == 0 && most >= state().count && is_delegate(*nodes_.first())) {  // lot-2, shared_word-4
         taken = state().count;
         return release_list(detach_all());
     }
@@ -304,7 +305,7 @@ release_list wait_queue::take(std::size_t most, std::size_t& taken) noexcept {
     release_list freed;
     for (wait_node* each = nodes_.first(); each != nullptr && taken != most;) {
         wait_node* const next = wait_list::next(*each);
-        if (each->what == kind::waiter && take_off(*each)) {
+        if (each->has_waiter() && take_off(*each)) {
             freed.append(*each);
             ++taken;
         } else if (each->what == kind::subscriber) {
@@ -322,6 +323,7 @@ offer_result wait_queue::give_to_one(release_list& freed, queue_cursor& offered,
         wait_node* const next = wait_list::next(*each);
         switch (each->what) {
             case kind::waiter:
+            case kind::sharer:
                 if (!take_off(*each)) break;
                 freed.append(*each);
                 return offer_result::accepted;

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "core/lot/relay.hpp"
+#include "core/lot/shared_word.hpp"
 #include "core/lot/subscriber.hpp"
 #include "core/lot/wait_node.hpp"
 #include "core/lot/waiter.hpp"
@@ -42,6 +43,9 @@ struct alignas(64) bucket {
     detail::plain<wait_node*> queues{nullptr};  // a tree of the first nodes of the keys' queues (lot-7)
     detail::atomic<std::uint64_t> filter{0};
     detail::plain<queue_cursor*> cursors{nullptr};  // of walks that have freed the lock for a moment (lot-8)
+    shared_word shared[8];  // on which threads of its queues sleep; a key's path chooses one
+
+    shared_word& word_of(std::uint64_t path) noexcept { return shared[path >> 61]; }
 
     // As it was at the start; for the only thread of a process.
     bool is_pristine() const noexcept {
@@ -165,6 +169,9 @@ public:
     void prepare_wait() noexcept;
 
     void append(wait_node& last) noexcept;
+    // The same for a thread that leaves only with all others or at its deadline (shared_word-1). If the queue has a
+    // delegate, the thread is to sleep on the word that it shares with others.
+    void append_to_share(wait_node& last) noexcept;
     // Takes a cancelable node out of the queue, unless it has been taken already.
     void remove(wait_node& cancelled) noexcept;
 

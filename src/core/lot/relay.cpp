@@ -1,7 +1,7 @@
 // How a waker and the threads that it releases share the release of many.
 //
 // State: a chain of nodes that belong to whoever releases them (lot-3 in lot.cpp). A waker keeps the chain in its
-// release_list, a released thread in waiter::others_.
+// release_list, a released thread in waiter::others_or_word_.
 //
 // The relay and the waiter (waiter.cpp) are two halves of one protocol. The relay calls waiter::release(), which hands
 // the remaining chain to the released thread. That thread's waiter::finish() calls pass_on() with the chain.
@@ -25,6 +25,7 @@
 #include "core/lot/relay.hpp"
 
 #include "core/lot/resume_queue.hpp"
+#include "core/lot/shared_word.hpp"
 #include "core/lot/waiter.hpp"
 #include "platform/system/system.hpp"
 
@@ -60,11 +61,17 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
     const defer_resumes after_all;
     const bool many = is_longer_than(relay_above, first);
     for (wait_node* each = first; each != nullptr;) {
+        if (is_sharer(each)) {
+            each = release_sharers(*each);
+            continue;
+        }
         wait_node* const next = wait_list::next(*each);  // relay-1
         if (each->what == wait_node::kind::resumable) {
             each->then->resume();
         } else {
-            if (many && each->owner->is_asleep() && --to_wake == 0) return each->owner->release(next);
+            if (many && each->owner->is_asleep() && (is_sharer(next) || --to_wake == 0)) {
+                return each->owner->release(next);
+            }
             each->owner->release(nullptr);
         }
         each = next;
@@ -74,9 +81,14 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
 }  // namespace
 
 void release_list::append(wait_node& node) noexcept {
-    if (node.what != wait_node::kind::waiter || !node.owner->is_coroutine()) return nodes_.append(node);
-    nodes_.insert_after(last_coroutine_, node);
-    last_coroutine_ = &node;
+    if (node.what == wait_node::kind::waiter && node.owner->is_coroutine()) {
+        nodes_.insert_after(last_coroutine_, node);
+        last_coroutine_ = &node;
+        return;
+    }
+    wait_node* const front = last_coroutine_ != nullptr ? wait_list::next(*last_coroutine_) : nodes_.first();
+    if (front == nullptr || is_sharer(front) == is_sharer(&node)) return nodes_.append(node);
+    nodes_.insert_after(is_sharer(front) ? last_coroutine_ : front, node);  // shared_word-4
 }
 
 void release_list::append(release_list&& more) noexcept {

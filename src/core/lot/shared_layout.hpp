@@ -21,7 +21,7 @@ struct shared_layout {
     static constexpr std::uint64_t number() {
         // Raise the number when what these mean to each other changes and no size or offset does: the states of a
         // waiter, who writes what in which order, the order and meaning of virtual functions.
-        platform::layout_hash all("1");
+        platform::layout_hash all("2");
         add_table(all);
         add_node(all);
         add_waiter(all);
@@ -42,7 +42,8 @@ private:
 #endif
     static constexpr void add_table(platform::layout_hash& all) {
         all.add<bucket>({TOCSIN_MEMBER(bucket, lock), TOCSIN_MEMBER(bucket, queues),
-                         TOCSIN_MEMBER(bucket, filter), TOCSIN_MEMBER(bucket, cursors)});
+                         TOCSIN_MEMBER(bucket, filter), TOCSIN_MEMBER(bucket, cursors), TOCSIN_MEMBER(bucket, shared)});
+        all.add(sizeof(shared_word));
         all.add<lot_table>({TOCSIN_MEMBER(lot_table, at), TOCSIN_MEMBER(lot_table, multiplier)});
         all.add<queue_cursor>({TOCSIN_MEMBER(queue_cursor, key_), TOCSIN_MEMBER(queue_cursor, listed_),
                                TOCSIN_MEMBER(queue_cursor, at_end_), TOCSIN_MEMBER(queue_cursor, left_),
@@ -67,14 +68,14 @@ private:
                             TOCSIN_MEMBER(wait_node, since)});
         all.add<queue>({TOCSIN_MEMBER(queue, below), TOCSIN_MEMBER(queue, last), TOCSIN_MEMBER(queue, count),
                         TOCSIN_MEMBER(queue, cancelables), TOCSIN_MEMBER(queue, subscribers),
-                        TOCSIN_MEMBER(queue, all_waiters)});
+                        TOCSIN_MEMBER(queue, all_waiters), TOCSIN_MEMBER(queue, delegates)});
         all.add<wait_key>({TOCSIN_MEMBER(wait_key, address), TOCSIN_MEMBER(wait_key, what)});
         all.add(sizeof(subscriber)).add(sizeof(all_waiter)).add(sizeof(release_list));
     }
 
     static constexpr void add_waiter(platform::layout_hash& all) {
         all.add<waiter>({TOCSIN_MEMBER(waiter, then_), TOCSIN_MEMBER(waiter, word_),
-                         TOCSIN_MEMBER(waiter, claim_), TOCSIN_MEMBER(waiter, others_)});
+                         TOCSIN_MEMBER(waiter, claim_), TOCSIN_MEMBER(waiter, others_or_word_)});
         all.add<resumable>(
             {of_links<resumable>(), TOCSIN_MEMBER(resumable, released_), TOCSIN_MEMBER(resumable, run_)});
     }

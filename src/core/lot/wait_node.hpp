@@ -35,6 +35,7 @@ struct wait_node : detail::list_links<wait_node> {
     // Whom it belongs to, which decides what happens when its turn comes.
     enum class kind : std::uint8_t {
         waiter,      // leaves the queue; its waiter is claimed and released
+        sharer,      // the same for a thread that shares a word with others (shared_word.cpp)
         all_waiter,  // stays; its all_waiter is asked, and commits once it can have all its sources
         subscriber,  // stays; its subscriber is told
         resumable,   // never in a queue; releasing it resumes the resumable
@@ -51,13 +52,15 @@ struct wait_node : detail::list_links<wait_node> {
         : key{nullptr, wait_kind::event}, what(kind::resumable), cancelable(false), index(0), then(&next) {}
 
     // Whether a thread or a coroutine waits with it.
-    bool is_wait() const noexcept { return what == kind::waiter || what == kind::all_waiter; }
+    bool is_wait() const noexcept { return has_waiter() || what == kind::all_waiter; }
+    // Whether `owner` is its waiter.
+    bool has_waiter() const noexcept { return what == kind::waiter || what == kind::sharer; }
     // Whether it stays in its queue when its turn comes.
     bool stays() const noexcept { return what == kind::all_waiter || what == kind::subscriber; }
 
     // The four members behind the key fit into its last bytes, and save eight: a coroutine's frame holds a node.
     [[no_unique_address]] const wait_key key;
-    const kind what;
+    detail::plain<kind> what;  // a waiter may become a sharer before it is queued
     // Whether the wait may also end without this queue (by a deadline, a stop, another source). Then whoever takes the
     // node off the queue must also claim its waiter, and may find that the wait has already ended. Otherwise taking the
     // node off is enough.
@@ -80,6 +83,7 @@ struct wait_node : detail::list_links<wait_node> {
         detail::plain<std::uint32_t> cancelables{0};
         detail::plain<std::uint32_t> subscribers{0};  // nodes that stay, all_waiters' among them
         detail::plain<std::uint32_t> all_waiters{0};
+        detail::plain<std::uint32_t> delegates{0};  // threads that sleep on words of their own
     };
     queue_state queue;
 

@@ -4,8 +4,9 @@
 //   claim_   open -> signaled | timed_out | stopped, once.
 //   word_    running -> sleeping, polling or suspended (by the thread itself) -> released (by whoever claimed it); or
 //            running -> released at once. A thread that polls descriptors stores the number of the doorbell that wakes
-//            it.
-//   others_  the chain of nodes that the thread releases in turn; written before word_ becomes `released`.
+//            it. A thread that shares a word (shared_word.cpp): running_to_share -> sharing -> released.
+//   others_or_word_  the chain of nodes that the thread releases in turn; written before word_ becomes `released`. Or
+//            the shared word on which the thread sleeps (shared_word.cpp); written before the node is queued.
 //
 // The waiter and the relay (relay.cpp) are two halves of one protocol. The relay calls release() with a chain, and
 // finish() calls the relay's pass_on() with that chain.
@@ -19,6 +20,10 @@
 //   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. A waiter that
 //       was suspended is the exception: it then belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
+//   waiter-5  A thread that shares a word is never given others to release, so one member holds either. A shared word's
+//       address is stored plus 1; a node's address is even. Of a waiter that shares no word, only the releasing thread
+//       writes the member, and the waiting thread reads it after its release. A waiting thread learns from its state
+//       word whether it shares.
 //
 // No lost wake-up: the thread sleeps only while word_ is `sleeping`. It moves the word there from `running` by a
 // compare-and-exchange, and release() exchanges the same word. So either the thread's compare-and-exchange fails and it
@@ -30,7 +35,7 @@
 //
 // Memory order
 //   [release]  release()'s exchange releases, and the loads of word_ that see `released` acquire. So what the claimer
-//              did before (the signal's data, others_) is visible to the thread.
+//              did before (the signal's data, the chain) is visible to the thread.
 //   [suspend]  suspending releases, and a release() that finds the coroutine suspended acquires. So what the coroutine
 //              did before is visible to it when it continues in that thread. A coroutine that suspends before its
 //              node is queued publishes by the lock of the queue instead.
@@ -43,6 +48,7 @@
 
 #include "core/lot/relay.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/lot/shared_word.hpp"
 #include "core/sync/counters.hpp"
 #include "platform/futex/futex.hpp"
 
@@ -53,7 +59,9 @@ constexpr std::uint32_t running = 0;
 constexpr std::uint32_t sleeping = 1;
 constexpr std::uint32_t released = 2;
 constexpr std::uint32_t suspended = 3;
-constexpr std::uint32_t polling = 4;  // + the number of the doorbell
+constexpr std::uint32_t running_to_share = 4;
+constexpr std::uint32_t sharing = 5;
+constexpr std::uint32_t polling = 6;  // + the number of the doorbell
 
 }  // namespace
 
@@ -64,7 +72,7 @@ bool waiter::try_claim(claim reason, std::uint32_t index) noexcept {
 }
 
 void waiter::release(wait_node* others) noexcept {
-    others_ = others;
+    others_or_word_ = reinterpret_cast<std::uintptr_t>(others);
     resumable* const then = then_;                                                   // waiter-3
     const std::uint32_t seen = word_.exchange(released, std::memory_order_acq_rel);  // [release] [suspend]
     if (seen == running) return;
@@ -72,6 +80,17 @@ void waiter::release(wait_node* others) noexcept {
     count(counter::woken);
     seen == sleeping ? platform::futex::wake_one(&word_)  // waiter-3: the address alone
                      : platform::poller::ring_doorbell(seen - polling);
+}
+
+void waiter::share(shared_word& word) noexcept {
+    others_or_word_ = reinterpret_cast<std::uintptr_t>(&word) + 1;
+    word_.store(running_to_share, std::memory_order_relaxed);  // [bucket] no other thread knows the waiter yet
+}
+
+bool waiter::mark_released() noexcept {
+    if (word_.exchange(released, std::memory_order_release) != sharing) return false;  // [release]
+    count(counter::woken);
+    return true;
 }
 
 bool waiter::is_asleep() const noexcept {
@@ -90,7 +109,7 @@ bool waiter::enter_state(std::uint32_t how) noexcept {
     while (!word_.compare_exchange_strong(seen, how, std::memory_order_acq_rel, std::memory_order_acquire)) {
         if (seen == released) return false;
     }
-    if (seen == running && how != suspended) count(counter::slept);
+    if ((seen == running || seen == running_to_share) && how != suspended) count(counter::slept);
     return true;
 }
 
@@ -102,6 +121,10 @@ void waiter::suspend_unqueued() noexcept {
 }
 
 bool waiter::sleep_until_released(const deadline& until) noexcept {
+    const std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: this thread's own, or `released`
+    if (seen == running_to_share || seen == sharing) {
+        return !enter_state(sharing) || shared().sleep_until([this]() noexcept { return is_released(); }, until);
+    }
     if (!enter_state(sleeping)) return true;
     while (!is_released()) {
         if (platform::futex::wait(word_, sleeping, until) == platform::sleep_result::timed_out) return false;
@@ -112,7 +135,8 @@ bool waiter::sleep_until_released(const deadline& until) noexcept {
 bool waiter::enter_polling(platform::doorbell_id bell) noexcept { return enter_state(polling + bell); }
 
 claim waiter::finish() noexcept {
-    if (wait_node* const others = others_) pass_on(*others);
+    const std::uintptr_t others = others_or_word_;
+    if (others != 0 && (others & 1) == 0) pass_on(*reinterpret_cast<wait_node*>(others));
     const auto reason = static_cast<claim>(claim_.load(std::memory_order_relaxed));  // no order: waiter-1
     return reason == claim::stopped ? claim::stopped : claim::signaled;
 }

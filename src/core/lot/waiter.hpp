@@ -14,6 +14,7 @@
 namespace tocsin::core {
 
 class resumable;
+class shared_word;
 struct wait_node;
 
 // Why a wait ended. Whoever moves a waiter's claim word from `open` decides it, once. `signaled` + n also says that the
@@ -34,8 +35,17 @@ public:
 
     // Makes the thread or coroutine runnable, and gives it `others` to release in turn (null if there are none, as
     // always for a coroutine). Whoever claimed the waiter calls this once, under no lock. The waiter may be gone before
-    // this returns.
+    // this returns. For a waiter that shares a word, mark_released() takes its place.
     void release(wait_node* others) noexcept;
+
+    // The thread will sleep on this word, together with others (shared_word.cpp). Called by the thread itself, before its
+    // node is queued.
+    void share(shared_word& word) noexcept;
+    // That word. Only for a waiter that shares one.
+    shared_word& shared() const noexcept { return *reinterpret_cast<shared_word*>(others_or_word_ - 1); }
+    // The first half of the release of a waiter that shares a word. If it returns true, the thread may be asleep, and the
+    // caller must wake all who sleep on that word. The waiter may be gone before this returns.
+    bool mark_released() noexcept;
 
     // What a stop request does, in the thread that requests the stop.
     void stop() noexcept {
@@ -115,7 +125,8 @@ private:
     resumable* const then_;
     detail::atomic<std::uint32_t> word_{0};  // running, released, or how it sleeps (waiter.cpp)
     detail::atomic<std::uint32_t> claim_{0};
-    detail::plain<wait_node*> others_{nullptr};
+    // The node of others to release, or the shared word's address plus 1 (waiter-5).
+    detail::plain<std::uintptr_t> others_or_word_{0};
 };
 
 // Whether a wait with these options may also end by a deadline or a stop.

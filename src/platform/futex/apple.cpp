@@ -42,6 +42,8 @@ __attribute__((weak_import)) int os_sync_wait_on_address_with_timeout(void* addr
                                                                       std::uint64_t nanoseconds);
 __attribute__((weak_import)) int os_sync_wake_by_address_any(void* address, std::size_t size,
                                                              std::uint32_t flags);
+__attribute__((weak_import)) int os_sync_wake_by_address_all(void* address, std::size_t size,
+                                                             std::uint32_t flags);
 #endif
 #if TOCSIN_APPLE_ULOCK
 int __ulock_wait(std::uint32_t operation, void* address, std::uint64_t value, std::uint32_t microseconds);
@@ -77,7 +79,8 @@ sleep_result os_sync_sleep(const futex_word& word, std::uint32_t expected,
 
 #if TOCSIN_APPLE_ULOCK
 constexpr std::uint32_t compare_and_wait = 1;
-constexpr std::uint32_t no_errno = 0x0100'0000;  // an error is returned as a negative number
+constexpr std::uint32_t wake_every_thread = 0x0100;  // ULF_WAKE_ALL
+constexpr std::uint32_t no_errno = 0x0100'0000;      // an error is returned as a negative number
 
 sleep_result ulock_sleep(const futex_word& word, std::uint32_t expected, std::int64_t nanoseconds) noexcept {
     // 0 means no end; an hour has fewer than 2^32 microseconds.
@@ -133,6 +136,24 @@ void apple_futex::wake_one(const void* word) noexcept {
         case mechanism::ulock: __ulock_wake(compare_and_wait | no_errno, const_cast<void*>(word), 0); return;
 #endif
         default: portable_futex::wake_one(word);
+    }
+}
+
+template <>
+void apple_futex::wake_all(const void* word) noexcept {
+    const errno_guard guard;
+    switch (chosen()) {
+#if TOCSIN_APPLE_OS_SYNC
+        case mechanism::os_sync:
+            os_sync_wake_by_address_all(const_cast<void*>(word), sizeof(std::uint32_t), no_flags);
+            return;
+#endif
+#if TOCSIN_APPLE_ULOCK
+        case mechanism::ulock:
+            __ulock_wake(compare_and_wait | wake_every_thread | no_errno, const_cast<void*>(word), 0);
+            return;
+#endif
+        default: portable_futex::wake_all(word);
     }
 }
 

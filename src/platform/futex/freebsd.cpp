@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <ctime>
+#include <limits>
 
 #include <sys/types.h>
 #include <sys/umtx.h>
@@ -34,6 +35,12 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
     return timed_out ? sleep_result::timed_out : sleep_result::returned;
 }
 
+void wake(const void* word, int most) noexcept {
+    const errno_guard guard;
+    ::_umtx_op(const_cast<void*>(word), UMTX_OP_WAKE_PRIVATE, static_cast<unsigned long>(most), nullptr,
+               nullptr);
+}
+
 }  // namespace
 
 template <>
@@ -45,8 +52,12 @@ sleep_result freebsd_futex::wait(const futex_word& word, std::uint32_t expected,
 
 template <>
 void freebsd_futex::wake_one(const void* word) noexcept {
-    const errno_guard guard;
-    ::_umtx_op(const_cast<void*>(word), UMTX_OP_WAKE_PRIVATE, 1, nullptr, nullptr);
+    wake(word, 1);
+}
+
+template <>
+void freebsd_futex::wake_all(const void* word) noexcept {
+    wake(word, std::numeric_limits<int>::max());
 }
 
 template <>

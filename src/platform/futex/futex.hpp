@@ -32,6 +32,10 @@ struct futex_backend {
     // memory unmapped or in other use: at worst a thread returns for no reason. Preserves errno.
     static void wake_one(const void* word) noexcept;
 
+    // The same for all threads that sleep on the word when the call begins: by one call of the system, if it has such a
+    // call.
+    static void wake_all(const void* word) noexcept;
+
     // Called in the child of a fork: forgets what the backend knew of threads that the child does not have.
     static void after_fork() noexcept;
 
@@ -63,6 +67,8 @@ template <>
 sleep_result futex::wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
 template <>
 void futex::wake_one(const void* word) noexcept;
+template <>
+void futex::wake_all(const void* word) noexcept;
 template <>
 void futex::after_fork() noexcept;
 template <>

@@ -147,6 +147,16 @@ void kernel_event_futex::wake_one(const void* word) noexcept {
     its_slot.unlock();
 }
 
+// The sleepers counted are the oldest. Frees the lock in between, because each of them takes it before it returns.
+template <>
+void kernel_event_futex::wake_all(const void* word) noexcept {
+    slot& its_slot = table.slot_of(word);
+    its_slot.lock();
+    std::size_t left = its_slot.queue.count(word);
+    its_slot.unlock();
+    for (; left != 0; --left) wake_one(word);
+}
+
 template <>
 void kernel_event_futex::after_fork() noexcept {}
 

@@ -9,6 +9,7 @@
 #include "platform/system/timed_call_linux.hpp"
 
 #include <cerrno>
+#include <limits>
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -41,6 +42,13 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
     return timed_out ? sleep_result::timed_out : sleep_result::returned;
 }
 
+void wake(const void* word, int most) noexcept {
+    const errno_guard guard;
+    (void)timed_call<older, younger>(0, [=](long call, const auto&) {
+        return ::syscall(call, word, FUTEX_WAKE_PRIVATE, most, nullptr, nullptr, 0);
+    });
+}
+
 }  // namespace
 
 template <>
@@ -52,10 +60,12 @@ sleep_result linux_futex::wait(const futex_word& word, std::uint32_t expected,
 
 template <>
 void linux_futex::wake_one(const void* word) noexcept {
-    const errno_guard guard;
-    (void)timed_call<older, younger>(0, [word](long call, const auto&) {
-        return ::syscall(call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    });
+    wake(word, 1);
+}
+
+template <>
+void linux_futex::wake_all(const void* word) noexcept {
+    wake(word, std::numeric_limits<int>::max());
 }
 
 template <>

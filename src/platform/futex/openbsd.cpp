@@ -15,6 +15,7 @@
 
 #include <cerrno>
 #include <ctime>
+#include <limits>
 
 #include <sys/futex.h>
 #include <sys/time.h>
@@ -36,6 +37,11 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t 
     return error == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
 }
 
+void wake(const void* word, int most) noexcept {
+    const errno_guard guard;
+    ::futex(kernel_word(word), FUTEX_WAKE_PRIVATE, most, nullptr, nullptr);
+}
+
 }  // namespace
 
 template <>
@@ -50,8 +56,12 @@ sleep_result openbsd_futex::wait(const futex_word& word, std::uint32_t expected,
 
 template <>
 void openbsd_futex::wake_one(const void* word) noexcept {
-    const errno_guard guard;
-    ::futex(kernel_word(word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr);
+    wake(word, 1);
+}
+
+template <>
+void openbsd_futex::wake_all(const void* word) noexcept {
+    wake(word, std::numeric_limits<int>::max());
 }
 
 template <>

@@ -66,6 +66,19 @@ void portable_futex::wake_one(const void* word) noexcept {
     if (sleeper* const found = its_slot.queue.take(word)) found->wake.notify_one();
 }
 
+// The sleepers counted are the oldest. Frees the lock in between, because each of them takes it before it returns.
+template <>
+void portable_futex::wake_all(const void* word) noexcept {
+    std::size_t left;
+    {
+        const errno_guard guard;
+        slot& its_slot = table.slot_of(word);
+        const std::lock_guard lock(its_slot.mutex);
+        left = its_slot.queue.count(word);
+    }
+    for (; left != 0; --left) wake_one(word);
+}
+
 template <>
 void portable_futex::after_fork() noexcept {
     table.forget_sleepers();

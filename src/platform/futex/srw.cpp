@@ -108,6 +108,13 @@ void srw_futex::wake_one(const void* word) noexcept {
     if (sleeper* const found = slot->queue.take(word)) system().wake(&found->wake);
 }
 
+// The sleepers counted are the oldest. Frees the lock in between, because each of them takes it before it returns.
+template <>
+void srw_futex::wake_all(const void* word) noexcept {
+    std::size_t left = locked_slot(word)->queue.count(word);
+    for (; left != 0; --left) wake_one(word);
+}
+
 template <>
 void srw_futex::after_fork() noexcept {}
 

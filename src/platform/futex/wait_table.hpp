@@ -48,6 +48,15 @@ public:
         found->woken = true;
         return found;
     }
+
+    // How many sleep on the word.
+    std::size_t count(const void* word) noexcept {
+        std::size_t found = 0;
+        for (Sleeper* each = this->first(); each != nullptr; each = this->next(*each)) {
+            if (each->word == word) ++found;
+        }
+        return found;
+    }
 };
 
 // A backend's table. All copies of the library in a process use the slots of the first copy (shared_table.hpp).

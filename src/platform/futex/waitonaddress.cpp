@@ -1,4 +1,4 @@
-// Windows 8 and later, Windows Server 2012 and later: WaitOnAddress, WakeByAddressSingle.
+// Windows 8 and later, Windows Server 2012 and later: WaitOnAddress, WakeByAddressSingle, WakeByAddressAll.
 //
 // The system promises (Microsoft's reference of WaitOnAddress): the call compares and falls asleep as one step with
 // respect to wakes of that address in the same process. It may return for no reason. A wake uses only the address.
@@ -71,6 +71,11 @@ sleep_result waitonaddress_futex::wait(const futex_word& word, std::uint32_t exp
 template <>
 void waitonaddress_futex::wake_one(const void* word) noexcept {
     system().wake_one(address_of(word));
+}
+
+template <>
+void waitonaddress_futex::wake_all(const void* word) noexcept {
+    system().wake_all(address_of(word));
 }
 
 template <>

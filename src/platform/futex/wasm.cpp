@@ -12,6 +12,7 @@
 #include "platform/futex/relative_sleep.hpp"
 
 #include <cstddef>
+#include <limits>
 
 namespace tocsin::platform {
 namespace {
@@ -27,6 +28,12 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t 
     return result == timed_out ? sleep_result::timed_out : sleep_result::returned;
 }
 
+void wake(const void* word, unsigned most) noexcept {
+    constexpr std::uintptr_t page = 0x1'0000;  // of the first memory, which is the only one
+    if (reinterpret_cast<std::uintptr_t>(word) / page >= __builtin_wasm_memory_size(0)) return;
+    __builtin_wasm_memory_atomic_notify(engine_word(word), most);
+}
+
 }  // namespace
 
 template <>
@@ -40,9 +47,12 @@ sleep_result wasm_futex::wait(const futex_word& word, std::uint32_t expected,
 
 template <>
 void wasm_futex::wake_one(const void* word) noexcept {
-    constexpr std::uintptr_t page = 0x1'0000;  // of the first memory, which is the only one
-    if (reinterpret_cast<std::uintptr_t>(word) / page >= __builtin_wasm_memory_size(0)) return;
-    __builtin_wasm_memory_atomic_notify(engine_word(word), 1);
+    wake(word, 1);
+}
+
+template <>
+void wasm_futex::wake_all(const void* word) noexcept {
+    wake(word, std::numeric_limits<unsigned>::max());
 }
 
 template <>

@@ -19,12 +19,14 @@ struct backend {
           is_available(Backend::is_available),
           wait(Backend::wait),
           wake_one(Backend::wake_one),
+          wake_all(Backend::wake_all),
           sleepers(Backend::sleepers) {}
 
     const char* name;
     bool (*is_available)() noexcept;
     sleep_result (*wait)(const futex_word&, std::uint32_t, const deadline&) noexcept;
     void (*wake_one)(const void*) noexcept;
+    void (*wake_all)(const void*) noexcept;
     void** (*sleepers)() noexcept;
 };
 
@@ -63,6 +65,10 @@ sleep_result windows_futex::wait(const futex_word& word, std::uint32_t expected,
 template <>
 void windows_futex::wake_one(const void* word) noexcept {
     chosen().wake_one(word);
+}
+template <>
+void windows_futex::wake_all(const void* word) noexcept {
+    chosen().wake_all(word);
 }
 template <>
 void windows_futex::after_fork() noexcept {}

@@ -2,6 +2,8 @@
 #include "explorer/futex.hpp"
 #include "platform/futex/futex.hpp"
 
+#include <limits>
+
 namespace tocsin::platform {
 
 template <>
@@ -15,6 +17,11 @@ sleep_result model_futex::wait(const futex_word& word, std::uint32_t expected,
 template <>
 void model_futex::wake_one(const void* word) noexcept {
     model::futex_wake(word, 1);
+}
+
+template <>
+void model_futex::wake_all(const void* word) noexcept {
+    model::futex_wake(word, std::numeric_limits<unsigned>::max());
 }
 
 template <>

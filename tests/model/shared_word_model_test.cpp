@@ -1,0 +1,174 @@
+// Every interleaving of small programs in which threads sleep on a word that they share (src/core/lot/shared_word.cpp).
+// Proof P16 in docs/proofs.md. The models of the events run through the same code.
+#include "support/library_model.hpp"
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using core::claim;
+using core::locked_queue;
+using core::release_list;
+using core::shared_word;
+using core::wait_key;
+using core::wait_node;
+using core::waiter;
+using model::plain;
+using model::run;
+
+// A gate whose waiters all share words of the bucket, without a delegate. All under the bucket's lock.
+struct gate {
+    const wait_key key{this, core::wait_kind::event};
+    plain<bool> open{false};
+    plain<int> data{0};
+};
+
+shared_word& word(std::size_t number) { return core::the_lot->at[0].shared[number]; }
+
+// Passes the open gate, or sleeps on the word: for ever or, if `cancelable`, until some time.
+claim pass(gate& door, shared_word& shared, bool cancelable) {
+    waiter self;
+    wait_node node(door.key, self, cancelable);
+    node.what = wait_node::kind::sharer;
+    self.share(shared);
+    {
+        locked_queue queue(door.key);
+        if (door.open) return claim::signaled;
+        queue.append(node);
+    }
+    const claim how = self.sleep(cancelable ? some_time() : deadline::never());
+    if (how == claim::timed_out) {
+        locked_queue(door.key).remove(node);
+    } else {
+        model::check(door.data == 42, "what came before the release is visible");
+    }
+    return how;
+}
+
+std::size_t open(gate& door) {
+    std::size_t taken = 0;
+    release_list freed;
+    door.data = 42;
+    {
+        locked_queue queue(door.key);
+        door.open = true;
+        freed = queue.take(static_cast<std::size_t>(-1), taken);
+    }
+    freed.wake();
+    return taken;
+}
+
+TEST(shared_word_model, AWakeIsNeverMissed) {
+    holds_always([](run& r) {
+        gate door;
+        r.spawn("sharer", [&] { (void)pass(door, word(0), false); });
+        r.spawn("opener", [&] { (void)open(door); });
+        r.join_all();
+    });
+}
+
+TEST(shared_word_model, OneWakeReachesAllWhoShare) {
+    holds_within(2, [](run& r) {
+        gate door;
+        for (const char* name : {"one", "two"})
+            r.spawn(name, [&] { (void)pass(door, word(0), false); });
+        r.spawn("opener", [&] { (void)open(door); });
+        r.join_all();
+    });
+}
+
+TEST(shared_word_model, ADeadlineAndAReleaseDecideOnce) {
+    holds_always([](run& r) {
+        gate door;
+        claim how{};
+        std::size_t taken = 0;
+        r.spawn("sharer", [&] { how = pass(door, word(0), true); });
+        r.spawn("opener", [&] { taken = open(door); });
+        r.join_all();
+        r.check(how == claim::signaled || taken == 0, "a wait that was taken was signaled");
+    });
+}
+
+TEST(shared_word_model, EachOfTwoWordsInOneListIsWoken) {
+    holds_within(2, [](run& r) {
+        gate door;
+        r.spawn("first word", [&] { (void)pass(door, word(0), false); });
+        r.spawn("second word", [&] { (void)pass(door, word(1), false); });
+        r.spawn("opener", [&] { (void)open(door); });
+        r.join_all();
+    });
+}
+
+// A wake of a stranger on the same word neither ends a wait nor hides its release.
+TEST(shared_word_model, StrangersSleepOn) {
+    holds_within(2, [](run& r) {
+        gate mine;
+        gate other;
+        r.spawn("sharer", [&] {
+            const bool in_time = pass(mine, word(0), true) == claim::signaled;
+            model::check(!in_time || mine.open, "only its own gate releases it");
+        });
+        r.spawn("stranger", [&] { (void)pass(other, word(0), false); });
+        r.spawn("opener", [&] { (void)open(other); });
+        r.join_all();
+    });
+}
+
+// Whoever has been released may wait for the same gate again, while the wake of the others is under way.
+TEST(shared_word_model, AWaitBegunAfterTheReleaseIsNotEndedByItsWake) {
+    holds_within(2, [](run& r) {
+        manual_reset_event event;
+        r.spawn("delegate", [&] { event.wait(sleep_at_once); });
+        r.spawn("again", [&] {
+            event.wait(sleep_at_once);
+            event.reset();
+            model::check(event.wait_until(some_time(), sleep_at_once) == wait_status::timed_out,
+                         "nobody set it after the reset");
+            event.set();  // for the other, if it parked after the reset
+        });
+        r.spawn("setter", [&] { event.set(); });
+        r.join_all();
+    });
+}
+
+// A delegate, two who share, and one who may be stopped: whoever is stopped sleeps on a word of its own.
+TEST(shared_word_model, AStopEndsOneWaitOfAGate) {
+    holds_within(1, [](run& r) {
+        manual_reset_event event;
+        model::stop_source source;
+        r.spawn("first", [&] { event.wait(sleep_at_once); });
+        r.spawn("stoppable", [&] { (void)event.wait(source.get_token(), sleep_at_once); });
+        r.spawn("stopper", [&] { source.request_stop(); });
+        r.spawn("setter", [&] { event.set(); });
+        r.join_all();
+    });
+}
+
+TEST(shared_word_model, ADelegateWhoseDeadlinePassesLeavesTheOthersTheirRelease) {
+    holds_within(2, [](run& r) {
+        manual_reset_event event;
+        r.spawn("delegate", [&] { (void)event.wait_until(some_time(), sleep_at_once); });
+        r.spawn("sharer", [&] { event.wait(sleep_at_once); });
+        r.spawn("setter", [&] { event.set(); });
+        r.join_all();
+        r.check(tells_who_is_parked(event), "the last wait that ends turns the parked bit off");
+    });
+}
+
+// The sharers' gate may be gone as soon as they are released.
+TEST(shared_word_model, TheLastOneReleasedMayDestroyTheGate) {
+    holds_within(2, [](run& r) {
+        auto* const event = new manual_reset_event;
+        model::atomic<int> left{2};
+        for (const char* name : {"one", "two"}) {
+            r.spawn(name, [&] {
+                event->wait(sleep_at_once);
+                if (left.fetch_sub(1) == 1) delete event;
+            });
+        }
+        r.spawn("setter", [event] { event->set(); });
+        r.join_all();
+    });
+}
+
+}  // namespace
