@@ -1,0 +1,248 @@
+// Many waiters of a gate, who sleep on a word that they share: who shares one, who wakes them, and in how many calls.
+#include "child.hpp"
+#include "core/lot/lot.hpp"
+#include "facts.hpp"
+#include "posix.hpp"
+#include "printing.hpp"
+#include "sanitizer.hpp"
+#include "system_calls.hpp"
+#include "threads.hpp"
+
+#include <tocsin/diagnose.hpp>
+#include <tocsin/event.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::thread_group;
+using support::until_parked;
+using tocsin::auto_reset_event;
+using tocsin::manual_reset_event;
+using tocsin::wait_status;
+using tocsin::core::key_hash;
+using tocsin::core::locked_queue;
+using tocsin::core::release_list;
+using tocsin::core::wait_key;
+using tocsin::core::wait_kind;
+using tocsin::core::wait_list;
+using tocsin::core::wait_node;
+using tocsin::core::waiter;
+using kind = wait_node::kind;
+
+std::size_t sharers_of(const void* event) {
+    std::size_t count = 0;
+    locked_queue({event, wait_kind::event}).for_each([&](const wait_node& node) {
+        if (node.what == kind::sharer) ++count;
+    });
+    return count;
+}
+
+template <class Event, class Wait>
+void start_one_by_one(thread_group& threads, const Event& event, int count, Wait wait) {
+    for (int i = 0; i < count; ++i) {
+        const std::size_t before = tocsin::waiting_on(&event);
+        threads.start("waiter", wait);
+        until_parked(&event, before + 1);
+    }
+}
+
+TEST(SharedWord, AllWaitersOfAGateButTheFirstShareOne) {
+    manual_reset_event gate;
+    thread_group threads;
+    start_one_by_one(threads, gate, 3, [&] { gate.wait(); });
+    start_one_by_one(threads, gate, 3, [&] { (void)gate.wait_for(1h); });
+    EXPECT_EQ(sharers_of(&gate), 5u);
+    gate.set();
+    threads.join();
+}
+
+TEST(SharedWord, WhoeverMayBeReleasedAloneSharesNone) {
+    auto_reset_event token;
+    manual_reset_event gate;
+    std::stop_source stop;
+    thread_group threads;
+    start_one_by_one(threads, token, 3, [&] { token.wait(); });
+    start_one_by_one(threads, gate, 1, [&] { gate.wait(); });
+    start_one_by_one(threads, gate, 2, [&] { (void)gate.wait(stop.get_token()); });
+    EXPECT_EQ(sharers_of(&token), 0u);
+    EXPECT_EQ(sharers_of(&gate), 0u);
+    stop.request_stop();
+    threads.until_finished(2);
+    for (int i = 0; i < 3; ++i) token.set();
+    gate.set();
+    threads.join();
+}
+
+#if defined(__linux__)
+TEST(SharedWord, ASetOfAGateMakesOneCallHoweverManyWait) {
+    using namespace tocsin::platform;
+    if (!std::is_same_v<futex, linux_futex>) GTEST_SKIP() << "its wake is no system call";
+    manual_reset_event gate;
+    constexpr std::size_t waiters = 50;
+    const auto calls = support::system_calls_of(
+        [&] {
+            std::vector<std::atomic<pid_t>> ids(waiters);
+            for (auto& id : ids) {
+                std::thread([&] {
+                    id.store(support::thread_id());
+                    gate.wait();
+                    support::sleep_for_ever();
+                }).detach();
+            }
+            until_parked(&gate, waiters);
+            for (auto& id : ids) support::until_asleep(id.load());
+        },
+        [&] { gate.set(); });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.exit_code, 0);
+    EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
+}
+#endif
+
+// The delegate's deadline passes. Whoever joins next is the delegate, at the end of the queue.
+TEST(SharedWord, ADelegateThatTimesOutIsReplaced) {
+    for (const bool replaced : {false, true}) {
+        manual_reset_event gate;
+        thread_group threads;
+        std::atomic<bool> over{false};
+        start_one_by_one(threads, gate, 1, [&] {
+            while (!over.load()) (void)gate.wait_for(1ms);
+        });
+        until_parked(&gate, 1);
+        threads.start_many(6, "sharer", [&](int) { gate.wait(); });
+        support::until("all wait", [&] { return tocsin::waiting_on(&gate) >= 6; });
+        if (!replaced) {
+            over.store(true);
+            threads.until_finished(1);
+        }
+        gate.set();
+        over.store(true);
+        threads.join();
+    }
+}
+
+// Two gates of one bucket and one shared word.
+TEST(SharedWord, AWakeLeavesStrangersAsleep) {
+    std::vector<manual_reset_event> gates(400'000);
+    const key_hash mine({&gates[0], wait_kind::event});
+    manual_reset_event* other = nullptr;
+    for (std::size_t i = 1; i != gates.size() && other == nullptr; ++i) {
+        const key_hash its({&gates[i], wait_kind::event});
+        if (its.index == mine.index && its.path >> 61 == mine.path >> 61) other = &gates[i];
+    }
+    ASSERT_NE(other, nullptr);
+    thread_group strangers;
+    start_one_by_one(strangers, *other, 4, [&] { other->wait(); });
+    ASSERT_EQ(sharers_of(other), 3u);
+    for (int round = 0; round < 20; ++round) {
+        thread_group threads;
+        start_one_by_one(threads, gates[0], 4, [&] { gates[0].wait(); });
+        gates[0].set();
+        threads.join();
+        gates[0].reset();
+    }
+    EXPECT_EQ(strangers.finished(), 0u);
+    EXPECT_EQ(tocsin::waiting_on(other), 4u);
+    other->set();
+    strangers.join();
+}
+
+TEST(SharedWord, SetsIntoAListReleaseTheWaitersOfAllGates) {
+    std::vector<manual_reset_event> gates(5);
+    thread_group threads;
+    for (auto& gate : gates) start_one_by_one(threads, gate, 4, [&gate] { gate.wait(); });
+    tocsin::wake_list freed;
+    for (auto& gate : gates) gate.set(freed);
+    EXPECT_EQ(threads.finished(), 0u);
+    freed.wake();
+    threads.join();
+}
+
+// A walk over the queue puts a delegate in front of those whom it releases, and these in front of everybody else.
+TEST(SharedWord, AListBeginsWithADelegateAndItsSharers) {
+    static const char place = 0;
+    const wait_key key{&place, wait_kind::event};
+    std::vector<waiter> own(3);
+    std::vector<waiter> shared(3);
+    release_list list;
+    std::vector<std::unique_ptr<wait_node>> nodes;
+    for (std::size_t i = 0; i != own.size(); ++i) {
+        nodes.push_back(std::make_unique<wait_node>(key, shared[i], true));
+        nodes.back()->what = kind::sharer;
+        list.append(*nodes.back());
+        nodes.push_back(std::make_unique<wait_node>(key, own[i], true));
+        list.append(*nodes.back());
+    }
+    std::string order;
+    const wait_list all = list.take_nodes();
+    for (const wait_node* each = all.first(); each != nullptr; each = wait_list::next(*each))
+        order += each->what == kind::sharer ? 's' : 'd';
+    EXPECT_EQ(order, "dsssdd");
+}
+
+#if TOCSIN_ON_POSIX
+// What a debugger does to the thread that was to wake the others.
+TEST(SharedWord, ADelegateThatIsHeldUpHoldsTheOthersUpButLosesNone) {
+    static std::atomic<bool> held{false};
+    static std::atomic<bool> go_on{false};
+    held.store(false);
+    go_on.store(false);
+    const support::handled_signal handler(SIGUSR1, [](int) {
+        held.store(true);
+        while (!go_on.load()) std::this_thread::yield();
+    });
+    manual_reset_event gate;
+    thread_group threads;
+    start_one_by_one(threads, gate, 10, [&] { gate.wait(); });
+    pthread_kill(threads.handle(0), SIGUSR1);
+    support::until("the delegate is held up", [] { return held.load(); });
+    gate.set();
+    gate.reset();
+    EXPECT_EQ(threads.finished(), 0u);
+    EXPECT_EQ(tocsin::waiting_on(&gate), 0u);
+    go_on.store(true);
+    threads.join();
+}
+
+TEST(SharedWord, ASetInASignalHandlerReleasesAll) {
+    static manual_reset_event gate;
+    const support::handled_signal handler(SIGUSR1, [](int) { gate.set(); });
+    thread_group threads;
+    start_one_by_one(threads, gate, 10, [] { gate.wait(); });
+    raise(SIGUSR1);
+    threads.join();
+}
+
+TEST(SharedWord, TheChildOfAForkStartsAnew) {
+    if (support::thread_sanitizer) GTEST_SKIP() << "it can't follow threads in the child";
+    manual_reset_event gate;
+    thread_group threads;
+    start_one_by_one(threads, gate, 5, [&] { gate.wait(); });
+    EXPECT_EQ(support::ending_of_child([&] {
+                  thread_group own;
+                  start_one_by_one(own, gate, 5, [&] { gate.wait(); });
+                  if (sharers_of(&gate) != 4) return 1;
+                  gate.set();
+                  own.join();
+                  return 0;
+              }),
+              "");
+    EXPECT_EQ(tocsin::waiting_on(&gate), 5u);
+    gate.set();
+    threads.join();
+}
+#endif
+
+}  // namespace
