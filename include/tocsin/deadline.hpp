@@ -41,9 +41,9 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 //   true of a time point of the steady or system clock that is not after that clock's epoch, such as time_point().
 // - A wait until a time on the steady or the system clock follows that clock itself, even while it sleeps. (The system
 //   clock may be set.)
-// - A clock of your own needs only a now() that does not throw. The library calls it again whenever the estimated end
+// - A clock of your own needs only a now() that does not throw. A wait calls now() again whenever the estimated end
 //   comes. A deadline made from a time point of such a clock refers to that time point, which must outlive the
-//   deadline. The argument of a wait does.
+//   deadline. A time point that is an argument of a wait does.
 class deadline {
 public:
     enum class clock : std::uint8_t { never, passed, steady, system, other };

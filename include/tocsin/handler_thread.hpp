@@ -134,8 +134,8 @@ struct handler_options {
     // queue is never full.
     std::size_t capacity = (std::numeric_limits<std::size_t>::max)();
     // Called in the handler thread with the exception that a posted job throws. Without this function, such an
-    // exception ends the program, as if a thread's function had thrown it. An exception of a sent job goes to the job's
-    // sender.
+    // exception ends the program, as if a thread's function had thrown it. An exception from a job of send() goes
+    // to the thread that called send().
     std::function<void(std::exception_ptr)> on_exception;
 };
 
@@ -192,7 +192,7 @@ public:
     void join() noexcept;
 
     // Closes the handler, waits for the job that is running, and returns the jobs that have not begun, oldest first.
-    // - If the caller runs a sent job among them, its sender gets the result. If the caller drops it, that send()
+    // - If the caller runs a job of send(), that send() returns the result. If the caller drops the job, that send()
     //   throws.
     // - A job that resumes a coroutine does so even if the caller drops it.
     // In a job of this handler, cancel() does not wait. If it throws std::bad_alloc, the next call returns the jobs.
