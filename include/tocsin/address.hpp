@@ -29,9 +29,9 @@ namespace tocsin {
 
 // If the object at `address` holds `expected`, sleeps until a wake on that address, the deadline or a stop request. If
 // it holds another value, returns `differed` at once. After a wake the caller looks at the value again and decides,
-// because the wake may have been meant for an earlier object at the same address. Wakes are exact: n wakes
-// release n waiters, however narrow the object is, and whatever other threads wait for beside it. Waiters are released
-// first in, first out.
+// because the wake may have been meant for an earlier object at the same address. Wakes are exact: n wakes release n
+// waiters, however narrow the object is, and whatever other threads wait for beside it. Waiters are released first in,
+// first out.
 // If the value differs, it is read with acquire order. If a wake releases the thread, what the waker did before is
 // visible to the thread.
 // Throws std::invalid_argument for an address that is not aligned to the object's size.

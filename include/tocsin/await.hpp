@@ -59,12 +59,12 @@
 //   Destroying the coroutine ends its wait: the wait takes nothing, and nobody resumes the coroutine. Any thread may
 //   destroy it, unless another thread might be resuming it at the same time. So it may be destroyed:
 //   - Without an executor: where no other thread can end the wait by a set, a stop or a timeout, for instance because
-//     all of these happen in this thread. A coroutine that the same set() has resumed before may also destroy it.
+//     all of these happen in this thread. A coroutine that the same set() has resumed earlier may destroy it, too.
 //   - With an executor: wherever the executor can't be resuming it, for instance in the executor's only thread. When
 //     the destruction returns, no thread is handing the coroutine to the executor. But the executor may have been given
 //     it before: then take the handle out of the executor's queue. (Or do not destroy the coroutine: stop the wait by a
 //     token, and let the coroutine end.)
-//   - With an executor that may refuse: where both conditions hold.
+//   - With an executor that may refuse: where the conditions of both points above hold.
 //   If the wait had already been given an auto-reset event, that event is set again. A source of your own that the wait
 //   had been given is not given back.
 //
@@ -264,7 +264,7 @@ private:
 
 }  // namespace detail
 
-// An executor. It is called with the handle of a coroutine, and has the coroutine resumed later; or it returns false.
+// An executor is called with the handle of a coroutine. It has the coroutine resumed later, or returns false to refuse.
 template <class T>
 concept resumes_coroutines = std::invocable<T&, std::coroutine_handle<>>;
 
@@ -380,7 +380,7 @@ concept names_an_event =
 
 // A co_await of what these functions return waits like wait(), wait_any() or wait_all(), and throws what those throw.
 // The functions copy the stop token of the limits, and ignore the spin policy: a coroutine never spins. They do not
-// copy a time point of a clock of your own.
+// copy a time point of a clock of your own, so it must exist until the wait has ended.
 template <class Source>
     requires detail::one_by_one<Source>
 auto async_wait(const limits& how, Source&& from) noexcept {

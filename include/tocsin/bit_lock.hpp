@@ -106,7 +106,7 @@ private:
     }
 
     static bool is_taken(const void* word, unsigned bit) noexcept {
-        // No order: a checked build asks, for a bit that the caller holds.
+        // No order: only a checked build asks, and about a bit that the caller holds.
         return (static_cast<const word_type*>(word)->load(std::memory_order_relaxed) & mask(bit)) != 0;
     }
 

@@ -34,7 +34,7 @@ struct parked_wait {
 [[nodiscard]] TOCSIN_API std::vector<parked_wait> parked_waits();
 
 // Returns the same as text, one line for each wait: "event 0x7ffe... 'shutdown': thread 4711, for 12.3 s". The address
-// is written as printf's %p writes it here.
+// is written as printf's %p writes it on this system.
 [[nodiscard]] TOCSIN_API std::string describe_parked_waits();
 
 // Names an event, object or lock. The two functions above show the name until another name replaces it. An empty name

@@ -35,12 +35,12 @@ private:
 // Write the limits directly in the call, as in the examples above. A `limits` object that has a name refers to its stop
 // token, so it must not outlive the token. Nor must it outlive a time point of a clock of your own.
 struct limits {
-    // When this has passed, the wait ends with `timed_out`. A duration counts from the moment at which the limits are
-    // made, so one `limits` object that is used for several waits ends them all at the same time. Making limits from a
-    // duration costs a look at the clock. A time point may be of any clock.
+    // When this deadline has passed, the wait ends with `timed_out`. A duration counts from the moment at which the
+    // limits are made, so one `limits` object that is used for several waits ends them all at the same time. Making
+    // limits from a duration costs a look at the clock. A time point may be of any clock.
     deadline until = deadline::never();
-    // When a stop is requested, the wait ends with `stopped`. A wait for sources that finds one ready at the start
-    // takes it first, even if the stop was requested before.
+    // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait, the wait
+    // takes the source first, even if the stop was requested before.
     stop_reference stop{};
     // How long wait_any() looks for a ready source before it sleeps. All other calls that take limits ignore the
     // policy: they sleep, or suspend, at once.

@@ -125,7 +125,7 @@ public:
 
     // Releases all waits in the list, and empties it. Threads that waited for events wake each other, so the calling
     // thread makes only a few system calls, however many threads it releases. Coroutines without an executor are
-    // resumed here, after everybody else has been released.
+    // resumed in this call, after everybody else has been released.
     TOCSIN_API void wake() noexcept;
 
 private:

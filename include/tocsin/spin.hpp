@@ -9,9 +9,9 @@
 
 namespace tocsin {
 
-// A thread that must wait has three ways: to spin (look again and again for a moment), to yield (let other threads run,
-// then look again), or to sleep. Waking a thread that sleeps costs two context switches and, if its core is idle,
-// several microseconds. Spinning keeps a core busy instead.
+// A thread that must wait can spin (look again and again for a moment), yield (let other threads run, then look again),
+// or sleep. Waking a thread that sleeps costs two context switches and, if its core is idle, several microseconds.
+// Spinning keeps a core busy instead.
 //
 // The default policy learns for each address whether spinning or yielding has recently paid. Where neither has, a wait
 // mostly sleeps at once. Every spin is bounded in time, and yielding in the number of yields. On one CPU no thread
@@ -66,7 +66,7 @@ TOCSIN_API void set_spin_policy(spin_policy policy) noexcept;
 
 #if TOCSIN_COUNTERS
 // What the waits of the process have done since it began. A wait to which none of the first three counters applies is
-// not counted. A call that waits several times inside, as lock() may, is counted each time.
+// not counted. A call that waits several times internally, as lock() may, is counted each time.
 struct wait_counters {
     std::uint64_t spun = 0;     // waits that ended while spinning
     std::uint64_t yielded = 0;  // waits that ended after yielding to the scheduler

@@ -63,8 +63,8 @@ public:
     // may be on any clock. A time point of a clock of your own must exist while the timer is armed. The library calls
     // that clock's now() under a lock, so now() must not block or call this library.
     // Cost: a short lock. Moving to a later time costs the same however many timers the set has. Moving to an earlier
-    // time takes a number of steps that grows with the logarithm of that number. Makes no system call, unless a thread
-    // sleeps in the set and must now wake earlier.
+    // time takes steps that grow in number with the logarithm of the number of timers. Makes no system call, unless a
+    // thread sleeps in the set and must now wake earlier.
     TOCSIN_API void reset(const deadline& when) noexcept;
     void cancel() noexcept { reset(deadline::never()); }
     // Whether the timer has a deadline that no wait has reported yet. (The deadline may have passed.)
@@ -112,7 +112,7 @@ public:
     TOCSIN_API void change(const source& what, std::uint64_t tag);
     // Removes an event or descriptor, and returns whether it was a member. Afterwards the event may be destroyed or the
     // descriptor closed, and no wait that begins later reports it. A wait under way in another thread may have found
-    // the member before. It then still reports the member, and keeps the signal that it took from an auto-reset event.
+    // the member before. It still reports the member then, and keeps the signal that it took from an auto-reset event.
     TOCSIN_API bool remove(const source& what) noexcept;
 
     // The same for timers. A timer may be destroyed while it is a member, and may outlive the set. Allocates nothing.

@@ -88,8 +88,8 @@ inline std::uint64_t load_erased(const volatile void* address, unsigned size) no
 
 namespace tocsin::detail {
 
-// Whether every read-modify-write is also a full fence, as on x86. If so, the library does two things with less:
-// - It leaves out the fence after a read-modify-write.
+// Whether every read-modify-write is also a full fence, as on x86. If so, two steps are cheaper:
+// - The fence after a read-modify-write is left out.
 // - set() on an event that is set already publishes with a fence and a load instead of a write. The matching fence is
 //   the read-modify-write with which the consumer takes the event. On ARM this would be wrong: the consumer could read
 //   the published data before its own write becomes visible.

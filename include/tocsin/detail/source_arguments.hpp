@@ -114,7 +114,7 @@ std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept {
     return {source(from)...};
 }
 
-// Gives a call that does not compile a result of the right type. Never defined.
+// The result of a call that does not compile. Never defined.
 template <class Result>
 Result refused();
 
