@@ -77,16 +77,16 @@ public:
     //
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
     // Safe in a signal handler with the Linux futex; with the portable backend only while no thread waits. If the
-    // handler interrupted a critical section of the library in its own thread, its set() or reset() of an event with
-    // waiters takes effect just after the handler has returned.
+    // handler interrupted a critical section of the library in its own thread, the handler's set() or reset() of an
+    // event with waiters takes effect just after the handler has returned.
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
 
     // The same, but leaves the waking to the caller: adds the waits that it ends to `freed` (source.hpp). When this
     // returns, the event is set or handed over. For a caller that sets several events, or that holds a lock which the
-    // woken threads want. Exceptions: waits for all are released at once, and so is everybody if this is called in a
-    // signal handler that interrupted the library. Allocates nothing.
+    // woken threads want. But waits for all are released at once, and so is everybody if this is called in a signal
+    // handler that interrupted the library. Allocates nothing.
     void set(wake_list& freed) noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode(), &freed);
     }
@@ -172,7 +172,7 @@ protected:
     constexpr reset_mode mode() const noexcept { return mode_.mode(); }
 
 private:
-    // Tries to set the event without a lock. False: somebody may wait, and event_set_slow() must set it.
+    // Tries to set the event without a lock, for the case that nobody waits. False: event_set_slow() must set it.
     bool set_inline() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: a hint
         if (seen == event_state::unset) [[likely]] {
