@@ -51,9 +51,9 @@ using wasm_futex = futex_backend<class wasm_mechanism>;
 using portable_futex = futex_backend<class portable_mechanism>;
 using windows_futex =
     futex_backend<class windows_mechanism>;  // the best of the next three that the system has
-using waitonaddress_futex = futex_backend<class waitonaddress_mechanism>;
-using srw_futex = futex_backend<class srw_mechanism>;
-using kernel_event_futex = futex_backend<class kernel_event_mechanism>;
+using windows_waitonaddress_futex = futex_backend<class windows_waitonaddress_mechanism>;
+using windows_srw_futex = futex_backend<class windows_srw_mechanism>;
+using windows_kernel_event_futex = futex_backend<class windows_kernel_event_mechanism>;
 using model_futex = futex_backend<class model_mechanism>;  // of tests/model
 
 using futex = TOCSIN_FUTEX_CHOSEN;

@@ -1,6 +1,6 @@
-// The table of sleepers of the backends whose system keeps none: portable.cpp, srw.cpp and kernel_event.cpp. A slot has
-// a queue of the sleepers whose words hash there, first in, first out. The backends differ in the slot's lock and in
-// what a sleeper sleeps on.
+// The table of sleepers of the backends whose system keeps none: portable.cpp, windows_srw.cpp and
+// windows_kernel_event.cpp. A slot has a queue of the sleepers whose words hash there, first in, first out. The backends
+// differ in the slot's lock and in what a sleeper sleeps on.
 //
 // Invariants
 //   wait_table-1  A sleeper is in its slot's queue exactly while it is inside futex::wait, from its look at the word to

@@ -30,9 +30,9 @@ struct backend {
 
 // Best first; the last is always available.
 constexpr backend backends[] = {
-    {"waitonaddress", std::type_identity<waitonaddress_futex>()},
-    {"srw", std::type_identity<srw_futex>()},
-    {"kernel_event", std::type_identity<kernel_event_futex>()},
+    {"waitonaddress", std::type_identity<windows_waitonaddress_futex>()},
+    {"srw", std::type_identity<windows_srw_futex>()},
+    {"kernel_event", std::type_identity<windows_kernel_event_futex>()},
 };
 
 const backend& choose() noexcept {

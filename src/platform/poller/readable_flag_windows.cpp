@@ -1,7 +1,7 @@
 // The flag is a manual-reset kernel event; set means raised. A foreign loop waits for the event's handle.
-#include "platform/poller/kernel_event_doorbells.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"
+#include "platform/poller/windows_event_doorbells.hpp"
 #include "platform/system/system.hpp"
 
 namespace tocsin::platform {

@@ -1,4 +1,4 @@
-// Windows: the poll sets. Single polls are in windows_poll.cpp, doorbells in kernel_event_doorbells.hpp.
+// Windows: the poll sets. Single polls are in windows_poll.cpp, doorbells in windows_event_doorbells.hpp.
 //
 // State: a poll set is a list of members, under a lock. The waiting thread has its own copy of the list, which it polls
 // without the lock.
@@ -24,8 +24,8 @@
 
 #include "platform/futex/futex.hpp"
 #include "platform/poller/backend.hpp"
-#include "platform/poller/kernel_event_doorbells.hpp"
 #include "platform/poller/poll_set_members.hpp"
+#include "platform/poller/windows_event_doorbells.hpp"
 #include "platform/poller/windows_look.hpp"
 #include "platform/poller/windows_poll.hpp"
 #include "platform/system/system.hpp"
@@ -42,7 +42,7 @@
 namespace tocsin::platform {
 namespace {
 
-class windows_poll_set final : public poll_set_with_bell<kernel_event_doorbells> {
+class windows_poll_set final : public poll_set_with_bell<windows_event_doorbells> {
 public:
     int open() noexcept { return take_bell(); }
 
@@ -187,7 +187,7 @@ private:
 
 }  // namespace
 
-struct windows_polling : kernel_event_doorbells {
+struct windows_polling : windows_event_doorbells {
     using set = windows_poll_set;
 
     static poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {

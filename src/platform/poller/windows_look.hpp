@@ -1,8 +1,8 @@
 // Windows: asks sockets and handles what they are ready for, without sleeping.
 #pragma once
 
-#include "platform/poller/kernel_event_doorbells.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/poller/windows_event_doorbells.hpp"
 #include "platform/system/windows.hpp"
 
 #include <cstddef>

@@ -31,9 +31,9 @@
 //   - WSAPoll (Windows Vista) reports a failed connection only since Windows 10 2004. For older systems the poll also
 //     asks for the network's note, which is an exception to windows_poll-1. The network notes a failure once. So a wait
 //     does not find a connection that failed before it, or whose failure another wait has been told of.
-// The system does not promise how exactly it keeps a timeout (futex/waitonaddress.cpp). Some waits take something from
-// their handle: from an auto-reset event, a semaphore or a mutex. A wait that ends for another reason may still have
-// taken it, as fd.hpp says.
+// The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). Some waits take
+// something from their handle: from an auto-reset event, a semaphore or a mutex. A wait that ends for another reason
+// may still have taken it, as fd.hpp says.
 //
 // Cost: a look makes one system call for all sockets and one for each handle. A sleep makes two more for each socket.
 // So the cost grows with the number of descriptors. A poll compares its sockets one by one with each other and with
@@ -42,7 +42,7 @@
 // Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
 #include "platform/poller/windows_poll.hpp"
 
-#include "platform/poller/kernel_event_doorbells.hpp"
+#include "platform/poller/windows_event_doorbells.hpp"
 #include "platform/poller/windows_look.hpp"
 #include "platform/system/alarm_windows.hpp"
 #include "platform/system/object_watch_windows.hpp"
@@ -274,7 +274,7 @@ poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline
     const auto look_once = [&] {
         result.error = look(what, storage);
         result.ready = count_ready(what);
-        if (bell != nullptr && kernel_event_doorbells::was_rung(*bell)) result.rung = true;
+        if (bell != nullptr && windows_event_doorbells::was_rung(*bell)) result.rung = true;
         return result.error != 0 || result.ready != 0 || result.rung;
     };
     if (look_once()) return result;

@@ -128,19 +128,19 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 }  // namespace
 
 template <>
-bool kernel_event_futex::is_available() noexcept {
+bool windows_kernel_event_futex::is_available() noexcept {
     return true;
 }
 
 template <>
-sleep_result kernel_event_futex::wait(const futex_word& word, std::uint32_t expected,
-                                      const deadline& until) noexcept {
+sleep_result windows_kernel_event_futex::wait(const futex_word& word, std::uint32_t expected,
+                                              const deadline& until) noexcept {
     const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
 template <>
-void kernel_event_futex::wake_one(const void* word) noexcept {
+void windows_kernel_event_futex::wake_one(const void* word) noexcept {
     slot& its_slot = table.slot_of(word);
     its_slot.lock();
     if (sleeper* const found = its_slot.queue.take(word)) ::SetEvent(found->event);
@@ -148,10 +148,10 @@ void kernel_event_futex::wake_one(const void* word) noexcept {
 }
 
 template <>
-void kernel_event_futex::after_fork() noexcept {}
+void windows_kernel_event_futex::after_fork() noexcept {}
 
 template <>
-void** kernel_event_futex::sleepers() noexcept {
+void** windows_kernel_event_futex::sleepers() noexcept {
     return table.in_use();
 }
 

@@ -5,7 +5,7 @@
 // The system promises (Microsoft's reference of SleepConditionVariableSRW, Windows Vista): the call frees the lock and
 // falls asleep as one step. Lock and condition variable are one word each, zero at first, and need neither
 // initialization nor destruction. The sleep may return for no reason, so `woken` decides. The system doesn't promise
-// how exactly it keeps a timeout (as in waitonaddress.cpp).
+// how exactly it keeps a timeout (as in windows_waitonaddress.cpp).
 //
 // The library looks the functions up at run time, so that it also loads where they are missing.
 //
@@ -90,29 +90,30 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 }  // namespace
 
 template <>
-bool srw_futex::is_available() noexcept {
+bool windows_srw_futex::is_available() noexcept {
     const functions& found = system();
     return found.lock != nullptr && found.unlock != nullptr && found.sleep != nullptr &&
            found.wake != nullptr;
 }
 
 template <>
-sleep_result srw_futex::wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+sleep_result windows_srw_futex::wait(const futex_word& word, std::uint32_t expected,
+                                     const deadline& until) noexcept {
     const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
 template <>
-void srw_futex::wake_one(const void* word) noexcept {
+void windows_srw_futex::wake_one(const void* word) noexcept {
     const locked_slot slot(word);
     if (sleeper* const found = slot->queue.take(word)) system().wake(&found->wake);
 }
 
 template <>
-void srw_futex::after_fork() noexcept {}
+void windows_srw_futex::after_fork() noexcept {}
 
 template <>
-void** srw_futex::sleepers() noexcept {
+void** windows_srw_futex::sleepers() noexcept {
     return table.in_use();
 }
 

@@ -57,27 +57,27 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 }  // namespace
 
 template <>
-bool waitonaddress_futex::is_available() noexcept {
+bool windows_waitonaddress_futex::is_available() noexcept {
     return system().are_there();
 }
 
 template <>
-sleep_result waitonaddress_futex::wait(const futex_word& word, std::uint32_t expected,
-                                       const deadline& until) noexcept {
+sleep_result windows_waitonaddress_futex::wait(const futex_word& word, std::uint32_t expected,
+                                               const deadline& until) noexcept {
     const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
 template <>
-void waitonaddress_futex::wake_one(const void* word) noexcept {
+void windows_waitonaddress_futex::wake_one(const void* word) noexcept {
     system().wake_one(address_of(word));
 }
 
 template <>
-void waitonaddress_futex::after_fork() noexcept {}
+void windows_waitonaddress_futex::after_fork() noexcept {}
 
 template <>
-void** waitonaddress_futex::sleepers() noexcept {
+void** windows_waitonaddress_futex::sleepers() noexcept {
     return nullptr;  // the system keeps them
 }
 

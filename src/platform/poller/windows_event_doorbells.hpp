@@ -12,7 +12,7 @@ namespace tocsin::platform {
 class socket_sleeper;  // windows_poll.cpp
 
 // A kernel event that resets itself once its sleeper has seen it.
-struct kernel_event_doorbells {
+struct windows_event_doorbells {
     static doorbell_pool& doorbells() noexcept;
     static void*& shared_state() noexcept;
     static int make_doorbell(int (&ends)[2]) noexcept;
