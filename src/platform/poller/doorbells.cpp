@@ -206,7 +206,8 @@ bool doorbell_pool::close(doorbell_id index) noexcept {
 
 void doorbell_pool::close_idle() noexcept {
     for (doorbell_id bell = take_idle(); bell != no_doorbell; bell = take_idle()) {
-        (void)close(bell % most);  // if this fails, the doorbell stays open: a thread may be about to strike it
+        (void)close(bell %
+                    most);  // if this fails, the doorbell stays open: a thread may be about to strike it
     }
 }
 

@@ -123,7 +123,7 @@ private:
     descriptor_field ring_end_{0};
     descriptor_field wait_end_{0};
     detail::atomic<std::uint32_t> identity_{0};  // what the descriptors referred to when opened; 0: not known
-    detail::atomic<doorbell_id> next_{0};        // in its stack: the index plus 1 of the doorbell below; 0: none
+    detail::atomic<doorbell_id> next_{0};  // in its stack: the index plus 1 of the doorbell below; 0: none
 };
 
 // A stack of a pool's doorbells that nobody has, by their indices.

@@ -1,4 +1,5 @@
-// The flag is a manual-reset kernel event; set means raised. A foreign loop waits for the event's handle.
+// The flag is a manual-reset kernel event, which is set while the flag is raised. A foreign loop waits for the event's
+// handle.
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/poller/windows_event_doorbells.hpp"

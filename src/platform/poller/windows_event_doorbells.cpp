@@ -6,7 +6,7 @@
 namespace tocsin::platform {
 namespace {
 
-// None of this is ever destroyed: rings are allowed after main.
+// Nothing here is ever destroyed, because rings are allowed after main.
 mutex& own_list_lock() noexcept {
     alignas(mutex) static unsigned char storage[sizeof(mutex)];
     static mutex* const made = new (storage) mutex;
@@ -15,11 +15,11 @@ mutex& own_list_lock() noexcept {
 constinit doorbell_pool own_doorbells;
 const pool_owner owns_doorbells(own_doorbells, windows_event_doorbells::was_rung);
 
-// What the process has once.
+// What the process has only once: copies of the library use the state of the first copy.
 struct process_state {
     doorbell_pool* doorbells;
     mutex& (*list_lock)() noexcept;
-    detail::intrusive_list<socket_sleeper> sleepers;  // under that lock
+    detail::intrusive_list<socket_sleeper> sleepers;  // protected by the list_lock
 };
 constinit process_state own_state{&own_doorbells, own_list_lock, {}};
 constinit void* in_use = &own_state;

@@ -31,7 +31,7 @@ public:
     }
 
     // Takes all members of `Type`; a base class counts as a member. If a member is left out, this does not compile,
-    // unless the member is so small that it could be padding.
+    // unless the member is no larger than the padding at its place.
     template <class Type>
     constexpr layout_hash& add(std::initializer_list<member_layout> members) {
         for (const member_layout& each : members) add(each.offset).add(each.size);

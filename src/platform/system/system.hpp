@@ -82,7 +82,7 @@ constexpr std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept {
     return stir(stir(one) + other);
 }
 
-// Starts a thread that may run as long as the process does. The thread blocks all signals, and this copy of the library
+// Starts a thread that runs as long as the process does. The thread handles no signals, and this copy of the library
 // stays loaded. Returns 0 or the system's error.
 int start_thread(void (*run)() noexcept) noexcept;
 

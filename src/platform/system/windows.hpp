@@ -30,7 +30,7 @@ inline DWORD milliseconds_left(const deadline& until) noexcept {
     return static_cast<DWORD>(std::min(left / 1'000'000 + (left % 1'000'000 != 0 ? 1 : 0), longest));
 }
 
-// A critical section. Every Windows has critical sections.
+// A critical section. Every Windows has critical sections, and each needs only one initialization.
 class mutex {
 public:
     mutex() noexcept { ::InitializeCriticalSection(&it_); }
