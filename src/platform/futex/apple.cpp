@@ -10,8 +10,8 @@
 //   - A wait compares and enqueues the thread in one step with respect to a wake.
 //   - A wake uses only the address, within the process.
 //   - A wait may return without a wake.
-//   - A timeout is a length on the clock of mach_absolute_time, which nobody can set. It stops while the machine is
-//     suspended, so the thread asks the deadline whether it has passed (relative_sleep.hpp).
+//   - A timeout is a length on the clock of mach_absolute_time, which nobody can set. This clock stops while the
+//     machine is suspended, so the thread asks the deadline whether it has passed (relative_sleep.hpp).
 //
 // Built, never run: we have no such machine.
 #include "platform/futex/futex.hpp"

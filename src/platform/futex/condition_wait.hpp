@@ -12,8 +12,8 @@
 namespace tocsin::platform {
 
 // Whether the C library's wait until a time of this clock still ends at that time if somebody sets the clock. With
-// glibc it does, because glibc gives the kernel the time itself. Other C libraries (macOS, OpenBSD, musl) compute the
-// length of the sleep once, when it begins.
+// glibc it does, because the kernel sleeps until that time. Other C libraries (macOS, OpenBSD, musl) compute the length
+// of the sleep once, when it begins.
 template <class Clock>
 inline constexpr bool follows_clock = false;
 #if defined(__GLIBC__)

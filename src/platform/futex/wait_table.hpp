@@ -4,12 +4,12 @@
 // sleeps.
 //
 // Invariants
-//   wait_table-1  A sleeper enters its slot's queue inside futex::wait, when it has looked at the word. It stays there
-//       until that call returns, unless a waker takes it off. The queue changes only under the slot's lock.
+//   wait_table-1  A sleeper enters its slot's queue inside futex::wait, when it has looked at the word. The sleeper
+//       stays there until that call returns, unless a waker takes it off. The queue changes only under the slot's lock.
 //   wait_table-2  Under the lock, a waker takes the sleeper that it wakes off the queue. So a second wake finds the
 //       next sleeper.
-//   wait_table-3  A waker signals the object on which the sleeper sleeps while it holds the lock, and the sleeper takes
-//       the lock before it returns. So the object can't vanish while the waker uses it.
+//   wait_table-3  A waker holds the lock while it signals the object on which the sleeper sleeps. The sleeper takes the
+//       lock before it returns. So the object can't vanish while the waker uses it.
 //
 // No lost wake-up: a sleeper looks at the word and enqueues itself while it holds the slot's lock. A waker changes the
 // word and then takes that lock. If the waker gets the lock first, the sleeper sees the change when it looks. If the
@@ -56,7 +56,7 @@ public:
 template <class Slot>
 class wait_table {
 public:
-    // Each backend passes another `kind`. A copy of the library must not use the slots of another backend, or slots or
+    // `kind` differs between backends. A copy of the library must not use the slots of another backend, or slots or
     // sleepers of another size. So the table's own kind also depends on these sizes.
     constexpr explicit wait_table(std::uint32_t kind) noexcept : own_(kind_of(kind)), in_use_(&own_) {}
     wait_table(const wait_table&) = delete;

@@ -3,8 +3,8 @@
 // The engine promises (WebAssembly threads proposal, "Wait and Notify operators"):
 //   - A wait compares and enqueues the thread in one step with respect to notify.
 //   - Notify wakes the thread that has waited longest on the address.
-//   - A timeout is a length and does not follow a clock that is set. It may be shorter than asked for. So the thread
-//     asks the deadline whether it has passed (relative_sleep.hpp).
+//   - A timeout is a length and does not follow a clock that is set. A sleep may be shorter than asked for. So the
+//     thread asks the deadline whether it has passed (relative_sleep.hpp).
 //   - Some threads can't wait at all: in a browser's main thread the wait instruction traps.
 //
 // Both instructions trap on an address outside the memory. Memory never shrinks, so the address of a former word is
@@ -41,7 +41,7 @@ sleep_result wasm_futex::wait(const futex_word& word, std::uint32_t expected,
 
 template <>
 void wasm_futex::wake_one(const void* word) noexcept {
-    constexpr std::uintptr_t page = 0x1'0000;  // bytes; the size below is that of the only memory, in pages
+    constexpr std::uintptr_t page = 0x1'0000;  // bytes in a page of memory 0, the only memory
     if (reinterpret_cast<std::uintptr_t>(word) / page >= __builtin_wasm_memory_size(0)) return;
     __builtin_wasm_memory_atomic_notify(engine_word(word), 1);
 }

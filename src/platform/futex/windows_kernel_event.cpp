@@ -10,8 +10,8 @@
 //
 // The slot's lock consists of a counter `users` and an auto-reset event `turn`. A thread that raises `users` from zero
 // has the lock at once. Every other thread waits for `turn`. When a holder unlocks and is not the only user, it sets
-// `turn` once, which gives the lock to one waiting thread. No set is lost: only the thread that is let through by one
-// set makes the next, so two sets never merge into one.
+// `turn` once, which gives the lock to one waiting thread. No set is lost: only the thread that one set lets through
+// makes the next set, so two sets never merge into one.
 //
 // Memory order
 //   [slot-lock]   Each user of the lock changes `users`, so a thread that raises it from zero sees what earlier holders
@@ -60,7 +60,7 @@ public:
         unlock();
         return spare != nullptr ? spare : make_event();
     }
-    // Keeps the event as a spare, or closes it. It must not be set, and no other thread may use it any more.
+    // Keeps the event as a spare, or closes it. The event must not be set, and no other thread may use it any more.
     void give_back(HANDLE event) noexcept {
         lock();
         const bool is_kept = spares_ != most_spares;

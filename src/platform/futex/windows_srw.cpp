@@ -9,7 +9,7 @@
 // The sleep may return for no reason, so the sleeper looks at its `woken`. The system doesn't promise how exactly it
 // keeps a timeout (as in windows_waitonaddress.cpp).
 //
-// The library looks these functions up at run time, so that it can be loaded on systems without them.
+// The library looks the system's functions up at run time, so that it can be loaded on systems without them.
 //
 // Checked by: tests/internal/futex_test.cpp; the unit and stress suites, run again with TOCSIN_WINDOWS_SLEEP=srw in the
 // environment.

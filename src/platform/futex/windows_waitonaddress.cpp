@@ -9,8 +9,8 @@
 // milliseconds, counted in ticks of up to 15.6 ms. The sleep may end before the timeout, so the thread asks the
 // deadline whether it has passed.
 //
-// The library looks these functions up at run time: first in the API set that defines them, then in the module that
-// contains them.
+// The library looks the system's functions up at run time: first in the API set that defines them, then in the module
+// that contains them.
 //
 // Checked by: tests/internal/futex_test.cpp; every suite, as the first choice of windows.cpp.
 #include "platform/futex/futex.hpp"

@@ -1,40 +1,40 @@
 // State
 //   While a doorbell is open, it has an object of the system that can be polled: an event counter, a pipe or a kernel
-//   event. A thread that sleeps polls the object. To *strike* the object is to make it ready by one system call, which
-//   wakes the sleeper.
+//   event. The thread that waits for the doorbell, the *sleeper*, sleeps in a poll of this object. To *strike* the
+//   object is to make it ready by one system call, which wakes the sleeper.
 //   Every doorbell, open or closed, has a word `turn`. It says whether the doorbell is *rung*, and counts the answered
 //   rings. A ring moves `turn` to rung; if `turn` was not rung before, the ringer then strikes the object. To *answer*
 //   is to move `turn` back to not rung.
-//   The pool is a fixed table of doorbells. Doorbells that nobody has are in one of two stacks of indices: open ones in
-//   `idle`, closed ones in `closed`. Each thread may keep one doorbell for its next wait.
+//   The pool is a fixed table of doorbells. The doorbells that nobody has are in two stacks of indices: the open ones
+//   in `idle`, the closed ones in `closed`. Each thread may keep one doorbell for its next wait.
 //
 // Invariants
-//   doorbells-1  The thread that moves `turn` from not rung to rung strikes the object, once. No other thread strikes
-//       it. So a ring costs one system call, or none while an earlier ring is unanswered. (A thread that closes the
-//       doorbell is an exception: see doorbells-3.)
+//   doorbells-1  Except in a close (doorbells-3), the thread that moves `turn` from not rung to rung strikes the
+//       object, once. No other thread strikes it. So a ring costs one system call, or none while an earlier ring is
+//       unanswered.
 //   doorbells-2  Only the doorbell's owner (the thread or poll set that has taken it) answers, and only after it has
 //       seen the object struck. So no strike comes after the answer to its ring: the object's state always belongs to
 //       the current turn.
 //   doorbells-3  The thread that has moved `turn` to rung may use the descriptors until it has struck, so they must
-//       stay open until then. A thread that closes a doorbell first tries to move `turn` from not rung to rung, as a
-//       ringer does. If it succeeds, it closes the descriptors instead of striking. If the doorbell is rung already,
-//       the closing thread looks whether the object has been struck. If so, the thread answers and tries again, once.
-//       If the strike is still to come, the doorbell stays open and goes to the idle ones, however many there are.
-//       A closed doorbell stays rung, so a later ring makes no system call. A thread that opens it again first stores
-//       the new descriptors. Then it moves `turn` to not rung, with an even count of answers, because the first strike
-//       of a new object is an even one.
+//       stay open until then. A thread that closes a doorbell tries to move `turn` from not rung to rung, as a ringer
+//       does. If it succeeds, it closes the descriptors instead of striking. If the doorbell is rung already, the
+//       closing thread looks whether the object has been struck. If so, the thread answers and tries again, once. If
+//       the strike is still to come, the doorbell stays open and goes to the idle ones, however many there are. A
+//       closed doorbell stays rung, so a later ring makes no system call. A thread that opens it again first stores the
+//       new descriptors. Then it moves `turn` to not rung, with an even count of answers, because the first strike of a
+//       new object is an even one.
 //   doorbells-4  A doorbell's number says which doorbell it is, and after how many forks the number was given. So a
-//       number from a parent names no doorbell in its child. Forks, each in the child of the one before, are counted
-//       modulo 131,071, so that no number equals no_doorbell.
+//       number from a parent names no doorbell in its child. A child counts one fork more than its parent. The count is
+//       kept modulo 131,071, so that no number equals no_doorbell.
 //   doorbells-5  Every doorbell that has been made is taken by one thread or one poll set, or is in one of the stacks,
-//       or is kept by a thread. At most `most_idle` doorbells that nobody has stay open, except for those that were
-//       rung and not yet struck when they were to be closed. The next thread that takes such a doorbell answers its
-//       ring.
+//       or is kept by a thread. A doorbell that was rung but not yet struck when it was to be closed stays open. Apart
+//       from such doorbells, at most `most_idle` that nobody has are open. The next thread that takes such a doorbell
+//       answers its ring.
 //
-// Because of doorbells-2, nobody has to reset the object. On Linux the object is an event counter, and its strikes
-// alternate. An even strike fills the counter, which becomes readable. An odd strike empties it, and it becomes
-// writable. The sleeper polls for the condition that the next strike makes true. So it never has to read the counter,
-// and a wake-up costs two system calls in all: the strike and the poll.
+// Because of doorbells-2, the object need not be reset between two strikes. Linux uses this: there the object is an
+// event counter, and its strikes alternate. An even strike fills the counter, which becomes readable. An odd strike
+// empties it, and it becomes writable. The sleeper polls for the condition that the next strike makes true. So it never
+// has to read the counter, and a wake-up costs two system calls in all: the strike and the poll.
 //
 // No lost wake-up: a ring that finds `turn` rung makes no system call. The thread that moved `turn` to rung has struck
 // the object or is about to strike it. That strike ends the sleep, and the sleeper answers after both rings. So, after
@@ -47,13 +47,14 @@
 //                    the later of any two sees what came before the earlier one.
 //   [doorbell-made]  The descriptors of a doorbell that is opened for the first time are stored after its `turn` is
 //                    ready. When a doorbell is opened again, its descriptors are stored before its `turn` says not
-//                    rung. So a thread that may strike finds the descriptors, and finds `identity` with them.
-//   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack
-//                    counts its changes in the word that holds its top. So an exchange fails if the stack has changed,
-//                    even if the same doorbell is on top again.
+//                    rung. So a thread that may strike finds the descriptors, and `identity`, which was stored with
+//                    them.
+//   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack counts its
+//                    changes in the word that holds its top. So an exchange fails if the stack has changed, even if the
+//                    same doorbell is on top again.
 //
-// A thread may ring a number after its doorbell was given back. Such a late ring reaches at worst the next owner of the
-// number, even if the doorbell was closed in between.
+// A thread may ring the number of a doorbell that was given back. Such a late ring reaches at worst the next owner of
+// the number, even if the doorbell was closed in between.
 //
 // A program may close descriptors that it did not open (closefrom). Then the system may give the number of a doorbell's
 // descriptor to one of the program's own files. A checked build notices this: before each strike and each sleep, it
@@ -79,8 +80,8 @@
 namespace tocsin::platform {
 namespace {
 
-// The doorbell that a thread keeps between its waits. This object has no destructor, so that the thread can use it
-// until its very end. `ending` below has one. Once that destructor has run, the thread keeps no doorbell any more.
+// The doorbell that a thread keeps between its waits. `kept` has no destructor, so that the thread can use it until the
+// thread's very end. `ending` below has a destructor. Once it has run, the thread keeps no doorbell any more.
 struct kept_doorbell {
     doorbell_id bell;
     std::uint8_t pool;  // the number of its pool; 0: none is kept
@@ -89,14 +90,14 @@ struct kept_doorbell {
 constinit thread_local kept_doorbell kept{};
 
 // The pools whose doorbells threads keep; a pool's number is its index here plus 1. A thread keeps the number and not a
-// pointer, because it takes less of the scarce thread-local memory (shared_table/thread_slots.hpp).
+// pointer, because a number takes less of the scarce thread-local memory (shared_table/thread_slots.hpp).
 constinit detail::atomic<doorbell_pool*> pools[2]{};
 
 doorbell_pool* pool_of(std::uint8_t number) noexcept {
     return pools[number - 1].load(std::memory_order_relaxed);  // no order: an address of static storage
 }
 
-// Gives a new pool the next number. Returns 0 if there are more pools than numbers (in tests).
+// Returns the pool's number. A new pool gets the next free number. Returns 0 if no number is free (in tests).
 std::uint8_t number_of(doorbell_pool* pool) noexcept {
     std::uint8_t number = 0;
     for (auto& each : pools) {
@@ -129,7 +130,7 @@ constexpr bool threads_keep_one = true;
 #endif
 
 constexpr std::uint64_t changed_once = std::uint64_t{1} << 32;
-constexpr std::uint64_t changes = ~std::uint64_t{0} << 32;  // the part of a top that counts them
+constexpr std::uint64_t changes = ~std::uint64_t{0} << 32;  // the part of a top that counts the changes
 
 }  // namespace
 
@@ -196,7 +197,7 @@ bool doorbell_pool::close(doorbell_id index) noexcept {
     doorbell& bell = at_[index];
     if (!bell.turn_.close()) {
         const auto answers =
-            answer_if_struck_.load(std::memory_order_relaxed);  // no order: while it is loaded
+            answer_if_struck_.load(std::memory_order_relaxed);  // no order: set while the copy is loaded
         if (answers == nullptr || !bell.is_as_opened() || !answers(bell) || !bell.turn_.close()) return false;
     }
     close_ends(bell);
@@ -206,8 +207,7 @@ bool doorbell_pool::close(doorbell_id index) noexcept {
 
 void doorbell_pool::close_idle() noexcept {
     for (doorbell_id bell = take_idle(); bell != no_doorbell; bell = take_idle()) {
-        (void)close(bell %
-                    most);  // if this fails, the doorbell stays open: a thread may be about to strike it
+        (void)close(bell % most);  // if this fails, it stays open: a thread may be about to strike it
     }
 }
 
@@ -255,7 +255,7 @@ void doorbell_pool::close_ends(doorbell& bell) noexcept {
     const int ring_end = doorbell::descriptor(bell.ring_end_);
     const int wait_end = doorbell::descriptor(bell.wait_end_);
     bell.ring_end_.store(0, std::memory_order_relaxed);  // no order: nobody may use it (doorbells-3)
-    bell.wait_end_.store(0, std::memory_order_relaxed);  // no order: it has no owner
+    bell.wait_end_.store(0, std::memory_order_relaxed);  // no order: the doorbell has no owner
     bell.identity_.store(0, std::memory_order_relaxed);  // no order: nobody may use it
     if (!is_ours) return;
     if (wait_end >= 0 && wait_end != ring_end) close_descriptor(wait_end);

@@ -1,7 +1,7 @@
 // The pool of doorbells under every poller (poller.hpp), and the part of a doorbell that is the same on every system. A
-// doorbell wakes the thread that polls its object, an object of the system. A ring *strikes* the object (makes it
-// ready) unless an earlier ring is unanswered. The sleeper *answers* once it has seen the object struck. Why it is
-// correct: doorbells.cpp.
+// doorbell has an object of the system, for example a pipe. A thread that waits for the doorbell polls the object. A
+// ring *strikes* the object (makes it ready) unless an earlier ring is unanswered. The thread *answers* once it has
+// seen the object struck. Why it is correct: doorbells.cpp.
 #pragma once
 
 #include "platform/poller/poller.hpp"
@@ -25,7 +25,7 @@ namespace tocsin::platform {
 class doorbell_turn {
 public:
     // Whether the next strike is an even one, because an even number of rings has been answered (the first strike is
-    // even). Only the sleeper calls this.
+    // even). Only the owner calls this.
     bool even() const noexcept {
         return is_even(turn_.load(std::memory_order_relaxed));  // no order: only the owner changes the count
     }
@@ -87,7 +87,7 @@ public:
         if (descriptor(ring_end_) < 0) return;  // never made, or closed
         turn_.ring([&](bool even) {
             check();
-            // The system orders the answer after the strike. ThreadSanitizer cannot see that, so it is told.
+            // The system orders the answer after the strike. ThreadSanitizer cannot see that, so this tells it.
             if constexpr (detail::thread_sanitizer) __tsan_release(&turn_);
             strike(descriptor(ring_end_), even);  // doorbells-3: the descriptor stays open until the strike
         });
@@ -123,7 +123,7 @@ private:
     descriptor_field ring_end_{0};
     descriptor_field wait_end_{0};
     detail::atomic<std::uint32_t> identity_{0};  // what the descriptors referred to when opened; 0: not known
-    detail::atomic<doorbell_id> next_{0};  // in its stack: the index plus 1 of the doorbell below; 0: none
+    detail::atomic<doorbell_id> next_{0};        // the doorbell below in the stack: its index plus 1; 0: none
 };
 
 // A stack of a pool's doorbells that nobody has, by their indices.
@@ -165,8 +165,8 @@ public:
     // The thread keeps the doorbell if it keeps none yet. Otherwise the doorbell is released.
     void give_back(doorbell_id bell) noexcept;
 
-    // Takes an open doorbell from the pool, else opens one: `make(ends)` returns 0 and sets `ends` to the descriptor to
-    // ring and the descriptor to wait on, which may be the same. Or it returns an error.
+    // Takes an open doorbell from the pool. If there is none, opens one with `make(ends)`. `make` returns an error, or
+    // it returns 0 and sets `ends` to the descriptor to ring and the descriptor to wait on, which may be the same.
     template <class Make>
     taken_doorbell acquire(Make make) noexcept {
         if (const doorbell_id idle = take_idle(); idle != no_doorbell) return {idle, 0};
@@ -177,7 +177,7 @@ public:
     // Puts the doorbell back. It stays open for its next owner, or is closed if enough idle ones are open.
     void release(doorbell_id bell) noexcept;
 
-    // Closes the doorbells that nobody has. Called when the copy of the library is unloaded.
+    // Closes the doorbells that nobody has. Called when the pool's copy of the library is unloaded.
     void close_idle() noexcept;
 
     template <class Strike>
@@ -215,7 +215,7 @@ public:
     // and returns true.
     pool_owner(doorbell_pool& pool, bool (*answer_if_struck)(doorbell&) noexcept) noexcept : pool_(pool) {
         pool_.answer_if_struck_.store(answer_if_struck,
-                                      std::memory_order_relaxed);  // no order: while it is loaded
+                                      std::memory_order_relaxed);  // no order: the copy is being loaded
     }
     ~pool_owner() { pool_.close_idle(); }
     pool_owner(const pool_owner&) = delete;

@@ -72,7 +72,7 @@ struct eventfd_doorbells {
         }
     }
 
-    // The event for which a sleeper polls its doorbell: the next strike makes it true.
+    // The condition for which a sleeper polls its doorbell. The next strike makes it true.
     static short struck(const doorbell& bell) noexcept { return bell.even() ? POLLIN : POLLOUT; }
     // If the poll found the bell struck, answers it and returns true. `found` is what the poll reported for the bell.
     static bool was_rung(doorbell& bell, int found) noexcept {
@@ -101,8 +101,8 @@ constexpr long younger_ppoll = SYS_ppoll;
 
 int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     const bool endless = nanoseconds == no_timeout;
-    // ThreadSanitizer does not know the direct call. It would delay signal handlers until that call ends, even a
-    // handler that would set what the call waits for.
+    // ThreadSanitizer does not know the direct call below. Until that call ends, ThreadSanitizer would delay signal
+    // handlers, even a handler that would set what the call waits for.
     if constexpr (detail::thread_sanitizer) {
         const auto timeout = time_of<timespec>(nanoseconds);
         return ::ppoll(list.data(), list.size(), endless ? nullptr : &timeout, nullptr);
@@ -179,8 +179,8 @@ public:
         event.data.u64 = no_tag;
         if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, own_bell().wait_end(), &event) != 0) return errno;
         item none;
-        (void)wait({&none, 1},
-                   std::chrono::nanoseconds(0));  // takes the edge that epoll reports for a new member
+        // epoll reports a first edge for the state that the bell had when it was added. This wait takes that edge.
+        (void)wait({&none, 1}, std::chrono::nanoseconds(0));
         return 0;
     }
 

@@ -15,7 +15,7 @@ struct pipe_doorbells {
     static int make_flag(int (&ends)[2]) noexcept { return make_doorbell(ends); }
     static void strike(int descriptor, bool even) noexcept;
 
-    // The event for which a sleeper polls its doorbell.
+    // The condition for which a sleeper polls its doorbell.
     static short struck(const doorbell&) noexcept { return POLLIN; }
     // If the poll found the bell struck, empties the pipe, answers the bell and returns true. `found` is what the poll
     // reported for the bell.

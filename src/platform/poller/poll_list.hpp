@@ -25,8 +25,8 @@ int why_not_in_a_set(int descriptor) noexcept;
 // The error for a descriptor that is no member of a set: EBADF or ENOENT.
 int why_no_member(int descriptor) noexcept;
 
-// Whether the poll found a doorbell struck. `found` is what the poll reported for the doorbell, and `struck` the event
-// for which its sleeper polls it.
+// Whether the poll found a doorbell struck. `found` is what the poll reported for the doorbell, and `struck` is the
+// condition for which its sleeper polls it.
 inline bool is_struck(int found, short struck) noexcept {
     if ((found & POLLNVAL) != 0) die_of_closed_doorbell();
     return (found & struck) != 0;
@@ -86,8 +86,8 @@ int poll_until(const deadline& until, Call call) noexcept {
     }
 }
 
-// Does a mechanism's poll(), with three functions of the mechanism. `Doorbells::struck(bell)` says for which event a
-// sleeper polls its doorbell. `Doorbells::was_rung(bell, found)` answers a bell that was found struck.
+// Does a mechanism's poll(), with three functions of the mechanism. `Doorbells::struck(bell)` says for which condition
+// a sleeper polls its doorbell. `Doorbells::was_rung(bell, found)` answers a bell that was found struck.
 // `sleep_until(list, until)` polls the list and returns what poll_until returns.
 template <class Doorbells, class SleepUntil>
 poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline& until,

@@ -37,7 +37,7 @@ struct poll_result {
     bool rung = false;
     bool timed_out = false;
     // Why the system could not poll: ENOMEM, EINVAL (more descriptors than the process may have), EMFILE, EBUSY
-    // (Windows). If it is not 0, only `culprit` may be set, too.
+    // (Windows). If it is not 0, nothing else is set except `culprit`.
     int error = 0;
     // The index of the descriptor that caused the error, if one descriptor did. The other descriptors could be polled.
     std::size_t culprit = no_culprit;
@@ -47,8 +47,8 @@ struct poll_result {
 };
 
 // A doorbell wakes a thread that sleeps in a poll. It is known by a number, which other copies of the library in the
-// process also understand. When the doorbell's owner no longer needs it, it returns to a pool, and its number goes to
-// the next thread that needs a doorbell. The pool closes the descriptors of all but a few doorbells
+// process also understand. When its owner no longer needs the doorbell, the doorbell returns to a pool, and its number
+// goes to the next thread that needs a doorbell. The pool closes the descriptors of all but a few doorbells
 // (doorbell_pool::most_idle), but never those of a doorbell that is being rung. So a ring that comes late reaches at
 // worst the next owner, which wakes for no reason and waits again. A late ring never reaches a stranger's descriptor.
 using doorbell_id = std::uint32_t;
@@ -88,9 +88,10 @@ public:
     // depending on the system, the set reports a closed member as `invalid` or forgets it.
     virtual int remove(int descriptor) noexcept = 0;
 
-    // Sleeps while no member is ready. Then writes the members that are ready to `out`, which is not empty, as many as
-    // fit. Later waits report those that did not fit, so every member gets its turn. The set is level-triggered: every
-    // wait reports what is still ready. `rung` may be set for no reason. Allocates only if the set has changed.
+    // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes the members that are
+    // ready to `out`, which is not empty, as many as fit. Later waits report those that did not fit, so every member
+    // gets its turn. The set is level-triggered: every wait reports what is still ready. `rung` may be set for no
+    // reason. Allocates only if the set has changed.
     virtual poll_result wait(std::span<item> out, const deadline& until) noexcept = 0;
 
     // The set's doorbell, for ring_doorbell(). A ring ends the wait that is under way or, if no thread waits, the next

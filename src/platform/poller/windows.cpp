@@ -8,17 +8,17 @@
 //       counts only for members whose serial numbers are still in the list.
 //   windows-2  No thread keeps sleeping on a copy older than the list: a thread that changes the list during a wait
 //       rings the set's bell. A thread that removes or changes a member then waits until the poll under way has ended,
-//       because that poll may have tied the member's descriptor to its event. After that, another thread may wait for
-//       the descriptor, or the system may give its number to something else.
+//       because that poll may have tied the member's descriptor to its event. After that poll, another thread may wait
+//       for the descriptor, or the system may give its number to something else.
 //   windows-3  A wait returns a poll's error only if two things hold: the copy is not older than the list, and the poll
 //       looked again after the error and found nothing (windows_poll-3). That look may find a closed handle `invalid`.
 //       Then windows-1 decides whether the finding counts.
 //
 // No lost wake-up: windows-2 holds because both sides act under the lock. While a thread that changes the list holds
 // the lock, it looks whether a thread waits. While a thread that waits holds the lock, it makes its copy and notes that
-// it waits. When its poll has ended, it takes the lock again. Before it frees the lock, it counts the end of the poll
-// and wakes all threads that await that end. So a thread that awaits the end of the next poll can't take one of these
-// wakes.
+// it waits. When the waiting thread's poll has ended, that thread takes the lock again. Before it frees the lock, it
+// counts the end of the poll and wakes all threads that await that end. So a thread that awaits the end of the next
+// poll can't take one of these wakes.
 //
 // The cost of a wait grows with the number of members.
 //

@@ -36,9 +36,9 @@
 //     asks for the network's note of the failure, which is an exception to windows_poll-1. The network notes a failure
 //     once. So a wait does not find a connection that failed before the wait, or whose failure another wait has been
 //     told of.
-// The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). A wait for some handles
-// takes something from them: from an auto-reset event, a semaphore or a mutex. A poll that ends for another reason may
-// still have taken it, as fd.hpp says.
+// The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). Waiting for an
+// auto-reset event, a semaphore or a mutex takes something from it. A poll that ends for another reason may still have
+// taken it, as fd.hpp says.
 //
 // Cost: a look makes one system call for all sockets and one for each handle. A poll that sleeps makes three more for
 // each socket: one ties it, one asks for the network's notes after the sleep, and one unties it. If the poll sleeps
@@ -89,7 +89,7 @@ struct surplus_handle {
             ::SetEvent(self.event);
         };
         watch.emplace();  // destroys the last watch, whose wait has ended
-        is_waited_for.store(true, std::memory_order_relaxed);  // no order: no other thread uses the watch yet
+        is_waited_for.store(true, std::memory_order_relaxed);  // no order: the new watch has not started yet
         return watch->start(handle, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD, signaled, this);
     }
 };

@@ -1,8 +1,8 @@
 // ELF systems. Every copy of the library in a process has a record (copy_record), which names the table of waiters that
 // the copy uses. Every copy also has an ELF note, which says where its record is. The dynamic linker lists all loaded
-// objects with their program headers (dl_iterate_phdr), and these lead to the notes. The list is complete whatever the
-// visibility of the objects' symbols, even for objects loaded with RTLD_LOCAL. So a copy finds the other copies
-// although it shares no symbol with them.
+// objects with their program headers (dl_iterate_phdr), which lead to the notes. The linker lists an object whatever
+// the visibility of its symbols, even if it was loaded with RTLD_LOCAL. So a copy finds the other copies although it
+// shares no symbol with them.
 //
 // The dynamic linker loads and initializes one object at a time. A copy chooses its table before any other code of its
 // object runs (constructor priority in lot.cpp). So when a copy looks for the others, the record of every copy loaded
@@ -59,8 +59,8 @@ __attribute__((used)) constinit tocsin::platform::copy_record tocsin_copy_record
     nullptr, nullptr, nullptr, 0, tocsin::platform::shared_layout, tocsin::platform::own_slots};
 }
 
-// The note: the sizes of its name and its descriptor, its type, its name, its descriptor. The descriptor is the
-// distance from the descriptor to the record.
+// The note consists of the sizes of its name and of its descriptor, its type, its name, and its descriptor. The
+// descriptor is the distance from itself to the record.
 __asm__(
     ".pushsection .note.tocsin, \"a\", %note\n"
     ".balign 4\n"

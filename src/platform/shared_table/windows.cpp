@@ -1,7 +1,7 @@
 // Windows: modules share only the symbols that they import. So the copies of the library in a process meet in a named
-// page of memory. The name consists of the process's number and the time it started, so only this process uses it. The
-// page holds records of copies. If a record there fits the new copy, the new copy uses the table that the record names.
-// Otherwise it enters a record with its own table.
+// page of memory. The name consists of the process's number and the time when the process started, so no other process
+// uses it. The page holds records of copies. If a record there fits a new copy, the new copy uses the table that the
+// record names. Otherwise the new copy enters a record with its own table.
 //
 // A named mutex protects the page while a copy looks for a record or enters its own. Usually only one thread at a time
 // does that: a module is initialized under the loader's lock, and the program itself before it has a second thread of
@@ -9,7 +9,7 @@
 // for the loader's lock, because a thread that waits for the mutex may hold the loader's lock. A record doesn't change
 // once it is in the page, so copies read it without the mutex.
 //
-// A copy whose table is in the page stays loaded for the life of the process. It makes sure of that before its
+// A copy that has entered its table stays loaded for the life of the process. The copy makes sure of that before its
 // initializer returns, and it can't be unloaded earlier. The page stays as well, because nobody closes a handle to it.
 //
 // If the system can't provide the page, the copy uses its own table. That is correct while it is the only copy.

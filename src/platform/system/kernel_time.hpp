@@ -19,8 +19,8 @@ constexpr bool fits(std::int64_t nanoseconds) noexcept {
     return nanoseconds / nanoseconds_a_second <= last_second<Time>;
 }
 
-// The time as a `Time`. Systems refuse times before 1970. Such times passed long ago, so the first time of 1970
-// replaces them.
+// Converts the time to the type `Time`. Systems refuse times before 1970. Such times passed long ago, so the first time
+// of 1970 replaces them.
 template <class Time>
 constexpr Time time_of(std::int64_t nanoseconds) noexcept {
     const std::int64_t from_1970 = std::max<std::int64_t>(nanoseconds, 0);

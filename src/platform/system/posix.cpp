@@ -103,7 +103,7 @@ int start_thread(void (*run)() noexcept) noexcept {
     }
 #endif
     sigset_t all, before;
-    sigfillset(&all);  // without ::, because some systems have a macro
+    sigfillset(&all);  // without ::, because it is a macro on some systems
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     const auto body = [](void* what) -> void* {
         reinterpret_cast<void (*)() noexcept>(what)();

@@ -42,7 +42,7 @@ std::uint64_t thread_number() noexcept;
 // Called in the child of a fork, whose only thread has another number than the thread that called fork.
 void forget_thread_number() noexcept;
 
-// The signals that a thread blocks. On Windows it is empty.
+// The signals that a thread blocks. On Windows a mask is always empty.
 class signal_mask {
 public:
     // The mask of the calling thread.
@@ -68,7 +68,7 @@ private:
 };
 
 // 64 bits that differ from process to process and that nobody outside the process can predict. They are not fit for
-// cryptography. The library calls this once, while it is loaded. It neither fails nor blocks.
+// cryptography. This function neither fails nor blocks. The library calls it once, while the library is loaded.
 std::uint64_t random_number() noexcept;
 
 // Mixes a number that others may know with one that they don't, so that neither can be told from the result.
