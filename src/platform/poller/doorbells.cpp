@@ -16,22 +16,23 @@
 //       seen the object struck. So no strike comes after the answer to its ring: the object's state always belongs to
 //       the current turn.
 //   doorbells-3  The thread that has moved `turn` to rung may use the descriptors until it has struck, so they must
-//       stay open until then. A thread that closes a doorbell tries to move `turn` from not rung to rung, as a ringer
-//       does. If it succeeds, it closes the descriptors instead of striking. If the doorbell is rung already, the
-//       closing thread looks whether the object has been struck. If so, the thread answers and tries again, once. If
-//       the strike is still to come, the doorbell stays open and goes to the idle ones, however many there are. A
-//       closed doorbell stays rung, so a later ring makes no system call. A thread that opens it again first stores the
-//       new descriptors. Then it moves `turn` to not rung, with an even count of answers, because the first strike of a
-//       new object is an even one.
+//       stay open until then. A thread closes a doorbell in these steps:
+//       - It tries to move `turn` from not rung to rung, as a ringer does. If it succeeds, it closes the descriptors
+//         instead of striking.
+//       - If the doorbell is rung already, the thread checks whether the object has been struck. If so, the thread
+//         answers and repeats the first step once.
+//       - If the strike is still to come, the doorbell stays open and goes to the idle ones, however many there are.
+//       A closed doorbell stays rung, so a later ring makes no system call. A thread that opens the doorbell again
+//       first stores the new descriptors. Then it moves `turn` to not rung, with an even count of answers, because the
+//       first strike of a new object is an even one.
 //   doorbells-4  A doorbell's number says which doorbell it is, and after how many forks the number was given. So a
 //       number from a parent names no doorbell in its child. A child counts one fork more than its parent. The count is
 //       kept modulo 131,071, so that no number equals no_doorbell.
-//   doorbells-5  Every doorbell that has been made is taken by one thread or one poll set, or is in one of the stacks,
-//       or is kept by a thread. A doorbell that was rung but not yet struck when it was to be closed stays open. Apart
-//       from such doorbells, at most `most_idle` that nobody has are open. The next thread that takes such a doorbell
-//       answers its ring.
+//   doorbells-5  Every doorbell that has been made is taken by one thread or one poll set, or is kept by a thread, or
+//       is in one of the stacks. At most `most_idle` doorbells are idle, apart from those that could not be closed
+//       because their strike was still to come. The next owner of a doorbell that could not be closed answers its ring.
 //
-// Because of doorbells-2, the object need not be reset between two strikes. Linux uses this: there the object is an
+// Because of doorbells-2, the object need not be reset between two strikes. linux.cpp uses this: there the object is an
 // event counter, and its strikes alternate. An even strike fills the counter, which becomes readable. An odd strike
 // empties it, and it becomes writable. The sleeper polls for the condition that the next strike makes true. So it never
 // has to read the counter, and a wake-up costs two system calls in all: the strike and the poll.
@@ -45,8 +46,8 @@
 // Memory order
 //   [doorbell-ring]  ring(), answer() and close() are read-modify-writes of one word, `turn`. So the thread that makes
 //                    the later of any two sees what came before the earlier one.
-//   [doorbell-made]  The descriptors of a doorbell that is opened for the first time are stored after its `turn` is
-//                    ready. When a doorbell is opened again, its descriptors are stored before its `turn` says not
+//   [doorbell-made]  When a doorbell is opened for the first time, its descriptors are stored after its `turn` is ready
+//                    and says not rung. When it is opened again, its descriptors are stored before its `turn` says not
 //                    rung. So a thread that may strike finds the descriptors, and `identity`, which was stored with
 //                    them.
 //   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack counts its

@@ -46,9 +46,9 @@ struct poll_result {
     bool ended() const noexcept { return ready != 0 || timed_out || error != 0; }
 };
 
-// A doorbell wakes a thread that sleeps in a poll. It is known by a number, which other copies of the library in the
-// process also understand. When its owner no longer needs the doorbell, the doorbell returns to a pool, and its number
-// goes to the next thread that needs a doorbell. The pool closes the descriptors of all but a few doorbells
+// A doorbell wakes a thread that sleeps in a poll. It is known by a small number, which other copies of the library in
+// the process also understand. When its owner no longer needs the doorbell, the doorbell returns to a pool, and its
+// number goes to the next thread that needs a doorbell. The pool closes the descriptors of all but a few doorbells
 // (doorbell_pool::most_idle), but never those of a doorbell that is being rung. So a ring that comes late reaches at
 // worst the next owner, which wakes for no reason and waits again. A late ring never reaches a stranger's descriptor.
 using doorbell_id = std::uint32_t;

@@ -13,7 +13,7 @@
 //
 // No lost wake-up: a byte stays in the pipe until the sleeper reads it, and the sleeper answers after that
 // (doorbells.cpp). posix-2 holds because both sides act under the mutex. While a thread that changes the list holds the
-// mutex, it looks whether a thread waits. While a thread that waits holds the mutex, it makes its copy and notes that
+// mutex, it checks whether a thread waits. While a thread that waits holds the mutex, it makes its copy and notes that
 // it waits.
 //
 // Timeouts are in milliseconds, rounded up. No timeout of poll(2) follows the system clock. So a wait until a time of

@@ -15,9 +15,9 @@
 //       Then windows-1 decides whether the finding counts.
 //
 // No lost wake-up: windows-2 holds because both sides act under the lock. While a thread that changes the list holds
-// the lock, it looks whether a thread waits. While a thread that waits holds the lock, it makes its copy and notes that
-// it waits. When the waiting thread's poll has ended, that thread takes the lock again. Before it frees the lock, it
-// counts the end of the poll and wakes all threads that await that end. So a thread that awaits the end of the next
+// the lock, it checks whether a thread waits. While a thread that waits holds the lock, it makes its copy and notes
+// that it waits. When the waiting thread's poll has ended, that thread takes the lock again. Before it frees the lock,
+// it counts the end of the poll and wakes all threads that await that end. So a thread that awaits the end of the next
 // poll can't take one of these wakes.
 //
 // The cost of a wait grows with the number of members.

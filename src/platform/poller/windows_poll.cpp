@@ -2,9 +2,9 @@
 // event that it makes: the poll's event. If the poll has sockets, WSAEventSelect ties all of them to that event while
 // the thread sleeps.
 //
-// State: the poll's event. Three things set it: the network; a surplus handle that is signaled; the system clock, when
-// the deadline has passed. Surplus handles are those for which WaitForMultipleObjects has no room (it takes 64). The
-// system waits for them on the poll's behalf.
+// State: the poll's event and its surplus handles. WaitForMultipleObjects takes 64 handles. Handles for which it has no
+// room are surplus: the system waits for them on the poll's behalf. Three things set the poll's event: the network; a
+// surplus handle that is signaled; the system clock, when the deadline has passed.
 //
 // Invariants
 //   windows_poll-1  To learn whether a descriptor is ready, a poll always asks the descriptor itself (by WSAPoll, or by
