@@ -7,7 +7,7 @@
 // and it may change without notice.
 //
 // The system promises (os/os_sync_wait_on_address.h):
-//   - A wait compares and enqueues the thread in one step with respect to a wake.
+//   - A wait compares the word and enqueues the thread in one step with respect to a wake.
 //   - A wake uses only the address, within the process.
 //   - A wait may return without a wake.
 //   - A timeout is a length on the clock of mach_absolute_time, which nobody can set. This clock stops while the

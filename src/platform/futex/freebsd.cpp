@@ -1,7 +1,7 @@
 // FreeBSD: _umtx_op(2), private to the process.
 //
 // The kernel promises (_umtx_op(2), FreeBSD 10 and later):
-//   - A wait compares and enqueues the thread in one step with respect to a wake.
+//   - A wait compares the word and enqueues the thread in one step with respect to a wake.
 //   - A timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME. Since FreeBSD 12 the kernel looks again at a
 //     timeout on CLOCK_REALTIME when that clock is set.
 //   - A wait may return without a wake.

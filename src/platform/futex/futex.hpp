@@ -20,9 +20,9 @@ template <class Mechanism>
 struct futex_backend {
     // Returns at once if the word does not hold `expected`. Otherwise the thread sleeps until a wake on that word (the
     // result is `returned`) or until the deadline `until` has passed (`timed_out`, never early). A wait may also return
-    // for no reason, with `returned`, so the caller looks at the word again. The thread compares and falls asleep in
-    // one step with respect to wake_one. The wait gives no memory order; the caller's own loads do. Signals do not end
-    // the wait. Preserves errno.
+    // for no reason, with `returned`, so the caller looks at the word again. The thread compares the word and falls
+    // asleep in one step with respect to wake_one. The wait gives no memory order; the caller's own loads do. Signals
+    // do not end the wait. Preserves errno.
     //
     // For a deadline on the steady or the system clock, the backend follows that clock, even while somebody sets it.
     // For a deadline on a user's clock, the thread sleeps until the estimated end and then asks the deadline whether it

@@ -1,7 +1,7 @@
 // Linux: futex(2), private to the process.
 //
 // The kernel promises (futex(2), Linux 2.6.28 and later):
-//   - A wait compares and enqueues the thread in one step with respect to FUTEX_WAKE.
+//   - A wait compares the word and enqueues the thread in one step with respect to FUTEX_WAKE.
 //   - FUTEX_WAIT_BITSET takes an absolute deadline on CLOCK_MONOTONIC or, with a flag, on CLOCK_REALTIME. It follows
 //     that clock when somebody sets it.
 //   - A wake on an unmapped address does nothing.

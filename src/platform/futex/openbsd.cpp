@@ -1,7 +1,7 @@
 // OpenBSD: futex(2), private to the process.
 //
 // The kernel promises (futex(2), OpenBSD 6.2 and later):
-//   - A wait compares and enqueues the thread in one step with respect to FUTEX_WAKE.
+//   - A wait compares the word and enqueues the thread in one step with respect to FUTEX_WAKE.
 //   - A timeout is a length and does not follow a clock that is set. So the thread asks the deadline whether it has
 //     passed (relative_sleep.hpp).
 //   - A wait may return without a wake.

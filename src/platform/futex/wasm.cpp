@@ -1,7 +1,7 @@
 // WebAssembly: memory.atomic.wait32 and memory.atomic.notify.
 //
 // The engine promises (WebAssembly threads proposal, "Wait and Notify operators"):
-//   - A wait compares and enqueues the thread in one step with respect to notify.
+//   - A wait compares the word and enqueues the thread in one step with respect to notify.
 //   - Notify wakes the thread that has waited longest on the address.
 //   - A timeout is a length and does not follow a clock that is set. A sleep may be shorter than asked for. So the
 //     thread asks the deadline whether it has passed (relative_sleep.hpp).

@@ -1,7 +1,8 @@
 // Windows 8 and later, Windows Server 2012 and later: WaitOnAddress, WakeByAddressSingle.
 //
 // The system promises (Microsoft's reference of WaitOnAddress):
-//   - The call compares and falls asleep in one step with respect to wakes of that address in the same process.
+//   - The call compares the word and falls asleep in one step with respect to wakes of that address in the same
+//     process.
 //   - The call may return for no reason.
 //   - A wake uses only the address.
 //

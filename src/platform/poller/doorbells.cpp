@@ -63,10 +63,10 @@
 // doorbell. The comparison can't tell two event counters (Linux) from each other, nor an event counter from an epoll
 // instance or a timer.
 //
-// Several copies of the library in a process use the table of the first (shared_table.hpp). A thread may keep one
+// Several copies of the library in a process use the table of the first copy (shared_table.hpp). A thread may keep one
 // doorbell in each copy. A copy that is unloaded closes the idle doorbells of its table. At that time nobody has any
-// other doorbell of the table: a copy stays loaded until each thread that keeps a doorbell in it has ended, and while
-// another copy uses its table.
+// other doorbell of the table, because a copy stays loaded while a thread keeps a doorbell in it or another copy uses
+// its table.
 //
 // Checked by: tests/model/doorbell_model_test.cpp and doorbell_pool_model_test.cpp (P9), over every backend by
 // tests/internal/doorbell_test.cpp, and by tests/copies.

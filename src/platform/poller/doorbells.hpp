@@ -24,8 +24,8 @@ namespace tocsin::platform {
 // one.
 class doorbell_turn {
 public:
-    // Whether the next strike is an even one, because an even number of rings has been answered (the first strike is
-    // even). Only the owner calls this.
+    // Whether the next strike is an even one. It is if an even number of rings has been answered, so the first strike
+    // is even. Only the owner calls this.
     bool even() const noexcept {
         return is_even(turn_.load(std::memory_order_relaxed));  // no order: only the owner changes the count
     }

@@ -29,8 +29,8 @@ struct windows_event_doorbells {
 detail::intrusive_list<socket_sleeper>& socket_sleepers() noexcept;
 mutex& socket_sleepers_lock() noexcept;
 
-// An int can hold a handle or a socket. The system promises that they have 32 significant bits, so that 32-bit and
-// 64-bit programs can share them.
+// An int can hold a handle or a socket. The system promises that handles and sockets have 32 significant bits, so that
+// 32-bit and 64-bit programs can share them.
 inline HANDLE handle_of(int descriptor) noexcept {
     return reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(descriptor));
 }

@@ -18,9 +18,9 @@
 //       for example, a handle `invalid` that was closed before the sleep.
 //
 // No lost wake-up: a doorbell's event stays set until its sleeper has seen it, and the sleeper answers after that
-// (doorbells.cpp). A poll first ties its sockets and hands its surplus handles over to the system. Then it looks, and
-// sleeps only if it finds nothing. That look sees what happened before it. What happens after the look sets the poll's
-// event.
+// (doorbells.cpp). A poll first ties its sockets and hands its surplus handles over to the system. Then it looks at all
+// its descriptors, and sleeps only if none is ready. That look sees what happened before it. What happens after the
+// look sets the poll's event or signals a handle on which the thread sleeps.
 //
 // For a surplus handle that is handed over, the system waits only once. If the poll continues after such a wait has
 // ended, it hands the handle over again. It does so in this order: the poll resets its event, hands over the handles
