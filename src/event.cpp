@@ -23,9 +23,9 @@
 //       that step. It may still search the queue of the event's address for all_waiters. If it finds a node there, the
 //       event that this node waits for still exists.
 //   event-6  `held` is on only while `set` is on and the lock is taken. While `held` is on, only the thread that turned
-//       it on changes the byte. Any other thread takes the lock before it changes the byte, or learns from the byte
-//       whether the event is set. (In the child of a fork, the bit may have stayed on. Whoever changes the byte there
-//       under the lock turns it off.)
+//       it on changes the byte. Any other thread takes the lock before it changes the byte, or relies on what the
+//       byte says. (In the child of a fork, the bit may have stayed on. Whoever changes the byte there under the lock
+//       turns the bit off.)
 //
 // No lost wake-up: under the lock, a wait moves the byte from unset to parked by a compare-and-exchange. Without the
 // lock, a set moves the byte from unset to set by a compare-and-exchange. All changes of one byte have one order, so
