@@ -7,15 +7,15 @@
 //   pollable-1  Whenever the bucket's lock is free and the event is set, the view is not armed.
 //   pollable-2  Whenever the view is not armed, one of three things is true: the flag is up; a thread is about to raise
 //       it; or a thread is in try_wait() and will arm the view or raise the flag. A try_wait() that takes the event
-//       leaves the flag up. A try_wait() that finds nothing lowers it.
+//       leaves the flag up. A try_wait() that finds nothing lowers the flag.
 //       legal: the flag is up although the event is not set. Cost: a needless try_wait(), which lowers it.
 //       illegal: the event is set and the flag is down, but no thread is about to raise it and none is in try_wait().
 //   pollable-3  A view never takes an event. It declines every offer. If it was armed, the offer also makes a thread
 //       raise the flag. So the view keeps the event from no waiter, and a set() that finds the view unarmed only looks
 //       at it.
 //   pollable-4  Under the lock, on_wake() acquires the view's rundown for each raise that is owed. The thread that owes
-//       the first raise is given the node `raising_`. When it releases that node, it raises the flag again and again,
-//       until no raise is owed. So a view may be armed, and offered the event again, while a raise is under way. The
+//       the first raise is given the node `raising_`. When it releases that node, it raises the flag until no raise is
+//       owed. So a view may be armed, and offered the event again, while a raise is under way. The
 //       destructor removes the view's node from the queue, waits until no raise is owed, and then closes the flag. So
 //       no thread raises a descriptor that belongs to another object by now.
 //

@@ -176,8 +176,8 @@ wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
         claimed = wait.self.stoppable(options, [&]() noexcept {
             while (last != nullptr && last->remaining() < options.until.remaining() &&
                    !wait.self.sleep_until_released(*last)) {
-                last = core::last_timer(sources, core::timers::all,
-                                        last);  // another timer, if a clock has been set
+                // This finds another timer if a clock has been set.
+                last = core::last_timer(sources, core::timers::all, last);
                 if (last != nullptr) continue;
                 wait.add_ready_timers(timers);
                 if (wait.commit_own()) return core::claim::signaled;

@@ -10,7 +10,7 @@
 
 namespace tocsin::core {
 
-// Holds a state that is never destroyed, because its thread keeps running while the process exits.
+// Holds a state that is never destroyed, because the thread that uses it keeps running while the process exits.
 template <class State>
 union never_destroyed {
     constexpr never_destroyed() noexcept : it() {}
@@ -18,7 +18,7 @@ union never_destroyed {
     State it;
 };
 
-// Constructs such an object again in the child of a fork. What the parent's state holds is left alone.
+// Constructs a never_destroyed object again in the child of a fork. What the parent's state holds is left alone.
 template <auto& Object>
 struct renewed_in_child {
     renewed_in_child() noexcept {

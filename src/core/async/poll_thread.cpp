@@ -1,12 +1,12 @@
 // State
-//   A list of requests, and a thread that polls the descriptors of all requests. It polls a table, which it makes from
-//   the list. The thread starts when it is first needed and lives as long as the process.
+//   There is a list of requests, and a thread that polls the descriptors of all requests. The thread polls a table,
+//   which it makes from the list. It starts when it is first needed and lives as long as the process.
 //
 // Invariants
 //   poll_thread-1  The list is touched only under the lock. So is the table, except while the thread polls: then only
 //       the thread touches it. The table names no request. The list says which requests a result concerns.
 //   poll_thread-2  A due request first leaves the list, and is then claimed under the same lock. So after cancel() a
-//       request either has been claimed, and will run, or never will be.
+//       request either has been claimed, and will run, or will never be claimed.
 //   poll_thread-3  Requests run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
 //   poll_thread-4  The thread polls what it saw in the list under the lock. Whoever adds descriptors rings the thread's
@@ -137,10 +137,10 @@ public:
         remove(one);
         if (!is_polled || platform::other_threads_are_gone()) return;
         ++cancelers_;
-        const std::uint32_t poll = polls_.load(std::memory_order_relaxed);  // no order: the lock's
+        const std::uint32_t poll = polls_.load(std::memory_order_relaxed);  // no order: under the lock
         guard.unlock();
         platform::poller::ring_doorbell(bell_);
-        for (guard.lock(); polls_.load(std::memory_order_relaxed) == poll;  // no order: the lock's
+        for (guard.lock(); polls_.load(std::memory_order_relaxed) == poll;  // no order: under the lock
              guard.lock()) {
             guard.unlock();
             (void)platform::futex::wait(polls_, poll, deadline::never());
@@ -160,7 +160,7 @@ public:
             {
                 const std::lock_guard guard(lock_);
                 is_polling_ = false;
-                polls_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's
+                polls_.fetch_add(1, std::memory_order_relaxed);  // no order: under the lock
                 cancelers = std::exchange(cancelers_, 0);
                 if (result.ready != 0 || result.error != 0) take_due(due, result);
             }

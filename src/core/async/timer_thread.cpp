@@ -1,11 +1,12 @@
 // State
-//   For the steady and for the system clock, a queue of timers (core/sync/timer_queue.hpp) and a thread that sleeps
-//   until the first of them is due. Each thread starts when it is first needed and lives as long as the process.
+//   The steady and the system clock each have a queue of timers (core/sync/timer_queue.hpp), and a thread that sleeps
+//   until the first of these timers is due. Each thread starts when it is first needed and lives as long as the
+//   process.
 //
 // Invariants
 //   timer_thread-1  A queue is touched only under its own lock.
 //   timer_thread-2  A due timer first leaves the queue, and is then claimed under the same lock. So after cancel() a
-//       timer either has been claimed, and will run, or never will be.
+//       timer either has been claimed, and will run, or will never be claimed.
 //   timer_thread-3  Timers run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
 //   timer_thread-4  A thread sleeps until the deadline that it saw under the lock. Whoever sets a timer that becomes
@@ -19,7 +20,7 @@
 // the lot.
 //
 // Exit and fork: nothing is destroyed, so the threads may keep running while the process exits. The child of a fork has
-// no timers and neither thread; both begin anew there.
+// no timers and neither thread; timers and threads begin anew there.
 //
 // Several copies of the library in a process: each has threads of its own. A copy that has started one can't be
 // unloaded.
@@ -54,7 +55,7 @@ public:
             const std::lock_guard guard(lock_);
             queue_.insert(one, when);
             if (queue_.first() != &one) return;
-            changed_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's (timer_thread-4)
+            changed_.fetch_add(1, std::memory_order_relaxed);  // no order: under the lock (timer_thread-4)
         }
         platform::futex::wake_one(&changed_);
     }
@@ -72,7 +73,7 @@ public:
             {
                 const std::lock_guard guard(lock_);
                 claim_due(due);
-                seen = changed_.load(std::memory_order_relaxed);  // no order: the lock's (timer_thread-4)
+                seen = changed_.load(std::memory_order_relaxed);  // no order: under the lock (timer_thread-4)
                 next = queue_.next();
             }
             if (!due.run(thread_.makers_signals())) (void)platform::futex::wait(changed_, seen, next);

@@ -24,7 +24,7 @@ namespace tocsin::core {
 
 class resumable : public detail::list_links<resumable> {
 public:
-    // Whoever releases its waiter or its node (wait_node.hpp) calls `released`, under no lock.
+    // Whoever releases the waiter or the node (wait_node.hpp) of this resumable calls `released`, under no lock.
     explicit resumable(void (*released)(resumable&) noexcept) noexcept : released_(released) {}
     resumable(const resumable&) = delete;
     resumable& operator=(const resumable&) = delete;
@@ -33,7 +33,8 @@ public:
 
     // Calls `run(*this)` in this thread as soon as the thread has no waiter left to release.
     void resume_here(void (*run)(resumable&) noexcept) noexcept;
-    // Must be called before it is destroyed. Removes it from this thread's queue, and returns whether it was there.
+    // Must be called before the object is destroyed. Removes it from this thread's queue, and returns whether it was
+    // there.
     bool cancel() noexcept;
 
 private:
@@ -44,8 +45,8 @@ private:
     void (*run_)(resumable&) noexcept = nullptr;  // while it is in a queue
 };
 
-// In the scope of one, this thread queues coroutines instead of resuming them. The outermost one resumes them at its
-// end.
+// While an object of this class exists in a thread, the thread queues coroutines instead of resuming them. The
+// outermost object resumes them at the end of its scope.
 class defer_resumes {
 public:
     defer_resumes() noexcept;
@@ -58,8 +59,8 @@ private:
     friend struct shared_layout;
 
     const bool is_outermost_;
-    mutable detail::intrusive_list<resumable>
-        queue_;  // used in the outermost one; mutable because scopes are const
+    // Used in the outermost object. Mutable, because scopes are const.
+    mutable detail::intrusive_list<resumable> queue_;
 };
 
 }  // namespace tocsin::core

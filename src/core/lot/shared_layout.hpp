@@ -1,5 +1,5 @@
 // Several copies of the library in one process share parts of the core: the table, the nodes and waiters in it, and
-// what a thread has once for all copies. This file makes one number of the layout of these parts
+// what a thread has once for all copies. This file computes a number from the layout of these parts
 // (platform/system/layout_hash.hpp). A copy with another number uses a table of its own, and says so.
 #pragma once
 
@@ -54,7 +54,7 @@ private:
 
     static constexpr void add_node(platform::layout_hash& all) {
         using queue = wait_node::queue_state;
-        // Only up to its last member: other members of wait_node use the bytes behind that.
+        // The key counts only up to its last member: other members of wait_node use the bytes behind that.
         constexpr std::size_t key_size = offsetof(wait_key, what) + sizeof(wait_key::what);
         all.add<wait_node>({of_links<wait_node>(),
                             {offsetof(wait_node, key), key_size, alignof(wait_key)},

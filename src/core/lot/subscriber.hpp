@@ -16,8 +16,8 @@ enum class reply : std::uint8_t {
     undecided,  // all_waiter::commit() decides
 };
 
-// Is told when what it waits for becomes ready. A subscriber is a member of a wait_set (ready_list.hpp), or a view for
-// another library's loop (pollable.cpp).
+// A subscriber is told when what it waits for becomes ready. It is a member of a wait_set (ready_list.hpp), or a view
+// for another library's loop (pollable.cpp).
 class subscriber {
 public:
     // If `exclusive`, only one waiter can have what is offered, and `accepted` takes it away from the others. If not,
@@ -29,8 +29,8 @@ protected:
     ~subscriber() = default;
 };
 
-// Waits until it can have all of several sources at one instant (multi_wait.hpp). Whenever one of these sources has
-// become visibly ready, satisfy_all_waiters() asks the all_waiter again.
+// An all_waiter waits until it can have all of several sources at one instant (multi_wait.hpp). Whenever one of these
+// sources has become visibly ready, satisfy_all_waiters() asks the all_waiter again.
 class all_waiter {
 public:
     // `offered` is the node of an exclusive offer, or null if the source is there for everybody. Returns `declined` or

@@ -40,7 +40,7 @@ struct wait_node : detail::list_links<wait_node> {
         resumable,   // never in a queue; releasing it resumes the resumable
     };
 
-    // A waiter may have several nodes. The claim says by `number` for which of them.
+    // A waiter may have several nodes. When it is claimed, `number` says for which of them.
     wait_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t number = 0) noexcept
         : key(of), what(kind::waiter), cancelable(can_cancel), index(number), owner(&its_owner) {}
     wait_node(const wait_key& of, all_waiter& its_owner) noexcept

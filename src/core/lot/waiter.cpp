@@ -14,17 +14,17 @@
 //   waiter-1  claim_ leaves `open` at most once, and this step decides how the wait ends. If none of a waiter's nodes
 //       is cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
 //   waiter-2  Whoever claimed the waiter calls release() exactly once. If the waiter's node is not cancelable, whoever
-//       took the node off the queue does. If the waiting thread claimed its own waiter, no thread calls release(). That
-//       thread claims `timed_out`, or `signaled` if it has found a source ready (multi_wait.cpp).
+//       took the node off the queue calls it instead. If the waiting thread claimed its own waiter, no thread calls
+//       release(). That thread claims `timed_out`, or `signaled` if it has found a source ready (multi_wait.cpp).
 //   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
 //       a waiter that was suspended: it then belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
 //
-// No lost wake-up: the thread sleeps only while word_ is `sleeping`. It moves word_ there from `running` by a
-// compare-and-exchange, and release() exchanges the same word. If release() is first, the compare-and-exchange fails,
-// and the thread sees `released`. If the thread is first, release() sees `sleeping` and wakes it. The futex compares
-// the word and puts the thread to sleep in one step. The ring of a doorbell is not lost either: it ends even a poll
-// that begins later.
+// No lost wake-up: the waiting thread sleeps only while word_ is `sleeping`. It moves word_ from `running` to
+// `sleeping` by a compare-and-exchange, and release() exchanges the same word. If release() is first, the
+// compare-and-exchange fails, and the thread sees `released`. If the thread is first, release() sees `sleeping` and
+// wakes it. The futex compares the word and puts the thread to sleep in one step. The ring of a doorbell is not lost
+// either: it ends even a poll that begins later.
 // A coroutine suspends in the same way. Either its compare-and-exchange fails and it continues without suspending, or
 // release() sees `suspended` and resumes it.
 // If a timeout or a stop loses the claim, another thread has released the waiter, or will. The thread then sleeps on

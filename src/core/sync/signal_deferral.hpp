@@ -60,8 +60,8 @@ private:
     };
 };
 
-// While one exists in a thread, the thread is inside: its signal handlers defer their calls. The outermost one keeps
-// these calls.
+// While an object of this class exists in a thread, the thread is inside, and its signal handlers defer their calls.
+// The outermost object keeps these calls.
 class signal_deferral {
 public:
     signal_deferral() noexcept;
@@ -89,7 +89,7 @@ private:
     void leave() noexcept;
 
     const bool is_outermost_;
-    mutable deferred_calls calls_;  // used in the outermost one; mutable because scopes are const
+    mutable deferred_calls calls_;  // used in the outermost object; mutable because scopes are const
 };
 
 inline signal_deferral::signal_deferral() noexcept : is_outermost_(!is_inside()) {

@@ -9,7 +9,7 @@
 //
 // State: `step_`, which has one of these values:
 //   making   the constructor is running
-//   awaited  the constructor is running, and a callback in another thread waits until it ends
+//   awaited  the constructor is running, and a callback in another thread waits until the constructor ends
 //   made     the registration is complete
 //   running  the callback is running
 //   over     the callback has ended
@@ -24,16 +24,16 @@
 //       not registered, so no thread waits for it.
 //   stop_callback-3  After storing `over`, the callback's thread touches nothing in this object: it wakes the
 //       destructor by the address alone. If the user's function destroys this object, the destructor runs in the
-//       callback's thread, and tells run() so through `gone_`. Then run() touches nothing in the object, either.
+//       callback's thread, and tells run() through `gone_`. Then run() touches nothing in the object, either.
 //
 // No lost wake-up: two waits sleep on `step_`, one in the callback for the constructor and one in the destructor for
 // the callback. The waking thread changes `step_` before it wakes. Only the thread that then sleeps changes `making` to
 // `awaited`. The constructor's single exchange to `made` replaces `making` or `awaited`, and its result says whether a
 // thread is to be woken.
 //
-// One wait remains in the standard library. If the destructor moves `step_` first, just as a stop begins, it waits
-// there for a callback that returns at once. That wait can still hang, because the callback may return between the
-// wait's two steps. In 1,600 stops, none hung.
+// One wait remains in the standard library. If this destructor moves `step_` first, just as a stop begins, the
+// library's destructor waits for a callback that returns at once. That wait can still hang, because the callback may
+// return between the wait's two steps. In 1,600 stops, none hung.
 //
 // Memory order
 //   [made]  The registration is complete before the callback destroys it.

@@ -3,17 +3,18 @@
 // Whoever uses it holds the lock that guards it, and the models check that (`plain`).
 //
 // State
-//   The steady and the system clock can't be translated into each other, so a queue serves one of them. A deadline on a
-//   user's clock is in a queue of the steady clock, at its estimated end. When that time comes, the queue asks the
-//   user's clock again. The entries form a pairing heap by `due_`, the nanoseconds on the queue's clock.
+//   The times of the steady and the system clock can't be translated into each other, so a queue serves one of these
+//   clocks. A deadline on a user's clock is in a queue of the steady clock, at its estimated time. When that time
+//   comes, the queue asks the user's clock again. The entries form a pairing heap. It is ordered by `due_`, which is in
+//   nanoseconds on the queue's clock.
 //
 // Invariants
 //   timer_queue-1  An entry's `due_` is the time of its deadline, or an earlier time.
-//       legal: `due_` is earlier, and `has_moved_` says so: the deadline was moved to a later time, and the entry
-//       stayed where it was.
+//       legal: `due_` is earlier than the deadline, and `has_moved_` is on: the deadline was moved to a later time, and
+//       the entry stayed where it was.
 //       illegal: `due_` is later than the deadline.
-//   timer_queue-2  The entry that first() returns has not moved. So no entry is due before it, and nobody sleeps until
-//       a deadline that had been moved before the sleep.
+//   timer_queue-2  first() returns an entry whose `has_moved_` is off. So no entry is due before it, and nobody begins
+//       a sleep until a deadline that was moved before.
 //   timer_queue-3  take_due() returns an entry whose deadline has passed, and the entry is then in no queue. So each
 //       insertion is returned at most once, and never early.
 //
@@ -161,8 +162,8 @@ public:
         const timer_entry* const one = first();
         return one != nullptr ? at(one->due_) : deadline::never();
     }
-    // Whether the entry is due before `other`, as far as the queue can tell. If `other` is on another clock, the first
-    // entry may be, so this returns true for it.
+    // Whether the entry is due before `other`, as far as the queue can tell. If `other` is on another clock, the queue
+    // can't compare them, and returns true for the first entry.
     bool is_before(const timer_entry& one, const deadline& other) noexcept {
         if (other.which() == clock_) return one.due_ < other.nanoseconds();
         return first() == &one;

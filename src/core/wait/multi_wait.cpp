@@ -1,13 +1,15 @@
 // State
-//   A multi_wait has a waiter (waiter.cpp), and a slot for each source. For a source in the lot, the slot is a node in
-//   that source's queue. For a custom source, it is an entry in that source's list. For a timer, which is a deadline,
-//   and for a descriptor, which is polled, it is empty.
-//   rundown_  (rundown.hpp) Acquired by threads that look at an all-wait whose own thread may want to end it.
+//   A multi_wait waits for any or for all of its sources. In the second case this file calls it an all-wait. It has a
+//   waiter (waiter.cpp), and a slot for each source. For a source in the lot, the slot is a node in that source's
+//   queue. For a custom source, it is an entry in that source's list. For a timer, which is a deadline, and for a
+//   descriptor, which is polled, it is empty.
+//   rundown_  (rundown.hpp) A thread that looks at another thread's all-wait acquires this, so that the wait doesn't
+//             return.
 //   missing_  How many of an all-wait's timers and custom sources have not become ready yet.
 //
 // Invariants
 //   multi_wait-1  A wait takes nothing before it is claimed for what it takes, and nothing after it is claimed for
-//       something else. For a source in the lot, this takes three steps. First the source is held: it is ready, and
+//       something else. A source in the lot is taken in three steps. First the source is held: it is ready, and
 //       stays so while its bucket is locked. Then the wait is claimed. Then the source is taken, or given up if the
 //       claim has failed.
 //   multi_wait-2  An all-wait takes all its sources at one instant: while all their buckets are locked and all sources
@@ -17,25 +19,26 @@
 //       a thread that sleeps for that bucket's lock, while it still holds others.)
 //   multi_wait-4  All slots are filled before the first source is enlisted. A node is enlisted only while the wait is
 //       unclaimed, which is checked under the lock of the node's bucket. So a committed wait has no node in any queue.
-//   multi_wait-5  Other threads look at an all-wait only under certain locks, each of which the wait takes before it
-//       ends; or while they use its rundown, which they have acquired under such a lock. The locks are those of a queue
-//       in which the wait has a node, of a custom source that lists the wait, and of the thread that serves its timers.
+//   multi_wait-5  While another thread looks at an all-wait, one of these keeps the wait from ending:
+//       - a lock that the wait takes before it ends. This is the lock of a queue in which the wait has a node, of a
+//         custom source that lists the wait, or of the thread that serves its timers.
+//       - the wait's rundown, which the other thread has acquired under such a lock.
 //       delist() takes the nodes and entries out, and then waits until nobody uses the rundown. The sources exist until
 //       then, since the wait has not returned.
 //   multi_wait-6  No code of the user runs under a lock of the lot. So custom sources and timers are not asked there.
 //       Each of them says once that it is ready, and is then no longer counted in `missing_`.
 //
 // No lost wake-up
-//   any: for each source as for a single wait (event.cpp). Under the lock, the source's node is queued or the source is
-//   taken. enlist() asks a custom source once more, under that source's own lock.
-//   all: a set() makes its event ready, makes a full fence, and looks at the other sources of each all-wait in its
-//   queue. A wait enlists its nodes, makes a full fence, and looks at all sources.
+//   A wait for any does for each source what a wait for one event does (event.cpp): under the lock, it queues its node
+//   or takes the source. enlist() asks a custom source once more, under that source's own lock.
+//   A wait for all enlists its nodes, makes a full fence, and looks at all sources. A set() makes its event ready,
+//   makes a full fence, and looks at the other sources of each all-wait in the event's queue.
 //   - If the last two unready sources are set at the same time, at least one of the two sets sees the other source
 //     ready.
 //   - If a set found no node, the wait sees that source ready, since it took the same lock later.
 //   Whoever sees all sources ready commits. A commit fails if the wait has ended otherwise, or if one source is
-//   unready. In the second case, somebody has taken that source since the look. Whoever makes it ready again looks
-//   again.
+//   unready. In the second case, somebody has taken that source since it was seen ready. Whoever makes it ready again
+//   looks again.
 //   While a set() is still handing an event over, the event is not visible as set. The set() offers it to all-waits in
 //   the order of the queue. If the set() then makes the event visible, it looks at all of them again.
 //
@@ -44,8 +47,8 @@
 //   that look ready. It needs no second look at any of them, whatever else happens:
 //   - A wait lacks another source when the set() looks at it. Whoever makes that source ready later looks at the wait,
 //     and sees this event. [all-check]
-//   - A commit takes sources that other waits want, too. The set() looks at waits behind it later, and sees that they
-//     lack these sources. A wait in front of it lacked something else, which is the first case.
+//   - A commit takes sources that other waits want, too. The set() looks later at the waits behind the committed one,
+//     and sees that they lack these sources. A wait in front of it lacked something else, which is the first case.
 //   - The queue changes while the lock is free. A commit frees all locks, and the pass frees the lock now and then.
 //     Nodes then leave and join the queue, but the pass keeps its place (lot-8). A wait that joins looks itself, at an
 //     event that is visible. So the pass ends with the last node that was there when it began, however many join.
@@ -57,8 +60,8 @@
 //   sources, for a few steps for each of these.
 //
 // Memory order
-//   [all-check]    The full fences described above, on both sides: between making a source ready or enlisting, and
-//                  looking.
+//   [all-check]    The full fences described above. Whoever makes a source ready makes one before it looks at the wait.
+//                  A wait makes one between enlisting its nodes and looking.
 //   [all-arrived]  A custom source that becomes ready releases. The thread that finds that no source is missing
 //                  acquires, and passes what it has acquired on to the waiting thread by [release].
 //   Everything else is ordered by the buckets' locks and by [release] in waiter.cpp.

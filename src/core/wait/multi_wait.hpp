@@ -27,7 +27,7 @@ public:
     enum class mode : bool { any, all };
     enum class progress : std::uint8_t {
         waiting,  // sleep until released
-        done,     // enlist() itself took what it waits for; nobody will release it
+        done,     // enlist() itself took what the wait is for; nobody will release the waiter
         retry,    // another thread took a custom source first: delist, and begin again
     };
 
@@ -37,12 +37,12 @@ public:
                resumable* then = nullptr) noexcept;
 
     static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
-    // Takes the source if it is ready, and returns whether it was. Never takes a descriptor: source_list.hpp has what
-    // polls descriptors.
+    // Takes the source if it is ready, and returns whether it was. Never takes a descriptor: the functions of
+    // source_list.hpp poll descriptors.
     static bool take_if_ready(const source& from) noexcept;
 
     progress enlist() noexcept;
-    // Call it before the wait returns, however it ended. Afterwards no other thread knows of the wait.
+    // Must be called before the wait returns, however it ended. Afterwards no other thread knows of the wait.
     void delist() noexcept;
 
     waiter self;

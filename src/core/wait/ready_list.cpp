@@ -1,11 +1,11 @@
 // State
 //   A source_member is a subscriber (core/lot/subscriber.hpp). Its node is in the queue of its source from add() to
 //   remove(), whether a thread waits or not.
-//   A ready_list has a lock of its own. Under it, it keeps the list of the members that are `ready`, which means that
-//   they are to be examined. It also keeps there the thread that sleeps in it.
-//   Under the same lock, it keeps its timers, and two queues (timer_queue.hpp) of those that are armed and not ready:
-//   one for the steady clock and one for the system clock. A timer is idle, or armed in one of these queues, or ready.
-//   It becomes ready when the waiting thread finds that it is due.
+//   A ready_list has a lock of its own. This lock guards the list of the members that are `ready`, which means that
+//   they are to be examined, and the thread that sleeps in the ready_list.
+//   The same lock guards the timers, and two queues (timer_queue.hpp) of the timers that are armed and not ready: one
+//   for the steady clock and one for the system clock. A timer is idle, or armed in one of these queues, or ready. It
+//   becomes ready when the waiting thread finds that it is due.
 //
 // Invariants
 //   ready_list-1  Whenever the lock of a member's bucket is free and the member's source is ready, the member is in the
@@ -19,17 +19,19 @@
 //       ready.
 //   ready_list-3  A member that has accepted an offer goes to the end of its queue. So the source is handed out in FIFO
 //       order among all that wait for it.
-//   ready_list-4  A thread that needs the bucket's lock and the lock of the ready_list takes the bucket's first. So a
-//       thread that examines a ready member takes it off the list, frees the lock of the ready_list, and takes the
-//       bucket's. While a member is `being_examined`, it stays allocated: remove() leaves deleting it to the thread
-//       that examines it. Its source may already be destroyed. In that case `queued` is false in the member's node.
+//   ready_list-4  A thread that needs the bucket's lock and the lock of the ready_list takes the bucket's lock first.
+//       So a thread that examines a ready member takes the member off the list, frees the lock of the ready_list, and
+//       then takes the bucket's lock. While a member is `being_examined`, it stays allocated: remove() leaves deleting
+//       it to the thread that examines it. The member's source may already be destroyed. In that case, `queued` is
+//       false in the member's node.
 //   ready_list-5  The ready_list knows a sleeper from begin_sleep() until the sleeper is claimed, or until end_sleep().
 //       The sleeper exists at least as long: one that is claimed cannot continue before it is released (waiter-2 in
 //       waiter.cpp).
 //   ready_list-6  Every change of a timer is one step under the lock: it is armed, moved, made ready, reported or
 //       removed. A reported timer is idle. A ready timer that is armed or moved leaves the list. So each arming is
 //       reported at most once, and never after the timer was moved or removed.
-//   ready_list-7  While the ready_list knows a sleeper, no armed timer should end the sleep earlier than its `until`.
+//   ready_list-7  While the ready_list knows a sleeper, no armed timer is to end its sleep earlier than its `until`
+//       does.
 //       On the clock of `until`, no armed timer is due before `until`. On the other clock, no armed timer would have
 //       been chosen instead when the sleep began or when the timer was armed. Whoever arms or moves a timer so that
 //       this no longer holds claims the sleeper, which looks again. (A sleeper whose timer was moved to a later time or
@@ -40,10 +42,10 @@
 // does not sleep. If begin_sleep() took that lock earlier, the set() found the sleeper.
 // If something else has claimed the sleeper (a deadline, a stop, another member), its thread is awake. The member stays
 // ready for the next wait.
-// The thread may examine a member that is ready before the set() has made the source ready. The set() does both under
-// the bucket's lock, so the examining thread waits for that lock, and then finds the source ready. If it finds the
-// source not ready, it leaves the member unlisted, under that lock. Whoever makes the source ready next comes later,
-// and lists the member again.
+// A set() may make the member ready a moment before it makes the source ready. It does both under the bucket's lock. So
+// a thread that examines the member in between waits for that lock, and then finds the source ready.
+// A thread that examines a member and finds its source not ready leaves the member off the list, under the bucket's
+// lock. Whoever makes the source ready next comes later, and lists the member again.
 //
 // Timers: begin_sleep() makes due timers ready, and then looks at the list. The sleep ends, at the latest, at the
 // earliest deadline of the other timers (ready_list-7). So a timer that is armed before begin_sleep() ends the sleep in

@@ -100,8 +100,8 @@ public:
     ready_list(const ready_list&) = delete;
     ready_list& operator=(const ready_list&) = delete;
 
-    // Called by any thread, but by one thread at a time for one member. add() takes a new source_member, which was
-    // allocated by `new`.
+    // Any thread may call the functions below, but for one member only one thread at a time. add() takes a new
+    // source_member, which was allocated by `new`.
     void add(source_member& joining) noexcept;
     void set_tag(member& which, std::uint64_t tag) noexcept;
     // Deletes the member, or has the waiting thread delete it. Afterwards the source may be destroyed.
@@ -121,7 +121,7 @@ public:
     // If a thread sleeps here, makes it look again.
     void wake() noexcept;
 
-    // The functions below are called by the waiting thread. There is only one at a time.
+    // Only the waiting thread calls the functions below. There is one waiting thread at a time.
     // Takes as much of what is ready as `out` has room for, and returns how much. Passes over `skipped` in this call;
     // it may be null.
     std::size_t take_ready(std::span<ready_item> out, const member* skipped) noexcept;

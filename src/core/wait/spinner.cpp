@@ -1,9 +1,9 @@
 // What a wait tries before it sleeps, learned per address.
 //
-// A history is one word for each class of addresses. (Addresses with the same hash form a class. If different addresses
-// share a class, guesses become worse, but no result becomes wrong.) The word holds two credits, one for spinning and
-// one for yielding, and how many waits are left until the next probe. A wait spins if its class has credit for
-// spinning. Then it queues. Then it yields if its class has credit for yielding, and then it sleeps. Success earns
+// Each class of addresses has a history, which is one word. (Addresses with the same hash form a class. If different
+// addresses share a class, guesses become worse, but no result becomes wrong.) The word holds two credits, one for
+// spinning and one for yielding, and how many waits are left until the next probe. A wait spins if its class has credit
+// for spinning. Then it queues. Then it yields if its class has credit for yielding, and then it sleeps. Success earns
 // credit; failure costs more. If there is no credit at all, the wait sleeps at once. Every so often, a wait that lacks
 // one credit or both is a probe: it spins and yields without credit. Probes become rarer the longer they have failed.
 //

@@ -1,4 +1,4 @@
-// Looks again for a while before a thread sleeps. The spinner learns for each address what pays: spinner.cpp.
+// A spinner looks again for a while before a thread sleeps. It learns for each address what pays: spinner.cpp.
 #pragma once
 
 #include "core/lot/wait_node.hpp"
@@ -15,9 +15,9 @@ class spinner {
 public:
     spinner(const wait_key& key, const detail::wait_options& options) noexcept;
 
-    // Called before the thread is queued. If spinning has paid here, calls `ready()` again and again, for a few
-    // microseconds at most. Returns true as soon as `ready()` does. The thread is not queued yet. So if an event is set
-    // and reset again between two looks, the wait does not end.
+    // Called before the thread is queued. If spinning has paid for the address, calls `ready()` again and again, for a
+    // few microseconds at most. Returns true as soon as `ready()` does. The thread is not queued yet. So if an event is
+    // set and reset again between two looks, the wait does not end.
     template <class Ready>
     bool before_parking(Ready ready) noexcept {
         if (!looks_) return false;
@@ -32,8 +32,8 @@ public:
     }
 
     // Called after the thread is queued. Under a fixed policy, calls `released()` for as long as the policy says. Under
-    // the adaptive policy, if yielding has paid here, calls it after each of a few yields to other threads. Returns
-    // true as soon as `released()` does.
+    // the adaptive policy, if yielding has paid for the address, calls it after each of a few yields to other threads.
+    // Returns true as soon as `released()` does.
     template <class Released>
     bool while_parked(Released released) noexcept {
         if (burns_) {
