@@ -10,7 +10,7 @@
 //   handler_thread-1  Each job is in exactly one place: with its poster, in the queue, in the batch, or with the thread
 //       that called cancel().
 //   handler_thread-2  Whenever the lock is free and the handler sleeps, one of these holds: the queue is empty; `ready`
-//       is set; the thread that ended the queue's emptiness is about to set `ready`.
+//       is set; the thread that put a job into the empty queue is about to set `ready`.
 //   handler_thread-3  Whenever the lock is free, a thread is blocked, and the queue has room or is closed, one of these
 //       holds: `room` is set; a thread is about to set `room`; a thread that `room` woke is on its way to the lock, and
 //       will set `room` again if others are to be woken.
@@ -29,9 +29,9 @@
 // a job like any other: the handler runs it, or cancel() hands it out. It is resumed even if the caller of cancel()
 // drops it.
 //
-// A send() waits on an event on its own stack. This event is set once: by the job when it has run, or by the job's
-// destructor if the job was dropped. Before the job runs, it forgets its sender, so its destructor does not touch the
-// sender again.
+// A thread in send() waits on an event on its own stack. This event is set once: by the job when it has run, or by the
+// job's destructor if the job was dropped. Before the job runs, it forgets its sender. So its destructor does not touch
+// the sender again.
 //
 // Memory order: the lock and the events order everything. `cancelled` is a hint. The handler may see it one job late,
 // as the contract allows.

@@ -41,7 +41,8 @@ struct alignas(64) bucket {
     futex_lock lock;
     detail::plain<wait_node*> queues{nullptr};  // a tree of the first nodes of the keys' queues (lot-7)
     detail::atomic<std::uint64_t> filter{0};
-    detail::plain<queue_cursor*> cursors{nullptr};  // of walks that have freed the lock for a moment (lot-8)
+    detail::plain<queue_cursor*> cursors{
+        nullptr};  // a list, of walks that freed the lock for a moment (lot-8)
 
     // Whether the bucket is as it was when the process started. Called only while the process has one thread.
     bool is_pristine() const noexcept {
@@ -139,7 +140,7 @@ private:
     std::uint32_t left_;                // find_ready_all_waiter() looks at no more than so many further nodes
     std::uint32_t forks_;               // forks() when it was listed
     detail::plain<wait_node*> passed_;  // the last passed node that is still in the queue, or null
-    detail::plain<queue_cursor*> following_;  // in the bucket's list
+    detail::plain<queue_cursor*> following_;  // the next one in the bucket's list
 };
 
 // What became of an offer to one waiter of a queue.
@@ -273,11 +274,13 @@ template <class Fence>
 bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     const key_hash hash(key);
     const auto& filter = the_lot->at[hash.index].filter;
-    fence();                                                                   // [wake-check]
-    return (filter.load(std::memory_order_relaxed) & hash.filter_bit()) != 0;  // no order: the fences order it
+    fence();  // [wake-check]
+    return (filter.load(std::memory_order_relaxed) & hash.filter_bit()) !=
+           0;  // no order: the fences order it
 }
 
-// How many forks lie between the process that loaded the library and this process. A fork's child has no old queues.
+// How many forks lie between the process that loaded the library and this process. The child of a fork has none of its
+// parent's queues.
 std::uint32_t forks() noexcept;
 
 // Calls `look(node, context)` for every parked node of the process. Locks one bucket at a time, and calls `look` under
