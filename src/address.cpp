@@ -17,8 +17,8 @@
 //   [user]        The look at the value acquires. A caller that returns because the value differs can then read what
 //                 the user released with the store that changed it.
 //   [wake-check]  The two fences. What the waker did before its wake is visible to the waiter that it releases, by
-//                 [release] (waiter.cpp). To a thread that sees the changed value it is visible by the order that the
-//                 user gave that store.
+//                 [release] (waiter.cpp). It is also visible to a thread that sees the changed value, by the memory
+//                 order that the user gave that store.
 //
 // Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"

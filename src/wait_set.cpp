@@ -15,7 +15,7 @@
 // taken would be lost.
 //
 // A sleep ends, at the latest, at the wait's deadline or when the earliest timer is due. In the second case the thread
-// looks again at what is ready. It sleeps again if nothing is, because the timer has been moved.
+// looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
 //
 // Memory order
 //   [set-turn]  A wait releases when it ends, and the next wait acquires when it begins. So the next waiting thread

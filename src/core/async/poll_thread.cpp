@@ -1,6 +1,6 @@
 // State
 //   There is a list of requests, and a thread that polls the descriptors of all requests. The thread polls a table,
-//   which it makes from the list. It starts when it is first needed and lives as long as the process.
+//   which it makes from the list. This thread starts when it is first needed and lives as long as the process.
 //
 // Invariants
 //   poll_thread-1  The list is touched only under the lock. So is the table, except while the thread polls: then only
@@ -14,9 +14,9 @@
 //   poll_thread-5  After cancel() the thread no longer polls the request's descriptors for this request: cancel() rings
 //       the doorbell, and returns when the poll under way has ended. So the descriptors may be closed; no system keeps
 //       them open, or tied to the poll, any longer.
-//       The thread notes the beginning and the end of a poll under the lock. A thread that waits in cancel() notes that
-//       under the lock, too. The end of a poll wakes as many threads as have noted this. If the polling thread itself
-//       calls cancel(), it does so between its polls, and does not wait.
+//       The polling thread notes the beginning and the end of a poll under the lock. A thread that has to wait in
+//       cancel() counts itself under the lock. After a poll, the polling thread wakes as many threads as have counted
+//       themselves. If the polling thread itself calls cancel(), it does so between its polls, and does not wait.
 //
 // No lost wake-up: a ring ends the poll under way. If no poll is under way, the ring ends the next one at once
 // (platform/poller/poller.hpp).
@@ -54,9 +54,9 @@
 namespace tocsin::core {
 
 // The table that is polled. It has each descriptor once, however many requests name it. (Some systems let a process
-// poll no more descriptors than it may have.) There are two exceptions. Requests that ask for hang-ups share an entry
-// only with each other, because the system tells such an entry more. So do requests that ask for `signaled`, because
-// their descriptor is the number of a kernel HANDLE.
+// poll no more descriptors than it may have open.) There are two exceptions. Requests that ask for hang-ups share an
+// entry only with each other, because the system tells such an entry more. So do requests that ask for `signaled`,
+// because their descriptor is the number of a kernel HANDLE.
 class polled_table {
 public:
     std::span<platform::poll_entry> all() noexcept { return polls_; }

@@ -268,8 +268,8 @@ private:
 };
 
 // Whether a waiter that called prepare_wait() may be parked on this key. The caller has changed what such a waiter
-// waits for. `fence()` makes a full fence. The hash is computed before the fence, so after the change the call costs
-// only the fence and a load.
+// waits for. This function calls `fence()`, which must make a full fence. The hash is computed before that, so after
+// the change the call costs only the fence and a load.
 template <class Fence>
 bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     const key_hash hash(key);

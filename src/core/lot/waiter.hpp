@@ -57,8 +57,8 @@ public:
     bool is_released() const noexcept;
 
     // Sleeps until released; or until the options' deadline passes or a stop is requested, if that happens before
-    // anybody claims the wait. Before it returns, it releases the nodes that this waiter was given. If no deadline or
-    // stop can claim a waiter, it may be released without a claim. It then counts as signaled.
+    // anybody claims the wait. Before sleep() returns, it releases the nodes that this waiter was given. If no deadline
+    // or stop can claim a waiter, the waiter may be released without a claim. It then counts as signaled.
     claim sleep(const detail::wait_options& options) noexcept;
     claim sleep(const deadline& until) noexcept;
 

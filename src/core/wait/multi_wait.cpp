@@ -15,8 +15,8 @@
 //   multi_wait-2  An all-wait takes all its sources at one instant: while all their buckets are locked and all sources
 //       are held. A thread that finds a source held takes the lock of its bucket before it relies on what it sees
 //       (event.cpp). So nobody sees one source taken and another not.
-//   multi_wait-3  A thread locks several buckets in the order of their indices. (When it frees one of them, it may wake
-//       a thread that sleeps for that bucket's lock, while it still holds others.)
+//   multi_wait-3  A thread locks several buckets in the order of their indices. (While it still holds
+//       others, it frees one and may so wake a thread that sleeps for that bucket's lock.)
 //   multi_wait-4  All slots are filled before the first source is enlisted. A node is enlisted only while the wait is
 //       unclaimed, which is checked under the lock of the node's bucket. So a committed wait has no node in any queue.
 //   multi_wait-5  While another thread looks at an all-wait, one of these keeps the wait from ending:

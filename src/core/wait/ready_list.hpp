@@ -54,7 +54,7 @@ private:
     ready_list& list_;
     const source source_;
     wait_node node_;
-    // Whether the waiting thread has taken it off the list and is looking at its source. Under the lock of the
+    // Whether the waiting thread has taken this member off the list and is looking at its source. Under the lock of the
     // ready_list.
     detail::plain<bool> being_examined_{false};
 };
