@@ -55,10 +55,10 @@
 //
 // How long a call holds the lock: it finds a queue in at most 52 steps (lot-7), or about log2(n) if the bucket has n
 // queues. Two walks free the lock at the first node that stays after `looks_per_lock` nodes: an offer to one waiter
-// (give_to_one), and the look at all_waiters when something is there for everybody (find_ready_all_waiter). Two walks
-// are not bounded, because each must be one step: taking cancelable waiters (event-3, event-4 in event.cpp), and
-// telling subscribers (ready_list-1 in ready_list.cpp). These cost some nanoseconds for each node of the queue. take()
-// does not walk a queue that holds only all_waiters.
+// (give_to_one), and the look at all_waiters when something is there for everybody (find_ready_all_waiter). Two
+// other walks are not bounded, because each must be one step: taking cancelable waiters (event-3, event-4 in
+// event.cpp), and telling subscribers (ready_list-1 in ready_list.cpp). These cost some nanoseconds for each node of
+// the queue. take() does not walk a queue that holds only all_waiters.
 //
 // A walk in several parts is still exact. An offer to one waiter is withdrawn only after every waiter was asked: new
 // waiters join behind the cursor, and the walk ends at the true end of the queue, under the lock. By then, a waiter
@@ -81,8 +81,8 @@
 //   [wake-check]  The fences in prepare_wait() and in may_be_waited_on(). The filter's own accesses are relaxed.
 //   [release]     What came before take() is visible when the wait ends (waiter.cpp).
 //
-// Fork: none of the threads that are parked or hold a lock exist in the child. So the table is emptied there, once, by
-// the copy of the library that owns it.
+// Fork: no thread that is parked or holds a lock exists in the child. So the copy of the library that owns the table
+// empties the table there, once.
 // Several copies of the library in one process: when a copy is loaded, before any thread can park, it asks for the
 // table of the first copy (platform/shared_table/shared_table.hpp). How taken nodes are released: relay.cpp.
 // Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),

@@ -33,8 +33,7 @@ public:
 
     // Calls `run(*this)` in this thread as soon as the thread has no waiter left to release.
     void resume_here(void (*run)(resumable&) noexcept) noexcept;
-    // Must be called before the object is destroyed. Removes it from this thread's queue, and returns whether it was
-    // there.
+    // For an object that is to be destroyed. Removes it from this thread's queue, and returns whether it was there.
     bool cancel() noexcept;
 
 private:
