@@ -31,7 +31,7 @@ public:
     }
 
     // Runs all of them before any coroutine resumes, and returns whether there were any. This calls coroutines and
-    // executors. So it runs with the signals blocked that were blocked in the thread's maker.
+    // executors, so it runs under the signal mask `makers`, which the thread's maker had.
     bool run(const platform::signal_mask& makers) noexcept {
         if (due_.empty()) return false;
         const platform::with_signals_of scope(makers);

@@ -83,8 +83,8 @@ public:
     template <class Wait>
     claim stoppable(const detail::wait_options& options, Wait wait) noexcept {
         if (options.stop == nullptr || !options.stop->stop_possible()) return wait();
-        // If stop() runs in another thread, the callback's destructor waits until it is done with this waiter. Such a
-        // wait may change errno.
+        // If stop() runs in another thread, the callback's destructor waits until that thread is done with this waiter.
+        // This may change errno.
         const platform::errno_guard kept;
         const auto on_stop = [this]() noexcept { stop(); };
         const stop_callback<decltype(on_stop)> registered(*options.stop, on_stop);

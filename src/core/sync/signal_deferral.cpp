@@ -5,12 +5,13 @@
 // as inside while it uses such a lock. A set() in a handler finds its own thread marked, and is deferred. The thread
 // runs it as soon as it is outside again, a few steps after the handler has returned.
 //
-// State, per thread: the mark, which is a pointer. Outside it is null. Inside it points to the list of deferred calls
-// of the outermost signal_deferral, which is on the thread's stack. Only the thread itself and the handlers that
-// interrupt it touch the mark and the list. Such a handler runs from beginning to end between two steps of the code
-// that it interrupts. The mark is in a slot of the thread (platform/shared_table/thread_slots.hpp). A few instructions
-// find the slot, and it is never allocated, so it is safe to use in a handler. All copies of the library in a process
-// use the same mark, and each runs calls that another has deferred.
+// State, per thread: the mark, which is a pointer. While the thread is outside, the mark is null. While it is inside,
+// the mark points to the list of deferred calls. This list is part of the outermost signal_deferral, which is on the
+// thread's stack. Only the thread itself and the handlers that interrupt it touch the mark and the list. Such a handler
+// runs from beginning to end between two steps of the code that it interrupts. The mark is in a slot of the thread
+// (platform/shared_table/thread_slots.hpp). The slot is found by a few instructions and is never allocated, so a
+// handler may use it. All copies of the library in a process use the same mark, and each runs calls that another has
+// deferred.
 //
 // Invariants
 //   signal_deferral-1  The thread is marked from before it asks for a bucket's lock until after it has freed the lock.

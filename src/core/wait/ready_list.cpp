@@ -54,8 +54,8 @@
 // A timer becomes ready only when a wait looks. It goes behind the members that are ready already. A wait makes at most
 // as many timers ready as its caller has room for. So the caller chooses for how many steps the wait holds the lock.
 //
-// Memory order: [bucket], by both locks. What came before a set() is visible to the thread that finds its source ready,
-// by [event-publish], and to the thread that is released for it, by [release].
+// Memory order: both locks order what they guard ([bucket]). What came before a set() is visible to the thread that
+// finds its source ready, by [event-publish], and to the thread that is released for it, by [release].
 //
 // A manual-reset event keeps its member ready as long as it is set, so each wait reports it. If it is set and reset
 // while a thread sleeps, that thread reports it as well: it is released in the step that sets the event.
