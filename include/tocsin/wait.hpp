@@ -16,9 +16,9 @@
 //
 // A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
 //
-// A wait sleeps on one clock. If its timers and its deadline are on several clocks, it takes the clock of the one that
-// passes first, judged by the clocks when the wait begins. If somebody sets the system clock during the wait, the wait
-// may notice a timer on another clock late.
+// A wait sleeps on one clock only. If its timers and its deadline are on several clocks, it sleeps on the clock of the
+// one that will pass first, judged when the wait begins. If somebody sets the system clock during the wait, the wait
+// may be late to notice a timer or a deadline that is not on the clock on which it sleeps.
 //
 // These errors are thrown before the wait begins. (Built without exceptions, the program ends with the same message.)
 // - std::invalid_argument if there are no sources, or if a source is empty.

@@ -59,12 +59,16 @@ public:
     TOCSIN_API ~wait_timer();
 
     // Arms the timer, or moves it to a new deadline if it is armed. If no wait has reported the old deadline yet, none
-    // will. A timer that is not a member yet is armed when it is added. A deadline of `never` disarms the timer. `when`
-    // may be on any clock. A time point of a clock of your own must exist while the timer is armed. The library calls
-    // that clock's now() under a lock, so now() must not block or call this library.
+    // will. If the timer is not a member yet, reset() takes effect when the timer is added. A deadline of `never`
+    // disarms the timer.
+    //
+    // `when` may be on any clock. If `when` was made from a time point of a clock of your own, the timer refers to that
+    // time point: do not destroy the time point while the timer is armed. The library calls that clock's now() under a
+    // lock, so now() must not block or call this library.
+    //
     // Cost: a short lock. Moving to a later time costs the same however many timers the set has. Moving to an earlier
-    // time takes steps that grow in number with the logarithm of the number of timers. Makes no system call, unless a
-    // thread sleeps in the set and must now wake earlier.
+    // time takes O(log n) steps if the set has n timers. Makes no system call, unless a thread sleeps in the set and
+    // must now wake earlier.
     TOCSIN_API void reset(const deadline& when) noexcept;
     void cancel() noexcept { reset(deadline::never()); }
     // Whether the timer has a deadline that no wait has reported yet. (The deadline may have passed.)
