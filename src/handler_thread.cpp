@@ -4,6 +4,7 @@
 //   queue, closed, blocked   Touched only under the lock. `blocked` counts the threads that wait for room.
 //   batch, position          Touched only by the handler: the jobs that it has taken, and how many it has begun.
 //   ready                    Set when the queue stops being empty, and by close().
+//   finished                 Set by the handler once it runs no more jobs.
 //   room                     Set when a blocked thread may find room, or may find that the handler is closed.
 //
 // Invariants
