@@ -54,11 +54,11 @@
 //       those that the walk has not passed, in the order of arrival.
 //
 // How long a call holds the lock: it finds a queue in at most 52 steps (lot-7), or about log2(n) if the bucket has n
-// queues. Two walks look at `looks_per_lock` nodes or more, until one is a node that stays, and then free the lock: an
-// offer to one waiter (give_to_one), and the look at all_waiters when something is there for everybody
+// queues. Once they have looked at `looks_per_lock` nodes, two walks free the lock as soon as they are at a node that
+// stays: an offer to one waiter (give_to_one), and the look at all_waiters when something is there for everybody
 // (find_ready_all_waiter). Two other walks are not bounded, because each must be one step: taking cancelable waiters
-// (event-3, event-4 in event.cpp), and telling subscribers (ready_list-1 in ready_list.cpp). They cost some nanoseconds
-// for each node of the queue. take() does not walk a queue that holds only all_waiters.
+// (event-3, event-4 in event.cpp), at 50 to 200 ns each (docs/decisions/0004-relay.md), and telling subscribers
+// (ready_list-1 in ready_list.cpp). take() does not walk a queue that holds only all_waiters.
 //
 // A walk in several parts is still exact. An offer to one waiter is withdrawn only after every waiter was asked: new
 // waiters join behind the cursor, and the walk ends at the true end of the queue, under the lock. By then, a waiter

@@ -193,7 +193,7 @@ public:
     // - A thread or coroutine can be claimed. It accepts, and its node leaves the queue.
     // - A subscriber accepts. Its node moves to the end of the queue.
     // - An all_waiter replies `reply::undecided`. The result is `offer_result::undecided`, the parameter `undecided`
-    //   points to the all_waiter's node, and the caller must call commit().
+    //   points to the all_waiter's node, and the caller must call the all_waiter's commit().
     // - The lock is to be freed for a moment. The result is `unfinished`.
     // - No node is left. The result is `declined`.
     // Appends to `freed` the nodes that are to be released. After `unfinished`, or after a commit() that has failed,

@@ -48,9 +48,9 @@
 // A thread that examines a member and finds its source not ready leaves the member off the list, under the bucket's
 // lock. Whoever makes the source ready next comes later, and lists the member again.
 //
-// Timers: if a timer is due, begin_sleep() makes it ready, finds the list not empty, and does not sleep. Otherwise the
-// sleep ends, at the latest, at the earliest deadline of the armed timers (ready_list-7). So a timer that is armed
-// before begin_sleep() ends the sleep in time. A thread that arms a timer afterwards finds the sleeper.
+// Timers: if a timer is due, begin_sleep() makes it ready, and the thread does not sleep. If none is due, a sleep ends,
+// at the latest, at the earliest deadline of the armed timers (ready_list-7). So a timer that is armed before
+// begin_sleep() ends the sleep in time. A thread that arms a timer afterwards finds the sleeper.
 //
 // A timer becomes ready only when a wait looks. It goes behind the members that are ready already. A wait makes at most
 // as many timers ready as its caller has room for. So the caller chooses for how many steps the wait holds the lock.
