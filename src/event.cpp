@@ -105,7 +105,7 @@ bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node) noe
     }
 }
 
-// Undoes take_or_park(), for a wait that ended for another reason.
+// Undoes take_or_park(), for a wait that a deadline or a stop has ended.
 void withdraw(event_byte& state, core::wait_node& node) noexcept {
     core::locked_queue queue(node.key);
     queue.remove(node);

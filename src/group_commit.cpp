@@ -397,9 +397,9 @@ void commit_engine::state::fail(member& self, const std::exception_ptr& error) n
 }
 
 // Ends a group after its flush. The next leader is released first, so that it flushes while this group is still waking
-// up. But if few members have joined during the flush, it is released last, behind this group in the same chain. Then
-// the members of this group that submit again at once join the next leader's group. If the next leader were released
-// first, it would flush for few members. The others would have to wait for that flush, again and again.
+// up. But if few members have joined during the flush, the next leader is released last, behind this group in the same
+// chain. Then the members of this group that submit again at once join the next leader's group. If the next leader were
+// released first, it would flush for few members. The others would have to wait for that flush, again and again.
 void commit_engine::state::settle(member& self, group& all, group left, bool failed,
                                   steady_clock::time_point begin) noexcept {
     const auto end = steady_clock::now();

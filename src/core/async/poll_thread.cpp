@@ -21,8 +21,8 @@
 // No lost wake-up: a ring ends the poll under way. If no poll is under way, the ring ends the next one at once
 // (platform/poller/poller.hpp).
 //
-// Locks: no thread takes another lock while it holds the one of this file, nor takes this one while it holds a lock of
-// the lot.
+// Locks: no thread takes another lock while it holds the lock of this file, nor takes the lock of this file while it
+// holds a lock of the lot.
 //
 // Exit and fork: nothing is destroyed, so the thread may keep running while the process exits. The child of a fork has
 // no requests and no thread; both begin anew there.

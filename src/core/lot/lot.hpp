@@ -138,9 +138,9 @@ private:
     bool listed_ = false;
     bool at_end_ = false;
     // In use only while the cursor is listed:
-    std::uint32_t left_;                // how many more nodes find_ready_all_waiter() may look at
-    std::uint32_t forks_;               // forks() when the cursor was listed
-    detail::plain<wait_node*> passed_;  // the last passed node that is still in the queue, or null
+    std::uint32_t left_;                      // how many more nodes find_ready_all_waiter() may look at
+    std::uint32_t forks_;                     // forks() when the cursor was listed
+    detail::plain<wait_node*> passed_;        // the last passed node that is still in the queue, or null
     detail::plain<queue_cursor*> following_;  // the next cursor in the bucket's list
 };
 
