@@ -8,18 +8,18 @@
 //     the_lot           key A: first node       second node         last node
 //     +------------+    +----------------+      +-----------+      +-----------+
 //     | bucket 0   |    | key, owner ... |<---->| key ...   |<---->| key ...   |
-//     |   lock     |    | queue:         |      | (no queue |      |           |
+//     |   lock     |    | queue:         |      +-----------+      |           |
 //     |   queues ------>|   last --------------------------------->|           |
-//     |   filter   |    |   count: 3     |      |    state) |      |           |
-//     |   cursors  |    |   below[0] ------+    +-----------+      +-----------+
+//     |   filter   |    |   counts: 3 ...|                         +-----------+
+//     |   cursors  |    |   below[0] ------+    (these two carry no state of the queue)
 //     +------------+    |   below[1]: null |
 //     | bucket 1   |    +----------------+ |    key B: only node
-//     |   ...      |                       |    +------------------+
-//     +------------+                       +--->| queue:           |
-//     |   ...      |                            |   last: itself   |
-//     +------------+                            |   count: 1       |
-//                                               |   below: null, null
-//                                               +------------------+
+//     |   ...      |                       |    +---------------------+
+//     +------------+                       +--->| queue:              |
+//     |   ...      |                            |   last: itself      |
+//     +------------+                            |   counts: 1 ...     |
+//                                               |   below: null, null |
+//                                               +---------------------+
 //
 //   The hash multiplies the key by an odd number that the process draws at random when it starts. So nobody outside can
 //   choose addresses that meet in one bucket. The upper bits of the product are the bucket's index. The bits after them
