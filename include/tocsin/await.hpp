@@ -112,7 +112,7 @@ class awaiting;        // src/await.cpp
 class event_awaiting;  // the same
 
 // The bytes that a wait needs inside the library. src/await.cpp checks that they are enough.
-inline constexpr std::size_t async_event_size = sizeof(void*) == 8 ? 160 : 120;
+inline constexpr std::size_t async_event_size = sizeof(void*) == 8 ? 152 : 112;
 inline constexpr std::size_t async_seat_size = 128;
 inline constexpr std::size_t async_core_size = 192;
 inline constexpr std::size_t async_limits_size = 224;

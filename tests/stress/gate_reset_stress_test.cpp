@@ -4,13 +4,17 @@
 #include "stress.hpp"
 #include "threads.hpp"
 
+#include <tocsin/diagnose.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <stop_token>
+#include <thread>
 
 namespace {
 
@@ -61,6 +65,48 @@ TEST(Gate, ASetStillUnderWayDoesNotReleaseAWaitBegunAfterTheReset) {
         return threads.finished() == 2;
     });
     std::printf("%ld rounds\n", rounds.load());
+}
+
+// Most of the waiters share a word (src/core/lot/shared_word.cpp). Beside them come and go waits with deadlines, among
+// them the delegate, and waits that can't share.
+TEST(Gate, EveryOpeningReleasesAllWhoWaitWhateverElseWaits) {
+    const stress_time time;
+    constexpr int patient = 6;
+    constexpr int others = 4;
+    manual_reset_event gate;
+    std::stop_source stop;
+    std::atomic<bool> enough{false};
+    std::atomic<long> passed{0};
+    thread_group threads;
+    threads.start_many(patient, "patient", [&](int) {
+        while (!enough.load()) {
+            gate.wait();
+            passed.fetch_add(1);
+            while (gate.is_set() && !enough.load()) std::this_thread::yield();
+        }
+    });
+    threads.start_many(others, "other", [&](int number) {
+        for (auto longest = 200us; !enough.load(); longest = longest > 5ms ? 200us : longest * 2) {
+            switch (number) {
+                case 0: (void)gate.wait(stop.get_token()); break;
+                case 1: (void)tocsin::wait_any(gate); break;
+                default: (void)gate.wait_for(longest); break;
+            }
+            while (gate.is_set() && !enough.load()) std::this_thread::yield();
+        }
+    });
+    long rounds = 0;
+    for (; !time.is_over(); ++rounds) {
+        support::until("all wait", [&] { return tocsin::waiting_on(&gate) == patient + others; });
+        const long before = passed.load();
+        gate.set();
+        support::until("all have passed", [&] { return passed.load() == before + patient; });
+        gate.reset();
+    }
+    enough.store(true);
+    gate.set();
+    threads.join();
+    std::printf("%ld rounds\n", rounds);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 //   belongs to one key. It is a doubly linked list of nodes, oldest first. The first node carries the state of its
 //   queue: the last node, the two subtrees of queues below the queue, and four counts. These count all nodes, the
 //   cancelable ones, those that stay when their turn comes (of subscribers and all_waiters), and all_waiters' alone.
+//   A bucket also has words on which threads of its queues sleep together (shared_word.cpp).
 //
 //     the_lot           key A: first node       second node         last node
 //     +------------+    +----------------+      +-----------+      +-----------+
@@ -207,10 +208,6 @@ void wait_queue::append(wait_node& last) noexcept {
     link(last);
 }
 
-void wait_queue::remove(wait_node& cancelled) noexcept {
-    if (cancelled.queued) unlink(cancelled);
-}
-
 void wait_queue::link(wait_node& last) noexcept {
     last.queued = true;
     const bool is_first = nodes_.empty();
@@ -242,7 +239,6 @@ void wait_queue::count(const wait_node& node, std::uint32_t change) noexcept {
     wait_node::queue_state& queue = state();
     queue.count += change;
     if (node.cancelable) queue.cancelables += change;
-    if (is_delegate(node)) queue.delegates += change;
     if (!node.stays()) return;
     queue.subscribers += change;
     if (node.what == kind::all_waiter) queue.all_waiters += change;

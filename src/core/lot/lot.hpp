@@ -175,7 +175,9 @@ public:
     // delegate, the thread is to sleep on the word that it shares with others.
     void append_to_share(wait_node& last) noexcept;
     // Takes a cancelable node out of the queue, unless another thread has already done so.
-    void remove(wait_node& cancelled) noexcept;
+    void remove(wait_node& cancelled) noexcept {
+        if (cancelled.queued) unlink(cancelled);
+    }
 
     bool empty() const noexcept { return nodes_.empty(); }
     wait_node* first() const noexcept { return nodes_.first(); }

@@ -21,6 +21,9 @@
 // gives the last of these the remaining nodes. That thread does the same before its wait returns, but wakes more
 // sleepers than the waker did. So the waker makes a few system calls, however many threads wait.
 //
+// Threads that share a word (shared_word.cpp) are released together, by one call. If there are many nodes, a sleeper in
+// front of such threads gets them and all other remaining nodes, and the waker wakes nobody else.
+//
 // Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6), tests/internal/lot_test.cpp,
 // tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.
 #include "core/lot/relay.hpp"

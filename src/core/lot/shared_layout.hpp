@@ -69,7 +69,7 @@ private:
                             TOCSIN_MEMBER(wait_node, since)});
         all.add<queue>({TOCSIN_MEMBER(queue, below), TOCSIN_MEMBER(queue, last), TOCSIN_MEMBER(queue, count),
                         TOCSIN_MEMBER(queue, cancelables), TOCSIN_MEMBER(queue, subscribers),
-                        TOCSIN_MEMBER(queue, all_waiters), TOCSIN_MEMBER(queue, delegates)});
+                        TOCSIN_MEMBER(queue, all_waiters)});
         all.add<wait_key>({TOCSIN_MEMBER(wait_key, address), TOCSIN_MEMBER(wait_key, what)});
         all.add(sizeof(subscriber)).add(sizeof(all_waiter)).add(sizeof(release_list));
     }

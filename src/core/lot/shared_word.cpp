@@ -9,7 +9,7 @@
 // State
 //   wakes_     counts the wake-ups of the word. It is in a bucket (core/lot/lot.hpp) and exists as long as the lot.
 //   waiter     `sharing` in its state word: the thread sleeps on the shared word, or is about to.
-//   delegates  in a queue's state: how many threads of the queue sleep on words of their own.
+//   node       its kind is `sharer`. A thread's node of kind `waiter` can be the delegate.
 //
 // Invariants
 //   shared_word-1  A waiter shares a word only if its node leaves the queue in one of two ways: with all others
@@ -18,11 +18,11 @@
 //   shared_word-2  A waiter knows whether it shares a word before its node is queued, and never changes it.
 //   shared_word-3  Whoever marks a sleeping sharer released counts and wakes afterwards, on the word that the sharer
 //       sleeps on. The marked waiter may be gone before that. The word is not.
-//   shared_word-4  In a release_list that take() has filled node by node, a delegate comes first, then all sharers, then
-//       everybody else. A queue that leaves in one step has a delegate in front. If a queue has sharers only (its
-//       delegate's deadline has passed, and no thread has joined since), the setter does the delegate's work. That and
-//       an inexact order of a list made of several queues cost time, and lose nothing: the relay releases each node of
-//       a chain, in whatever order they are.
+//   shared_word-4  A thread that joins a queue shares the word if the queue has a delegate in front. If the delegate's
+//       deadline has passed, and a sharer has become the first, those that join are delegates. A queue that leaves in
+//       one step has a delegate in front. In a release_list that take() fills node by node, coroutines come first, then
+//       a delegate, then all sharers, then everybody else. If there are sharers only, the setter does the delegate's
+//       work. This order is for speed alone: the relay releases each node of a chain, in whatever order they are.
 //
 // No lost wake-up: a thread loads wakes_, then looks at its state word, then sleeps if wakes_ is still the number that
 // it has loaded. A releaser marks the state word, then adds 1 to wakes_, then wakes. If the thread's look misses the
@@ -30,7 +30,7 @@
 // finds another number and does not sleep; or it slept before the addition, and the wake that follows wakes it. A
 // thread that is marked before it has entered `sharing` sees that in its state word and doesn't sleep; the releaser sees
 // the same and need not wake it. (The count wraps around: a thread that stands still between its look and its sleep
-// while exactly 2^32 wake-ups of this word pass would sleep on.)
+// while 2^32 wake-ups of this word pass, or a multiple, would sleep on.)
 //
 // Strangers: keys with the same bucket and the same first three bits of their paths share the word. A wake for one of
 // them wakes the sleepers of all. Each of these looks at its own state word and sleeps again.
@@ -78,7 +78,7 @@ wait_node* release_sharers(wait_node& first) noexcept {
 }
 
 void wait_queue::append_to_share(wait_node& last) noexcept {
-    if (!empty() && state().delegates != 0) {
+    if (!empty() && is_delegate(*first())) {  // shared_word-4
         last.what = wait_node::kind::sharer;
         last.owner->share(bucket_.word_of(path_));
     }

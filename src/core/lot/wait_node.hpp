@@ -84,7 +84,6 @@ struct wait_node : detail::list_links<wait_node> {
         detail::plain<std::uint32_t> cancelables{0};
         detail::plain<std::uint32_t> subscribers{0};  // nodes that stay, including all_waiters'
         detail::plain<std::uint32_t> all_waiters{0};
-        detail::plain<std::uint32_t> delegates{0};  // threads that sleep on words of their own
     };
     queue_state queue;
 
