@@ -1,4 +1,4 @@
-// Many waiters of a gate, who sleep on a word that they share: who shares one, who wakes them, and in how many calls.
+// Waiters of a gate that sleep on one word together: which waits do, which thread wakes them, and in how many calls.
 #include "child.hpp"
 #include "core/lot/lot.hpp"
 #include "facts.hpp"

@@ -70,8 +70,7 @@ TEST(shared_word_model, AWakeIsNeverMissed) {
 TEST(shared_word_model, OneWakeReachesAllWhoShare) {
     holds_within(2, [](run& r) {
         gate door;
-        for (const char* name : {"one", "two"})
-            r.spawn(name, [&] { (void)pass(door, word(0), false); });
+        for (const char* name : {"one", "two"}) r.spawn(name, [&] { (void)pass(door, word(0), false); });
         r.spawn("opener", [&] { (void)open(door); });
         r.join_all();
     });

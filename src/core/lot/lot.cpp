@@ -293,7 +293,8 @@ bool wait_queue::take_off(wait_node& node) noexcept {
 release_list wait_queue::take(std::size_t most, std::size_t& taken) noexcept {
     taken = 0;
     if (empty()) return {};
-    if (state().cancelables == 0 && most >= state().count && is_delegate(*nodes_.first())) {  // lot-2, shared_word-4
+    if (state().cancelables == 0 && most >= state().count &&
+        is_delegate(*nodes_.first())) {  // lot-2, shared_word-4
         taken = state().count;
         return release_list(detach_all());
     }

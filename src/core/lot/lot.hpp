@@ -45,7 +45,8 @@ struct alignas(64) bucket {
     detail::atomic<std::uint64_t> filter{0};
     // A list of the cursors of walks that have freed the lock for a moment (lot-8).
     detail::plain<queue_cursor*> cursors{nullptr};
-    shared_word shared[8];  // on which threads of its queues sleep (shared_word.cpp); a key's path chooses one
+    shared_word
+        shared[8];  // on which threads of its queues sleep (shared_word.cpp); a key's path chooses one
 
     shared_word& word_of(std::uint64_t path) noexcept { return shared[path >> 61]; }
 

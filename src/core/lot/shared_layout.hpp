@@ -43,7 +43,8 @@ private:
 #endif
     static constexpr void add_table(platform::layout_hash& all) {
         all.add<bucket>({TOCSIN_MEMBER(bucket, lock), TOCSIN_MEMBER(bucket, queues),
-                         TOCSIN_MEMBER(bucket, filter), TOCSIN_MEMBER(bucket, cursors), TOCSIN_MEMBER(bucket, shared)});
+                         TOCSIN_MEMBER(bucket, filter), TOCSIN_MEMBER(bucket, cursors),
+                         TOCSIN_MEMBER(bucket, shared)});
         all.add(sizeof(shared_word));
         all.add<lot_table>({TOCSIN_MEMBER(lot_table, at), TOCSIN_MEMBER(lot_table, multiplier)});
         all.add<queue_cursor>({TOCSIN_MEMBER(queue_cursor, key_), TOCSIN_MEMBER(queue_cursor, listed_),

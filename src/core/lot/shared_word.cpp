@@ -27,10 +27,10 @@
 // No lost wake-up: a thread loads wakes_, then looks at its state word, then sleeps if wakes_ is still the number that
 // it has loaded. A releaser marks the state word, then adds 1 to wakes_, then wakes. If the thread's look misses the
 // mark, its load came before the addition, because a load that sees the addition also sees the mark. Then the futex
-// finds another number and does not sleep; or it slept before the addition, and the wake that follows wakes it. A
-// thread that is marked before it has entered `sharing` sees that in its state word and doesn't sleep; the releaser sees
-// the same and need not wake it. (The count wraps around: a thread that stands still between its look and its sleep
-// while 2^32 wake-ups of this word pass, or a multiple, would sleep on.)
+// finds another number and doesn't sleep; or the thread slept before the addition, and the wake that follows wakes it.
+// A thread that is marked before it has entered `sharing` sees that in its state word and doesn't sleep. The releaser
+// sees the same, and need not wake it. (The count wraps around. A thread would sleep on if it stood still between its
+// load and its sleep while 2^32 wake-ups of this word passed, or a multiple.)
 //
 // Strangers: keys with the same bucket and the same first three bits of their paths share the word. A wake for one of
 // them wakes the sleepers of all. Each of these looks at its own state word and sleeps again.

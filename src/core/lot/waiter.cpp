@@ -4,10 +4,10 @@
 //   claim_   Goes once from `open` to `signaled`, `timed_out` or `stopped`.
 //   word_    Begins as `running`. The waiting thread moves it to `sleeping`, `polling` or `suspended`. Whoever releases
 //            the waiter (waiter-2) moves it to `released`, also straight from `running`. A thread that polls
-//            descriptors stores `polling` plus the number of the doorbell that wakes it. A thread that shares a word goes
-//            from `running_to_share` to `sharing` (shared_word.cpp).
-//   others_or_word_  The chain of nodes that the thread releases in turn. It is written before word_ becomes `released`.
-//            Or the word that the thread shares with others. It is written before the node is queued.
+//            descriptors stores `polling` plus the number of the doorbell that wakes it. If the thread shares a word
+//            with others (shared_word.cpp), word_ goes from `running_to_share` to `sharing` and `released`.
+//   others_or_word_  The chain of nodes that the thread releases in turn, written before word_ becomes `released`. Or
+//            the word that the thread shares with others, written before its node is queued.
 //
 // The waiter and the relay (relay.cpp) are two halves of one protocol. The relay calls release() with a chain, and
 // finish() calls the relay's pass_on() with that chain.
@@ -18,7 +18,7 @@
 //   waiter-2  Whoever claimed the waiter calls release() exactly once. If the waiter's node is not cancelable, whoever
 //       took the node off the queue calls release() instead. If the waiting thread claimed its own waiter, no thread
 //       calls release(). The waiting thread claims `timed_out`, or `signaled` if it has found a source ready
-//       (multi_wait.cpp).
+//       (multi_wait.cpp). If the thread shares a word, mark_released() and a wake of that word replace release().
 //   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
 //       a waiter that was suspended: it then belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
@@ -88,7 +88,8 @@ void waiter::release(wait_node* others) noexcept {
 
 void waiter::share(shared_word& word) noexcept {
     others_or_word_ = reinterpret_cast<std::uintptr_t>(&word) + 1;
-    word_.store(running_to_share, std::memory_order_relaxed);  // [bucket] no other thread knows the waiter yet
+    word_.store(running_to_share,
+                std::memory_order_relaxed);  // [bucket] no other thread knows the waiter yet
 }
 
 bool waiter::mark_released() noexcept {
@@ -125,9 +126,11 @@ void waiter::suspend_unqueued() noexcept {
 }
 
 bool waiter::sleep_until_released(const deadline& until) noexcept {
-    const std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: this thread's own, or `released`
+    const std::uint32_t seen =
+        word_.load(std::memory_order_relaxed);  // no order: this thread's own, or `released`
     if (seen == running_to_share || seen == sharing) {
-        return !enter_state(sharing) || shared().sleep_until([this]() noexcept { return is_released(); }, until);
+        return !enter_state(sharing) ||
+               shared().sleep_until([this]() noexcept { return is_released(); }, until);
     }
     if (!enter_state(sleeping)) return true;
     while (!is_released()) {
