@@ -16,21 +16,23 @@ using core::waiter;
 using model::plain;
 using model::run;
 
-// A gate whose waiters all share words of the bucket, without a delegate. All under the bucket's lock.
+// A gate whose waiters say themselves which word of the bucket they share. All under the bucket's lock.
 struct gate {
     const wait_key key{this, core::wait_kind::event};
     plain<bool> open{false};
     plain<int> data{0};
 };
 
-shared_word& word(std::size_t number) { return core::the_lot->at[0].shared[number]; }
+shared_word* word(std::size_t number) { return &core::the_lot->at[0].shared[number]; }
 
-// Passes the open gate, or sleeps on the word: for ever or, if `cancelable`, until some time.
-claim pass(gate& door, shared_word& shared, bool cancelable) {
+// Passes the open gate, or sleeps on the word (null: on one of its own): for ever or, if `cancelable`, until some time.
+claim pass(gate& door, shared_word* shared, bool cancelable) {
     waiter self;
     wait_node node(door.key, self, cancelable);
-    node.what = wait_node::kind::sharer;
-    self.share(shared);
+    if (shared != nullptr) {
+        node.what = wait_node::kind::sharer;
+        self.share(*shared);
+    }
     {
         locked_queue queue(door.key);
         if (door.open) return claim::signaled;
@@ -93,6 +95,18 @@ TEST(shared_word_model, EachOfTwoWordsInOneListIsWoken) {
         gate door;
         r.spawn("first word", [&] { (void)pass(door, word(0), false); });
         r.spawn("second word", [&] { (void)pass(door, word(1), false); });
+        r.spawn("opener", [&] { (void)open(door); });
+        r.join_all();
+    });
+}
+
+// Of two who share none, one releases the sharer and, behind it, the other.
+TEST(shared_word_model, WhoeverSharesNoWordIsReleasedBehindThoseWhoDo) {
+    holds_within(1, [](run& r) {
+        gate door;
+        r.spawn("sharer", [&] { (void)pass(door, word(0), false); });
+        for (const char* name : {"own word", "another own word"})
+            r.spawn(name, [&] { (void)pass(door, nullptr, false); });
         r.spawn("opener", [&] { (void)open(door); });
         r.join_all();
     });
