@@ -142,11 +142,11 @@ any_result wait_any(Sources&&... from) {
 }
 
 // Waits until all sources are ready at the same instant, then takes all of them in one step: no thread sees one of them
-// taken and another not. A wait that times out or is stopped has taken nothing. The thread is released when all sources
-// are ready, and not before. (If there are timers among the sources, it also wakes when the last of them has passed.)
-// Waits for all that share sources do not deadlock. Each set() of an auto-reset event serves the wait that has queued
-// longest among those that can take it. Nothing is reserved for a wait for all: it may take long to get many busy
-// events while other waits take them one by one.
+// taken and another not. Until then it takes nothing, so a wait that times out or is stopped has taken nothing. The
+// thread is released when all sources are ready, and not before. (If there are timers among the sources, it also wakes
+// when the last of them has passed.) Several wait_all() calls with sources in common do not deadlock. Each set() of an
+// auto-reset event serves the wait that has queued longest among those that can take it. Nothing is reserved for a
+// wait_all(): it may take long to get many busy events while other waits take them one by one.
 // Cost: that of wait_any(). While a thread waits for all, each set() of one of its events also looks at the others.
 [[nodiscard]] inline wait_status wait_all(const limits& how, std::span<const source> sources) {
     return detail::wait_all_slow(sources, how);

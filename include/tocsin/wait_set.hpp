@@ -104,7 +104,7 @@ public:
     // where it is until it is removed. A descriptor must be removed before it is closed. If the new member is ready
     // already, a wait that is under way reports it. Allocates.
     // Cost: a short lock for an event, a system call for a descriptor.
-    // If it throws, the set is as it was before:
+    // Throws the following errors, and then the set is as it was before:
     // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.
     // - std::system_error with EEXIST if the event or descriptor is a member already. For a descriptor, whose number is
     //   in the message, also with EBADF, EPERM (a regular file), ENOSPC or ENOMEM. For the first descriptor, also
@@ -112,11 +112,12 @@ public:
     // - std::bad_alloc.
     TOCSIN_API void add(const source& what, std::uint64_t tag);
     // Changes the tag and, for a descriptor, the readiness that is asked for. Throws std::invalid_argument as add()
-    // does, and std::system_error with ENOENT if the event or descriptor is not a member.
+    // does, and std::system_error, for example with ENOENT if the event or descriptor is not a member.
     TOCSIN_API void change(const source& what, std::uint64_t tag);
     // Removes an event or descriptor, and returns whether it was a member. Afterwards the event may be destroyed or the
     // descriptor closed, and no wait that begins later reports it. A wait under way in another thread may have found
-    // the member before. It still reports the member then, and keeps the signal that it took from an auto-reset event.
+    // the member before the removal. Such a wait still reports the member, and keeps the signal that it took from an
+    // auto-reset event.
     TOCSIN_API bool remove(const source& what) noexcept;
 
     // The same for timers. A timer may be destroyed while it is a member, and may outlive the set. Allocates nothing.
@@ -143,7 +144,7 @@ public:
     // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake the sleeping
     // thread. With descriptors, one more system call to look at them if an event or a timer is ready. With timers, a
     // look at the clock.
-    // If it throws, it has taken nothing:
+    // Throws the following errors, and has then taken nothing:
     // - std::invalid_argument if `out` is empty.
     // - std::logic_error if another thread waits in the set.
     // - std::system_error if the system can't wait for the descriptors, with ENOMEM for example.
