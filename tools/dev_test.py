@@ -131,6 +131,15 @@ class OldGlibc(unittest.TestCase):
             self.assertEqual({"pthread", "dl"}, old_glibc.libraries_of(path))
 
 
+class Lab(unittest.TestCase):
+    def test_it_replaces_dev_so_that_ctrl_c_reaches_it_alone(self):
+        with mock.patch.object(verbs, "require_writable"), mock.patch.object(verbs, "build_workers", lambda _: True), \
+                mock.patch.object(needs, "python_with", lambda _: Path("python")), \
+                mock.patch.object(os, "execv") as execv:
+            verbs.lab(["--quick"])
+        execv.assert_called_once_with(Path("python"), ["python", str(tree.LAB / "run.py"), "--quick"])
+
+
 class Needs(unittest.TestCase):
     def test_what_is_missing_is_named_where_nothing_may_be_installed(self):
         missing = needs.Need("a thing", "its-package", lambda: False)
