@@ -123,6 +123,20 @@ class Presets(unittest.TestCase):
         self.assertEqual([("configure", "arm"), ("build", "arm"), ("test", "arm")], run.steps_of("arm"))
 
 
+class MovedTree(unittest.TestCase):
+    def commands(self, home):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(run, "BUILD", Path(folder)), \
+                mock.patch.object(run, "quietly") as quietly, contextlib.redirect_stdout(io.StringIO()):
+            (Path(folder) / "dev").mkdir()
+            (Path(folder) / "dev" / "CMakeCache.txt").write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={home}\n")
+            run.configure("dev")
+            return quietly.call_args[0][1]
+
+    def test_it_is_configured_anew_and_no_other_is(self):
+        self.assertEqual(["cmake", "--preset", "dev", "--fresh"], self.commands("/elsewhere"))
+        self.assertEqual(["cmake", "--preset", "dev"], self.commands(tree.ROOT))
+
+
 class OldGlibc(unittest.TestCase):
     def test_the_libraries_of_a_pkg_config_file(self):
         with tempfile.TemporaryDirectory() as folder:
