@@ -26,7 +26,7 @@
 //     suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a coroutine that
 //     blocks its thread delays those behind it.
 //   - If an exception leaves a coroutine that was resumed in this way, it ends the program (std::terminate) inside the
-//     set().
+//     call that ended the wait.
 //   - Deadlines, timers and descriptors end a wait in a background thread of the library. Let an executor resume the
 //     coroutine elsewhere, or be brief.
 //
@@ -48,9 +48,9 @@
 //   signals, and stays until the process ends, even during exit.
 //
 //   The thread for descriptors polls all descriptors for which coroutines wait. Each poll costs a step for each of
-//   these descriptors. If something else ends a wait with descriptors, the coroutine interrupts the poll before it
-//   continues. This costs a switch to the polling thread and back. Afterwards the library does not refer to the
-//   descriptors of that wait any more.
+//   these descriptors. If something other than a descriptor ends a wait with descriptors, the coroutine interrupts the
+//   poll before it continues. This costs a switch to the polling thread and back. Afterwards the library does not refer
+//   to the descriptors of that wait any more.
 //
 //   A co_await throws std::system_error if it can't start a thread or open the doorbell, and std::bad_alloc if the
 //   table of descriptors can't grow. The background threads call now() of your own clocks under a lock: now() must not
@@ -223,7 +223,7 @@ private:
     std::coroutine_handle<> who_;  // null, except from when the coroutine parks until it has resumed
 };
 
-// The same part of a wait with an executor.
+// The same part, for a wait with an executor.
 class event_awaiter_on_base : public event_awaiter_base {
 protected:
     friend class event_awaiter_base;
@@ -309,7 +309,8 @@ private:
     Event& event_;
 };
 
-// An awaiter that passes everything on to another awaiter. (GCC 12 copies an awaiter that a call returns by reference.)
+// An awaiter that passes everything on to another awaiter. (A reference to that awaiter would not do: if a call returns
+// an awaiter by reference, GCC 12 copies the awaiter.)
 template <class Awaiter>
 class [[nodiscard]] referred_awaiter {
 public:
@@ -381,7 +382,7 @@ concept names_an_event =
 
 // A co_await of what these functions return waits like wait(), wait_any() or wait_all(), and throws what those throw.
 // The functions copy the stop token of the limits, and ignore the spin policy: a coroutine never spins. They do not
-// copy a time point of a clock of your own, so it must exist until the wait has ended.
+// copy a time point of a clock of your own, so do not destroy the time point before the wait has ended.
 template <class Source>
     requires detail::one_by_one<Source>
 auto async_wait(const limits& how, Source&& from) noexcept {

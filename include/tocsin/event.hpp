@@ -85,8 +85,8 @@ public:
 
     // The same, but leaves the waking to the caller: adds the waits that it ends to `freed` (source.hpp). When this
     // returns, the event is set or handed over. For a caller that sets several events, or that holds a lock which the
-    // woken threads want. But waits for all are released at once, and so is everybody if this is called in a signal
-    // handler that interrupted the library. Allocates nothing.
+    // woken threads want. Two kinds of waits are still released at once: waits for all of several sources, and, if this
+    // is called in a signal handler that interrupted the library, all waits. Allocates nothing.
     void set(wake_list& freed) noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode(), &freed);
     }
@@ -96,17 +96,18 @@ public:
     void reset() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: the exchange decides
         do {
-            // A waiter is parked, so the event is unset. But a signal handler's set of it may have been deferred.
+            // A waiter is parked, so the event is unset. But a set by a signal handler may have been deferred, and a
+            // reset in that handler must come after it.
             if (seen == event_state::parked_bit || (seen & event_state::held_bit) != 0) [[unlikely]]
                 return event_reset_slow(state_);
-            // [event-publish] acquires: the reset may undo sets. A thread that then finds nothing to do must have seen
-            // what these sets published.
+            // [event-publish] acquires: the reset may undo sets. A thread that resets the event and then finds nothing
+            // to do must have seen what these sets published.
         } while (!state_.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen & ~event_state::set_bit),
                                                std::memory_order_acquire, std::memory_order_relaxed));
     }
 
-    // Whether the event is set right now. Consumes nothing. Cost: one plain load. (Also a short lock while a wait_all()
-    // takes the event together with others, which lasts a few instructions.)
+    // Whether the event is set right now. Consumes nothing. Cost: one plain load. (Also a short lock during the few
+    // instructions in which a wait_all() takes the event together with others.)
     [[nodiscard]] bool is_set() const noexcept { return event_is_set(state_); }
 
     // Takes the event if it is set, without blocking, and returns whether it did: consumes an auto-reset event, passes

@@ -158,8 +158,8 @@ public:
     // it. A post to a running handler wakes nothing. Allocates for a large callable, and as the queue grows.
     bool post(job&& work);
 
-    // The same, but try_post() never waits, and the other two stop waiting at the deadline or when a stop is requested.
-    // A job that was not accepted remains with the caller.
+    // The same, but try_post() never waits, and post_for() and post_until() stop waiting at the deadline or when a stop
+    // is requested. A job that was not accepted remains with the caller.
     [[nodiscard]] post_status try_post(job&& work);
     template <class Rep, class Period>
     [[nodiscard]] post_status post_for(job&& work, std::chrono::duration<Rep, Period> longest,
@@ -274,7 +274,8 @@ private:
     }
 
     static sent_call& at(void* place) noexcept { return **std::launder(static_cast<sent_call**>(place)); }
-    // When the call has run, the sender may return, and this object is gone. So the job forgets the object first.
+    // When the call has run, the sender may return, and then this object is gone. So the job forgets the object before
+    // it runs the call.
     static constexpr job::operations operations{
         [](void* place) {
             sent_call& self = at(place);
