@@ -36,9 +36,9 @@
 //     asks for the network's note of the failure, which is an exception to windows_poll-1. The network notes a failure
 //     once. So a wait does not find a connection that failed before the wait, or whose failure another wait has been
 //     told of.
-// The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). Waiting for an
-// auto-reset event, a semaphore or a mutex takes something from it. A poll that ends for another reason may still have
-// taken it, as fd.hpp says.
+// The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). A wait for an
+// auto-reset event, a semaphore or a mutex takes something from that object. A poll may have taken something although
+// it ends for another reason, as fd.hpp says.
 //
 // Cost: a look makes one system call for all sockets and one for each handle. A poll that sleeps makes three more for
 // each socket: one ties it, one asks for the network's notes after the sleep, and one unties it. If the poll sleeps
@@ -84,7 +84,7 @@ struct surplus_handle {
     bool hand_over() noexcept {
         const auto signaled = [](void* it) noexcept {
             auto& self = *static_cast<surplus_handle*>(it);
-            // no order: the event gives it, which is set here and reset by the poll
+            // no order: the event, which is set here and reset by the poll, gives it
             self.is_waited_for.store(false, std::memory_order_relaxed);
             ::SetEvent(self.event);
         };
@@ -159,15 +159,15 @@ public:
 
     HANDLE event() const noexcept { return event_; }
 
-    // Sleeps until it is time to look again or the deadline has passed. Returns an error, if there is one. What happens
-    // after this sleep ends the next sleep.
+    // Sleeps until it is time to look again or the deadline has passed. Returns an error, if there is one. If something
+    // happens after this sleep, it ends the next sleep.
     poll_result sleep(const deadline& until) noexcept {
         const DWORD longest =
             std::min(milliseconds_left(until), waits_for_room_ ? room_again_after : INFINITE);
         const DWORD woken = size_ == 0 ? (::Sleep(longest), DWORD{WAIT_TIMEOUT})
                                        : ::WaitForMultipleObjects(size_, handles_, FALSE, longest);
         if (woken == WAIT_FAILED) return {.error = EINVAL};
-        // If the bell ended the sleep, WaitForMultipleObjects has reset its event: no later look finds the event set.
+        // If the bell ended the sleep, WaitForMultipleObjects has reset the bell's event: no later look finds it set.
         rung_ = bell_ != nullptr && woken == WAIT_OBJECT_0;
         if (rung_ || event_ == nullptr) return {};
         ::ResetEvent(event_);
