@@ -60,7 +60,8 @@
 //   Destroying the coroutine ends its wait: the wait takes nothing, and nobody resumes the coroutine. Any thread may
 //   destroy it, unless another thread might be resuming it at the same time. So it may be destroyed:
 //   - Without an executor: where no other thread can end the wait by a set, a stop or a timeout, for instance because
-//     all of these happen in this thread. A coroutine that the same set() has resumed earlier may destroy it, too.
+//     all of these happen in this thread. If one set() ends the waits of several coroutines, those that it has resumed
+//     may also destroy those that it has yet to resume.
 //   - With an executor: wherever the executor can't be resuming it, for instance in the executor's only thread. When
 //     the destruction returns, no thread is handing the coroutine to the executor. But the executor may have been given
 //     it before: then take the handle out of the executor's queue. (Or do not destroy the coroutine: stop the wait by a

@@ -116,8 +116,8 @@ public:
 
     // Blocks until a set() releases the thread, and returns for no other reason. Queued waiters are served first in,
     // first out. A thread that arrives while the event is set may take it at once. A set() counts a thread as waiting
-    // once it is queued. It is queued at once or, where spinning has recently paid, after up to 4 us of spinning
-    // (spin.hpp). A sleeping thread does not wake up now and then to look again (docs/platforms.md names the
+    // once the thread is queued. The thread is queued at once or, where spinning has recently paid, after up to 4 us of
+    // spinning (spin.hpp). A sleeping thread does not wake up now and then to look again (docs/platforms.md names the
     // exceptions).
     // Cost: that of try_wait() if the event is set, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) noexcept {

@@ -154,8 +154,8 @@ public:
     // caller did before. It is run once, or handed out once by cancel().
     // If the handler is closed, post() returns false, and the job remains with the caller. So a job that posts itself
     // again stops doing so when its handler is closed. Throws std::bad_alloc.
-    // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler only one wakes
-    // it. A post to a running handler wakes nothing. Allocates for a large callable, and as the queue grows.
+    // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler, only one
+    // wakes it. A post to a running handler wakes nothing. Allocates for a large callable, and as the queue grows.
     bool post(job&& work);
 
     // The same, but try_post() never waits, and post_for() and post_until() stop waiting at the deadline or when a stop
