@@ -88,10 +88,10 @@ public:
     // depending on the system, the set reports a closed member as `invalid` or forgets it.
     virtual int remove(int descriptor) noexcept = 0;
 
-    // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes the members that are
-    // ready to `out`, which is not empty, as many as fit. Later waits report those that did not fit, so every member
-    // gets its turn. The set is level-triggered: every wait reports what is still ready. `rung` may be set for no
-    // reason. Allocates only if the set has changed.
+    // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes to `out`, which is not
+    // empty, as many of the ready members as fit. Later waits report those that did not fit, so every member gets its
+    // turn. The set is level-triggered: every wait reports what is still ready. `rung` may be set for no reason.
+    // Allocates only if the set has changed.
     virtual poll_result wait(std::span<item> out, const deadline& until) noexcept = 0;
 
     // The set's doorbell, for ring_doorbell(). A ring ends the wait that is under way or, if no thread waits, the next

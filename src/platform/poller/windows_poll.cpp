@@ -10,7 +10,7 @@
 //   windows_poll-1  To learn whether a descriptor is ready, a poll always asks the descriptor itself (by WSAPoll, or by
 //       a wait of zero length). The poll's event only says that it is time to ask. So readiness is level-triggered,
 //       although the network reports edges.
-//   windows_poll-2  The system gives a socket one event at a time: a second WSAEventSelect would silently replace the
+//   windows_poll-2  The system ties a socket to one event at a time: a second WSAEventSelect would silently replace the
 //       first sleeper's event. So the polls that sleep on sockets are in a list, one list for all copies of the library
 //       in the process. If a poll has a socket on which another poll sleeps, it fails with EBUSY and says which socket
 //       it is.
@@ -22,13 +22,14 @@
 // its descriptors, and sleeps only if none is ready. That look sees what happened before it. What happens after the
 // look sets the poll's event or signals a handle on which the thread sleeps.
 //
-// For a surplus handle that is handed over, the system waits only once. If the poll continues after such a wait has
-// ended, it hands the handle over again. It does so in this order: the poll resets its event, hands over the handles
-// whose waits have ended, and looks at the descriptors. If a wait ends later, it sets the event again.
+// For a surplus handle that is handed over, the system waits only once. So a poll that continues after such a wait has
+// ended takes three steps, in this order: it resets its event, hands over again the handles whose waits have ended, and
+// looks at the descriptors. A wait that ends after the reset sets the event again.
 //
 // The system promises (Microsoft's references):
 //   - WaitForMultipleObjects takes 64 handles.
-//   - WSAEventSelect makes a socket non-blocking, for good. The network notes what is already the case at that call.
+//   - WSAEventSelect makes a socket non-blocking, for good. From then on, the network notes what happens to the socket
+//     (for WSAEnumNetworkEvents). It also notes what is already the case at that call.
 //   - The network notes the same thing again only after a call that reads, accepts or fails for lack of room to write.
 //     After a send that succeeds and fills the buffer, the network does not note when there is room again. So a sleep
 //     that waits for `writable` looks every 20 ms.
