@@ -83,8 +83,8 @@
 // Restrictions
 //   - In a signal handler, do not set an event for which a coroutine may wait: set() may resume the coroutine there.
 //   - In the child of a fork, a coroutine of the parent that waits may only be destroyed.
-//   - A thread that is between a notify function and its wake() (waiting_list in source.hpp) must not set or wake
-//     another source of the same async_wait_all().
+//   - While a thread has called a notify function (waiting_list in source.hpp) for one source of an async_wait_all(),
+//     but not yet wake() on the returned list, it must not set or wake another source of that async_wait_all().
 #pragma once
 
 #include <tocsin/deadline.hpp>

@@ -77,8 +77,8 @@ public:
     //
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
     // Safe in a signal handler with the Linux futex; with the portable backend only while no thread waits. If the
-    // handler interrupted a critical section of the library in its own thread, its set() or reset() of an event with
-    // waiters is deferred: it takes effect just after the handler has returned.
+    // handler interrupted a critical section of the library in its own thread, the handler's set() or reset() of an
+    // event with waiters is deferred: it takes effect just after the handler has returned.
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
