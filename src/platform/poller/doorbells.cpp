@@ -124,7 +124,7 @@ thread_local thread_end ending;
 
 // On Windows threads keep no doorbell. With some compilers there (MinGW-w64 with GCC 12), the storage of thread-local
 // objects is freed before the objects are destroyed, so a doorbell that a thread kept would be lost. So on Windows
-// every wait takes its doorbell from the pool, which costs one exchange.
+// every wait that needs a doorbell takes it from the pool, which costs one exchange.
 #if defined(_WIN32)
 constexpr bool threads_keep_one = false;
 #else

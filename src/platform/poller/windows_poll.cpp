@@ -31,8 +31,8 @@
 // The system promises (Microsoft's references):
 //   - WaitForMultipleObjects takes 64 handles.
 //   - WSAEventSelect makes a socket non-blocking, for good. From then on, the network notes what happens to the socket
-//     (for WSAEnumNetworkEvents). At that call, it also notes what is already the case, except
-//     that a connection failed earlier (see below).
+//     (for WSAEnumNetworkEvents). At that call, it also notes what is already the case, except that a connection
+//     failed earlier (see below).
 //   - The network notes the same thing again only after a call that reads, accepts or fails for lack of room to write.
 //     After a send that succeeds and fills the buffer, the network does not note when there is room again. So a sleep
 //     that waits for `writable` looks every 20 ms.
