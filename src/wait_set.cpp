@@ -2,8 +2,8 @@
 // descriptors it has a poll_set (platform/poller/poller.hpp), which is made when the first descriptor is added.
 //
 // A waiting thread sleeps on its waiter's word or, if there is a poll_set, in the poll_set's wait(). A thread that
-// claims the waiter for an event wakes the waiting thread on that word, or rings the doorbell of the poll_set. For
-// either, it needs no descriptor of the wait_set (waiter.cpp).
+// claims the waiter for an event wakes the waiting thread by that word, or rings the poll_set's doorbell by its number,
+// which is in the word. So the claiming thread uses no descriptor of the wait_set (waiter.cpp).
 //
 // No thread sleeps on its word while there is a poll_set. The waiting thread first becomes the sleeper of the
 // ready_list, and then looks for a poll_set. A thread that makes a poll_set first stores it, and then has the sleeper
