@@ -18,10 +18,10 @@
 // looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
 //
 // Memory order
-//   [set-turn]  A wait releases when it ends, and the next wait acquires when it begins. So the next waiting thread
-//               sees what the last one wrote to data that only the waiting thread touches.
-//   [set-poll]  The thread that makes the poll_set releases when it stores the pointer. A thread that loads the pointer
-//               acquires.
+//   [set-turn]  A wait's turn ends with a release store, and the next wait's turn begins with an acquire. So the next
+//               waiting thread sees what the last one wrote to data that only the waiting thread touches.
+//   [set-poll]  The thread that makes the poll_set stores the pointer to it with release. A thread that loads the
+//               pointer acquires.
 //   Everything else is ordered by the lock of the ready_list (ready_list.cpp) and by the lock `admission_`.
 //
 // Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12),

@@ -47,11 +47,11 @@
 // One pass (satisfy_all_waiters)
 //   A set() that has made its event visible looks once at each all-wait in its queue, oldest first, and commits those
 //   that look ready. It needs no second look at any of them, whatever else happens:
-//   - A wait lacks another source when the set() looks at it. Whoever makes that source ready later looks at the wait,
-//     and sees this event. [all-check]
-//   - A commit takes sources that other waits want, too. The set() looks later at the waits behind the committed one,
-//     and sees that they lack these sources. A wait in front of the committed one lacked another source, which is the
-//     first case.
+//   - A wait lacks another source when the set() looks at it. When that source becomes ready, the thread that makes it
+//     ready looks at the wait, and sees this event. [all-check]
+//   - A commit takes sources that other waits also want. The set() looks at the waits behind the committed one
+//     afterwards, and sees that they lack these sources. A wait in front of the committed one lacked another source,
+//     which is the first case.
 //   - The queue changes while the lock is free. A commit frees all locks, and the pass frees the lock now and then.
 //     Nodes then leave and join the queue, but the pass keeps its place (lot-8). The event is visible, so a wait that
 //     joins sees it on its own. So the pass ends with the last node that was in the queue when the pass began,

@@ -40,8 +40,8 @@
 //       again.)
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
-// not, it makes the member ready. A begin_sleep() that takes the lock of the ready_list later finds that member, and
-// does not sleep. If begin_sleep() took that lock earlier, the set() found the sleeper.
+// not, it makes the member ready. If begin_sleep() takes the lock of the ready_list after the set(), it finds that
+// member, and does not sleep. If begin_sleep() took that lock first, the set() found the sleeper.
 // If something else has claimed the sleeper (a deadline, a stop, another member), its thread is awake. The member stays
 // ready for the next wait.
 // A set() may make the member ready a moment before it makes the source ready. It does both under the bucket's lock. So
