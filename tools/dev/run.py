@@ -8,7 +8,7 @@ import xml.etree.ElementTree as xml
 from dataclasses import dataclass
 from functools import cache
 
-from dev.tree import ENVIRONMENT, JOBS, LOGS, ROOT, say
+from dev.tree import BUILD, ENVIRONMENT, JOBS, LOGS, ROOT, say
 
 
 @dataclass
@@ -86,8 +86,18 @@ def steps_of(workflow):
     return [(step["type"], step["name"]) for step in found["steps"]]
 
 
+def fresh_if_moved(folder, source=ROOT):
+    """The option with which CMake takes a build folder that was configured for a tree in another place, if it was."""
+    cache = folder / "CMakeCache.txt"
+    if not cache.exists() or f"CMAKE_HOME_DIRECTORY:INTERNAL={source}\n" in cache.read_text(errors="replace"):
+        return []
+    say(f"  the tree was moved: {folder.name} is built anew")
+    return ["--fresh"]
+
+
 def configure(preset, *definitions):
-    return quietly("configure", ["cmake", "--preset", preset, *definitions], f"{preset}-configure")
+    fresh = [each for folder in (BUILD, BUILD / "compilers", BUILD / "builds") for each in fresh_if_moved(folder / preset)]
+    return quietly("configure", ["cmake", "--preset", preset, *definitions, *fresh[:1]], f"{preset}-configure")
 
 
 def build(preset, *targets):

@@ -1,13 +1,15 @@
-// Defines the functions of poller_backend (poller.hpp) in terms of a mechanism, which has what differs between systems.
-// A mechanism is a class with these members:
+// Defines the functions of poller_backend (poller.hpp) in terms of a mechanism, which provides what differs between
+// systems. A mechanism is a class with these members:
 //   set                      the class of its poll sets; its open() returns 0 or an error
 //   poll                     as poller_backend::poll
 //   doorbells()              the pool in use: this copy's, or that of the first copy of the library in the process
 //   shared_state()           as poller_backend::shared_state
 //   make_doorbell(ends)      opens a doorbell's object and sets `ends` to two descriptors, one to ring and one to wait
 //                            on (they may be the same); returns 0 or an error
-//   make_flag(ends)          the same for a readable_flag
-//   strike(ring_end, even)   makes a doorbell's object ready (doorbells.hpp)
+//   make_flag(ends)          opens a readable_flag's object and sets `ends` to two descriptors, one to write and one to
+//                            read (they may be the same); returns 0 or an error
+//   strike(ring_end, even)   makes a doorbell's object ready; `even` is for objects with two kinds of strikes
+//                            (doorbells.cpp)
 // A mechanism's file ends with an explicit instantiation of its backend.
 #pragma once
 
