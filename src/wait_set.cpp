@@ -10,6 +10,20 @@
 // What a poll finds while an event claims the waiter is dropped: the next poll finds those descriptors again. Errors
 // are thrown only while nothing is taken: a token would be lost with them.
 //
+// Which waits look at descriptors. A look costs a system call, an event that is ready costs none. So a wait that finds
+// events or timers ready reports them and doesn't look. These waits do look, and none of them needs a call more:
+//   - one that finds nothing else ready: the poll in which it sleeps is the look;
+//   - one that is over before it begins, since it asks what is ready now;
+//   - the eighth in a row that has not looked. It looks at the descriptors first, so that they find room.
+// So a descriptor that stays ready is reported by one of eight waits, unless others fill `out`: the poll_set gives each
+// its turn. A poll counts as a look only if what it found is reported, or if it found nothing: not if it was dropped,
+// and not if the bell took the only room. A set that holds no descriptors makes no such look.
+//
+// Before it sleeps, a wait looks for events again if that has paid in this set (core/wait/spinner.cpp). It looks at the
+// number of ready members, and at the list only if there are any. A timer or a descriptor is then seen up to 4 us late.
+// A thread that has become the sleeper goes on looking, for its release, as the policy says; with descriptors it
+// doesn't. This decides when a wait looks and nothing else: begin_sleep() finds whatever a look has missed.
+//
 // A sleep ends at the wait's deadline or at the earliest of the timers. In the latter case the thread looks again at
 // what is ready, and sleeps on if the timer has been moved.
 //
@@ -23,6 +37,7 @@
 // by models of its own (P12).
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
+#include "core/wait/spinner.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
@@ -33,6 +48,7 @@
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <unordered_map>
@@ -45,6 +61,13 @@ using core::ready_list;
 using core::source_member;
 using core::timer_member;
 using platform::poll_set;
+
+// One of so many waits in a row looks at descriptors. The models set it, so that few waits show it.
+#if defined(TOCSIN_WAITS_PER_LOOK)
+constexpr unsigned waits_per_look = TOCSIN_WAITS_PER_LOOK;
+#else
+constexpr unsigned waits_per_look = 8;
+#endif
 
 [[noreturn]] void fail(int error, const char* call, const source& what) {
     char message[80];
@@ -98,6 +121,8 @@ public:
         const std::lock_guard here(admission_);
         if (what.what() == source::kind::descriptor) {
             check(poll().add(what.descriptor(), what.asked(), tag), "add", what);
+            descriptors_.fetch_add(1,
+                                   std::memory_order_relaxed);  // no order: a wait that comes later sees it
             return;
         }
         const auto [place, is_new] = events_.try_emplace(what.object());
@@ -127,7 +152,9 @@ public:
         const std::lock_guard here(admission_);
         if (what.what() == source::kind::descriptor) {
             poll_set* const poll = poll_if_any();
-            return poll != nullptr && poll->remove(what.descriptor()) == 0;
+            if (poll == nullptr || poll->remove(what.descriptor()) != 0) return false;
+            descriptors_.fetch_sub(1, std::memory_order_relaxed);  // no order: at worst a needless look
+            return true;
         }
         const auto found = events_.find(what.object());
         if (found == events_.end()) return false;
@@ -157,15 +184,21 @@ public:
 
     set_result wait(std::span<ready_item> out, const detail::wait_options& options) {
         const turn mine(is_waited_in_);
+        ++unlooked_;
+        if (const auto ended = ready_or_over(out, options)) return *ended;
+        deadline until = options.until;  // of the next sleep, which may end earlier on account of a timer
+        const detail::wait_options until_first{until, options.stop, options.spin};
+        core::spinner looking({&set_, core::wait_kind::event}, until_first);
+        std::size_t found = 0;
+        const auto take = [&]() noexcept {
+            if (set_.may_have_ready()) found = set_.take_ready(out, nullptr);
+            return found != 0;
+        };
+        if (looking.before_parking(take)) return {wait_status::signaled, found};
         for (;;) {
-            if (const std::size_t found = look(out); found != 0) return {wait_status::signaled, found};
-            if (const core::claim how = core::ended_before_wait(options); how != core::claim::open) {
-                const std::size_t found = look_at_descriptors(out);
-                if (found != 0) return {wait_status::signaled, found};
-                return {core::status_from(how, wait_status::signaled)};
-            }
-            const set_result slept = sleep(out, options);
+            const set_result slept = sleep(out, options, until, looking);
             if (slept.status != wait_status::signaled || slept.count != 0) return slept;
+            if (const auto ended = ready_or_over(out, options)) return *ended;
         }
     }
 
@@ -201,50 +234,83 @@ private:
         return *made.release();
     }
 
+    bool has_descriptors() const noexcept {
+        // no order: what was added before the wait is seen; of what is added during it, the poll tells
+        return poll_if_any() != nullptr && descriptors_.load(std::memory_order_relaxed) != 0;
+    }
+
     std::size_t look_at_descriptors(std::span<ready_item> out) {
-        poll_set* const poll = poll_if_any();
-        if (poll == nullptr || out.empty()) return 0;
-        const auto found = poll->wait(out, std::chrono::nanoseconds(0));
-        if (found.error != 0)
-            detail::throw_or_die(
-                std::system_error(found.error, platform::error_category(), "tocsin::wait_set::wait"));
+        if (out.empty() || !has_descriptors()) return 0;
+        platform::poll_result found;
+        do {
+            found = poll_if_any()->wait(out, std::chrono::nanoseconds(0));
+        } while (took_the_only_room(found, out));  // a ring that comes late
+        if (found.error != 0) fail(found.error, "tocsin::wait_set::wait");
+        unlooked_ = 0;
         return found.ready;
     }
 
-    // What is ready: events, timers and, if there are any, also descriptors. If only descriptors are ready, the sleep
-    // finds them. When events and timers fill all of `out`, descriptors go first the next time.
-    std::size_t look(std::span<ready_item> out) {
-        const bool descriptors_first = std::exchange(descriptors_first_, false);
-        std::size_t found = descriptors_first ? look_at_descriptors(out) : 0;
-        const std::size_t events = set_.take_ready(out.subspan(found), nullptr);
-        found += events;
-        if (events == 0 || descriptors_first || poll_if_any() == nullptr) return found;
-        descriptors_first_ = found == out.size();
+    // The bell did; a descriptor may be ready all the same.
+    static bool took_the_only_room(const platform::poll_result& found, std::span<ready_item> out) noexcept {
+        return found.ready == 0 && found.rung && out.size() == 1;
+    }
+
+    // What is ready: events and timers, and descriptors if it is their turn or `all` is asked for. If only descriptors
+    // are ready, the sleep finds them.
+    std::size_t look(std::span<ready_item> out, bool all) {
+        if (unlooked_ >= waits_per_look) {
+            const std::size_t found = look_at_descriptors(out);
+            return found + set_.take_ready(out.subspan(found), nullptr);
+        }
+        const std::size_t found = set_.take_ready(out, nullptr);
+        if (!all || found == 0) return found;
+        if (found == out.size()) unlooked_ = waits_per_look;  // the next wait looks
         TOCSIN_TRY { return found + look_at_descriptors(out.subspan(found)); }
         TOCSIN_CATCH(const std::system_error&) {
             return found;  // the next wait will fail the same way
         }
     }
 
-    // `signaled` with a count of 0: look again.
-    set_result sleep(std::span<ready_item> out, const detail::wait_options& options) {
+    // The result of a wait that need not sleep, if it is one.
+    std::optional<set_result> ready_or_over(std::span<ready_item> out, const detail::wait_options& options) {
+        const bool all = options.until.which() == deadline::clock::passed;
+        if (const std::size_t found = look(out, all); found != 0)
+            return set_result{wait_status::signaled, found};
+        const core::claim how = core::ended_before_wait(options);
+        if (how == core::claim::open) return std::nullopt;
+        if (const std::size_t found = look_at_descriptors(out); found != 0)
+            return set_result{wait_status::signaled, found};
+        return set_result{core::status_from(how, wait_status::signaled)};
+    }
+
+    // `signaled` with a count of 0: look again. Writes `until`, which `looking` follows.
+    set_result sleep(std::span<ready_item> out, const detail::wait_options& options, deadline& until,
+                     core::spinner& looking) {
         ready_list::sleeper self(set_);
         if (!set_.begin_sleep(self, options.until)) return {wait_status::signaled};
+        until = self.until;
         platform::poll_result polled;
         const core::claim how = self.waiting.stoppable(options, [&]() noexcept {
             poll_set* const poll = poll_if_any();
-            if (poll == nullptr) return self.waiting.sleep(self.until);
-            return core::sleep_polling(
-                self.waiting, poll->bell(), polled, [&]() noexcept { return poll->wait(out, self.until); },
-                []() noexcept { return std::uint32_t{0}; });
+            if (poll == nullptr) {
+                const auto released = [&]() noexcept { return self.waiting.is_released(); };
+                return looking.while_parked(released) ? self.waiting.finish()
+                                                      : self.waiting.sleep(self.until);
+            }
+            const auto poll_once = [&]() noexcept {
+                const platform::poll_result found = poll->wait(out, self.until);
+                if (found.ready == 0 && !took_the_only_room(found, out)) unlooked_ = 0;
+                return found;
+            };
+            return core::sleep_polling(self.waiting, poll->bell(), polled, poll_once,
+                                       []() noexcept { return std::uint32_t{0}; });
         });
         set_.end_sleep(self);
-        if (polled.error != 0)
-            detail::throw_or_die(
-                std::system_error(polled.error, platform::error_category(), "tocsin::wait_set::wait"));
+        if (polled.error != 0) fail(polled.error, "tocsin::wait_set::wait");
         if (how == core::claim::timed_out && self.until_timer) return {wait_status::signaled};
         if (how != core::claim::signaled) return {core::status_from(how, wait_status::signaled)};
         std::size_t found = polled.ready;
+        if (found != 0) unlooked_ = 0;
         const core::member* const by = self.by;
         if (by != nullptr) out[found++] = {self.tag, readiness::none};
         if (found == 0) return {wait_status::signaled};
@@ -256,7 +322,9 @@ private:
     std::unordered_map<void*, source_member*> events_;
     detail::atomic<poll_set*> poll_{nullptr};
     detail::atomic<bool> is_waited_in_{false};
-    bool descriptors_first_ = false;  // only the waiting thread touches it
+    detail::atomic<std::size_t> descriptors_{0};  // how many are members
+    // How many waits in a row have not looked at descriptors, this one included. Only the waiting thread touches it.
+    unsigned unlooked_ = 0;
     const std::uint32_t forks_ = core::forks();
 };
 

@@ -15,6 +15,9 @@ class spinner {
 public:
     spinner(const wait_key& key, const detail::wait_options& options) noexcept;
 
+    // Whether before_parking() will look.
+    bool looks_before_parking() const noexcept { return looks_; }
+
     // Before the thread is queued, where that has paid: looks at what it waits for, for a few microseconds at most.
     // Returns true as soon as `ready()` does. The thread is not queued yet, so a set that is reset before a look does
     // not end its wait.

@@ -39,6 +39,10 @@ std::uint64_t thread_number() noexcept;
 // In the child of a fork, whose only thread has a number of its own.
 void forget_thread_number() noexcept;
 
+// A mark of the calling thread, off when it begins: its next wait for descriptors looks at them first (src/wait.cpp).
+// Returns what it was.
+bool exchange_look_due(bool due) noexcept;
+
 // The signals that a thread blocks; on Windows nothing.
 class signal_mask {
 public:
