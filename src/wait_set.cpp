@@ -1,40 +1,47 @@
-// A set of events and timers (core/wait/ready_list.cpp, where the argument is) with a poll_set beside it
-// (platform/poller/poller.hpp), made for the first descriptor.
+// A wait_set has a ready_list for its events and timers (core/wait/ready_list.cpp says why it is correct). For its
+// descriptors it has a poll_set (platform/poller/poller.hpp), which is made when the first descriptor is added.
 //
-// A thread sleeps on its waiter's word or, if there is a poll_set, in that. Whoever claims the waiter for an event
-// wakes the one or rings the doorbell of the other, and needs no descriptor of the wait_set for it (waiter.cpp). No
-// thread sleeps on its word while there is a poll_set: it looks for one after it has become the list's sleeper. A
-// thread that makes one stores it first, and then has the sleeper look again. Both pass through the list's lock in
-// between, so one finds the other.
+// A waiting thread sleeps on its waiter's word or, if there is a poll_set, in the poll_set's wait(). A thread that
+// claims the waiter for an event wakes the waiting thread on that word, or rings the doorbell of the poll_set. For
+// either, it needs no descriptor of the wait_set (waiter.cpp).
 //
-// What a poll finds while an event claims the waiter is dropped: the next poll finds those descriptors again. Errors
-// are thrown only while nothing is taken: a token would be lost with them.
+// No thread sleeps on its word while there is a poll_set. The waiting thread first becomes the sleeper of the
+// ready_list, and then looks for a poll_set. A thread that makes a poll_set first stores it, and then has the sleeper
+// look again. Both threads take the ready_list's lock: the waiting thread to become the sleeper, the other thread to
+// find it. So either the waiting thread finds the poll_set, or the other thread finds the sleeper.
 //
-// Which waits look at descriptors. A look costs a system call, an event that is ready costs none. So a wait that finds
-// events or timers ready reports them and doesn't look. These waits do look, and none of them needs a call more:
-//   - one that finds nothing else ready: the poll in which it sleeps is the look;
-//   - one that is over before it begins, since it asks what is ready now;
-//   - the eighth in a row that has not looked. It looks at the descriptors first, so that they find room.
-// So a descriptor that stays ready is reported by one of eight waits, unless others fill `out`: the poll_set gives each
-// its turn. A poll counts as a look only if what it found is reported, or if it found nothing: not if it was dropped,
-// and not if the bell took the only room. A set that holds no descriptors makes no such look.
+// If an event claims the waiter while a poll finds descriptors, the wait drops what the poll has found: the next poll
+// finds those descriptors again. A wait throws an error only while it has taken nothing, because a token that it had
+// taken would be lost.
 //
-// Before it sleeps, a wait looks for events again if that has paid in this set (core/wait/spinner.cpp). It looks at the
-// number of ready members, and at the list only if there are any. A timer or a descriptor is then seen up to 4 us late.
-// A thread that has become the sleeper goes on looking, for its release, as the policy says; with descriptors it
-// doesn't. This decides when a wait looks and nothing else: begin_sleep() finds whatever a look has missed.
+// When a wait looks at descriptors. Such a look costs a system call; finding that an event is ready costs none. So a
+// wait that finds events or timers ready reports them and does not look. Three kinds of waits do look:
+//   - A wait that finds no event and no timer ready. The poll in which it sleeps is its look.
+//   - A wait whose deadline has passed when it begins: it asks for all that is ready now.
+//   - The eighth wait in a row. It looks at the descriptors first, so that they find room in `out`.
+// So of eight waits in a row, one reports descriptors if any are ready. If more are ready than `out` has room for, the
+// poll_set gives each its turn. A poll counts as a look only if the wait reports what the poll found, or if the poll
+// found that nothing was ready. It does not count if its findings were dropped, nor if the bell took all the room in
+// `out`. A wait_set that holds no descriptors looks only when it sleeps.
 //
-// A sleep ends at the wait's deadline or at the earliest of the timers. In the latter case the thread looks again at
-// what is ready, and sleeps on if the timer has been moved.
+// Before it sleeps, a wait looks for events again and again, if that has paid in this wait_set (core/wait/spinner.cpp).
+// It reads the number of ready members, and examines the list only if there are any. So it sees a timer or a descriptor
+// up to 4 us late. Once the thread is the sleeper, it looks for its release as the spin policy says; with a poll_set it
+// does not. All these looks decide only when the thread wakes: begin_sleep() finds whatever they have missed.
+//
+// A sleep ends, at the latest, at the wait's deadline or when the earliest timer is due. In the second case the thread
+// looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
 //
 // Memory order
-//   [set-turn]  a wait that ends releases. The next one acquires, and so sees what only the waiting thread touches.
-//   [set-poll]  the thread that makes the poll_set releases; a thread that finds it acquires.
-//   Everything else: ready_list.cpp, and the lock `admission_`.
+//   [set-turn]  A wait releases when it ends, and the next wait acquires when it begins. So the next waiting thread
+//               sees what the last one wrote to data that only the waiting thread touches.
+//   [set-poll]  The thread that makes the poll_set releases when it stores the pointer. A thread that loads the pointer
+//               acquires.
+//   Everything else is ordered by the lock of the ready_list (ready_list.cpp) and by the lock `admission_`.
 //
 // Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12),
-// tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list
-// by models of its own (P12).
+// tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp. The ready_list
+// has models of its own (P12).
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "core/wait/spinner.hpp"
@@ -203,7 +210,7 @@ public:
     }
 
 private:
-    // One thread at a time.
+    // Exists while a thread waits. Lets only one thread wait at a time.
     class turn {
     public:
         explicit turn(detail::atomic<bool>& taken) : taken_(taken) {
@@ -250,13 +257,13 @@ private:
         return found.ready;
     }
 
-    // The bell did; a descriptor may be ready all the same.
+    // Whether the bell took all the room. A descriptor may be ready all the same.
     static bool took_the_only_room(const platform::poll_result& found, std::span<ready_item> out) noexcept {
         return found.ready == 0 && found.rung && out.size() == 1;
     }
 
-    // What is ready: events and timers, and descriptors if it is their turn or `all` is asked for. If only descriptors
-    // are ready, the sleep finds them.
+    // Takes the events and timers that are ready. Looks at the descriptors first if that is due, and afterwards if the
+    // caller wants `all`. (If only descriptors are ready, the poll in sleep() finds them.)
     std::size_t look(std::span<ready_item> out, bool all) {
         if (unlooked_ >= waits_per_look) {
             const std::size_t found = look_at_descriptors(out);
@@ -271,7 +278,7 @@ private:
         }
     }
 
-    // The result of a wait that need not sleep, if it is one.
+    // The result of the wait, if it need not sleep.
     std::optional<set_result> ready_or_over(std::span<ready_item> out, const detail::wait_options& options) {
         const bool all = options.until.which() == deadline::clock::passed;
         if (const std::size_t found = look(out, all); found != 0)
@@ -283,7 +290,8 @@ private:
         return set_result{core::status_from(how, wait_status::signaled)};
     }
 
-    // `signaled` with a count of 0: look again. Writes `until`, which `looking` follows.
+    // Returns `signaled` with a count of 0 if the caller must look again. Sets `until`, the deadline of `looking`, to
+    // the end of this sleep.
     set_result sleep(std::span<ready_item> out, const detail::wait_options& options, deadline& until,
                      core::spinner& looking) {
         ready_list::sleeper self(set_);
@@ -318,7 +326,7 @@ private:
     }
 
     ready_list set_;
-    core::futex_lock admission_;  // for the map and for making the poll_set; locked before all others
+    core::futex_lock admission_;  // guards the map and the making of the poll_set; taken before other locks
     std::unordered_map<void*, source_member*> events_;
     detail::atomic<poll_set*> poll_{nullptr};
     detail::atomic<bool> is_waited_in_{false};

@@ -1,4 +1,4 @@
-// How a typed object becomes the bits that an address wait compares. The wait itself: src/address.cpp.
+// How a typed object becomes the bits that an address wait compares. The wait itself is in src/address.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>
