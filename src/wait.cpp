@@ -6,24 +6,23 @@
 // passed, even if a clock is set meanwhile. Then it counts the timers as ready, looks at the other sources, and sleeps
 // again if one of them is not ready.
 //
-// Descriptors
-//   A poll costs the more, the more descriptors there are. So a wait makes one, in which it sleeps: that poll finds what
-//   was ready at the start, too. Only where that would report the wrong source does the wait look beforehand, in a poll
-//   that doesn't sleep:
-//   wait-1  A source behind a descriptor may be ready at the start. If a descriptor in front of it is, too, that one is
-//       to be reported. The wait peeks at the sources behind the first descriptor; one that was ready before the call is
-//       seen. (A custom source can't be peeked at, so it always counts.)
-//   wait-2  The wait is over before it begins, but what is ready is to be reported. For the same reason a wait that a
-//       stop ends looks once more, unless its last poll found nothing.
-//   wait-3  It is about to spin, which may end it before any poll.
-//   wait-4  No doorbell can be had. What is ready is reported without one.
-//   wait-5  The thread's last such wait took a source behind a descriptor that no poll had found idle. A set() can do
-//       that to a wait that is queued and has not polled yet, or whose poll is under way: the event has then been handed
-//       over. (What the descriptor was at the start can't be known any more, and a token can't be given back unseen.) So
-//       two waits of a thread in a row don't pass over a descriptor that is ready all the time, however often the
-//       events behind it are set.
-//   A source in front of all descriptors needs none of this. If it becomes ready before the poll, it is as if it had
-//   been ready at the start.
+// Descriptors: the cost of a poll grows with their number. So a wait for any makes one poll, in which it sleeps. This
+// poll finds what was ready at the start, too. The wait makes another poll before it, which does not sleep, only in
+// these cases:
+//   wait-1  A source behind a descriptor may be ready at the start. If the descriptor is, too, it must be reported. So
+//       the wait peeks at the sources behind its first descriptor. If one was ready before the call, it sees that. A
+//       custom source can't be peeked at, so it counts as ready.
+//   wait-2  The wait is over before it begins: what is ready must be reported all the same. A wait that a stop ends
+//       polls once more afterwards, for the same reason, unless its last poll found all descriptors idle.
+//   wait-3  The wait is about to spin, which may end it without a poll.
+//   wait-4  The thread can't get a doorbell: what is ready must be reported all the same.
+//   wait-5  The thread's last such wait took a source behind a descriptor, and its last poll had not found all
+//       descriptors idle. This happens if an event is set while the thread is queued and its first poll has not ended.
+//       The event has then been handed over, and can't be given back unnoticed. So that wait leaves the thread a mark,
+//       and the next one polls first. If a descriptor stays ready, one of two waits in a row reports it or a source in
+//       front of it.
+// A source in front of all descriptors needs none of this. If it becomes ready before the poll has ended, the result is
+// the same as if it had been ready at the start.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/unit/fd_test.cpp, tests/model/many_model_test.cpp (polling_model: wait-1,
 // 2, 5), tests/stress/many_stress_test.cpp.
@@ -132,9 +131,10 @@ public:
         return passed_over || core::may_be_ready_behind_the_first_descriptor(sources_);  // wait-1
     }
 
-    // Looks at all sources, unless it has looked already or there are no descriptors. Takes the first that is ready.
-    core::found_source look() {
-        if (none() || idle_) return {};
+    // Takes the first source that is ready. Does nothing if there are no descriptors, or if this wait has found them
+    // idle already.
+    core::found_source look() { return none() || idle_ ? core::found_source{} : look_again(); }
+    core::found_source look_again() {
         const core::found_source first = core::take_first_ready(sources_, &polled_);
         idle_ = !first;
         return first;
@@ -207,7 +207,7 @@ any_result sleep_for_any(std::span<const source> sources, const wait_options& un
         }
         wait.delist();
         if (made == multi_wait::progress::retry) {
-            if (const auto found = core::take_first_ready(sources)) return signaled(found);
+            if (const auto found = looks.look_again()) return signaled(found);
             continue;
         }
         if (how == core::claim::stopped) {

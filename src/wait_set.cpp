@@ -17,7 +17,7 @@
 // When a wait looks at descriptors. Such a look costs a system call; finding that an event is ready costs none. So a
 // wait that finds events or timers ready reports them and does not look. Three kinds of waits do look:
 //   - A wait that finds no event and no timer ready. The poll in which it sleeps is its look.
-//   - A wait whose deadline has passed when it begins: it asks for all that is ready now.
+//   - A wait with a deadline of zero: it asks for all that is ready now.
 //   - The eighth wait in a row. It looks at the descriptors first, so that they find room in `out`.
 // So of eight waits in a row, one reports descriptors if any are ready. If more are ready than `out` has room for, the
 // poll_set gives each its turn. A poll counts as a look only if the wait reports what the poll found, or if the poll
