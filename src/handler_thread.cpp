@@ -4,6 +4,7 @@
 //   queue, closed, blocked   Touched only under the lock. `blocked` counts the threads that wait for room.
 //   batch, position          Touched only by the handler: the jobs that it has taken, and how many it has begun.
 //   ready                    Set when the queue stops being empty, and by close().
+//   finished                 Set by the handler once it runs no more jobs.
 //   room                     Set when a blocked thread may find room, or may find that the handler is closed.
 //
 // Invariants
@@ -26,8 +27,8 @@
 //
 // A closed handler refuses whatever is offered to it. A refused job stays with its poster, who is told. A refused
 // coroutine stays with the thread that ended its wait, and that thread resumes it (await.cpp). An accepted coroutine is
-// a job like any other: the handler runs it, or cancel() hands it out. It is resumed even if the caller of cancel()
-// drops it.
+// a job like any other: the handler runs it, or cancel() hands it out. If the caller of cancel() drops the job, the job
+// resumes the coroutine even then.
 //
 // A thread in send() waits on an event on its own stack. This event is set once: by the job when it has run, or by the
 // job's destructor if the job was dropped. Before the job runs, it forgets its sender. So its destructor does not touch

@@ -47,9 +47,10 @@
 //   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, handles no
 //   signals, and stays until the process ends, even during exit.
 //
-//   Each poll costs a step for each descriptor that any coroutine waits for. If something else ends a wait with
-//   descriptors, the coroutine interrupts the poll before it continues. This costs a switch to the polling thread and
-//   back. Afterwards the library does not refer to the descriptors of that wait any more.
+//   The thread for descriptors polls all descriptors for which coroutines wait. Each poll costs a step for each of
+//   these descriptors. If something else ends a wait with descriptors, the coroutine interrupts the poll before it
+//   continues. This costs a switch to the polling thread and back. Afterwards the library does not refer to the
+//   descriptors of that wait any more.
 //
 //   A co_await throws std::system_error if it can't start a thread or open the doorbell, and std::bad_alloc if the
 //   table of descriptors can't grow. The background threads call now() of your own clocks under a lock: now() must not

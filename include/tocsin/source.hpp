@@ -68,7 +68,7 @@ struct left_wakes {
 
 }  // namespace detail
 
-// The entry of one wait in the waiting_list of one source. It exists from enlist() until delist() returns.
+// The entry of one wait in the waiting_list of one source. It is valid from enlist() until delist() returns.
 class wait_entry : public detail::list_links<wait_entry> {
 public:
     wait_entry(core::multi_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
@@ -151,11 +151,12 @@ public:
     TOCSIN_API void append(wait_entry& entry) noexcept;
     TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it was removed before
 
-    // Gives the source to the wait that has queued longest among those that can take it. Returns a list of that wait
-    // alone, which ends with wake(). If no wait can take the source, returns an empty list, and the source is still
-    // there to take. (A wait for all takes nothing here. It only counts the source as ready: see stays_ready.)
+    // Gives the source to the wait that has queued longest among those that can take it. Returns a list with only that
+    // wait, and wake() then ends the wait. If no wait can take the source, returns an empty list, and the source is
+    // still there to take. (A wait for all takes nothing here. It only counts the source as ready, and wake() ends it
+    // only if all its sources are ready: see stays_ready.)
     TOCSIN_API wake_list notify_one() noexcept;
-    // Does the same up to `most` times. Adds the waits to `freed`, and returns how many there were.
+    // Does the same up to `most` times. Adds the waits to `freed`, and returns how many it added.
     TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;
     // Gives the source to all waits. For a source that stays ready.
     TOCSIN_API wake_list notify_all() noexcept;

@@ -16,9 +16,9 @@
 //
 // A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
 //
-// A wait sleeps on one clock. If its timers and its deadline are on several clocks, it takes the clock of the one that
-// passes first, judged by the clocks when the wait begins. If somebody sets the system clock during the wait, the wait
-// may notice a timer on another clock late.
+// A wait sleeps on one clock only. If its timers and its deadline are on several clocks, it sleeps on the clock of the
+// one that will pass first, judged when the wait begins. If somebody sets the system clock during the wait, the wait
+// may be late to notice a timer or a deadline that is not on the clock on which it sleeps.
 //
 // These errors are thrown before the wait begins. (Built without exceptions, the program ends with the same message.)
 // - std::invalid_argument if there are no sources, or if a source is empty.
@@ -142,11 +142,11 @@ any_result wait_any(Sources&&... from) {
 }
 
 // Waits until all sources are ready at the same instant, then takes all of them in one step: no thread sees one of them
-// taken and another not. A wait that times out or is stopped has taken nothing. The thread is released when all sources
-// are ready, and not before. (If there are timers among the sources, it also wakes when the last of them has passed.)
-// Waits for all that share sources do not deadlock. Each set() of an auto-reset event serves the wait that has queued
-// longest among those that can take it. Nothing is reserved for a wait for all: it may take long to get many busy
-// events while other waits take them one by one.
+// taken and another not. Until then it takes nothing, so a wait that times out or is stopped has taken nothing. The
+// thread is released when all sources are ready, and not before. (If there are timers among the sources, it also wakes
+// when the last of them has passed.) Several wait_all() calls with sources in common do not deadlock. Each set() of an
+// auto-reset event serves the wait that has queued longest among those that can take it. Nothing is reserved for a
+// wait_all(): it may take long to get many busy events while other waits take them one by one.
 // Cost: that of wait_any(). While a thread waits for all, each set() of one of its events also looks at the others.
 [[nodiscard]] inline wait_status wait_all(const limits& how, std::span<const source> sources) {
     return detail::wait_all_slow(sources, how);

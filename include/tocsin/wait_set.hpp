@@ -59,12 +59,16 @@ public:
     TOCSIN_API ~wait_timer();
 
     // Arms the timer, or moves it to a new deadline if it is armed. If no wait has reported the old deadline yet, none
-    // will. A timer that is not a member yet is armed when it is added. A deadline of `never` disarms the timer. `when`
-    // may be on any clock. A time point of a clock of your own must exist while the timer is armed. The library calls
-    // that clock's now() under a lock, so now() must not block or call this library.
+    // will. If the timer is not a member yet, reset() takes effect when the timer is added. A deadline of `never`
+    // disarms the timer.
+    //
+    // `when` may be on any clock. If `when` was made from a time point of a clock of your own, the timer refers to that
+    // time point: do not destroy the time point while the timer is armed. The library calls that clock's now() under a
+    // lock, so now() must not block or call this library.
+    //
     // Cost: a short lock. Moving to a later time costs the same however many timers the set has. Moving to an earlier
-    // time takes steps that grow in number with the logarithm of the number of timers. Makes no system call, unless a
-    // thread sleeps in the set and must now wake earlier.
+    // time takes O(log n) steps if the set has n timers. Makes no system call, unless a thread sleeps in the set and
+    // must now wake earlier.
     TOCSIN_API void reset(const deadline& when) noexcept;
     void cancel() noexcept { reset(deadline::never()); }
     // Whether the timer has a deadline that no wait has reported yet. (The deadline may have passed.)
@@ -100,7 +104,7 @@ public:
     // where it is until it is removed. A descriptor must be removed before it is closed. If the new member is ready
     // already, a wait that is under way reports it. Allocates.
     // Cost: a short lock for an event, a system call for a descriptor.
-    // If it throws, the set is as it was before:
+    // Throws the following errors, and then the set is as it was before:
     // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.
     // - std::system_error with EEXIST if the event or descriptor is a member already. For a descriptor, whose number is
     //   in the message, also with EBADF, EPERM (a regular file), ENOSPC or ENOMEM. For the first descriptor, also
@@ -108,11 +112,12 @@ public:
     // - std::bad_alloc.
     TOCSIN_API void add(const source& what, std::uint64_t tag);
     // Changes the tag and, for a descriptor, the readiness that is asked for. Throws std::invalid_argument as add()
-    // does, and std::system_error with ENOENT if the event or descriptor is not a member.
+    // does, and std::system_error, for example with ENOENT if the event or descriptor is not a member.
     TOCSIN_API void change(const source& what, std::uint64_t tag);
     // Removes an event or descriptor, and returns whether it was a member. Afterwards the event may be destroyed or the
     // descriptor closed, and no wait that begins later reports it. A wait under way in another thread may have found
-    // the member before. It still reports the member then, and keeps the signal that it took from an auto-reset event.
+    // the member before the removal. Such a wait still reports the member, and keeps the signal that it took from an
+    // auto-reset event.
     TOCSIN_API bool remove(const source& what) noexcept;
 
     // The same for timers. A timer may be destroyed while it is a member, and may outlive the set. Allocates nothing.
@@ -139,9 +144,9 @@ public:
     //   reported late.
     //
     // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake the sleeping
-    // thread. Where looking again before the sleep has paid, none of the two. With descriptors, one more system call to
+    // thread. Where looking again before the sleep has paid, neither of these calls. With descriptors, one more system call to
     // look at them in each eighth wait that finds an event or a timer ready. With timers, a look at the clock.
-    // If it throws, it has taken nothing:
+    // Throws the following errors, and has then taken nothing:
     // - std::invalid_argument if `out` is empty.
     // - std::logic_error if another thread waits in the set.
     // - std::system_error if the system can't wait for the descriptors, with ENOMEM for example.

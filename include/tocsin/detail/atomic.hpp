@@ -1,6 +1,7 @@
-// What every algorithm of the library is built from: atomics, plain fields that a lock protects, fences, and the
-// processor's pause. A model build (TOCSIN_MODEL) takes these from the explorer (tests/model/explorer), which then
-// controls every step that the library makes. Any other build takes them from the standard library, at no cost.
+// What every algorithm of the library is built from: atomics, plain fields that a lock protects, fences, stop tokens,
+// and the processor's pause. A model build (TOCSIN_MODEL) takes these from the explorer (tests/model/explorer), which
+// then controls every step that the library makes. In any other build they are those of the standard library and the
+// processor, at no cost.
 #pragma once
 
 #include <tocsin/detail/sanitizer.hpp>

@@ -43,9 +43,9 @@
 // windows.h defines macros `min` and `max` unless it is told not to. So the public headers write (std::...::max)(),
 // which no macro matches.
 
-// If this is 1, the library stops the program when it sees misuse, such as an event that is destroyed while threads
-// wait for it, or an unlock of a lock that is not locked. A message names the misuse. The build of a debug library sets
-// this to 1 for all its users.
+// If this is 1, the library stops the program when it sees misuse, with a message that names the misuse. Examples are
+// an event that is destroyed while threads wait for it, and an unlock of a lock that is not locked. The build of a
+// debug library sets this to 1 for all its users.
 #if !defined(TOCSIN_CHECKED)
 #define TOCSIN_CHECKED 0
 #endif

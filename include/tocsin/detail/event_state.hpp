@@ -46,8 +46,7 @@ inline bool event_is_set(const event_byte& state) noexcept {
 // A first look at an event. False means that the event is unset. True means that it may be set: a wait for all may be
 // taking it at this moment.
 inline bool event_may_be_set(const event_byte& state) noexcept {
-    // [all-taken] acquires: a thread that sees that a wait for all has taken this event sees that wait's other events
-    // held.
+    // [all-taken] acquires: a thread that finds this event taken by a wait for all sees that wait's other events held.
     return (state.load(std::memory_order_acquire) & event_state::set_bit) != 0;
 }
 
@@ -59,8 +58,8 @@ bool event_try_wait(event_byte& state) noexcept {
         return event_state::is_plainly_set(seen) ||
                ((seen & event_state::held_bit) != 0 && event_is_set_slow(state));
     } else {
-        // [all-taken] acquires: a thread that sees that a wait for all has taken this event sees that wait's other
-        // events held.
+        // [all-taken] acquires: a thread that finds this event taken by a wait for all sees that wait's other events
+        // held.
         std::uint8_t seen = state.load(std::memory_order_acquire);
         while ((seen & event_state::set_bit) != 0) {
             if ((seen & event_state::held_bit) != 0) [[unlikely]]

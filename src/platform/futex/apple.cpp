@@ -10,8 +10,11 @@
 //   - A wait compares the word and enqueues the thread in one step with respect to a wake.
 //   - A wake uses only the address, within the process.
 //   - A wait may return without a wake.
-//   - A timeout is a length on the clock of mach_absolute_time, which nobody can set. This clock stops while the
-//     machine is suspended, so the thread asks the deadline whether it has passed (relative_sleep.hpp).
+//   - A timeout is an interval on the clock of mach_absolute_time, which nobody can set. That clock stops while the
+//     machine is suspended.
+//
+// The deadline's clock may run during a suspension, or may be set. So the end of a timeout does not tell whether the
+// deadline has passed: after each timeout the thread asks the deadline itself (relative_sleep.hpp).
 //
 // Built, never run: we have no such machine.
 #include "platform/futex/futex.hpp"

@@ -65,8 +65,8 @@
 //
 // Several copies of the library in a process use the table of the first copy (shared_table.hpp). A thread may keep one
 // doorbell in each copy. A copy that is unloaded closes the idle doorbells of its table. At that time nobody has any
-// other doorbell of the table, because a copy stays loaded while a thread keeps a doorbell in it or another copy uses
-// its table.
+// other doorbell of the table, for two reasons. A thread that keeps a doorbell in a copy keeps that copy loaded until
+// the thread ends. And a copy that uses the table of another copy keeps the other copy loaded.
 //
 // Checked by: tests/model/doorbell_model_test.cpp and doorbell_pool_model_test.cpp (P9), over every backend by
 // tests/internal/doorbell_test.cpp, and by tests/copies.
@@ -198,7 +198,7 @@ bool doorbell_pool::close(doorbell_id index) noexcept {
     doorbell& bell = at_[index];
     if (!bell.turn_.close()) {
         const auto answers =
-            answer_if_struck_.load(std::memory_order_relaxed);  // no order: set while the copy is loaded
+            answer_if_struck_.load(std::memory_order_relaxed);  // no order: set when the copy was loaded
         if (answers == nullptr || !bell.is_as_opened() || !answers(bell) || !bell.turn_.close()) return false;
     }
     close_ends(bell);

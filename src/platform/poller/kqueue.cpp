@@ -86,7 +86,8 @@ private:
         std::uint64_t tag;
     };
 
-    // Except in open(), the caller of the next four functions holds the mutex.
+    // These four functions work under the mutex, except in open(). report() locks the mutex itself. The callers of the
+    // other three hold it.
     int control(int descriptor, int filter, int flags) const noexcept;
     int arm(const member& made) const noexcept;
     void disarm(int descriptor) const noexcept;

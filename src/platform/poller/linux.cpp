@@ -136,7 +136,7 @@ private:
 };
 
 // Like poll_until, for a deadline on the system clock. If the process can't open a descriptor for the timer, looks once
-// without sleeping before it returns the error.
+// without sleeping, and returns the error only if nothing is ready.
 int poll_until_system(const deadline& until, poll_list& list) noexcept {
     system_timer timer;
     const int descriptor = timer.open();
@@ -211,7 +211,7 @@ private:
     int epoll_ = -1;
 };
 
-// The bits that poll and epoll share have the same values, so report() need not convert them.
+// The bits that poll and epoll share have the same values, so the conversions of poll_list.hpp serve both.
 static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLPRI == POLLPRI && EPOLLERR == POLLERR &&
               EPOLLHUP == POLLHUP && EPOLLRDHUP == POLLRDHUP);
 

@@ -23,7 +23,7 @@ void*& pipe_doorbells::shared_state() noexcept { return pipes_in_use; }
 
 int pipe_doorbells::make_doorbell(int (&ends)[2]) noexcept {
     int made[2];
-#if defined(__APPLE__)  // no pipe2: a program that a child starts before FD_CLOEXEC is set inherits the pipe
+#if defined(__APPLE__)  // no pipe2: if a fork comes before FD_CLOEXEC is set, the child's exec keeps the pipe
     if (::pipe(made) != 0) return errno;
     for (const int each : made) {
         ::fcntl(each, F_SETFD, FD_CLOEXEC);

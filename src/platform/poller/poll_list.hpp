@@ -32,8 +32,8 @@ inline bool is_struck(int found, short struck) noexcept {
     return (found & struck) != 0;
 }
 
-// The function of this name that a pool of doorbells needs (doorbells.hpp). If the program has closed the descriptor,
-// returns false and does not stop the program.
+// The function of this name that pool_owner takes (doorbells.hpp). If the program has closed the descriptor, returns
+// false and does not stop the program.
 template <class Doorbells>
 bool answer_if_struck(doorbell& bell) noexcept {
     const errno_guard guard;

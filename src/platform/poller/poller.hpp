@@ -120,9 +120,9 @@ struct poller_backend {
     static void ring_doorbell(doorbell_id bell) noexcept;
 
     // Looks at all descriptors, even if the deadline has passed already. Sleeps until a descriptor is ready, the bell
-    // has been rung, or `until` has passed, never earlier. A ring counts even if it came before this poll began, unless
-    // an earlier poll has reported it. Sets `found` of every descriptor. `rung` may be set for no reason. Allocates
-    // only if there are more than `polled_without_allocation` descriptors.
+    // has been rung, or `until` has passed. A timeout is never early. A ring counts even if it came before this poll
+    // began, unless an earlier poll has reported it. The poll may also end with `rung` set for no reason. Sets `found`
+    // of every descriptor. Allocates only if there are more than `polled_without_allocation` descriptors.
     //
     // The poll finds a closed or negative descriptor `invalid` at once. If another thread closes a descriptor during
     // the poll, the poll may not notice (Linux keeps open what is polled). So shut a socket down before you close it.

@@ -167,7 +167,7 @@ public:
         const DWORD woken = size_ == 0 ? (::Sleep(longest), DWORD{WAIT_TIMEOUT})
                                        : ::WaitForMultipleObjects(size_, handles_, FALSE, longest);
         if (woken == WAIT_FAILED) return {.error = EINVAL};
-        // WaitForMultipleObjects has reset the bell's event, so no later look will find that the bell was rung.
+        // If the bell ended the sleep, WaitForMultipleObjects has reset its event: no later look finds the event set.
         rung_ = bell_ != nullptr && woken == WAIT_OBJECT_0;
         if (rung_ || event_ == nullptr) return {};
         ::ResetEvent(event_);

@@ -6,8 +6,8 @@
 
 namespace tocsin::platform {
 
-// Each copy calls this once while it is loaded, before any thread can use the copy. `own` is the copy's own table.
-// `layout` is a number for everything of the core that copies share (core/lot/shared_layout.hpp).
+// Each copy calls this once while it is being loaded, before any thread can use the copy. `own` is the copy's own
+// table. `layout` is a number for everything of the core that copies share (core/lot/shared_layout.hpp).
 //
 // If a copy with the same layout, futex and poller was loaded before, the caller adopts the first such copy: the
 // function returns that copy's table and keeps that copy loaded. The caller also gets that copy's table of sleepers (if

@@ -4,8 +4,8 @@
 //
 // Every copy has a thread-local block of slots, and all copies use the block of the first copy (shared_table.hpp). On
 // ELF systems the blocks are static, because their TLS model is initial-exec. So the distance between the blocks of two
-// copies is the same in every thread. While a copy is loaded, it learns the distance from its own block to the first
-// copy's. In any thread, it finds the slots at that distance.
+// copies is the same in every thread. While a copy is being loaded, it learns the distance from its own block to the
+// first copy's. In any thread, it finds the slots at that distance.
 //
 // Static thread-local memory is scarce: all objects that are loaded by dlopen() take theirs from one reserve of some
 // 1,600 bytes (glibc 2.36). So a slot is only one pointer, and what it points to is on the thread's stack.

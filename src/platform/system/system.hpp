@@ -72,7 +72,7 @@ private:
 };
 
 // 64 bits that differ from process to process and that nobody outside the process can predict. They are not fit for
-// cryptography. This function neither fails nor blocks. The library calls it once, while the library is loaded.
+// cryptography. This function neither fails nor blocks. The library calls it once, while it is being loaded.
 std::uint64_t random_number() noexcept;
 
 // Mixes a number that others may know with one that they don't, so that neither can be told from the result.

@@ -4,11 +4,11 @@
 // version, new in Linux 5.1, takes seconds of 64 bits. A port of Linux that came after 5.1 has only the younger
 // version.
 //
-// The C library's timespec may have 64-bit seconds: with musl 1.2, and with glibc where _TIME_BITS says so. Then this
-// file makes the younger call; otherwise it makes only the older one. Kernels before 5.1 don't have that call, and
-// older filters (seccomp) forbid it. In these two cases, the call fails with ENOSYS or EPERM, which the calls made here
-// give for no other reason. From then on, this file makes the older call, with the time cut to what two longs can
-// express (kernel_time.hpp).
+// If the C library's timespec has only two longs, this file always makes the older call. But the seconds of a timespec
+// may have 64 bits: with musl 1.2, and with glibc where _TIME_BITS says so. Then this file makes the younger call.
+// Kernels before 5.1 don't have the younger call, and older filters (seccomp) forbid it. In these two cases, the call
+// fails with ENOSYS or EPERM, which the calls made here give for no other reason. From then on, this file makes the
+// older call, with the time cut to what two longs can express (kernel_time.hpp).
 #pragma once
 
 #include "platform/system/kernel_time.hpp"

@@ -12,9 +12,9 @@
 namespace tocsin::platform {
 
 unsigned processors() noexcept {
-    // The library asks the system while it is loaded (core/lot/lot.cpp), as on other systems. The count includes only
-    // the process's first group of processors. So a program with more than 64 processors gets too small a number, which
-    // costs it only some speed.
+    // The first call comes while the library is being loaded (core/lot/lot.cpp), as on other systems. The count
+    // includes only the process's first group of processors. So a program with more than 64 processors gets too small a
+    // number, which costs it only some speed.
     static const unsigned count = [] {
         DWORD_PTR ours = 0;
         DWORD_PTR all = 0;

@@ -11,9 +11,9 @@
 
 namespace tocsin::platform {
 
-// Returns a function that not every Windows has, from a module that is already loaded. Returns null if the module does
-// not have it. If the program were linked to such a function in the usual way, it would not start on a system without
-// it.
+// Returns a function that not every Windows has, from a module that is already loaded. Returns null if the module is
+// not loaded or does not have the function. If the program were linked to such a function in the usual way, it would
+// not start on a system without it.
 template <class Function>
 Function* exported(const wchar_t* module, const char* name) noexcept {
     const HMODULE found = ::GetModuleHandleW(module);
