@@ -144,8 +144,8 @@ public:
     //   reported late.
     //
     // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake the sleeping
-    // thread. Where looking again before the sleep has paid, neither of these calls. With descriptors, one more system call to
-    // look at them in each eighth wait that finds an event or a timer ready. With timers, a look at the clock.
+    // thread. Where looking again before the sleep has paid, neither of these calls. With descriptors, one more system
+    // call to look at them in each eighth wait that finds an event or a timer ready. With timers, a look at the clock.
     // Throws the following errors, and has then taken nothing:
     // - std::invalid_argument if `out` is empty.
     // - std::logic_error if another thread waits in the set.
