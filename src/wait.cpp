@@ -52,7 +52,7 @@ public:
         constexpr std::size_t each = sizeof(core::wait_slot) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
         std::byte* begin = near_;
         if (sources > near) {
-            far_ = std::make_unique<std::byte[]>(sources * each);
+            far_ = std::make_unique_for_overwrite<std::byte[]>(sources * each);
             begin = far_.get();
         }
         slots_ = new (begin) core::wait_slot[sources];
