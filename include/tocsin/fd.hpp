@@ -16,9 +16,9 @@
 // An event behind a descriptor may be set after the wait has begun and before it has looked at the descriptors. Then
 // the wait may take the event although the descriptor was ready before. Two waits of a thread in a row never do that.
 //
-// If the thread also waits for an event, a set() of the event wakes it through its doorbell. A doorbell is a descriptor
-// of the thread (two where it is a pipe). The thread opens it at its first wait that queues for descriptors, and keeps
-// it for later waits. A wait without descriptors opens none and touches none.
+// If the thread also waits for an event, a set() of that event wakes it through its doorbell. A doorbell is a
+// descriptor of the thread (two where it is a pipe). The thread opens it at its first wait that queues for descriptors,
+// and keeps it for later waits. A wait without descriptors opens none and touches none.
 //
 // A wait throws std::system_error before it takes anything:
 // - EBADF for a closed descriptor. The message has the index of the source and the descriptor.
