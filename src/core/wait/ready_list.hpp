@@ -122,6 +122,7 @@ public:
     void wake() noexcept;
 
     // Only the waiting thread calls the functions below. There is one waiting thread at a time.
+
     // Whether take_ready() may find something, without taking the lock. The answer may be out of date, and timers don't
     // count.
     bool may_have_ready() const noexcept {
