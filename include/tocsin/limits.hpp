@@ -43,8 +43,8 @@ struct limits {
     // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait, the wait
     // takes the source first, even if the stop was requested before.
     stop_reference stop{};
-    // How long wait_any() looks for a ready source before it sleeps. All other calls that take limits ignore the
-    // policy: they sleep, or suspend, at once.
+    // How long wait_any() and a wait_set look for what is ready before they sleep. All other calls that take limits
+    // ignore the policy: they sleep, or suspend, at once.
     spin_policy spin{};
 };
 

@@ -124,7 +124,8 @@ wait_status wait_all_each(const limits& how, Sources&... from) {
 // A wait that times out or is stopped has taken nothing, so it never eats a signal. The index in its result is npos.
 // Each event serves its waiters first in, first out, whether they wait in wait_any() or in the event's own wait().
 // Cost: if a source is ready, about that of its try_wait(). Otherwise one short lock per source to queue, another per
-// source to leave the queue, and one system call to sleep.
+// source to leave the queue, and one system call to sleep. With 64 events on one core, that is some three times the
+// processor time of a wait in a wait_set (wait_set.hpp).
 [[nodiscard]] inline any_result wait_any(const limits& how, std::span<const source> sources) {
     if (const auto i = detail::take_leading(sources); i != any_result::npos)
         return {wait_status::signaled, i};

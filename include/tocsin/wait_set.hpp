@@ -130,21 +130,23 @@ public:
     // Waits until a member is ready, then reports all ready members, as many as fit into `out`. The next waits report
     // those that did not fit, so each member gets its turn. Never returns spuriously. Members that are ready at the
     // start are reported even if the deadline has passed or a stop was requested. A timeout or a stop loses nothing.
-    // Ignores the spin policy.
+    // The spin policy holds as for wait_any(): with descriptors, the wait spins only under an adaptive policy.
     // - An auto-reset event is consumed, as by its own wait(), so each of its signals is reported once. While a thread
     //   waits here, the set and the event's other waiters are served first in, first out. The set's place in that order
     //   dates from add() or from the set's last turn, not from the beginning of the wait.
     // - A manual-reset event is reported by every wait while it is set. If, while a thread waits here and no other
     //   member is ready, the event is set and then reset, the event is reported, too.
-    // - A descriptor is reported by every wait while it is ready.
+    // - A descriptor is reported by every wait while it is ready, except by a wait that finds events or timers ready.
+    //   Such a wait reports descriptors if its deadline is a duration of zero, or if the seven waits before it did not
+    //   look at them. So of eight waits in a row one reports ready descriptors, however busy the events are.
     // - A timer is reported once for each reset(), never before its deadline has passed. Timers that a wait finds due
     //   come behind the events and timers that were found ready earlier. Of the timers on one clock, the earliest comes
     //   first. A sleep follows either the steady or the system clock. If somebody sets the system clock during the
     //   sleep, a timer on the other of these two clocks may be reported late.
     //
     // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake the sleeping
-    // thread. With descriptors, one more system call to look at them if an event or a timer is ready. With timers, a
-    // look at the clock.
+    // thread. Where looking again before the sleep has paid, neither of these calls. With descriptors, one more system
+    // call to look at them in each eighth wait that finds an event or a timer ready. With timers, a look at the clock.
     // Throws the following errors, and has then taken nothing:
     // - std::invalid_argument if `out` is empty.
     // - std::logic_error if another thread waits in the set.

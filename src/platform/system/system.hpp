@@ -42,6 +42,10 @@ std::uint64_t thread_number() noexcept;
 // Called in the child of a fork, whose only thread has another number than the thread that called fork.
 void forget_thread_number() noexcept;
 
+// Sets the calling thread's mark, which says whether its next wait_any() with descriptors looks at them first
+// (src/wait.cpp). Returns the mark's former value. A new thread's mark is off.
+bool exchange_look_due(bool due) noexcept;
+
 // The signals that a thread blocks. On Windows a mask is always empty.
 class signal_mask {
 public:

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace tocsin::platform {
 
@@ -27,6 +28,11 @@ void yield_thread() noexcept { ::SwitchToThread(); }
 
 std::uint64_t thread_number() noexcept { return ::GetCurrentThreadId(); }
 void forget_thread_number() noexcept {}
+
+bool exchange_look_due(bool due) noexcept {
+    constinit thread_local bool is_due = false;
+    return std::exchange(is_due, due);
+}
 
 signal_mask signal_mask::current() noexcept { return {}; }
 signal_mask signal_mask::exchange() const noexcept { return {}; }
