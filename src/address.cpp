@@ -12,11 +12,25 @@
 // filter, makes a full fence (prepare_wait), and looks at the value. One of them sees the other: the waiter returns
 // `differed`, or the waker takes the lock and finds the node (lot.cpp).
 //
+// A change that wakes (store(), exchange(), fetch_add() ...) makes no fence. Its change and its look are both
+// sequentially consistent, which is enough. Such operations, and such fences, have one order, and in it the change
+// comes before the look. If the look misses the filter bit, it comes before the waiter's fence in that order: what is
+// written before the fence is visible to each such load that follows the fence. So the change comes before that fence,
+// too, and every load after the fence sees the change, or a later one. The waiter's look at the value does.
+// ([atomics.order] 4.1 to 4.4.) With the orders relaxed at either step this is false, and the explorer shows the
+// wake-up that is lost.
+// What compilers make of it (GCC 12, Clang 19):
+//   x86            A locked instruction or xchg, and a plain load: the locked instruction is a full fence.
+//   64-bit ARM     A release (ldaddal, stlxr, stlr) and an acquire (ldar). The processor keeps these two in order.
+//   32-bit ARM, RISC-V, POWER    The compiler puts its full fence (dmb, fence rw,rw, sync) between the two.
+//
 // Memory order
 //   [user]        the look at the value acquires, for a caller that returns because it differs and then reads what the
 //                 user released with the store that changed it.
-//   [wake-check]  the two fences. What the waker did before is visible to the waiter it releases by [release]
+//   [wake-check]  the two fences; for a change that wakes, the change and its look at the filter against the fence of
+//                 prepare_wait(). What the waker did before is visible to the waiter it releases by [release]
 //                 (waiter.cpp), and to a thread that sees the changed value by the order that the user gave that store.
+//                 A change that wakes releases.
 //
 // Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
@@ -64,6 +78,18 @@ void throw_misaligned(const volatile void* address, unsigned size) {
                   "tocsin::wait_on_address: address %p is not aligned to the %u bytes of its object",
                   const_cast<const void*>(address), size);
     detail::throw_or_die(std::invalid_argument(message));
+}
+
+void changed_misaligned(const volatile void* address, unsigned size) noexcept {
+    char message[128];
+    std::snprintf(message, sizeof message,
+                  "tocsin: object at %p changed, which is not aligned to its %u bytes\n",
+                  const_cast<const void*>(address), size);
+    platform::die(message);
+}
+
+void wake_after_change(const volatile void* address, std::size_t count) noexcept {
+    if (core::may_be_waited_on(key_of(address))) (void)wake(address, count);
 }
 
 address_status address_wait_slow(const volatile void* address, unsigned size, std::uint64_t expected,

@@ -72,15 +72,15 @@ public:
     }
 
     // If a thread takes the lock next, what the caller did before is visible to it. Checked builds stop the program if
-    // the lock was not held. Cost: one read-modify-write and one load (with a fence between them, except on x86); a
-    // short lock if a thread waits for this bit, and a wake if none is on its way.
+    // the lock was not held. Cost: one read-modify-write and one load; a short lock if a thread waits for this bit,
+    // and a wake if none is on its way.
     void unlock() noexcept {
 #if TOCSIN_CHECKED
         if (!is_taken(word_, bit_)) detail::unlocked_twice(word_, bit_);
 #endif
         const void* const address = word_;
-        // [lock-release] with the acquire of the next holder.
-        word_->fetch_and(static_cast<Word>(~mask(bit_)), std::memory_order_release);
+        // [lock-release] with the acquire of the next holder. [wake-check]
+        word_->fetch_and(static_cast<Word>(~mask(bit_)), std::memory_order_seq_cst);
         detail::unlock_wake(address, bit_);  // by the address alone: the word may be gone
     }
 

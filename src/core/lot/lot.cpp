@@ -77,7 +77,8 @@
 // Memory order
 //   [bucket]      the lock orders everything in a bucket.
 //   [wake-check]  the fences in prepare_wait() and in may_be_waited_on(). The accesses to the filter itself are
-//                 relaxed.
+//                 relaxed. Instead of its fence a wake may use a change and a look at the filter that are both
+//                 sequentially consistent (address.cpp).
 //   [release]     from take() to the end of the wait (waiter.cpp).
 //
 // Fork: the child has none of the threads that are parked or hold a lock, so it empties the table, once: the copy of

@@ -273,6 +273,14 @@ bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     return (filter.load(std::memory_order_relaxed) & hash.filter_bit()) != 0;  // ordered by the fences
 }
 
+// The same for a caller whose change was one sequentially consistent store or read-modify-write. That change and the
+// look, which is sequentially consistent, too, serve as the fence (address.cpp).
+inline bool may_be_waited_on(const wait_key& key) noexcept {
+    const key_hash hash(key);
+    const std::uint64_t filter = hash.home().filter.load(std::memory_order_seq_cst);  // [wake-check]
+    return (filter & hash.filter_bit()) != 0;
+}
+
 // How many forks lie between the process that loaded the library and this one. Queues from before a fork are gone.
 std::uint32_t forks() noexcept;
 
