@@ -192,9 +192,8 @@ TEST(address_model, ACompareExchangeThatFailsWakesNobody) {
     holds_always([](run& r) {
         atomic<std::uint32_t> word{6};
         r.spawn("waiter", [&] {
-            model::check(
-                wait_on_address(&word, 6u, some_time(), sleep_at_once) == address_status::timed_out,
-                "nobody wakes it");
+            model::check(wait_on_address(&word, 6u, some_time(), sleep_at_once) == address_status::timed_out,
+                         "nobody wakes it");
         });
         r.spawn("waker", [&] {
             std::uint32_t expected = 5;
@@ -243,8 +242,7 @@ TEST(address_model, ChangesThatRaceMissNobody) {
             for (auto seen = word.load(relaxed); seen != 2; seen = word.load(relaxed))
                 (void)wait_on_address(&word, seen, deadline::never(), sleep_at_once);
         });
-        for (const char* name : {"waker 1", "waker 2"})
-            r.spawn(name, [&] { fetch_add(&word, 1, wake_all); });
+        for (const char* name : {"waker 1", "waker 2"}) r.spawn(name, [&] { fetch_add(&word, 1, wake_all); });
         r.join_all();
     });
 }
