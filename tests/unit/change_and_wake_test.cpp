@@ -240,6 +240,12 @@ TEST(ChangeAndWake, TakesTheTypesThatAddressWaitsTake) {
     int* plain = parts;
     EXPECT_EQ(tocsin::exchange(&plain, nullptr, wake_all), &parts[0]);
     EXPECT_EQ(plain, nullptr);
+    volatile std::uint32_t mapped = 1;
+    EXPECT_EQ(tocsin::fetch_or(&mapped, 2u, wake_all), 1u);
+    EXPECT_EQ(mapped, 3u);
+    volatile std::atomic<std::uint32_t> both_kinds{1};
+    EXPECT_EQ(tocsin::fetch_or(&both_kinds, 2u, wake_all), 1u);
+    EXPECT_EQ(both_kinds.load(), 3u);
 }
 
 #if TOCSIN_CHECKED

@@ -95,8 +95,8 @@ decltype(auto) atomic_at(T* address) noexcept {
 #if TOCSIN_CHECKED
     if (!is_aligned(address, sizeof(value))) changed_misaligned(address, sizeof(value));
 #endif
-    if constexpr (std::is_same_v<T, value>)
-        return std::atomic_ref<T>(*address);
+    if constexpr (std::is_same_v<std::remove_volatile_t<T>, value>)
+        return std::atomic_ref<value>(const_cast<value&>(*address));
     else
         return (*address);
 }
