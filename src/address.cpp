@@ -1,36 +1,36 @@
-// Address waits: the lot, keyed by the address, and a look at the value under the bucket's lock.
+// An address wait parks in the lot under the key of its address. It looks at the value under the bucket's lock.
 //
-// State: none but the user's word and the lot.
+// State: only the user's word and the lot.
 //
 // Invariants
-//   address-1  A node is queued only if the value was the expected one after prepare_wait(), under the lock.
-//   address-2  A wake never reads the word. It reaches exactly the nodes of its address and kind. It touches no other
-//       waiter: not on a neighbouring address, not on another kind of the same address, not one that merely shares the
+//   address-1  A waiter queues its node only if it has found the expected value after prepare_wait(), under the lock.
+//   address-2  A wake never reads the word. It reaches exactly the nodes of its own address and kind. It touches no
+//       waiter on a neighbouring address, none of another kind on the same address, and none that merely shares the
 //       bucket.
 //
-// No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter sets the
-// filter, makes a full fence (prepare_wait), and looks at the value. One of them sees the other: the waiter returns
-// `differed`, or the waker takes the lock and finds the node (lot.cpp).
+// No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter sets its filter
+// bit, makes a full fence (prepare_wait), and looks at the value. At least one of the two sees what the other has
+// written. If the waiter sees the new value, it returns `differed`. If the waker sees the filter bit, it takes the lock
+// and finds the node (lot.cpp).
 //
-// A change that wakes (store(), exchange(), fetch_add() ...) makes no fence. Its change and its look are both
-// sequentially consistent, which is enough. Such operations, and such fences, have one order, and in it the change
-// comes before the look. If the look misses the filter bit, it comes before the waiter's fence in that order: what is
-// written before the fence is visible to each such load that follows the fence. So the change comes before that fence,
-// too, and every load after the fence sees the change, or a later one. The waiter's look at the value does.
-// ([atomics.order] 4.1 to 4.4.) With the orders relaxed at either step this is false, and the explorer shows the
-// wake-up that is lost.
-// What compilers make of it (GCC 12, Clang 19):
+// A change that wakes (store(), exchange(), fetch_add() ...) makes no fence: the change and the look at the filter are
+// both sequentially consistent. All sequentially consistent operations and fences have one order, in which the change
+// comes before the look. If the look comes after the waiter's fence, it sees the filter bit, which was written before
+// that fence. Otherwise the look comes before the fence, and so does the change. Then the waiter's look at the value,
+// which follows the fence, sees the change or a later one ([atomics.order] 4.1 to 4.4). If the change or the look has a
+// weaker order, this is false, and the explorer shows the wake-up that is lost.
+// What Clang 19 makes of it:
 //   x86            A locked instruction or xchg, and a plain load: the locked instruction is a full fence.
 //   64-bit ARM     A release (ldaddal, stlxr, stlr) and an acquire (ldar). The processor keeps these two in order.
 //   32-bit ARM, RISC-V, POWER    The compiler puts its full fence (dmb, fence rw,rw, sync) between the two.
 //
 // Memory order
-//   [user]        the look at the value acquires, for a caller that returns because it differs and then reads what the
-//                 user released with the store that changed it.
-//   [wake-check]  the two fences; for a change that wakes, the change and its look at the filter against the fence of
-//                 prepare_wait(). What the waker did before is visible to the waiter it releases by [release]
-//                 (waiter.cpp), and to a thread that sees the changed value by the order that the user gave that store.
-//                 A change that wakes releases.
+//   [user]        The look at the value acquires. A caller that returns because the value differs can then read what
+//                 the user released with the store that changed it.
+//   [wake-check]  The two fences; for a change that wakes, the change and its look against the fence of prepare_wait().
+//                 What the waker did before its wake is visible to the waiter that it releases, by [release]
+//                 (waiter.cpp). It is also visible to a thread that sees the changed value, by the memory order that
+//                 the user gave that store. A change that wakes releases.
 //
 // Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
@@ -50,7 +50,7 @@ core::wait_key key_of(const volatile void* address) noexcept {
     return {const_cast<const void*>(address), core::wait_kind::address};
 }
 
-// Out of line, so that it is not in the way of the wake that finds nobody.
+// Out of line, so that a wake that finds nobody stays short.
 #if defined(_MSC_VER)
 __declspec(noinline)
 #else
@@ -97,7 +97,7 @@ address_status address_wait_slow(const volatile void* address, unsigned size, st
     if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
         return core::status_from(ended, address_status::woken);
     const core::wait_key key = key_of(address);
-    // [user] acquires; what it finds under the lock is ordered by the fence of prepare_wait(). [wake-check]
+    // [user] The look acquires. [wake-check] Under the lock, the fence of prepare_wait() comes before it.
     const auto differs = [&]() noexcept { return load_erased(address, size) != expected; };
     core::spinner looking(key, options);
     if (looking.before_parking(differs)) return address_status::differed;

@@ -1,31 +1,31 @@
-// Coroutines that wait: a multi_wait (core/wait/multi_wait.cpp) whose waiter is resumed instead of woken. Or, for one
-// event without limits, a waiter with one node.
+// Coroutines that wait. A coroutine waits with a multi_wait (core/wait/multi_wait.cpp) whose waiter is resumed instead
+// of woken. To wait for one event without limits, it uses a waiter with one node instead.
 //
 // State
-//   The wait. With limits: a stop callback, and a timer for the deadline. With sources that may be timers or
-//   descriptors: timers for those on either clock (core/async/timer_thread.hpp), and a poll request for the descriptors
-//   (core/async/poll_thread.hpp). Each of them can claim and release the waiter, as a set() can.
-//   posted  with an executor: whether the thread that released the waiter has finished handing it over.
+//   A wait with a multi_wait may have further parts. Each can claim and release the waiter, as a set() can.
+//   - With limits: a stop callback, and a timer for the deadline.
+//   - With sources that may be timers or descriptors: for each clock, a timer for the sources on it
+//     (core/async/timer_thread.hpp); and a poll request for the descriptors (core/async/poll_thread.hpp).
+//   posted  With an executor: whether the thread that released the waiter has finished handing the coroutine over.
 //
 // Invariants
-//   await-1  Everything is begun before the waiter's word says `suspended`. After that the suspending thread touches
-//       nothing: the coroutine may already be running, or gone. A wait for one event says `suspended` first, while
-//       nobody knows of it, and touches nothing after it has freed the lock under which it queued its node.
-//   await-2  A suspended coroutine is resumed or handed to its executor exactly once, by whoever released its waiter.
-//       Or it is destroyed, by a thread that claimed the waiter, or cancelled its resumption, or found that it had been
-//       handed over.
-//   await-3  The coroutine does not continue before the thread that hands it over has finished doing so: the executor
-//       that this thread calls may be in the coroutine's frame. And whoever destroys the coroutine can rely on it:
-//       nobody hands it over afterwards.
-//       An executor that refuses the coroutine does not have it: the same thread then resumes it, as without one.
-//   await-4  Before the wait returns or is destroyed, nobody else knows of it: stop callback, timers, poll request and
-//       nodes are taken back, in this order. Taking each back waits for whoever is using it.
+//   await-1  All parts of a wait are begun before the waiter's word says `suspended`. After that, the suspending thread
+//       touches nothing of the wait: the coroutine may be running, or gone. A wait for one event stores `suspended`
+//       first, while nobody knows of it. It touches nothing after it has freed the lock under which it queued its node.
+//   await-2  A suspended coroutine is resumed or handed to its executor exactly once, by the thread that released its
+//       waiter. Or it is destroyed, by a thread that claimed the waiter, cancelled the resumption, or saw `posted`.
+//   await-3  The thread that hands the coroutine over calls the executor, which may be in the coroutine's frame. So the
+//       coroutine does not continue before this call is over. A thread that destroys a coroutine while it is being
+//       handed over waits in the same way, so nobody hands it over afterwards. If an executor refuses the coroutine,
+//       the calling thread resumes it, as if there were no executor.
+//   await-4  Before a wait returns or is destroyed, it takes back the stop callback, the timers, the poll request and
+//       the nodes, in this order, and waits for any thread that uses one of these. So nobody knows of it afterwards.
 //
-// No lost wake-up: that of multi_wait, and of [suspend] in core/lot/waiter.cpp. What was handed to a wait that is
-// destroyed before it continues is given back, as by another set().
+// No lost wake-up: as for a multi_wait, and as for [suspend] in core/lot/waiter.cpp. If a wait is destroyed before it
+// continues, what it was given is given back, as if by another set().
 //
 // Memory order
-//   [posted]  the thread that has handed the coroutine over releases; the coroutine acquires before it continues.
+//   [posted]  The thread that has handed the coroutine over releases; the coroutine acquires before it continues.
 //   [release] and [suspend] in waiter.cpp order everything else.
 //
 // Checked by: tests/model/await_model_test.cpp, tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
@@ -58,7 +58,7 @@ namespace {
 constexpr std::uint32_t posted = 1;
 constexpr std::uint32_t awaited = 2;  // a thread sleeps until it is posted
 
-// Gives the coroutine to the executor. False: the executor has refused it.
+// Gives the coroutine to the executor. Returns false if the executor has refused it.
 bool post(async_executor& to, const core::resumable& what, std::coroutine_handle<> who) noexcept {
     bool taken;
     {
@@ -88,7 +88,7 @@ void wait_until_posted(async_executor& to, const core::resumable& what) noexcept
 
 class awaiting final : public core::resumable {
 public:
-    // `memory`: async_wait_size(what.needs_) bytes. It is at their beginning, and its other parts follow it.
+    // `memory` has async_wait_size(what.needs_) bytes, for this object first and then for its other parts.
     awaiting(async_wait_base& what, std::coroutine_handle<> handle, void* memory) noexcept
         : resumable(released),
           what_(what),
@@ -109,7 +109,7 @@ public:
     // Throws if the sources can't be waited for.
     multi_wait::progress begin();
     bool suspend() noexcept;
-    // In the coroutine, once it continues.
+    // Called in the coroutine, once it continues.
     void finish() noexcept;
     any_result result() const;
 
@@ -120,7 +120,7 @@ private:
         void run() noexcept override { self.wait_.self.release(nullptr); }
         awaiting& self;
     };
-    // The timers of one kind among the sources of a wait for all: due when the last of them is.
+    // All timers of one kind among the sources of a wait for all. It is due when the last of these timers is.
     struct timers final : core::timer {
         timers(awaiting& of, core::timers which) noexcept : self(of), kind(which) {}
         const deadline* last() const noexcept { return core::last_timer(self.what_.sources_, kind); }
@@ -146,7 +146,7 @@ private:
         }
         void run() noexcept override { self.wait_.self.release(nullptr); }
         awaiting& self;
-        bool has_failed = false;  // the poll, which ended the wait
+        bool has_failed = false;  // the poll has failed, and that ended the wait
     };
     struct stopper {
         void operator()() const noexcept { self.wait_.self.stop(); }
@@ -172,7 +172,7 @@ private:
 
     static wait_slot* empty_slots(const async_wait_base& what) noexcept;
     static void released(resumable& self) noexcept;
-    // When a wait for any ends: at its deadline, or at the first of its timers.
+    // When a wait for any ends at the latest: at its deadline, or at the first of its timers.
     const deadline& first() const noexcept { return mixture_ != nullptr ? mixture_->first : what_.until_; }
     bool has_executor() const noexcept { return what_.executor_.object != nullptr; }
     void abandon() noexcept;
@@ -184,7 +184,7 @@ private:
     const std::uint32_t forks_ = core::forks();
     plain<bool> suspended_{false};
     bool over_ = false;
-    limited* limits_ = nullptr;   // null: it has none
+    limited* limits_ = nullptr;   // null: the wait has none
     mixture* mixture_ = nullptr;  // null: no source is a timer or a descriptor
     multi_wait wait_;
 
@@ -250,7 +250,7 @@ void awaiting::finish() noexcept {
     take_back();
 }
 
-// await-4
+// Takes back all parts of the wait (await-4).
 void awaiting::take_back() noexcept {
     over_ = true;
     const platform::errno_guard guard;
@@ -265,7 +265,7 @@ void awaiting::take_back() noexcept {
     wait_.delist();
 }
 
-// await-2: the coroutine is destroyed while it waits
+// Called when the coroutine is destroyed while it waits (await-2).
 void awaiting::abandon() noexcept {
     if (core::forks() != forks_) return;
     if (suspended_ && !wait_.self.try_claim(claim::stopped)) {
@@ -351,7 +351,7 @@ void async_wait_base::destroy() noexcept {
     waiting_ = nullptr;
 }
 
-// The wait for one event, in an event_awaiter's memory. It has no room for anything else.
+// The wait for one event. It is in the memory of an event_awaiter, which has no room for anything else.
 class event_awaiting final : public core::resumable {
 public:
     event_awaiting(void (*then)(resumable&) noexcept, const core::wait_key& key) noexcept
@@ -363,13 +363,13 @@ public:
     static void released(resumable& self) noexcept;
     static void released_to_executor(resumable& self) noexcept;
 
-    // False: it has taken the event instead. After true the coroutine may be running (await-1).
+    // Returns false if it has taken the event instead. After true, the coroutine may be running (await-1).
     bool park(const lot_source& how) noexcept;
-    // The coroutine is destroyed while it waits (await-2).
+    // Called when the coroutine is destroyed while it waits (await-2).
     void abandon(const lot_source& how, async_executor* executor) noexcept;
 
 private:
-    // The awaiter whose memory this is in.
+    // The awaiter in whose memory this object is.
     event_awaiter_base& awaiter() noexcept {
         static_assert(offsetof(event_awaiter_base, memory) == 0);
         return *reinterpret_cast<event_awaiter_base*>(this);
@@ -378,7 +378,7 @@ private:
     void withdraw(const lot_source& how) noexcept;
 
     core::waiter self_;
-    // Its number, which tells the sources of other waits apart, is here how many forks lay before the wait.
+    // In other waits, a node's number says which source it is for. Here it holds forks() at the wait's start.
     core::wait_node node_;
 };
 

@@ -1,38 +1,41 @@
-// The half of bit_lock.hpp (and so of word_lock.hpp) that waits and wakes.
+// The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on it.
 //
-// State: one bit of the user's word, which is on while the lock is held, and a queue in the lot under the key of that
-// address and that bit. A waiter's node has a mark, `woken`: its thread has been released and is on its way.
+// State: one bit of the user's word, which is on while the lock is held, and a queue in the lot. The queue's key is the
+// address of the word together with the number of the bit. A waiter's node has a mark, `woken`. It is on while the
+// node's thread, which has been released, is on its way to look at the bit.
 //
 // Invariants
 //   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on
 //       an address wait of the user on the same word.
-//   bit_lock-2  unlock() uses only the address after its read-modify-write: the next holder may destroy the word.
-//   bit_lock-3  A node stays in its place from the first time its thread parks until that thread has the lock or gives
-//       up. Marks change under the bucket's lock. Whenever that lock is free:
-//       legal: no node is marked; the first node is marked.
+//   bit_lock-2  After its read-modify-write, unlock() uses only the word's address: the next holder may destroy the
+//       word.
+//   bit_lock-3  A node stays in its place in the queue from the first time its thread parks until that thread has the
+//       lock or gives up. Marks change under the bucket's lock. Whenever that lock is free:
+//       legal: no node is marked; only the first node is marked.
 //       illegal: a node that is not the first is marked.
-//   bit_lock-4  One wake is in flight: an unlock() that finds the first node marked wakes nobody. The marked thread
-//       looks at the bit after its mark is gone: in the critical section in which it clears the mark to sleep again,
-//       or, if it gives up, after its node has left the queue. If it gets the lock, its node leaves the queue before
-//       it can unlock.
+//   bit_lock-4  At most one wake is in flight: an unlock() that finds the first node marked wakes nobody. The marked
+//       thread looks at the lock's bit after its mark is gone. It does so in the critical section in which it clears
+//       the mark to sleep again. If it gives up instead, it looks after its node has left the queue. If it gets the
+//       lock, its node leaves the queue before it can unlock.
 //
-// No lost wake-up: for a thread that parks for the first time as for address waits (address.cpp), with the lock's bit
-// as the value and the read-modify-write of unlock() as the change. After that the filter bit stays on, because the
-// node stays in the queue. An unlock() that finds a mark comes, by the bucket's lock, before the look of the marked
-// thread (bit_lock-4), so that look finds the bit off, or a later holder. A thread whose look fails has found a holder
-// whose unlock() is still to come. That unlock() finds the mark gone and wakes the first of the queue. A thread that
-// times out just as it is marked is not released. It counts as on its way all the same, because it looks once more
-// after its node has left.
+// No lost wake-up: for a thread that parks for the first time, the reasons are those for address waits (address.cpp).
+// The lock's bit is the value, and the read-modify-write of unlock() is the change. After that, the filter bit stays
+// on, because the node stays in the queue.
+// An unlock() that finds a mark comes, by the bucket's lock, before the look of the marked thread (bit_lock-4). So that
+// look finds the lock's bit off, or finds that a later thread holds the lock. In the second case, the unlock() of that
+// holder is still to come. It finds the mark gone, and wakes the first thread of the queue.
+// A thread may time out just as it is marked. Then it is not released. It still counts as a thread that is on its way,
+// because it looks once more after its node has left.
 //
-// Why one: with long holds a woken thread often finds the lock taken again. If each unlock() woke another, all waiters
-// would run, fail and sleep again in turn. The price: while the woken thread waits for a processor, nobody else is told
-// that the lock is free.
+// Why only one wake is in flight: with long holds, a woken thread often finds the lock taken again. If each unlock()
+// woke another thread, all waiters would run, fail and sleep again in turn. The price: while the woken thread waits for
+// a processor, no other thread is told that the lock is free.
 //
 // Memory order
-//   [lock-release]  the read-modify-write of unlock() releases, the one that takes the lock acquires.
-//   [wake-check]    the read-modify-write of unlock() and its look at the filter, both sequentially consistent, against
-//                   the fence of prepare_wait() (address.cpp).
-//   [bucket]        orders the marks.
+//   [lock-release]  The read-modify-write of unlock() releases; the one that takes the lock acquires.
+//   [wake-check]    The read-modify-write of unlock() and its look at the filter, both sequentially consistent, pair
+//                   with the fence of prepare_wait() (address.cpp).
+//   [bucket]        The bucket's lock orders the marks.
 //
 // Checked by: tests/model/lock_model_test.cpp, tests/unit/{word,bit}_lock_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
@@ -68,7 +71,7 @@ public:
     const core::wait_key& key() const noexcept { return node_.key; }
     bool take() const noexcept { return lock_.take(lock_.word, lock_.bit); }
 
-    // Takes the lock (true), or prepares to sleep.
+    // Takes the lock and returns true, or prepares to sleep and returns false.
     bool take_or_park() noexcept {
         core::locked_queue queue(key());
         const bool was_parked = node_.queued;
@@ -78,12 +81,12 @@ public:
             queue.remove(node_);
             return true;
         }
-        sleeper_.emplace();  // a waiter is released once
+        sleeper_.emplace();  // a waiter can be released only once
         if (!was_parked) queue.append(node_);
         return false;
     }
 
-    // False if the deadline passed before anybody woke it.
+    // Returns false if the deadline passed before anybody woke the thread.
     bool sleep(const wait_options& options) noexcept {
         // NOLINTNEXTLINE(bugprone-unchecked-optional-access): there always is one
         return sleeper_->sleep(options) == core::claim::signaled;
@@ -99,7 +102,7 @@ private:
     lock_node node_;
 };
 
-// Under the bucket's lock: whom an unlock() must release, or null.
+// Called under the bucket's lock. Returns the waiter that unlock() must release, or null.
 core::waiter* next_to_wake(const core::wait_queue& queue) noexcept {
     auto* const first = static_cast<lock_node*>(queue.first());
     if (first == nullptr || first->woken) return nullptr;

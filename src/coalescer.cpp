@@ -1,5 +1,5 @@
-// A pause is a sleep that nobody knows of: no signal finds a waiter, so none makes a system call. Each leaves its
-// source ready for the wait that follows.
+// Nobody knows of a thread that sleeps in a pause. So a signal finds no waiter, and makes no system call. It leaves its
+// source ready for the wait that follows the pause.
 //
 // Checked by: tests/unit/coalescer_test.cpp.
 #include "core/lot/waiter.hpp"
@@ -11,7 +11,7 @@ namespace tocsin {
 wait_status coalescer::pause(const limits& how) const noexcept {
     if (next_.has_passed()) return wait_status::signaled;
     const bool ends_first = how.until.remaining() < next_.remaining();
-    core::waiter self;  // nobody releases it: it ends by a stop or by time
+    core::waiter self;  // not queued anywhere: its sleep ends only by a stop or by time
     const core::claim ended = self.sleep({ends_first ? how.until : next_, how.stop.get(), {}});
     if (ended == core::claim::stopped) return wait_status::stopped;
     return ends_first ? wait_status::timed_out : wait_status::signaled;

@@ -1,10 +1,10 @@
-// Reading the lot, and the names given to addresses.
+// Reads the lot, and keeps the names that users give to addresses.
 //
-// The names are in a map of their own, under a lock of its own. Under a bucket's lock, no code of the user runs and
-// nothing is allocated: the nodes are counted first, then copied into memory that is there already.
+// The names are in a map with a lock of its own. Under a bucket's lock, no code of the user runs and nothing is
+// allocated. So the nodes are counted first, and then copied into memory that was allocated before.
 //
-// Fork: a thread of the parent may have held the lock of the names, in the middle of a change. If it did, the child
-// begins without names. What is left of the map is not touched, not even destroyed.
+// Fork: a thread of the parent may have held the lock of the names, in the middle of a change. In that case the child
+// begins without names. It does not touch what is left of the map, and does not even destroy it.
 #include "core/lot/lot.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "platform/system/system.hpp"
@@ -54,7 +54,7 @@ parked_wait as_parked(const core::wait_node& node) {
     return result;
 }
 
-// Copies parked waits into the capacity that `waits` has. Counts all of them, even those that do not fit.
+// Copies parked waits into the capacity that `waits` has. Counts all parked waits, even those that do not fit.
 struct copy {
     std::vector<parked_wait>& waits;
     std::size_t seen = 0;

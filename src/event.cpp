@@ -4,44 +4,53 @@
 //
 // Invariants
 //   event-1  `parked` changes only under the lock of the event's bucket.
-//   event-2  Whenever that lock is free:
-//       legal: `parked` is on, and the event's queue is not empty; it is off, and the queue is empty; in the child of a
-//       fork, which has no queues, it is on although the queue is empty: the next set or wait puts it right.
-//       illegal: `parked` is off although the queue is not empty; it is on although the queue is empty, and no fork has
-//       emptied it.
+//   event-2  Whenever that lock is free, `parked` says whether the event's queue has nodes.
+//       legal: `parked` is on and the queue is not empty; `parked` is off and the queue is empty.
+//       legal in the child of a fork only: `parked` is on although the queue is empty, because the fork has emptied all
+//       queues. The next set or wait puts the bit right.
+//       illegal: `parked` is off although the queue is not empty; `parked` is on although the queue is empty and no
+//       fork has emptied it.
 //   event-3  Whenever that lock is free, `set` and `parked` are both on only if all queued nodes are those of
-//       subscribers and all_waiters (core/lot/subscriber.hpp). If any other waiter is parked, a set hands the event
-//       over instead (auto) or releases all such waiters in the same step (manual). By then it has asked all
-//       subscribers and all_waiters.
-//   event-4  A set of an event with waiters becomes visible under the lock, in one step with taking them off the queue.
-//       So a set that is still under way can never release a waiter that queued after a reset() that came after it, nor
-//       a waiter of a later event at the same address.
-//   event-5  A set does not touch the event after the step that makes it visible (the exchange; or, when it hands
-//       over, the release of the waiter, which a set into a wake_list leaves to the caller). Afterwards it may still
-//       search the queue of that address for all_waiters; a queued node implies that its event still exists.
-//   event-6  `held` is on only while `set` is on and the lock is taken. Meanwhile only the thread that turned it on
-//       changes the byte. Any other thread that wants to change the byte, or to tell what it says, first takes the
-//       lock. (In the child of a fork the bit may have stayed on. Whoever changes the byte under the lock turns it
-//       off.)
+//       subscribers and all_waiters (core/lot/subscriber.hpp). If any other waiter is parked, a set of an auto-reset
+//       event hands the event over instead. A set of a manual-reset event takes all such waiters off the queue in the
+//       step that makes it visible, and tells the subscribers in the same step. Before a set leaves an auto-reset event
+//       set, it has offered the event to all subscribers and all_waiters in the queue.
+//   event-4  A set of an event with waiters does two things in one step, under the lock: it becomes visible, and it
+//       takes the waiters off the queue. So a set that is still under way never releases a waiter that queued after a
+//       later reset(). Nor does it release a waiter of another event that was made later at the same address.
+//   event-5  The step that makes a set visible is the exchange or, when the set hands the event over, the release of
+//       the waiter. (A set into a wake_list leaves this release to its caller.) The set does not touch the event after
+//       that step. It may still search the queue of the event's address for all_waiters. If it finds a node there, the
+//       event that this node waits for still exists.
+//   event-6  `held` is on only while `set` is on and the lock is taken. While `held` is on, only the thread that turned
+//       it on changes the byte. Any other thread takes the lock before it changes the byte, or relies on what the
+//       byte says. (In the child of a fork, the bit may have stayed on. Whoever changes the byte there under the lock
+//       turns the bit off.)
 //
-// No lost wake-up: a wait moves the byte from unset to parked by a compare-and-exchange under the lock. A set moves it
-// from unset to set by a compare-and-exchange without the lock. All changes of one byte have one order. If the set
-// comes first, the wait sees it and takes it. If the wait comes first, the set fails, takes the lock, and finds the
-// node, which was queued before the lock was freed. A wait that times out or is stopped first claims its own waiter
-// (waiter.cpp). A set that finds it claimed tries the next waiter, or leaves the event set.
+// No lost wake-up: under the lock, a wait moves the byte from unset to parked by a compare-and-exchange. Without the
+// lock, a set moves the byte from unset to set by a compare-and-exchange. All changes of one byte have one order, so
+// one of the two comes first:
+// - If the set comes first, the wait sees the event set and takes it.
+// - If the wait comes first, the compare-and-exchange of the set fails. The set then takes the lock and finds the node,
+//   which the wait queued before it freed the lock.
+// A wait that times out or is stopped first claims its own waiter (waiter.cpp). A set that finds this waiter claimed
+// tries the next waiter, or leaves the event set.
 //
 // Memory order
-//   [event-publish]  every set() releases, by its read-modify-write of the byte or (when it hands over) through
-//                    [release] in waiter.cpp. Taking, passing and resetting acquire. All writes of the byte are
-//                    read-modify-writes, so a later one never hides what an earlier set published. A set on a set
-//                    event is, in general, the read-modify-write set -> set. On x86 it is a full fence and a load. If
-//                    that load still sees the event set, the read-modify-write that takes it comes later, and is a
-//                    full fence itself. So what the producer wrote before its fence is visible to what the consumer
-//                    reads after its own. Without the fence the load may pass the producer's earlier stores, and the
-//                    consumer sleeps on a full queue.
-//   [all-taken]      a wait for all holds every source, then takes one after the other, which releases. is_set() and
-//                    try_wait() acquire when they see it.
-//   parked           is ordered by the lock. Its own accesses are relaxed.
+//   [event-publish]  Every set() releases: by its read-modify-write of the byte or, when it hands the event over,
+//                    through [release] in waiter.cpp. Taking an auto-reset event, passing a manual-reset event, and
+//                    resetting acquire. All writes of the byte are read-modify-writes, so a later write never hides
+//                    what an earlier set published.
+//                    A set of an event that is already set is, in general, the read-modify-write set -> set. On x86 it
+//                    is a full fence and a load. If that load still sees the event set, the consumer's
+//                    read-modify-write that takes the event comes later, and is a full fence itself. So what the
+//                    producer wrote before its fence is visible to what the consumer reads after its own fence. Without
+//                    the producer's fence, the load may pass the producer's earlier stores. The consumer then takes the
+//                    event, misses those stores, and sleeps although there is work.
+//   [all-taken]      A wait for all first holds all its events, and then takes them one by one. Each take releases.
+//                    is_set() and try_wait() acquire when they see an event taken. So a thread that has seen one of
+//                    these events taken finds the others held or taken. It looks at a held event under the lock.
+//   parked           The lock orders this bit, so accesses for its sake alone are relaxed.
 //
 // Checked by: tests/model/event_model_test.cpp, mix_model_test.cpp (event-2), wait_set_model_test.cpp (event-3),
 // many_model_test.cpp (event-6) and first_look_model_test.cpp ([all-taken]); tests/unit/event_test.cpp,
@@ -65,24 +74,25 @@ using namespace event_state;
 
 core::wait_key key_of(const event_byte& state) noexcept { return {&state, core::wait_kind::event}; }
 
-// Sets the parked bit. False, and nothing done, if the event is set instead.
+// Turns the parked bit on and returns true. If the event is set, changes nothing and returns false.
 bool mark_parked(event_byte& state) noexcept {
     std::uint8_t seen = unset;
     return state.compare_exchange_strong(seen, parked_bit, std::memory_order_relaxed) ||
-           seen == parked_bit;  // no order: the bucket's lock gives it
+           seen == parked_bit;  // no order: the bucket's lock orders the bit
 }
 
 void clear(event_byte& state, std::uint8_t bits) noexcept {
-    // [event-publish] a read-modify-write, so that it hides no earlier set; under the lock, which orders it
+    // [event-publish] A read-modify-write hides no earlier set. No other order: the caller holds the lock.
     state.fetch_and(static_cast<std::uint8_t>(~bits), std::memory_order_relaxed);
 }
 
-// Call it under the lock. Then nobody holds the event, and a held bit is from before a fork (event-6).
+// Turns off a held bit that is left from before a fork (event-6). The caller holds the lock, so no other thread holds
+// the event now.
 void forget_hold(event_byte& state) noexcept {
     if ((state.load(std::memory_order_relaxed) & held_bit) != 0) clear(state, held_bit);  // no order: event-6
 }
 
-// Queues the node, or takes the event if it turns out to be set.
+// Queues the node and returns false. If the event is set by now, takes the event instead and returns true.
 bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node) noexcept {
     core::locked_queue queue(node.key);
     forget_hold(state);
@@ -102,7 +112,8 @@ void withdraw(event_byte& state, core::wait_node& node) noexcept {
     if (queue.empty()) clear(state, parked_bit);
 }
 
-// Makes the event visible as set, and returns whether all_waiters have to be looked at. The last touch (event-5).
+// Makes the event visible as set; the set does not touch the event afterwards (event-5). Returns whether the caller has
+// to look at all_waiters.
 bool show(event_byte& state, const core::wait_queue& queue) noexcept {
     const std::uint8_t stay = queue.has_subscribers() ? parked_bit : unset;
     state.exchange(static_cast<std::uint8_t>(set_bit | stay), std::memory_order_release);  // [event-publish]
@@ -113,14 +124,14 @@ void wake(core::release_list&& freed, wake_list* later) noexcept {
     later != nullptr ? left_wakes::add(*later, std::move(freed)) : freed.wake();
 }
 
-// Hands an auto-reset event to the first waiter that can take it, in the order of arrival, or leaves it set. Frees the
-// lock now and then if many waits for all are in front of that waiter (lot-8).
+// Hands an auto-reset event to the oldest waiter that can take it. If no waiter can, leaves the event set. If the queue
+// has many waits for all, frees the lock now and then (lot-8).
 void hand_over(event_byte& state, wake_list* later) noexcept {
     const core::defer_resumes after_all;
     const core::wait_key key = key_of(state);
     core::queue_cursor offered(key);
     for (;;) {
-        core::wait_node* undecided = nullptr;  // of an all_waiter, which may have lacked only this event
+        core::wait_node* undecided = nullptr;  // of an all_waiter that perhaps lacks only this event
         core::release_list freed;
         core::offer_result result;
         bool all_waiters = false;
@@ -162,7 +173,7 @@ constexpr lot_source source_of{
     .try_take = [](void* event) noexcept { return event_try_wait<Mode>(byte_of(event)); },
     .looks_ready =
         [](const void* event) noexcept {
-            // no order: a guess; the fences of [all-check] make sure that it is not too old
+            // no order: a guess. The fences of [all-check] make sure that it is recent enough.
             return (static_cast<const event_byte*>(event)->load(std::memory_order_relaxed) & set_bit) != 0;
         },
     .hold =
@@ -181,7 +192,8 @@ constexpr lot_source source_of{
         },
     .take_held =
         [](void* event) noexcept {
-            // [all-taken] releases: whoever sees this one taken finds the others held, and looks under the lock.
+            // [all-taken] releases. Whoever sees this event taken finds the wait's other events held or taken, and
+            // looks at a held one under the lock.
             constexpr std::uint8_t gone = Mode == reset_mode::manual_reset ? held_bit : set_bit | held_bit;
             byte_of(event).fetch_and(static_cast<std::uint8_t>(~gone), std::memory_order_release);
         },
@@ -207,7 +219,7 @@ void event_set_slow(event_byte& state, reset_mode mode, wake_list* freed) noexce
     const bool manual = mode == reset_mode::manual_reset;
     const auto open = [](void* event) noexcept { open_gate(byte_of(event), nullptr); };
     const auto give = [](void* event) noexcept { hand_over(byte_of(event), nullptr); };
-    // A deferred set does not know how long `freed` exists.
+    // A deferred set gets no `freed`, which may be gone when the set runs.
     if (core::signal_deferral::defer(manual ? +open : +give, &state)) return;
     manual ? open_gate(state, freed) : hand_over(state, freed);
 }
@@ -221,8 +233,8 @@ void event_reset_slow(event_byte& state) noexcept {
     if (!core::signal_deferral::defer(reset, &state)) reset(&state);
 }
 
-// A signal handler cannot wait for the thread that it has interrupted. To a handler, a held event is still set and
-// cannot be taken, even if another event that is taken with it is gone already.
+// A signal handler can't wait for the thread that it has interrupted, so it doesn't take the lock here. For a handler,
+// a held event is set but can't be taken. This is so even if the same wait for all has already taken another event.
 
 bool event_is_set_slow(const event_byte& state) noexcept {
     if (core::signal_deferral::is_inside()) return true;
@@ -253,7 +265,7 @@ wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_optio
 }
 
 void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept {
-    if ((state.load(std::memory_order_relaxed) & parked_bit) == 0) return;  // no order: misuse, seen or not
+    if ((state.load(std::memory_order_relaxed) & parked_bit) == 0) return;  // no order: may miss the misuse
     if (core::locked_queue(key_of(state)).empty()) return;                  // event-2: in the child of a fork
     char message[160];
     std::snprintf(message, sizeof message, "tocsin: %s at %p destroyed while threads wait on it\n",

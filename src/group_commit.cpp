@@ -1,49 +1,54 @@
 // Group commit: a queue of submitters, one of which leads at a time.
 //
 // State
-//   led       somebody leads: it gathers, flushes, or has been told to lead and is about to wake up.
-//   queue     the members that have joined and that no flush has taken, oldest first. A member lives on its submitter's
+//   led       On while a thread leads: it gathers, flushes, or has been told to lead and is about to wake up.
+//   queue     The members that have joined and that no flush has taken, oldest first. A member lives on its submitter's
 //             stack and has a waiter that the thread sleeps on.
-//   gatherer  the waiter on which a leader sleeps while its group gathers; else null.
+//   gatherer  The waiter on which a leader sleeps while its group gathers; else null.
 //   A group under way has no state here. It is a list of members, the leader first, which only the leader uses.
 //
 // Invariants
 //   group_commit-1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few
 //       steps, never over a flush, a sleep, a release or a system call to wake.
-//   group_commit-2  Whenever the lock is free: if the queue is not empty, somebody leads. So nobody waits without a
-//       leader that will take it, and nobody flushes beside another.
-//   group_commit-3  A member that is in the queue leaves it in exactly one of three ways: a leader takes it into its
-//       group, an outgoing leader takes it to be the next leader, or its own thread withdraws it. A member that may
-//       withdraw (deadline, stop) is claimed when it is taken. From then on its sleep can end in one way only, the
-//       release. A member whose claim fails is about to leave and is dropped. So every submission is either withdrawn
-//       or flushed, never both and never neither.
-//   group_commit-4  A member that was taken is released exactly once: either after the flush that covers it has ended,
+//   group_commit-2  At most one thread leads at a time. Whenever the lock is free and the queue is not empty, one does.
+//       So every member that waits has a leader that will take it, and no two threads flush at the same time.
+//   group_commit-3  A member leaves the queue in exactly one of three ways: a leader takes it into its group, an
+//       outgoing leader takes it to be the next leader, or the member's own thread withdraws it. A member that may
+//       withdraw (at a deadline or a stop) is claimed when it is taken. From then on, its sleep can end only by its
+//       release. If the claim fails, the member's thread is about to withdraw, and the leader drops the member. So
+//       every submission is either withdrawn or flushed, never both and never neither.
+//   group_commit-4  A member that was taken is released exactly once: either when the flush that covers it has ended,
 //       or to become the leader. Its thread does not continue before that. So nobody is told of a flush that does not
-//       cover it, and the members of a group under way exist.
-//   group_commit-5  A leader does not touch a member of its group after the release of that member, or of a relay's
-//       chain that it is in (core/lot/relay.cpp). No follower ever touches anything that belongs to its leader.
-//   group_commit-6  `error` of a follower is written before its release, and only by the leader of its group.
-//   group_commit-7  A member that a flush leaves to the next group goes back to the front of the queue, in its order,
-//       in the critical section that ends the group, before the next leader is chosen there. It is `taken`: it has been
-//       claimed, or had no other way to end. So it counts as a member that may not withdraw, and its next taker does
-//       not claim it again.
+//       cover its submission, and the members of a group under way exist.
+//   group_commit-5  A leader does not touch a member of its group once it has released that member, or a relay's chain
+//       that contains the member (core/lot/relay.cpp). No follower ever touches anything that belongs to its leader.
+//   group_commit-6  A follower's `error` is written before the follower is released, and only by the leader of its
+//       group.
+//   group_commit-7  A flush may leave members to the next group. The critical section that ends the group puts these
+//       members back at the front of the queue, in their order, and then chooses the next leader. They are marked
+//       `taken`: each has been claimed, or its wait has no other way to end. So a marked member counts as one that may
+//       not withdraw, and its next taker does not claim it again.
 //
-// No lost wake-up: joining and leading meet in the lock. A thread that joins behind a leader has seen `led` on, so the
-// leader has not yet looked at the queue for the last time. When it does, under the same lock, it finds the member and
-// takes it or makes it lead (group_commit-2). A release that comes before the sleep ends it at once (waiter.cpp). The
-// thread that makes a group full notices it, under the lock, and claims the gatherer there. If there is no gatherer,
-// the leader looks at the size under the lock before it sleeps, or does not gather at all.
+// No lost wake-up: a thread joins, and a leader looks at the queue, under the same lock. A thread that joins behind a
+// leader has seen `led` on, so that leader has not yet looked at the queue for the last time. When it does, it finds
+// the member, and takes it or makes it lead (group_commit-2). If a member is released before its thread sleeps, the
+// sleep ends at once (waiter.cpp).
+// The thread that makes a group full notices this under the lock, and claims the gatherer there. If there is no
+// gatherer, the leader looks at the group's size under the lock before it sleeps, or does not gather at all.
 //
 // Memory order
-//   [bucket]   the lock: from what a submitter did before to the flush that takes it, and from one flush to the next
-//              leader's.
-//   [release]  from the end of the flush to the followers, also along the chain (waiter.cpp).
+//   [bucket]   The lock. What a submitter did before it joined is visible to the flush that takes its member, and what
+//              one flush did is visible to the next leader.
+//   [release]  What the flush did is visible to the followers when they are released, also along a relay's chain
+//              (waiter.cpp).
 //
-// How long the leader is held: it wakes the next leader, unless that one is behind the followers in their chain, and up
-// to four followers. Of more than four it wakes only one (a few on a machine of many processors), however many it
-// flushed for. These release the others (core/lot/relay.cpp), and then a next leader that is behind them. Under the
-// lock, taking a group is one step when nobody in the queue may withdraw and all of it is taken. Otherwise it is a step
-// for each member, which claims it. Only a flush that failed makes the leader visit each of its followers.
+// How long the end of a group takes its leader: the leader wakes the next leader, unless that thread is behind the
+// followers in their chain. It wakes up to four followers. If there are more than four, it wakes only one of them (a
+// few on a machine with many processors), however many there are. The woken followers release the others
+// (core/lot/relay.cpp), and then a next leader that is behind them.
+// How long the lock is held: taking a group is one step if nobody in the queue may withdraw and the whole queue is
+// taken. Otherwise it is a step for each member, which claims it. The leader visits each of its followers only if the
+// flush has failed, and then without the lock.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
@@ -67,19 +72,19 @@
 namespace tocsin::detail {
 using std::chrono::steady_clock;
 
-// A node for the queue here instead of a queue of the lot; nobody looks at its key.
+// Its node is for the queue in this file, not for a queue of the lot. So nobody looks at the node's key.
 struct member : submission, core::wait_node {
     member(const volatile void* object, const wait_options& options) noexcept
         : submission(object),
           wait_node({nullptr, core::wait_kind::event}, sleeper, core::can_cancel(options)),
           joined(steady_clock::now()) {}
 
-    // Whether its deadline or stop can still end its wait.
+    // Whether a deadline or a stop can still end its wait.
     bool may_withdraw() const noexcept { return cancelable && !taken; }
 
     core::waiter sleeper;
     plain<bool> leads{false};
-    plain<bool> taken{false};  // by a flush that has left it (group_commit-7)
+    plain<bool> taken{false};  // by a flush that has left it to the next group (group_commit-7)
     std::exception_ptr error;
     const steady_clock::time_point joined;
 };
@@ -89,13 +94,13 @@ inline const member* member_of(const core::wait_node* node) noexcept {
     return static_cast<const member*>(node);
 }
 
-// Members that one flush is for, the leader first.
+// The members that one flush is for, the leader first.
 struct group {
     core::wait_list members;
     std::size_t size = 0;
 };
 
-// All under the lock of its owner.
+// Used only under its owner's lock.
 class member_queue {
 public:
     std::size_t size() const noexcept { return size_; }
@@ -107,7 +112,7 @@ public:
         if (last.may_withdraw()) ++cancelables_;
     }
 
-    // At the front. None of them may withdraw.
+    // Puts members in front of all others. None of them may withdraw.
     void put_back(group left) noexcept {
         nodes_.insert_after(nullptr, std::move(left.members));
         size_ += left.size;
@@ -134,7 +139,7 @@ public:
     group take(std::size_t most) noexcept {
         group taken;
         if (cancelables_ == 0 && size_ <= most) {
-            // `queued` stays on: nobody asks for it (lot-2 in core/lot/lot.cpp).
+            // `queued` stays on, since nobody reads it (lot-2 in core/lot/lot.cpp).
             taken = {std::move(nodes_), size_};
             size_ = 0;
             return taken;
@@ -149,13 +154,14 @@ public:
 
 private:
     core::wait_list nodes_;
-    plain<std::size_t> size_{0};         // those that are about to withdraw included
-    plain<std::size_t> cancelables_{0};  // those that may
+    plain<std::size_t> size_{0};         // including members that are about to withdraw
+    plain<std::size_t> cancelables_{0};  // members that may withdraw
 };
 
 namespace {
 
-// The flushes that a thread is in, one inside another. Checked builds use it to find one that submits to itself.
+// Marks that this thread is in a flush; flushes may be nested. Checked builds use the mark to find a flush that submits
+// to its own group_commit.
 #if TOCSIN_CHECKED
 class own_flush {
 public:
@@ -178,9 +184,9 @@ deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanosecond
     return longest >= steady_clock::time_point::max() - from ? deadline::never() : deadline(from + longest);
 }
 
-// The thread sanitizer does not see the reference count of an exception, which is in the standard library. To it, the
-// thread that drops the last reference races with all threads that read the exception. So there the memory is never
-// freed.
+// The thread sanitizer does not see the reference count of an exception, which is in the standard library. It reports a
+// race between the thread that drops the last reference and all threads that read the exception. So under it the memory
+// is never freed.
 void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
     if constexpr (detail::thread_sanitizer) new std::exception_ptr(error);
 }
@@ -277,7 +283,7 @@ group_commit_statistics commit_engine::statistics() const noexcept {
     return now;
 }
 
-// True if the caller leads.
+// Returns true if the caller leads.
 bool commit_engine::state::join_or_lead(member& self) noexcept {
     core::waiter* full = nullptr;
     {
@@ -311,12 +317,12 @@ commit_status commit_engine::state::lead(member& self, const wait_options& how_l
     return commit_status::committed;
 }
 
-// Lets the group gather for as long as the options say. Any result but `signaled` makes the leader withdraw.
+// Lets the group gather for as long as the options say. After any result but `signaled`, the leader withdraws.
 core::claim commit_engine::state::gather(member& self, const wait_options& how_long) noexcept {
     if (options.longest_gathering <= std::chrono::nanoseconds(0) || self.taken) return core::claim::signaled;
     const deadline end = end_of_gathering(self.joined, options.longest_gathering);
     if (end.has_passed()) return core::claim::signaled;
-    // Decided once, because setting the system clock meanwhile moves a deadline on that clock.
+    // Decided once, because the system clock may be set during the sleep, which moves a deadline on that clock.
     const bool own_first = how_long.until.remaining() < end.remaining();
     core::waiter pause;
     {
@@ -344,7 +350,7 @@ group commit_engine::state::take_group(member& self) noexcept {
     return taken;
 }
 
-// Flushes for the group that `self` leads, and tells its members.
+// Flushes for the group that `self` leads, and tells the members the outcome.
 void commit_engine::state::run(member& self, group all) {
     const auto begin = steady_clock::now();
     flushed_group covered{&self, nullptr, all.size};
@@ -356,8 +362,8 @@ void commit_engine::state::run(member& self, group all) {
     TOCSIN_CATCH(...) {
         error = std::current_exception();
         if (error == nullptr) {
-            // The thread was cancelled. It unwinds with something that is no C++ exception, and must continue to. To
-            // the other members this is a failure like any.
+            // The thread was cancelled. It unwinds with something that is no C++ exception, and must continue to do
+            // so. The other members are told of a failure like any other.
             group left = take_left(all, covered);
             fail(self, std::make_exception_ptr(std::runtime_error("tocsin::group_commit: flush cancelled")));
             settle(self, all, std::move(left), true, begin);
@@ -370,7 +376,7 @@ void commit_engine::state::run(member& self, group all) {
     if (error != nullptr) std::rethrow_exception(error);
 }
 
-// Takes out the members that the flush has left (group_commit-7).
+// Takes out the members that the flush has left to the next group (group_commit-7).
 group commit_engine::state::take_left(group& all, const flushed_group& covered) noexcept {
     group left;
     if (covered.end == nullptr) return left;
@@ -390,10 +396,10 @@ void commit_engine::state::fail(member& self, const std::exception_ptr& error) n
         member_of(each)->error = error;
 }
 
-// After the flush: releases the next leader first, so that it flushes while this group is still waking up. But if few
-// have joined meanwhile, it is released last, behind this group in the same chain. Then those that are released now and
-// submit again at once join its group. If it went first, it would flush for few, and the others would wait for that,
-// again and again.
+// Ends a group after its flush. The next leader is released first, so that it flushes while this group is still waking
+// up. But if few members have joined during the flush, it is released last, behind this group in the same chain. Then
+// the members of this group that submit again at once join the next leader's group. If the next leader were released
+// first, it would flush for few members. The others would have to wait for that flush, again and again.
 void commit_engine::state::settle(member& self, group& all, group left, bool failed,
                                   steady_clock::time_point begin) noexcept {
     const auto end = steady_clock::now();
@@ -417,7 +423,7 @@ void commit_engine::state::settle(member& self, group& all, group left, bool fai
     core::release_list(std::move(all.members)).wake();
 }
 
-// For a leader that withdraws before it has taken a group.
+// Called by a leader that withdraws before it has taken a group.
 void commit_engine::state::pass_on() noexcept {
     member* next;
     {
@@ -428,7 +434,8 @@ void commit_engine::state::pass_on() noexcept {
     if (next != nullptr) next->sleeper.release(nullptr);
 }
 
-// Under the lock: returns the member to release so that it leads. Null: nobody leads from now on (group_commit-2).
+// Called under the lock. Returns the member that leads next; the caller must release it. Returns null if nobody leads
+// from now on (group_commit-2).
 member* commit_engine::state::next_leader() noexcept {
     member* const next = queue.take_first();
     if (next != nullptr) {

@@ -1,36 +1,41 @@
-// A queue under a lock, an event for the handler, an event for the threads that wait for room.
+// A handler_thread has a queue under a lock, an event for the handler, and an event for the threads that wait for room.
 //
 // State
-//   queue, closed, blocked   under the lock.
-//   batch, position          only the handler touches them: what it has taken and is running.
-//   ready                    set when the queue stops being empty, and by close().
-//   room                     set when one of the blocked threads may find room, or nothing to wait for.
+//   queue, closed, blocked   Touched only under the lock. `blocked` counts the threads that wait for room.
+//   batch, position          Touched only by the handler: the jobs that it has taken, and how many it has begun.
+//   ready                    Set when the queue stops being empty, and by close().
+//   finished                 Set by the handler once it runs no more jobs.
+//   room                     Set when a blocked thread may find room, or may find that the handler is closed.
 //
 // Invariants
-//   handler_thread-1  A job is in exactly one of: its poster, the queue, the batch, the thread that cancelled.
-//   handler_thread-2  Whenever the lock is free and the handler sleeps, the queue is empty, or whoever made it not
-//       empty is about to set `ready`, or has set it.
-//   handler_thread-3  Whenever the lock is free, a thread is blocked, and the queue has room or is closed: `room` is
-//       set or about to be, or a thread that it woke is on its way to the lock and will pass it on.
-//   handler_thread-4  Once closed, the queue accepts nothing; the handler ends when it finds it empty and closed.
-//   handler_thread-5  Only the handler touches batch and position until it has set `finished`; then whoever holds the
-//       lock.
-//   handler_thread-6  Under the lock no job runs, is moved by its own code, or is destroyed: a job is moved as bytes.
+//   handler_thread-1  Each job is in exactly one place: with its poster, in the queue, in the batch, or with the thread
+//       that called cancel().
+//   handler_thread-2  Whenever the lock is free and the handler sleeps, one of these holds: the queue is empty; `ready`
+//       is set; the thread that put a job into the empty queue is about to set `ready`.
+//   handler_thread-3  Whenever the lock is free, a thread is blocked, and the queue has room or is closed, one of these
+//       holds: `room` is set; a thread is about to set `room`; a thread that `room` woke is on its way to the lock, and
+//       will set `room` again if others are to be woken.
+//   handler_thread-4  Once closed, the queue accepts no job. The handler ends when it finds the queue empty and closed.
+//   handler_thread-5  Only the handler touches batch and position until it has set `finished`. After that, a thread
+//       that holds the lock may touch them.
+//   handler_thread-6  Under the lock, no job runs, is destroyed, or is moved by its own code: jobs are moved as bytes.
 //
-// No lost wake-up: `ready` and `room` remember a set that comes before the wait. For handler_thread-3, the thread
-// that the event wakes looks under the lock. If it leaves while others are blocked and there is still room, it sets
-// the event again. A thread that gives up at a deadline or a stop has not taken a set (event.hpp), and so owes none
-// to another.
+// No lost wake-up: `ready` and `room` remember a set that comes before the wait. As for handler_thread-3, the thread
+// that `room` wakes looks at the queue under the lock. If it leaves while others are blocked and there is still room,
+// it sets `room` again. A thread that gives up at a deadline or a stop has not taken a set of the event (event.hpp). So
+// it need not pass a set on.
 //
-// A closed handler refuses whatever is offered: a job stays with its poster, who is told; a coroutine stays with the
-// thread that ended its wait, which resumes it (await.cpp). One that was accepted is a job as any other: run, or handed
-// out by cancel(), and resumed even if it is dropped there.
+// A closed handler refuses whatever is offered to it. A refused job stays with its poster, who is told. A refused
+// coroutine stays with the thread that ended its wait, and that thread resumes it (await.cpp). An accepted coroutine is
+// a job like any other: the handler runs it, or cancel() hands it out. It is resumed even if the caller of cancel()
+// drops it.
 //
-// A send waits on an event on its own stack. That event is set once: by the job when it has run, or by the job's
-// destructor when it was dropped. The job forgets its sender before it runs.
+// A thread in send() waits on an event on its own stack. This event is set once: by the job when it has run, or by the
+// job's destructor if the job was dropped. Before the job runs, it forgets its sender. So its destructor does not touch
+// the sender again.
 //
-// Memory order: everything goes through the lock and the events. `cancelled` is a hint that the handler may see one
-// job late, as the contract allows.
+// Memory order: the lock and the events order everything. `cancelled` is a hint. The handler may see it one job late,
+// as the contract allows.
 //
 // Why a lock and two vectors that change places, and not a lock-free list: docs/decisions/0011-handler-queue.md.
 //
@@ -49,7 +54,7 @@
 namespace tocsin {
 
 namespace {
-// A queue that has grown beyond this gives its memory back after its jobs have run.
+// A batch with more capacity than this gives its memory back after its jobs have run.
 constexpr std::size_t kept_capacity = 4096;
 
 }  // namespace
@@ -96,7 +101,7 @@ post_status handler_thread::post_until(job&& work, const deadline& until, const 
 }
 
 bool handler_thread::operator()(std::coroutine_handle<> who) noexcept {
-    // The place holds the coroutine until it is resumed. A job that is dropped resumes it, too.
+    // `place` holds the coroutine until the job resumes it. A job that is dropped resumes it as well.
     static constexpr auto resume = [](void* place) {
         if (void* const frame = std::exchange(*std::launder(static_cast<void**>(place)), nullptr))
             std::coroutine_handle<>::from_address(frame).resume();
@@ -106,7 +111,7 @@ bool handler_thread::operator()(std::coroutine_handle<> who) noexcept {
     TOCSIN_TRY {
         if (accept(work, deadline::never(), nullptr, when_full::exceed) == post_status::posted) return true;
     }
-    TOCSIN_CATCH(const std::bad_alloc&) {}  // and the job is where it was
+    TOCSIN_CATCH(const std::bad_alloc&) {}  // the coroutine is still in `work`
     work.what_ = nullptr;
     return false;
 }
@@ -125,7 +130,7 @@ post_status handler_thread::accept(job& work, const deadline& until, const stop_
                 if (!closed_) {
                     TOCSIN_TRY { queue_.push_back(std::move(work)); }
                     TOCSIN_CATCH(...) {
-                        // No memory: the room is still there for the next thread (handler_thread-3).
+                        // There is no memory. The room is still free, for the next thread (handler_thread-3).
                         held.unlock();
                         pass_on_room(was_blocked);
                         TOCSIN_RETHROW;
@@ -172,17 +177,17 @@ std::vector<job> handler_thread::cancel() {
     if (!is_this_thread()) finished_.wait();
     std::vector<job> left;
     const std::lock_guard held(lock_);
-    left.reserve(batch_.size() - position_ + queue_.size());  // no step after it throws
+    left.reserve(batch_.size() - position_ + queue_.size());  // no later step throws
     const auto next = batch_.begin() + static_cast<std::ptrdiff_t>(position_);
     left.insert(left.end(), std::make_move_iterator(next), std::make_move_iterator(batch_.end()));
     left.insert(left.end(), std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
-    batch_.clear();  // of jobs that were moved out: destroys no object of the user (handler_thread-6)
+    batch_.clear();  // its jobs were moved out, so no object of the user is destroyed (handler_thread-6)
     queue_.clear();
     position_ = 0;
     return left;
 }
 
-// False if nothing is left and nothing more will come.
+// Returns false if no job is left and no more will come.
 bool handler_thread::take_batch() {
     for (;;) {
         bool more;
@@ -203,15 +208,15 @@ void handler_thread::run_batch() noexcept {
         job next = std::move(batch_[position_++]);
         TOCSIN_TRY { next(); }
         TOCSIN_CATCH(...) {
-            if (!options_.on_exception) std::terminate();  // with the exception at hand, for its message
+            if (!options_.on_exception) std::terminate();  // its message can name the exception
             options_.on_exception(std::current_exception());
         }
     }
 }
 
 void handler_thread::run() noexcept {
-    const core::activity_scope inside(core::activity::job,
-                                      this);  // is_this_thread() may come before `thread_` is known
+    // is_this_thread() looks for this mark, since it may be called before `thread_` is assigned.
+    const core::activity_scope inside(core::activity::job, this);
     while (take_batch()) {
         run_batch();
         if (cancelled_.load(std::memory_order_relaxed)) break;  // no order: a hint

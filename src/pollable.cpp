@@ -7,21 +7,22 @@
 //   pollable-1  Whenever the bucket's lock is free and the event is set, the view is not armed.
 //   pollable-2  Whenever the view is not armed, one of three things is true: the flag is up; a thread is about to raise
 //       it; or a thread is in try_wait() and will arm the view or raise the flag. A try_wait() that takes the event
-//       leaves the flag up. A try_wait() that finds nothing lowers it.
+//       leaves the flag up. A try_wait() that finds nothing lowers the flag.
 //       legal: the flag is up although the event is not set. Cost: a needless try_wait(), which lowers it.
 //       illegal: the event is set and the flag is down, but no thread is about to raise it and none is in try_wait().
-//   pollable-3  A view never takes an event. It declines every offer, and if it was armed, the flag is raised. So the
-//       view keeps the event from no waiter, and a set() that finds it unarmed only looks.
-//   pollable-4  on_wake() acquires the view's rundown for each raise that is owed, under the lock. The thread that owes
+//   pollable-3  A view never takes an event. It declines every offer. If it was armed, the offer also makes a thread
+//       raise the flag. So the view keeps the event from no waiter, and a set() that finds the view unarmed only looks
+//       at it.
+//   pollable-4  Under the lock, on_wake() acquires the view's rundown for each raise that is owed. The thread that owes
 //       the first raise is given the node `raising_`. When it releases that node, it raises the flag until no raise is
 //       owed. So a view may be armed, and offered the event again, while a raise is under way. The destructor removes
-//       the view's node from the queue, waits until no raise is owed, and then closes the flag. So no thread raises the
-//       descriptor of another object.
+//       the view's node from the queue, waits until no raise is owed, and then closes the flag. So no thread raises a
+//       descriptor that belongs to another object by now.
 //
 // No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, or soon will be. try_wait()
-// lowers the flag before it looks under the lock. If a set() came before that look, the look sees it, and try_wait()
-// raises the flag again. A set() after the look finds the view armed. A late raise by another thread may leave the flag
-// up although the event is not set. The next try_wait() then lowers it.
+// lowers the flag before it looks at the event under the lock. If a set() came before that look, the look finds the
+// event set, and try_wait() raises the flag again. A set() after the look finds the view armed. A late raise by another
+// thread may leave the flag up although the event is not set. The next try_wait() then lowers the flag.
 //
 // Memory order: that of the lock, and that of the event.
 //

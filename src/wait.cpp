@@ -1,9 +1,10 @@
 // How a thread waits for several sources: what it looks at before it queues, when it wakes up, and what it returns. The
-// algorithm and its argument are in core/wait/multi_wait.cpp.
+// algorithm is in core/wait/multi_wait.cpp, which also says why it is correct.
 //
-// A timer has no queue in the lot; it is a deadline of the wait. A wait for any sleeps until the first timer or its own
-// deadline passes, then finds out which of them has passed. A wait for all sleeps until the last of its timers passes,
-// as the clocks are then. It then counts the timers as ready, looks at the other sources and sleeps on.
+// A timer has no queue in the lot; it is a deadline of the wait. A wait for any sleeps until its first timer or its own
+// deadline passes, and then finds out which of them has passed. A wait for all sleeps until the last of its timers has
+// passed, even if a clock is set meanwhile. Then it counts the timers as ready, looks at the other sources, and sleeps
+// again if one of them is not ready.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/model/many_model_test.cpp, tests/stress/many_stress_test.cpp.
 #include "core/wait/multi_wait.hpp"
@@ -81,7 +82,7 @@ any_result signaled(const core::found_source& by) noexcept {
     return {wait_status::signaled, by.index, by.found};
 }
 
-// The first deadline has passed: the wait's own, or a timer's. Others may have passed, too.
+// Called when the first deadline has passed: the wait's own, or a timer's. Others may have passed, too.
 any_result timed_out(std::span<const source> sources, const deadline& first) noexcept {
     const std::uint32_t index = core::timer_that_passed(sources, first);
     return index == multi_wait::none ? any_result{wait_status::timed_out} : signaled({index});
@@ -175,8 +176,8 @@ wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
         claimed = wait.self.stoppable(options, [&]() noexcept {
             while (last != nullptr && last->remaining() < options.until.remaining() &&
                    !wait.self.sleep_until_released(*last)) {
-                last =
-                    core::last_timer(sources, core::timers::all, last);  // another, if a clock has been set
+                // This finds another timer if a clock has been set.
+                last = core::last_timer(sources, core::timers::all, last);
                 if (last != nullptr) continue;
                 wait.add_ready_timers(timers);
                 if (wait.commit_own()) return core::claim::signaled;

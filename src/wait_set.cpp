@@ -1,26 +1,32 @@
-// A set of events and timers (core/wait/ready_list.cpp, where the argument is) with a poll_set beside it
-// (platform/poller/poller.hpp), made for the first descriptor.
+// A wait_set has a ready_list for its events and timers (core/wait/ready_list.cpp says why it is correct). For its
+// descriptors it has a poll_set (platform/poller/poller.hpp), which is made when the first descriptor is added.
 //
-// A thread sleeps on its waiter's word or, if there is a poll_set, in that. Whoever claims the waiter for an event
-// wakes the one or rings the doorbell of the other, and needs no descriptor of the wait_set for it (waiter.cpp). No
-// thread sleeps on its word while there is a poll_set: it looks for one after it has become the list's sleeper. A
-// thread that makes one stores it first, and then has the sleeper look again. Both pass through the list's lock in
-// between, so one finds the other.
+// A waiting thread sleeps on its waiter's word or, if there is a poll_set, in the poll_set's wait(). A thread that
+// claims the waiter for an event wakes the waiting thread on that word, or rings the doorbell of the poll_set. For
+// either, it needs no descriptor of the wait_set (waiter.cpp).
 //
-// What a poll finds while an event claims the waiter is dropped: the next poll finds those descriptors again. Errors
-// are thrown only while nothing is taken: a token would be lost with them.
+// No thread sleeps on its word while there is a poll_set. The waiting thread first becomes the sleeper of the
+// ready_list, and then looks for a poll_set. A thread that makes a poll_set first stores it, and then has the sleeper
+// look again. Both threads take the ready_list's lock: the waiting thread to become the sleeper, the other thread to
+// find it. So either the waiting thread finds the poll_set, or the other thread finds the sleeper.
 //
-// A sleep ends at the wait's deadline or at the earliest of the timers. In the latter case the thread looks again at
-// what is ready, and sleeps on if the timer has been moved.
+// If an event claims the waiter while a poll finds descriptors, the wait drops what the poll has found: the next poll
+// finds those descriptors again. A wait throws an error only while it has taken nothing, because a token that it had
+// taken would be lost.
+//
+// A sleep ends, at the latest, at the wait's deadline or when the earliest timer is due. In the second case the thread
+// looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
 //
 // Memory order
-//   [set-turn]  a wait that ends releases. The next one acquires, and so sees what only the waiting thread touches.
-//   [set-poll]  the thread that makes the poll_set releases; a thread that finds it acquires.
-//   Everything else: ready_list.cpp, and the lock `admission_`.
+//   [set-turn]  A wait releases when it ends, and the next wait acquires when it begins. So the next waiting thread
+//               sees what the last one wrote to data that only the waiting thread touches.
+//   [set-poll]  The thread that makes the poll_set releases when it stores the pointer. A thread that loads the pointer
+//               acquires.
+//   Everything else is ordered by the lock of the ready_list (ready_list.cpp) and by the lock `admission_`.
 //
 // Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12),
-// tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp; the ready_list
-// by models of its own (P12).
+// tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp. The ready_list
+// has models of its own (P12).
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "platform/poller/poller.hpp"
@@ -170,7 +176,7 @@ public:
     }
 
 private:
-    // One thread at a time.
+    // Exists while a thread waits. Lets only one thread wait at a time.
     class turn {
     public:
         explicit turn(detail::atomic<bool>& taken) : taken_(taken) {
@@ -211,8 +217,9 @@ private:
         return found.ready;
     }
 
-    // What is ready: events, timers and, if there are any, also descriptors. If only descriptors are ready, the sleep
-    // finds them. When events and timers fill all of `out`, descriptors go first the next time.
+    // Takes the events and timers that are ready. If there are any, it also looks at the descriptors. (If only
+    // descriptors are ready, the poll in sleep() finds them.) If events and timers fill all of `out`, the next call
+    // looks at the descriptors first.
     std::size_t look(std::span<ready_item> out) {
         const bool descriptors_first = std::exchange(descriptors_first_, false);
         std::size_t found = descriptors_first ? look_at_descriptors(out) : 0;
@@ -226,7 +233,7 @@ private:
         }
     }
 
-    // `signaled` with a count of 0: look again.
+    // Returns `signaled` with a count of 0 if the caller must look again.
     set_result sleep(std::span<ready_item> out, const detail::wait_options& options) {
         ready_list::sleeper self(set_);
         if (!set_.begin_sleep(self, options.until)) return {wait_status::signaled};
@@ -252,7 +259,7 @@ private:
     }
 
     ready_list set_;
-    core::futex_lock admission_;  // for the map and for making the poll_set; locked before all others
+    core::futex_lock admission_;  // guards the map and the making of the poll_set; taken before other locks
     std::unordered_map<void*, source_member*> events_;
     detail::atomic<poll_set*> poll_{nullptr};
     detail::atomic<bool> is_waited_in_{false};

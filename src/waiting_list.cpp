@@ -1,9 +1,9 @@
 // The waits for a user's own source, and lists of waits that are still to be released. Everything here except wake()
-// runs under the user's lock. The argument is in core/wait/multi_wait.cpp.
+// runs under the user's lock. Why it is correct: core/wait/multi_wait.cpp.
 //
-// A wake_list holds entries of custom sources and nodes that a set() has taken off the queues of events. Both belong to
-// the list: their waits are claimed, or have no other way to end, and cannot return before they are released (lot-3 in
-// core/lot/lot.cpp). So they exist, however long the list is kept.
+// A wake_list holds entries of custom sources, and nodes that a set() has taken off the queues of events. Both belong
+// to the list: their waits are claimed, or have no other way to end, and cannot return before they are released (lot-3
+// in core/lot/lot.cpp). So the entries and nodes exist, however long the list is kept.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/unit/event_test.cpp, tests/model/event_model_test.cpp.
 #include "core/lot/relay.hpp"
@@ -28,8 +28,8 @@ void waiting_list::remove(wait_entry& entry) noexcept {
     entries_.remove(entry);
 }
 
-// The entries in the list that is returned stay valid until wake(). A wait for any has been claimed, and cannot end
-// before it is released. A wait for all is kept alive by its rundown.
+// The entries in the returned list stay valid until its wake(). A wait for any has been claimed, and cannot end before
+// it is released. A wait for all is kept alive by its rundown, which notify() has acquired.
 wake_list waiting_list::notify_one() noexcept {
     wake_list freed;
     while (wait_entry* const oldest = entries_.first()) {
@@ -72,9 +72,9 @@ void wake_list::append(wake_list&& more) noexcept {
 
 void wake_list::wake() noexcept {
     const core::defer_resumes after_all;
-    wake_list all(std::move(*this));  // whoever is woken may destroy this one
+    wake_list all(std::move(*this));  // a woken thread may destroy this list
     core::release_list(std::move(all.nodes_), all.last_coroutine_).wake();
-    // Off the list first: after its wake, the entry may be gone.
+    // Each entry is taken off the list first: after its wake, the entry may be gone.
     while (wait_entry* const next = all.entries_.take_first()) next->wait_->wake_notified();
 }
 

@@ -55,7 +55,7 @@ reader::reader(file& from) : file_(from), size_(from.size()) {
         salt_ = get<std::uint32_t>(begin, magic.size());
         return;
     }
-    // The remains of a log that had not begun yet: some of its first bytes, and zeros instead of others.
+    // A crash while the log was being created may leave some of its first bytes, and zeros in place of the others.
     bool is_rest = size_ <= begin_size;
     for (std::size_t i = 0; i != text.size(); ++i) {
         is_rest = is_rest && (text[i] == magic[i] || text[i] == '\0');
@@ -132,7 +132,7 @@ void log::recover() {
     salt_ = from.salt();
     if (from.rest() != 0) file_->truncate(end_);
     if (!from.has_begun()) begin();
-    // Whole records need this, too: they may never have been synced, and readers are about to see them.
+    // Needed even if nothing was cut off: whole records may never have been synced, and readers are about to see them.
     file_->sync();
 }
 
@@ -157,7 +157,8 @@ std::optional<std::uint64_t> log::append(std::string_view payload, const tocsin:
     return mine.sequence;
 }
 
-// Ends the group where a write would grow beyond longest_write; the others are the first of the next.
+// Ends the group before the record that would make the write longer than longest_write. That record and those behind
+// it become the first of the next group.
 void log::limit(group records) {
     std::size_t bytes = 0;
     for (auto each = records.begin(); each != records.end(); ++each) {
@@ -166,7 +167,7 @@ void log::limit(group records) {
     }
 }
 
-// For the whole group: either everything is durable, or this throws and nobody is told that it is.
+// Makes the whole group durable. If it can't, it throws, and no submitter is told that its record is durable.
 void log::flush(group records) {
     if (!closed_.empty()) throw closed_error(closed_);
     limit(records);
@@ -195,8 +196,8 @@ void log::write(group records) {
     file_->write(end_, pieces_);
 }
 
-// What was written of the group must not come back: it was never acknowledged, and a shorter group written over it
-// would leave a tail that looks whole.
+// Cuts off what was written of the group, so that it is not found at the next start: it was never acknowledged. If it
+// stayed and a shorter group were written over it, its tail would look like whole records.
 void log::undo_write(const std::system_error& why) {
     try {
         file_->truncate(end_);

@@ -3,15 +3,15 @@
 //
 // The file: eight bytes "TOCSLOG1", eight random bytes, then records, each
 //
-//     bytes 0-3    CRC-32C of all that follows, seeded with the random bytes: so a record of another log
+//     bytes 0-3    CRC-32C of all that follows, seeded with the random bytes; so a record of another log
 //                  (inside a payload, say) is never taken for one of this log
 //           4-7    length of the payload
 //           8-15   sequence number: 1, 2, 3, ...
 //           16-23  the last sequence number that was durable when this record was written
 //           24-    payload
 //
-// all little endian. The log ends at the first record that is cut off, doesn't match its checksum or has the wrong
-// number: a crash left it behind, from a group that was never acknowledged.
+// Numbers are little endian. The log ends at the first record that is cut off, doesn't match its checksum or has the
+// wrong sequence number. A crash left that record behind, and its group was never acknowledged.
 #pragma once
 
 #include "file.hpp"
@@ -32,10 +32,11 @@
 namespace append_log {
 
 inline constexpr std::size_t longest_payload = std::size_t{1} << 24;
-// Of records that share a write. A longer one is written alone, so that nobody waits for another's megabytes.
+// The most bytes of records that share a write. A longer record is written alone, so that no submitter waits for the
+// megabytes of another.
 inline constexpr std::size_t longest_write = std::size_t{1} << 20;
 
-// Writing failed, and nothing of the group remains in the log; later appends may succeed.
+// Writing failed, and nothing of the group remains in the log. Later appends may succeed.
 class write_error : public std::system_error {
 public:
     using system_error::system_error;
@@ -61,8 +62,8 @@ struct record {
 // Reads a log from the beginning, up to the first record that is not whole.
 class reader {
 public:
-    // Throws damage_error if the file is not a log. An empty file is an empty log; so is one whose first sixteen
-    // bytes reached the disk only in part.
+    // Throws damage_error if the file is not a log. An empty file is an empty log. So is a file whose first sixteen
+    // bytes, the only ones, reached the disk only in part.
     explicit reader(file& from);
 
     std::optional<record> next();
@@ -73,8 +74,8 @@ public:
     std::uint64_t end() const noexcept { return end_; }           // of the last whole record
     std::uint64_t rest() const noexcept { return size_ - end_; }  // bytes after it
 
-    // Call when next() finds nothing more: whether a record behind the end shows that what is missing had been
-    // durable. If so, the log is damaged; these are not the remains of a crash.
+    // Call this when next() finds nothing more. Returns whether a record behind the end shows that the missing records
+    // had been durable. If so, the log is damaged: a crash can't leave such bytes behind.
     bool rest_shows_damage();
 
 private:
@@ -91,24 +92,25 @@ private:
 
 class log {
 public:
-    // Recovers: reads the whole log, cuts off an incomplete end, and makes that durable. Throws damage_error, or
+    // Recovers: reads the whole log, cuts off an incomplete end, and makes the result durable. Throws damage_error, or
     // std::system_error if the file can't be read or cut.
     explicit log(std::unique_ptr<file> where, const tocsin::group_commit_options& options = {});
 
     struct recovery {
         std::uint64_t records = 0;
-        std::uint64_t cut_off = 0;  // bytes
+        std::uint64_t cut_off = 0;  // how many bytes
     };
     const recovery& recovered() const noexcept { return recovered_; }
 
-    // Returns the record's sequence number once the record is durable. Any thread. Throws
-    //   write_error    neither the record nor any other of its group is in the log (no space, say)
-    //   closed_error   the disk failed to sync the record, or to cut off what was written of it: nobody knows
-    //                  whether it will be there at the next start. Or the log was closed before; then it won't
-    //                  be there. The log stays closed: what the system's cache holds can't be trusted.
-    //   std::length_error   longer than longest_payload
+    // Returns the record's sequence number once the record is durable. Any thread may call it. Throws
+    //   write_error    Neither the record nor any other of its group is in the log (no space, say).
+    //   closed_error   The disk failed to sync the record, or to cut off what was written of it. Nobody knows
+    //                  whether the record will be there at the next start. Or the log was closed before; then
+    //                  the record won't be there. The log stays closed, because what the system's cache holds
+    //                  can't be trusted.
+    //   std::length_error   The payload is longer than longest_payload.
     std::uint64_t append(std::string_view payload);
-    // The same, but appends nothing and returns nothing if the deadline passes before its group begins.
+    // The same, but appends nothing and returns std::nullopt if the deadline passes before the record's group begins.
     std::optional<std::uint64_t> append(std::string_view payload, const tocsin::deadline& until);
 
     tocsin::group_commit_statistics statistics() const noexcept { return commit_.statistics(); }
@@ -130,7 +132,7 @@ private:
     recovery recovered_;
     std::uint32_t salt_ = 0;
 
-    // Used only by a group's leader; there is one at a time.
+    // Only the leader of a group uses these members, and there is one leader at a time.
     std::uint64_t end_ = 0;
     std::uint64_t last_sequence_ = 0;  // durable
     std::string closed_;               // why, or empty

@@ -55,7 +55,8 @@ std::vector<append_log::record> records_of(const fs::path& path) {
     return records;
 }
 
-// What a writer appends, and what it prints when that is durable. Small enough to be written to a pipe at once.
+// A name is what a writer appends. An acknowledgement is what it prints when the record is durable, and is small enough
+// to be written to a pipe in one step.
 struct name {
     std::uint32_t life;
     std::uint32_t thread;
@@ -67,7 +68,7 @@ struct acknowledgement {
     std::uint64_t sequence;
 };
 
-// Mostly short; some are so long that a writer can be killed while writing them.
+// Most payloads are short. Some are so long that a writer can be killed while it writes them.
 std::string payload_of(const name& who) {
     std::string text =
         std::to_string(who.life) + ' ' + std::to_string(who.thread) + ' ' + std::to_string(who.number) + ' ';
@@ -85,7 +86,7 @@ name name_in(const std::string& payload) {
     return who;
 }
 
-// Runs until it is killed; writes acknowledgements to the standard output.
+// Appends until the process is killed, and writes acknowledgements to the standard output.
 int write_for_ever(const char* path, std::uint32_t life) {
     log mine(open_file(path, access::write));
     std::vector<std::jthread> running;
@@ -131,11 +132,11 @@ public:
 
     void kill() const { ::kill(id_, SIGKILL); }
 
-    // Reads what it prints until it has printed something.
+    // Reads what the process prints until it has printed something.
     void read_first() {
         if (printed_.empty()) (void)read_some();
     }
-    // Reads until then, or until the process ends.
+    // Reads until that time, or until the process ends.
     void read_until(std::chrono::steady_clock::time_point when) {
         for (;;) {
             const auto left =
@@ -180,8 +181,8 @@ std::vector<acknowledgement> acknowledgements_in(const std::string& printed) {
     return all;
 }
 
-// Every acknowledged record is where its writer said. Every record is one that its writer had appended or could just
-// have been appending, in that writer's order.
+// Checks that every acknowledged record is where its writer said. Every record must be one that its writer had appended
+// or could just have been appending, and the records of a writer must be in its order.
 void check_log(const fs::path& path, const std::vector<acknowledgement>& acknowledged, int& torn) {
     const auto file = open_file(path, access::read);
     append_log::reader from(*file);
@@ -215,7 +216,7 @@ TEST(AppendLogProcess, KilledAtRandomMomentsItLosesNothingAcknowledged) {
     std::size_t all = 0;
     int done = 0;
     int torn = 0;
-    // Bounded in time, too: a slow disk gets fewer rounds.
+    // The time is limited, so on a slow disk the test makes fewer rounds.
     const auto may_go_on = [&] {
         return done < kills && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20);
     };
@@ -244,7 +245,7 @@ TEST(AppendLogProcess, KilledAtRandomMomentsItLosesNothingAcknowledged) {
     EXPECT_GT(all, 0u);
 }
 
-// Appends from several threads until the disk is full, makes room, and continues; then checks what is there.
+// Appends from several threads until the disk is full, makes room, and continues. Then checks what is in the log.
 int fill_up(const fs::path& path, int expected, const std::function<void()>& make_room) {
     std::mutex mutex;
     std::set<std::string> acknowledged;
@@ -302,7 +303,7 @@ int fill_up_to_the_limit(const char* path) {
     });
 }
 
-// On a separate file system that only this process sees.
+// Does so on a separate file system that only this process sees.
 int fill_up_a_small_disk(const char* where) {
     if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("none", where, "tmpfs", 0, "size=256k") != 0) {

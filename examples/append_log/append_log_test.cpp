@@ -74,7 +74,7 @@ std::vector<std::string> payloads_of(const bytes& content) {
     return payloads;
 }
 
-// A log of these records, each acknowledged before the next.
+// The bytes of a log with these records. Each was acknowledged before the next was appended.
 bytes log_of(const std::vector<std::string>& payloads) {
     const auto on = std::make_shared<disk>();
     log all(file_on(on));
@@ -154,7 +154,7 @@ TEST(AppendLog, ManyThreadsShareASync) {
             EXPECT_EQ(payloads.at(given[thread][i] - 1), std::to_string(thread) + ' ' + std::to_string(i));
         }
     }
-    EXPECT_LE(syncs.load(), static_cast<int>(threads * each) + 1);  // and the start's
+    EXPECT_LE(syncs.load(), static_cast<int>(threads * each) + 1);  // one more for the start
 }
 
 TEST(AppendLog, AGroupIsCutWhereItsWriteWouldBeTooLong) {
@@ -165,7 +165,7 @@ TEST(AppendLog, AGroupIsCutWhereItsWriteWouldBeTooLong) {
     plan->on_sync = [&] {
         const std::size_t size = on->content().size();
         longest = std::max(longest.load(), size - synced.exchange(size));
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));  // so that the next ones gather
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));  // so that the next records gather
         return 0;
     };
     constexpr std::size_t threads = 6;
@@ -285,7 +285,7 @@ struct three_groups {
     std::shared_ptr<faults> plan = std::make_shared<faults>();
     std::map<std::string, std::string> outcome;  // for each payload: "acknowledged" or what was thrown
 
-    // The second group's write fails with this error, or succeeds.
+    // The second group's write fails with this error, or succeeds if the error is 0.
     void run(int error_of_second_write = 0) {
         tocsin::auto_reset_event go;
         tocsin::manual_reset_event begun;
@@ -451,8 +451,8 @@ TEST(AppendLogFile, ThatCannotBeOpenedIsNamed) {
     }
 }
 
-// Many threads, a disk that fails at random, and the power goes at a random step of the disk. At the next start every
-// record acknowledged before is there, and none that was refused, and none that nobody appended.
+// Many threads append to a disk that fails at random, and the power fails at a random step of the disk. At the next
+// start, every record that was acknowledged before is in the log, and no record that was refused or never appended.
 class fate_of_records {
 public:
     explicit fate_of_records(std::uint64_t number) : random_(seed() + number) {}
@@ -463,7 +463,7 @@ public:
         std::mt19937_64 dice(random_());
         auto steps_left = static_cast<int>(random_() % 40);
         bytes left;
-        const auto step = [&](int error) {  // called by one leader at a time
+        const auto step = [&](int error) {  // one leader at a time calls it
             if (steps_left-- == 0) left = lose_power();
             return error;
         };
@@ -511,7 +511,7 @@ private:
         where.insert(payload);
     }
 
-    // What is on the disk now, and what had been acknowledged a moment before.
+    // Returns what is on the disk after a power cut now, and notes what had been acknowledged and refused by then.
     bytes lose_power() {
         const std::lock_guard held(mutex_);
         must_be_there_ = acknowledged_;
@@ -521,7 +521,7 @@ private:
 
     void check(const bytes& left) {
         const auto on = std::make_shared<disk>(left);
-        log again(file_on(on));  // recovery accepts whatever is left
+        log again(file_on(on));  // recovery accepts whatever the power cut left
         std::set<std::string> kept;
         for (const std::string& each : payloads_of(on->content())) {
             EXPECT_TRUE(kept.insert(each).second) << "twice: " << each;

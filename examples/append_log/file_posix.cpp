@@ -99,8 +99,8 @@ public:
     }
 
     void sync() override {
-        // Never repeated when it fails, not even after an interruption: a second call may succeed although the
-        // first one lost data.
+        // A call that fails is never repeated, not even if a signal interrupted it: a second call may succeed although
+        // the first one lost data.
         if (::fdatasync(descriptor_) != 0) fail("fdatasync", path_);
     }
 

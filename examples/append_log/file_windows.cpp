@@ -14,7 +14,7 @@ namespace {
 
 class windows_file final : public file {
 public:
-    // A writer shares the file with readers only: that is the lock.
+    // A writer shares the file with readers only, which locks it against a second writer.
     windows_file(const std::filesystem::path& path, access how)
         : path_(path.string()),
           handle_(how == access::read ? CreateFileW(path.c_str(), GENERIC_READ,
@@ -51,7 +51,7 @@ public:
     }
 
     void write(std::uint64_t to, std::span<const piece> pieces) override {
-        // Gathers the pieces here, because WriteFileGather writes whole pages.
+        // Copies the pieces into one buffer, because WriteFileGather writes whole pages.
         bytes_.clear();
         for (const piece& each : pieces) bytes_.insert(bytes_.end(), each.begin(), each.end());
         for (piece left(bytes_); !left.empty();) {

@@ -25,8 +25,8 @@ namespace append_log {
 
 using bytes = std::vector<std::byte>;
 
-// A disk with a cache in front of it. When the power goes, any of the sectors written since the last sync, or none,
-// have reached the disk, in any order; the file has any of the sizes it had since that sync.
+// A disk with a cache in front of it. When the power fails, any of the sectors written since the last sync may have
+// reached the disk, in any order, or none of them. The file then has any of the sizes that it had since that sync.
 class disk {
 public:
     explicit disk(bytes content = {}) : durable_(content), cached_(std::move(content)) {}
@@ -60,7 +60,7 @@ public:
         pending_.clear();
     }
 
-    // What the next start finds.
+    // What the next start finds on the disk if the power fails now.
     bytes after_power_cut(std::mt19937_64& random) const {
         const std::lock_guard held(mutex_);
         bytes left = durable_;
@@ -149,8 +149,9 @@ private:
     const std::shared_ptr<disk> disk_;
 };
 
-// What goes wrong. Each is called before the operation and returns the error it is to fail with, or 0. A failing
-// write first writes `partly` of its bytes; a failing sync has synced nothing.
+// What goes wrong. Each on_... is called before the operation that it is named after. It returns the error with which
+// that operation is to fail, or 0. A write that fails first writes as many of its bytes as `partly` says. A sync that
+// fails has synced nothing.
 struct faults {
     std::function<int()> on_write = [] { return 0; };
     std::function<int()> on_sync = [] { return 0; };

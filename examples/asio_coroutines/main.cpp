@@ -1,5 +1,6 @@
-// Coroutines that wait for events of other threads and resume where Asio runs them: in the loop of one thread, which
-// also serves timers, or on a strand of a pool. Prints what it did; fails if anything was lost.
+// Coroutines that wait for events which other threads set, and that resume where Asio runs them: in the loop of one
+// thread, which also serves timers, or on a strand of a thread pool. The program prints what it did, and fails if
+// anything was lost.
 #include "../support/task.hpp"
 
 #include <tocsin/await.hpp>
@@ -16,7 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Has an Asio executor resume a coroutine. Posts, never dispatches: an executor must not resume it inside the call.
+// Lets an Asio executor resume a coroutine. Uses post() and never dispatch(), which may resume the coroutine inside the
+// call: tocsin does not allow that.
 template <class Executor>
 class posted_to {
 public:
@@ -30,7 +32,7 @@ private:
 constexpr int jobs = 1'000;
 
 struct numbers {
-    int taken = 0;  // used by one thread, or on one strand: no lock
+    int taken = 0;  // needs no lock: only one thread, or one strand, uses it
     int elsewhere = 0;
 };
 

@@ -16,7 +16,7 @@ public:
             const std::lock_guard lock(mutex_);
             if (--left_ == 0) freed = waiting_.notify_all();
         }
-        freed.wake();  // not under the lock: the woken threads would queue for it
+        freed.wake();  // not under the lock, for which the woken threads would queue
     }
 
     // What wait_any() and wait_all() need (tocsin/source.hpp).

@@ -1,4 +1,5 @@
-// Three workers count down. The main thread waits for the countdown or a permission, then for both, at most a minute.
+// Three workers count down. The main thread first waits for the countdown or a permission, whichever comes first. Then
+// it waits for both, for a minute at most.
 #include "countdown.hpp"
 
 #include <tocsin/event.hpp>

@@ -1,5 +1,5 @@
-// An echo server on the loopback interface with every reason to wake in one wait: new connections, data from a
-// thousand of them, work that workers have finished, and the shutdown.
+// An echo server on the loopback interface. One wait covers every reason to wake: new connections, data from a thousand
+// of them, replies that worker threads have finished, and the shutdown.
 //
 //     echo_server [PORT]
 //
@@ -76,7 +76,7 @@ descriptor listen_on(std::uint16_t port) {
     return listener;
 }
 
-// A thread that makes replies, with an event that is set when there are some.
+// A thread that makes replies. It sets the event `done` when there are some.
 class worker {
 public:
     struct reply {
@@ -104,7 +104,7 @@ private:
     std::mutex mutex_;
     std::vector<reply> replies_;
     tocsin::auto_reset_event done_;
-    tocsin::handler_thread thread_;  // last, because it uses the others
+    tocsin::handler_thread thread_;  // the last member, because the thread uses the others
 };
 
 class server {
@@ -195,7 +195,7 @@ private:
             } else if (errno == EAGAIN) {
                 if (tocsin::wait_any(shutdown_asked, tocsin::writable(to)).index == 0) return;
             } else if (errno != EINTR) {
-                return;  // closed: the next wait reports its socket
+                return;  // the client has closed: the next wait reports the socket
             }
         }
     }

@@ -12,7 +12,7 @@ namespace {
 class watched {
 public:
     explicit watched(asio::io_context& context) : descriptor_(context, view_.descriptor()) { wait(); }
-    ~watched() { descriptor_.release(); }  // the view closes it
+    ~watched() { descriptor_.release(); }  // the view closes the descriptor
 
     const work& job() const { return job_; }
 

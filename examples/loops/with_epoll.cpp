@@ -19,7 +19,7 @@ int main(int arguments, char**) {
     for (bool all = false; !all;) {
         epoll_event found;
         if (epoll_wait(loop, &found, 1, -1) != 1) continue;
-        // An edge-triggered loop must repeat this until there is nothing to take; a level-triggered one may.
+        // An edge-triggered loop must repeat this until there is nothing to take. A level-triggered loop may do so.
         while (view.try_wait()) {
             all = job.collect();
             if (!edges) break;

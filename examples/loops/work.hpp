@@ -1,5 +1,5 @@
-// A thread that works while somebody else's loop runs in another thread. It puts results into a queue and sets an
-// event.
+// A thread that works while an event loop which is not tocsin's runs in another thread. The working thread puts its
+// results into a queue and sets an event.
 #pragma once
 
 #include <tocsin/event.hpp>
@@ -16,7 +16,7 @@ public:
 
     tocsin::auto_reset_event ready;
 
-    // Takes what was done since the last call. Returns true when all the work has been done.
+    // Takes the results since the last call. Returns true when all the work has been done.
     bool collect() {
         std::vector<int> some;
         {

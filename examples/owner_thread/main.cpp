@@ -1,6 +1,6 @@
-// Coroutines that share data without a lock: all of them resume in the handler_thread that owns it, whatever thread
-// sets what they wait for. Another thread closes sessions that have been idle for too long, with a timer for each in a
-// wait_set. Prints what it did; fails if anything was lost.
+// Coroutines that share data without a lock: all of them resume in the handler_thread that owns the data, whatever
+// thread sets what they wait for. Another thread closes sessions that have been idle for too long. It has a timer for
+// each session in a wait_set. The program prints what it did, and fails if anything was lost.
 #include "../support/task.hpp"
 
 #include <tocsin/await.hpp>
@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int sessions = 1'000;
-constexpr int requests = 5;  // of each session; then it falls silent
+constexpr int requests = 5;  // of each session; then the session is idle
 
 struct session {
     tocsin::auto_reset_event request;
@@ -30,7 +30,7 @@ struct session {
     tocsin::wait_timer idle;
 };
 
-// Only the owner thread touches it: no lock.
+// Needs no lock, because only the owner thread touches it.
 struct totals {
     int served = 0;
     int closed = 0;
@@ -49,7 +49,7 @@ task serve(session& one, totals& all, tocsin::handler_thread& owner) {
     ++all.closed;
 }
 
-// Closes each session when its timer comes.
+// Closes each session when its timer is due.
 void close_idle_sessions(tocsin::wait_set& timers, std::span<session> all) {
     tocsin::ready_item due[64];
     for (std::size_t closed = 0; closed != all.size();) {

@@ -1,11 +1,11 @@
-// One wait for a database and for this process: notifications of a PostgreSQL server (LISTEN and NOTIFY) beside local
-// events.
+// One wait for two kinds of signals: notifications of a PostgreSQL server (LISTEN and NOTIFY), and events of this
+// process.
 //
 //     postgres_bell CONNECTION CHANNEL
 //
 // Prints `database: PAYLOAD` for each notification on the channel and `local: LINE` for each line of standard input,
-// which another thread reads. Ends on SIGTERM or SIGINT. A program that outgrows one machine can have the signalling
-// done by the database that it already uses, and waits as before.
+// which another thread reads. Ends on SIGTERM or SIGINT. A program that outgrows one machine can signal through the
+// database that it already uses, and waits as before.
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
 #include <tocsin/wait.hpp>
@@ -29,7 +29,7 @@ tocsin::manual_reset_event shutdown_asked;
 // set() is safe in a signal handler.
 extern "C" void on_signal(int) { shutdown_asked.set(); }
 
-// What another thread has for us: a queue, and an event that is set when there is something in it.
+// Lines from another thread: a queue, and an event that is set when there is something in the queue.
 class inbox {
 public:
     void put(std::string line) {
@@ -63,7 +63,7 @@ public:
         if (PQresultStatus(answer.get()) != PGRES_COMMAND_OK) fail();
     }
 
-    // Readable when the server has sent something.
+    // A source that is ready when the server has sent something.
     tocsin::source talks() const { return tocsin::readable(PQsocket(connection_.get())); }
 
     // Reads what has arrived, and calls `heard` for each notification.
@@ -107,7 +107,7 @@ int main(int argc, char** argv) try {
     std::signal(SIGINT, on_signal);
     database server(argv[1], argv[2]);
     static inbox local;
-    // Nothing can interrupt reading standard input; the thread ends with the process.
+    // Nothing can interrupt a thread that reads standard input, so this one ends with the process.
     std::thread([] {
         for (std::string line; std::getline(std::cin, line);) local.put(line);
     }).detach();

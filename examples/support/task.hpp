@@ -1,5 +1,6 @@
-// A coroutine that starts at once. Whoever keeps the task can wait for its end, as a thread or in another coroutine.
-// Whoever doesn't lets it run on: its frame is destroyed when both the task and the coroutine have ended.
+// A coroutine that starts at once. A caller that keeps the task can wait for the coroutine's end, as a thread or in
+// another coroutine. If the caller does not keep the task, the coroutine runs on. Its frame is destroyed when both the
+// task and the coroutine have ended.
 //
 //     task work(...) { co_await tocsin::async_wait(job); ... }
 //
@@ -39,7 +40,7 @@ public:
         [[noreturn]] void unhandled_exception() noexcept { std::terminate(); }
 
         tocsin::manual_reset_event ended;
-        std::atomic<int> owners{2};  // the task, and the coroutine itself
+        std::atomic<int> owners{2};  // of the frame: the task, and the coroutine itself
     };
 
     task(task&& from) noexcept : frame_(std::exchange(from.frame_, nullptr)) {}

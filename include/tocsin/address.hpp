@@ -8,8 +8,9 @@
 // compared bit by bit. T must be trivially copyable, of 1, 2, 4 or 8 bytes, and without padding. Change the value
 // and wake in one call, as above, or change it first and then wake.
 //
-// The arguments after the value are the usual ones of a wait, in this order: a deadline, a stop token, a spin policy.
-// wait_on_address() does without any of them. In the two other waits, an argument needs those before it.
+// After the value or the predicate come the usual arguments of a wait, in this order: a deadline, a stop token, a spin
+// policy. Each may be left out. One combination is missing: wait_until_accepted() and wait_until_changed() do not take
+// a deadline and a spin policy without a stop token between them. Write stop_token() there.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -26,11 +27,13 @@
 
 namespace tocsin {
 
-// Sleeps if the object at `address` holds `expected`, until a wake on that address, the deadline or a stop request.
-// Returns `differed` at once if it holds another value. The caller then looks at the value again and decides: a wake
-// that was meant for an earlier object at the same address may end the wait. Exact: n wakes release n waiters,
-// however narrow the object is and whatever is waited on beside it. First in, first out. If the value differs, it is
-// read with acquire order. If a wake releases the thread, what the waker did before is visible.
+// If the object at `address` holds `expected`, sleeps until a wake on that address, the deadline or a stop request. If
+// it holds another value, returns `differed` at once. After a wake the caller looks at the value again and decides,
+// because the wake may have been meant for an earlier object at the same address. Wakes are exact: n wakes release n
+// waiters, however narrow the object is, and whatever other threads wait for beside it. Waiters are released first in,
+// first out.
+// If the value differs, it is read with acquire order. If a wake releases the thread, what the waker did before is
+// visible to the thread.
 // Throws std::invalid_argument for an address that is not aligned to the object's size.
 // Cost: a load if the value differs, else a short lock and one system call to sleep. Never allocates.
 template <class T>
@@ -57,7 +60,8 @@ address_status wait_on_address(const T* address, detail::value_of_t<T> expected,
     return detail::address_wait(address, expected, {until, &stop, spin});
 }
 
-// What the next two return if they are given a deadline or a stop token: how the wait ended, and the value seen last.
+// What wait_until_accepted() and wait_until_changed() return if they are given a deadline or a stop token: how the wait
+// ended, and the value seen last.
 template <class T>
 struct value_result {
     wait_status status;
@@ -65,7 +69,8 @@ struct value_result {
 };
 
 namespace detail {
-// A wait for a predicate looks once more before it gives up, so that it never reports a value that it would accept.
+// Looks at the value once more before a wait for a predicate gives up. So the wait never returns `timed_out` or
+// `stopped` with a value that it would accept.
 template <class T, class Predicate>
 value_result<value_of_t<T>> last_look(const T* address, Predicate& accept, wait_status otherwise) {
     const auto value = load_value(address);
@@ -78,9 +83,10 @@ auto differs_from(const Value& old) {
 }
 }  // namespace detail
 
-// Sleeps until `accept(value)` is true of the object's value, and hides wakes that change nothing. `accept` runs in
-// the calling thread, under no lock, once for each value looked at. Looks once more before it gives up: the value of a
-// wait that timed out or was stopped was not accepted. Errors and cost, for each look, are those of wait_on_address().
+// Sleeps until `accept` returns true for the object's value. Wakes do not end the wait as long as `accept` returns
+// false. `accept` runs in the calling thread, under no lock, once for each value that the wait looks at. A wait that
+// times out or is stopped looks once more before it returns. So a value that comes with `timed_out` or `stopped` was
+// not accepted. Errors, and the cost of each look, are those of wait_on_address().
 template <class T, class Predicate>
 [[nodiscard]] value_result<detail::value_of_t<T>> wait_until_accepted(const T* address, Predicate accept,
                                                                       const deadline& until,
@@ -103,13 +109,13 @@ template <class T, class Predicate>
                                                                       spin_policy spin = {}) {
     return wait_until_accepted(address, std::move(accept), deadline::never(), stop, spin);
 }
-// Without a deadline and a stop token there is no other end: returns the value that was accepted.
+// Without a deadline and a stop token, the wait ends only with an accepted value, and returns that value.
 template <class T, class Predicate>
 detail::value_of_t<T> wait_until_accepted(const T* address, Predicate accept, spin_policy spin = {}) {
     return wait_until_accepted(address, std::move(accept), deadline::never(), stop_token(), spin).value;
 }
 
-// Sleeps until the object holds a value other than `old`, and returns that value. Otherwise the same.
+// Sleeps until the object holds a value other than `old`, and returns that value. Otherwise like wait_until_accepted().
 template <class T>
 [[nodiscard]] value_result<detail::value_of_t<T>> wait_until_changed(const T* address,
                                                                      detail::value_of_t<T> old,
@@ -130,11 +136,11 @@ detail::value_of_t<T> wait_until_changed(const T* address, detail::value_of_t<T>
     return wait_until_accepted(address, detail::differs_from(old), spin);
 }
 
-// Wakes one, `count` or all of the threads that wait on the address, the longest waiting first, whatever the width of
-// their objects. Returns how many it released. Only the address counts: the memory is never read and may no longer
+// Wake one, `count` or all of the threads that wait on the address, the longest waiting first, whatever the width of
+// their objects. Return how many they released. Only the address counts: the memory is never read and may no longer
 // exist.
-// Cost: a fence and a load if no thread waits there; else a short lock and at most a few system calls: when many are
-// released, they wake each other.
+// Cost: if no thread waits there, a fence and a load. Otherwise a short lock and at most a few system calls, since many
+// released threads wake each other.
 TOCSIN_API std::size_t wake_by_address_one(const volatile void* address) noexcept;
 TOCSIN_API std::size_t wake_by_address_n(const volatile void* address, std::size_t count) noexcept;
 TOCSIN_API std::size_t wake_by_address_all(const volatile void* address) noexcept;

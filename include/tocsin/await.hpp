@@ -7,49 +7,71 @@
 //         co_await tocsin::async_wait_all({.stop = token}, left_fork, right_fork);
 //     }
 //
-// Bring your own coroutine type. The wait is stored in the coroutine's frame and allocates nothing; only a table of
-// descriptors that all coroutines share may grow. On 64-bit systems a wait for one event without limits takes 168
-// bytes. Any other takes about 350 bytes, and 200 for each source. Limits add 220 bytes, and sources that may be
-// timers or descriptors (everything whose type is tocsin::source) 660. Coroutines queue among threads, first in,
-// first out. The lists of parked waits (diagnose.hpp) name the thread in which the coroutine suspended.
+// Bring your own coroutine type. The wait is stored in the coroutine's frame and allocates nothing. Only a table of
+// descriptors that all coroutines share may grow. On 64-bit systems a wait takes this much of the frame:
+// - for one event without limits, 168 bytes;
+// - otherwise about 350 bytes, and 200 for each source;
+// - with limits, 220 bytes more;
+// - with sources that may be timers or descriptors, 660 bytes more, which include the 220 for limits. Every argument of
+//   the type tocsin::source counts as such a source.
 //
-// Where it resumes
-//   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait
-//   resumes it: inside the set(), request_stop() or wake() that ends it, under no lock, after that call has released
-//   everybody else. If that thread already runs such a coroutine, it resumes the next one when the first suspends or
-//   ends. So a chain of coroutines that wake each other does not grow the stack, and a coroutine that blocks its
-//   thread delays those behind it. An exception that leaves a coroutine resumed in this way ends the program
-//   (std::terminate) inside the set(). Deadlines, timers and descriptors end a wait in a background thread of the
-//   library: resume elsewhere, or be brief. With `.on(executor)`, that thread calls executor(std::coroutine_handle<>)
-//   instead. The executor resumes the coroutine later, or in another thread, but not inside the call (which ends the
-//   program with a message). It must not throw: that ends the program, too. It is referred to, not copied; a
-//   temporary will do. If it returns `bool`, false means that it refuses and will not resume the coroutine, which then
-//   resumes as without an executor. A handler_thread (handler_thread.hpp) is such an executor: once closed, it refuses.
+// Coroutines queue among threads, first in, first out. The lists of parked waits (diagnose.hpp) name the thread in
+// which a coroutine suspended.
+//
+// Where a coroutine resumes
+//   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait resumes
+//   the coroutine. It does so inside the set(), request_stop() or wake() that ends the wait, under no lock, after that
+//   call has released everybody else.
+//   - If the thread already runs a coroutine that was resumed in this way, it resumes the next one when the first
+//     suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a coroutine that
+//     blocks its thread delays those behind it.
+//   - If an exception leaves a coroutine that was resumed in this way, it ends the program (std::terminate) inside the
+//     set().
+//   - Deadlines, timers and descriptors end a wait in a background thread of the library. Let an executor resume the
+//     coroutine elsewhere, or be brief.
+//
+//   With `.on(executor)`, the thread that ends the wait calls executor(std::coroutine_handle<>) instead.
+//   - The executor resumes the coroutine later, or in another thread. If it resumes the coroutine inside the call, the
+//     program ends with a message.
+//   - The executor must not throw: an exception ends the program, too.
+//   - The wait refers to the executor and does not copy it. A temporary in the co_await expression will do.
+//   - An executor may return `bool`. False means that it refuses the coroutine and will not resume it. The coroutine
+//     then resumes as without an executor. A handler_thread (handler_thread.hpp) is such an executor: once closed, it
+//     refuses.
 //
 // Background threads
-//   Events, stop tokens and your own sources need none. The first co_await with a deadline or timer on the steady
-//   clock (or on a clock of your own) starts a thread that serves all of these. So does the first on the system
-//   clock, and the first with a descriptor, which also takes a doorbell. These threads sleep while there is nothing
-//   to do, handle no signals, and stay until the process ends, even during exit. Each poll costs a step for each
-//   descriptor that is waited for. If something else ends a wait with descriptors, the coroutine interrupts that poll
-//   before it continues, which costs a switch to the polling thread and back. Afterwards the library does not refer to
-//   the descriptors of that wait any more. A co_await throws std::system_error if it can't start a thread or open the
-//   doorbell, and std::bad_alloc if the table of descriptors can't grow. These threads call now() of your own clocks
-//   under a lock: it must not block or call this library.
+//   Waits for events, stop tokens and your own sources need no background thread. The library starts one
+//   - at the first co_await with a deadline or timer on the steady clock, or on a clock of your own;
+//   - at the first co_await with a deadline or timer on the system clock;
+//   - at the first co_await with a descriptor. This thread also takes a doorbell (fd.hpp).
+//   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, handles no
+//   signals, and stays until the process ends, even during exit.
+//
+//   The thread for descriptors polls all descriptors for which coroutines wait. Each poll costs a step for each of
+//   these descriptors. If something else ends a wait with descriptors, the coroutine interrupts the poll before it
+//   continues. This costs a switch to the polling thread and back. Afterwards the library does not refer to the
+//   descriptors of that wait any more.
+//
+//   A co_await throws std::system_error if it can't start a thread or open the doorbell, and std::bad_alloc if the
+//   table of descriptors can't grow. The background threads call now() of your own clocks under a lock: now() must not
+//   block or call this library.
 //
 // Destroying a coroutine that waits
-//   This ends its wait: the wait takes nothing, and nobody resumes the coroutine. Any thread may do it, unless another
-//   thread might be resuming the coroutine at the same time. Hence:
-//   - Inline: where no other thread can set, stop or time out what it waits for, for instance because all of that
-//     happens in this thread. Also in a coroutine that the same set() has resumed before it.
+//   Destroying the coroutine ends its wait: the wait takes nothing, and nobody resumes the coroutine. Any thread may
+//   destroy it, unless another thread might be resuming it at the same time. So it may be destroyed:
+//   - Without an executor: where no other thread can end the wait by a set, a stop or a timeout, for instance because
+//     all of these happen in this thread. A coroutine that the same set() has resumed earlier may destroy it, too.
 //   - With an executor: wherever the executor can't be resuming it, for instance in the executor's only thread. When
-//     the destruction returns, no thread is handing it to the executor. But it may have been handed over before: then
-//     take the handle out of the executor's queue (or stop the wait by a token, and let the coroutine end).
-//   - With an executor that may refuse: where both of these hold.
-//   An auto-reset event that the wait had already been given is set again. A source of your own is not given back.
+//     the destruction returns, no thread is handing the coroutine to the executor. But the executor may have been given
+//     it before: then take the handle out of the executor's queue. (Or do not destroy the coroutine: stop the wait by a
+//     token, and let the coroutine end.)
+//   - With an executor that may refuse: where the conditions of both points above hold.
+//   If the wait had already been given an auto-reset event, that event is set again. A source of your own that the wait
+//   had been given is not given back.
 //
 // A wait as part of a type of your own
-//   What these functions return can be a member, initialized by the call, and what awaits events can be a base:
+//   What the functions below return can be a member, if the call itself initializes the member. An event_awaiter, which
+//   awaits one event, can be a base class:
 //
 //     class my_wait : public tocsin::event_awaiter<tocsin::auto_reset_event> {
 //         using event_awaiter::event_awaiter;
@@ -57,9 +79,11 @@
 //     };
 //     auto my_event::operator co_await() noexcept { return tocsin::event_awaiter(event_); }
 //
-// Don't set such events in signal handlers: set() may resume the coroutine in the handler. In the child of a fork, a
-// coroutine of the parent that waits may only be destroyed. Between notify and wake (waiting_list), a thread must not
-// set or wake another source of the same async_wait_all.
+// Restrictions
+//   - In a signal handler, do not set an event for which a coroutine may wait: set() may resume the coroutine there.
+//   - In the child of a fork, a coroutine of the parent that waits may only be destroyed.
+//   - A thread that is between a notify function and its wake() (waiting_list in source.hpp) must not set or wake
+//     another source of the same async_wait_all().
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -87,14 +111,14 @@ namespace detail {
 class awaiting;        // src/await.cpp
 class event_awaiting;  // the same
 
-// Storage for what a wait needs inside the library, in bytes. src/await.cpp checks that it is enough.
+// The bytes that a wait needs inside the library. src/await.cpp checks that they are enough.
 inline constexpr std::size_t async_event_size = sizeof(void*) == 8 ? 152 : 112;
 inline constexpr std::size_t async_seat_size = 128;
 inline constexpr std::size_t async_core_size = 192;
 inline constexpr std::size_t async_limits_size = 224;
 inline constexpr std::size_t async_mixture_size = 432;
 
-// What may occur in a wait. Each includes the one before.
+// What a wait may contain. Each value includes the values before it.
 enum class async_needs : std::uint8_t {
     objects,  // events and custom sources
     limits,   // a deadline and a stop token
@@ -105,7 +129,7 @@ constexpr std::size_t async_wait_size(async_needs what) noexcept {
     return async_core_size + (what >= async_needs::limits ? async_limits_size : 0) +
            (what >= async_needs::mixture ? async_mixture_size : 0);
 }
-// Events and custom sources have types of their own. What is passed as a tocsin::source may be anything.
+// Events and custom sources are known by their types. An argument of the type tocsin::source may be anything.
 template <class... Sources>
 constexpr async_needs needs_of(bool with_limits) noexcept {
     if ((std::same_as<std::remove_cvref_t<Sources>, source> || ...)) return async_needs::mixture;
@@ -118,7 +142,7 @@ struct async_storage {
     void* descriptors;
 };
 
-// The executor of a wait, and whether it has been given the coroutine (src/await.cpp).
+// The executor of a wait, and whether the executor has been given the coroutine (src/await.cpp).
 struct async_executor {
     template <class Executor>
     void refer_to(Executor& executor) noexcept {
@@ -172,10 +196,10 @@ private:
     const async_needs needs_;
     any_result result_{wait_status::signaled};
     awaiting* waiting_ =
-        nullptr;  // null if the first look ended the wait, else in the memory given to suspend()
+        nullptr;  // null if the first look ended the wait; else in the memory given to suspend()
 };
 
-// The part of a wait for one event that does not depend on the event's kind.
+// The part of a wait for one event that does not depend on the event's class.
 class event_awaiter_base {
 protected:
     explicit event_awaiter_base(void* event) noexcept : object(event) {}
@@ -193,13 +217,13 @@ private:
     friend class event_awaiting;
 
     union {
-        void* object;  // the event, until it suspends
+        void* object;  // the event, until the coroutine suspends
         alignas(8) std::byte memory[async_event_size];
     };
-    std::coroutine_handle<> who_;  // from when it parks until it has resumed
+    std::coroutine_handle<> who_;  // null, except from when the coroutine parks until it has resumed
 };
 
-// With an executor.
+// The same part of a wait with an executor.
 class event_awaiter_on_base : public event_awaiter_base {
 protected:
     friend class event_awaiter_base;
@@ -241,7 +265,7 @@ private:
 
 }  // namespace detail
 
-// An executor: called with the handle, has the coroutine resumed later; or returns false.
+// An executor is called with the handle of a coroutine. It has the coroutine resumed later, or returns false to refuse.
 template <class T>
 concept resumes_coroutines = std::invocable<T&, std::coroutine_handle<>>;
 
@@ -254,7 +278,7 @@ public:
         : detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_base, false>(event) {}
 };
 
-// The same, resumed by an executor.
+// The same, but an executor resumes the coroutine.
 template <detail::settable_event Event>
 class event_awaiter_on
     : public detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_on_base, true> {
@@ -267,13 +291,13 @@ public:
     }
 };
 
-// What async_wait(event) returns: it only names the event, and is awaited by an event_awaiter.
+// What async_wait(event) returns. It only names the event: co_await makes an event_awaiter from it.
 template <detail::settable_event Event>
 class [[nodiscard]] async_event_wait {
 public:
     explicit async_event_wait(Event& event TOCSIN_LIFETIMEBOUND) noexcept : event_(event) {}
 
-    // The executor resumes the coroutine.
+    // Makes the executor resume the coroutine.
     template <class Executor>
         requires resumes_coroutines<Executor>
     event_awaiter_on<Event> on(Executor&& executor) const noexcept {
@@ -285,7 +309,7 @@ private:
     Event& event_;
 };
 
-// An awaiter that awaits another one. (GCC 12 copies an awaiter that a call returns by reference.)
+// An awaiter that passes everything on to another awaiter. (GCC 12 copies an awaiter that a call returns by reference.)
 template <class Awaiter>
 class [[nodiscard]] referred_awaiter {
 public:
@@ -299,7 +323,7 @@ private:
     Awaiter& to_;
 };
 
-// What the other functions below return: an awaiter. Await it once.
+// The awaiter that the other functions below return. Await it once.
 template <class Result, std::size_t N, detail::async_needs Needs>
 class [[nodiscard]] async_wait_op : detail::async_wait_base {
 public:
@@ -308,7 +332,7 @@ public:
         : async_wait_base(sources_, all, Needs, how, {seats_, buckets_, descriptors_}),
           sources_{source(from)...} {}
 
-    // The executor resumes the coroutine.
+    // Makes the executor resume the coroutine.
     template <class Executor>
         requires resumes_coroutines<Executor>
     referred_awaiter<async_wait_op> on(Executor&& executor) noexcept {
@@ -355,8 +379,9 @@ concept names_an_event =
 
 }  // namespace detail
 
-// Wait like wait(), wait_any() and wait_all(); the co_await throws what those throw. They copy the stop token of the
-// limits, and ignore the spin policy: a coroutine never spins. A time point of a clock of your own is not copied.
+// A co_await of what these functions return waits like wait(), wait_any() or wait_all(), and throws what those throw.
+// The functions copy the stop token of the limits, and ignore the spin policy: a coroutine never spins. They do not
+// copy a time point of a clock of your own, so it must exist until the wait has ended.
 template <class Source>
     requires detail::one_by_one<Source>
 auto async_wait(const limits& how, Source&& from) noexcept {

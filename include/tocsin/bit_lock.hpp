@@ -19,7 +19,7 @@
 namespace tocsin {
 namespace detail {
 
-// The lock's word without its type. `take` tries to take the bit and returns whether it did.
+// The lock's word without its type. `take` tries to take the lock, and returns whether it did.
 struct lock_word {
     void* word;
     unsigned bit;
@@ -32,12 +32,15 @@ TOCSIN_API void unlock_wake(const void* word, unsigned bit) noexcept;
 
 }  // namespace detail
 
-// A handle to a lock; any number of handles may refer to the same bit. Lockable and TimedLockable. Not recursive. Not
-// fair: a thread that arrives while the lock is free may take it before one that was just woken. That one then keeps
-// its place, first in the queue. One wake is in flight at a time: while a woken thread is on its way, an unlock wakes
-// nobody else. Each bit of a word is a lock of its own: an unlock never wakes the waiters of another. `Word` is an
-// unsigned integer of 1, 2, 4 or 8 bytes. The word must exist while a thread holds, takes or waits for the lock, but
-// not until the end of unlock(): the next holder may destroy it.
+// A lock in one bit of a word. A bit_lock is only a handle: any number of handles may refer to the same bit. Meets the
+// requirements Lockable and TimedLockable. `Word` is an unsigned integer of 1, 2, 4 or 8 bytes.
+// - Not recursive.
+// - Not fair: a thread that arrives while the lock is free may take it before a thread that was just woken. The woken
+//   thread then keeps its place, first in the queue.
+// - One wake is in flight at a time: while a woken thread is on its way to the lock, an unlock wakes nobody else.
+// - Each bit of a word is a lock of its own: an unlock never wakes a thread that waits for another bit.
+// - The word must exist while a thread holds, takes or waits for the lock. It need not exist until unlock() returns:
+//   the next holder may destroy it.
 template <class Word>
 class bit_lock {
     static_assert(std::is_unsigned_v<Word> && sizeof(Word) <= 8,
@@ -53,15 +56,17 @@ public:
         }
     }
 
-    // Blocks until the lock is taken. Cost: one load and one read-modify-write if it is free.
+    // Blocks until the caller has the lock. Cost: one load and one read-modify-write if the lock is free.
     void lock(spin_policy spin = {}) noexcept {
         if (!try_lock()) (void)detail::lock_slow(erased(), deadline::never(), spin);
     }
 
-    // Takes the lock if it is free, without blocking. Cost: one load, and one read-modify-write if it is free.
+    // Takes the lock if it is free, without blocking, and returns whether it did. Cost: one load, and one
+    // read-modify-write if the lock is free.
     [[nodiscard]] bool try_lock() noexcept { return take(word_, bit_); }
 
-    // Return false if the deadline passed first (deadline.hpp says what a deadline is).
+    // These block until the caller has the lock (true) or the deadline has passed (false). deadline.hpp says what a
+    // deadline is.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> longest,
                                     spin_policy spin = {}) noexcept {
@@ -71,15 +76,15 @@ public:
         return try_lock() || detail::lock_slow(erased(), until, spin);
     }
 
-    // If a thread takes the lock next, what the caller did before is visible to it. Checked builds stop the program if
-    // the lock was not held. Cost: one read-modify-write and one load; a short lock if a thread waits for this bit,
-    // and a wake if none is on its way.
+    // Frees the lock. What the caller did before is visible to the thread that takes the lock next. Checked builds stop
+    // the program if the lock was not held. Cost: one read-modify-write and one load. If a thread waits for this bit,
+    // also a short lock and, if no woken thread is on its way, a wake.
     void unlock() noexcept {
 #if TOCSIN_CHECKED
         if (!is_taken(word_, bit_)) detail::unlocked_twice(word_, bit_);
 #endif
         const void* const address = word_;
-        // [lock-release] with the acquire of the next holder. [wake-check]
+        // [lock-release] releases; the next holder acquires. [wake-check]
         word_->fetch_and(static_cast<Word>(~mask(bit_)), std::memory_order_seq_cst);
         detail::unlock_wake(address, bit_);  // by the address alone: the word may be gone
     }
@@ -101,7 +106,7 @@ private:
     }
 
     static bool is_taken(const void* word, unsigned bit) noexcept {
-        // No order: a checked build asks, for a bit that the caller holds.
+        // No order: only a checked build asks, and about a bit that the caller holds.
         return (static_cast<const word_type*>(word)->load(std::memory_order_relaxed) & mask(bit)) != 0;
     }
 

@@ -1,15 +1,15 @@
-// Wakes a consumer at most once per interval, however often others signal.
+// Wakes a consumer at most once per interval, however often other threads signal.
 //
 //     tocsin::auto_reset_event dirty;                       // producers: dirty.set()
 //     tocsin::coalescer frames(16ms);
 //     while (tocsin::wait_any(dirty, shutdown).index == 0) {
 //         frames.start();
 //         redraw();
-//         frames.pause();                                   // for as long as redraw() has left of the 16 ms
+//         frames.pause();                                   // sleeps for what redraw() has left of the 16 ms
 //     }
 //
-// While the consumer works or pauses, it waits for no event. A signal then only leaves its event set, without a system
-// call or a wake-up. The wait after the pause finds all events that were set by then. So nothing is lost, and the pause
+// While the consumer works or pauses, it waits for no event. So a signal only sets its event, without a system call or
+// a wake-up. The wait after the pause finds all events that were set by then. So no signal is lost, and the pause
 // delays a signal by one interval at most.
 #pragma once
 
@@ -22,12 +22,12 @@
 
 namespace tocsin {
 
-// Belongs to one consumer: two threads must not use it at the same time. Owns nothing. Combines with any wait:
-// wait_any(), a wait_set, an event's own wait().
+// Belongs to one consumer: two threads must not use it at the same time. Owns nothing. Works with any wait: wait_any(),
+// a wait_set, an event's own wait().
 class coalescer {
 public:
-    // The interval is rounded up to a nanosecond. At zero or less there is no pause. An interval out of range never
-    // ends.
+    // The interval is rounded up to a nanosecond. If it is zero or less, there is no pause. An interval that is out of
+    // range never ends.
     template <class Rep, class Period>
     explicit coalescer(std::chrono::duration<Rep, Period> interval) noexcept
         : interval_(detail::nanoseconds_up(interval)) {}
@@ -37,9 +37,9 @@ public:
 
     // Sleeps until the interval is over, and returns `signaled`. Call it before the next wait. Returns at once if the
     // interval is over already, or if start() was never called. A deadline or a stop may end the pause early
-    // (`timed_out`, `stopped`). Takes no signal: the next wait finds it. Ignores the spin policy. Never allocates or
-    // throws.
-    // Cost: a look at the clock. Before it sleeps, a few more looks, and one system call to sleep.
+    // (`timed_out`, `stopped`). The pause takes no signal: the next wait finds them all. Ignores the spin policy. Never
+    // allocates or throws.
+    // Cost: a look at the clock. If it sleeps, a few more looks, and one system call to sleep.
     TOCSIN_API wait_status pause(const limits& how = {}) const noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// The one notion of "how long" in tocsin: an absolute point on a clock, or never.
+// The one type that says how long a wait may last: until an absolute point on a clock, or for ever.
 #pragma once
 
 #include <tocsin/detail/config.hpp>
@@ -13,8 +13,8 @@
 namespace tocsin {
 namespace detail {
 
-// A duration in nanoseconds, rounded up. A duration out of range saturates. Not-a-number becomes the least value, so a
-// deadline made of it has passed already.
+// A duration in nanoseconds, rounded up. A duration out of range becomes the greatest or the least value. Not-a-number
+// becomes the least value, so a deadline made from it has passed already.
 template <class Rep, class Period>
 constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
     constexpr std::int64_t forever = (std::numeric_limits<std::int64_t>::max)();
@@ -36,12 +36,14 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 }  // namespace detail
 
 // Converts implicitly from a duration, which counts from now on the steady clock, and from a time point of any clock.
-// Durations round up to the clock's nanosecond and saturate: a maximal duration or time point is `never`. A duration
-// of zero or less has passed already and costs no look at the clock. Nor does a time point of the steady or system
-// clock that is not after that clock's epoch, such as time_point(). A wait follows the steady clock or the system
-// clock itself, even while it sleeps (the system clock may be set). Any other clock needs only now(), which must not
-// throw; it is read again whenever the estimated end comes. A deadline made from a time point of such a clock refers
-// to that time point, which must outlive it; as the argument of a wait it does.
+// - A duration is rounded up to the clock's nanosecond. Durations and time points saturate: a maximal one is `never`.
+// - A duration of zero or less has passed already. Making a deadline from it costs no look at the clock. The same is
+//   true of a time point of the steady or system clock that is not after that clock's epoch, such as time_point().
+// - A wait until a time on the steady or the system clock follows that clock itself, even while it sleeps. (The system
+//   clock may be set.)
+// - A clock of your own needs only a now() that does not throw. A wait calls now() again whenever the estimated end
+//   comes. A deadline made from a time point of such a clock refers to that time point, which must outlive the
+//   deadline. A time point that is an argument of a wait does.
 class deadline {
 public:
     enum class clock : std::uint8_t { never, passed, steady, system, other };
@@ -58,7 +60,7 @@ public:
                       std::is_same_v<Clock, std::chrono::system_clock>) {
             constexpr bool steady = std::is_same_v<Clock, std::chrono::steady_clock>;
             nanoseconds_ = detail::nanoseconds_up(at.time_since_epoch());
-            // Both clocks count from a time in the past.
+            // Both clocks count from a time in the past, so a count of zero or less has passed.
             clock_ = nanoseconds_ == forever ? clock::never
                      : nanoseconds_ <= 0     ? clock::passed
                      : steady                ? clock::steady
@@ -76,11 +78,11 @@ public:
 
     constexpr bool is_never() const noexcept { return clock_ == clock::never; }
 
-    // Whether it has passed. Reads the clock (no system call on Linux), except for `never` and for a deadline that
-    // had passed when it was made.
+    // Whether the deadline has passed. Reads the clock (no system call on Linux), except for `never` and for a deadline
+    // that had passed when it was made.
     bool has_passed() const noexcept { return clock_ == clock::passed || (!is_never() && remaining() == 0); }
 
-    // The nanoseconds left, at least zero; the maximum for `never`.
+    // The nanoseconds that are left, at least zero. For `never`, the greatest value.
     std::int64_t remaining() const noexcept {
         switch (clock_) {
             case clock::never: return forever;
@@ -92,8 +94,8 @@ public:
         return remaining_(time_point_);
     }
 
-    // For code that sleeps until the deadline: its clock and, for steady and system, the nanoseconds since that
-    // clock's epoch.
+    // For code that sleeps until the deadline: its clock and, on the steady and the system clock, the nanoseconds since
+    // that clock's epoch.
     constexpr clock which() const noexcept { return clock_; }
     constexpr std::int64_t nanoseconds() const noexcept { return nanoseconds_; }
 

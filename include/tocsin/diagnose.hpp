@@ -11,34 +11,34 @@
 
 namespace tocsin {
 
-// One parked wait. A thread that has not queued yet, or has been released, is not parked. A wait that timed out or was
-// stopped is parked until it has left the queue. Not listed are the members of a wait_set, the thread that sleeps in
-// it, and views (pollable).
+// One parked wait: a wait that is in the queue of what it waits for. A thread that has not queued yet, or has been
+// released, is not parked. A wait that timed out or was stopped is parked until it has left the queue. The members of a
+// wait_set, a thread that sleeps in a wait_set, and views (pollable) are not listed.
 struct parked_wait {
     enum class kind : std::uint8_t { event, address, lock };
 
     kind what;
-    const void* address;                          // of the event, the object, the lock's word
-    unsigned bit;                                 // of a lock
+    const void* address;                          // of the event, the object, or the lock's word
+    unsigned bit;                                 // if `what` is a lock: which bit of the word
     std::uint64_t thread;                         // as the system numbers it (Linux: the kernel's thread id)
     std::chrono::steady_clock::time_point since;  // when it was parked
-    std::string name;                             // given by name_address, or empty
+    std::string name;                             // given by name_address(), or empty
 };
 
-// How many waits of any kind are parked on this address. Cost: for each of the 66 kinds (event, address, 64 lock bits)
-// it locks one bucket while it walks through the queue there.
+// Returns how many waits of any kind are parked on this address. Cost: for each of 66 kinds (event, address, 64 lock
+// bits) it locks one bucket of the library's table of waiters while it walks through the queue there.
 [[nodiscard]] TOCSIN_API std::size_t waiting_on(const volatile void* address) noexcept;
 
-// All parked waits of the process. Each queue is read in one step, but not all queues together. May throw
-// std::bad_alloc. Cost: a lock for each of some thousand buckets, so it is not for a hot path.
+// Returns all parked waits of the process. Each queue is read in one step, but not all queues at the same time. May
+// throw std::bad_alloc. Cost: a lock for each of some thousand buckets, so do not call it on a hot path.
 [[nodiscard]] TOCSIN_API std::vector<parked_wait> parked_waits();
 
-// The same as text, one line for each wait: "event 0x7ffe... 'shutdown': thread 4711, for 12.3 s". The address is
-// written as printf's %p writes it here.
+// Returns the same as text, one line for each wait: "event 0x7ffe... 'shutdown': thread 4711, for 12.3 s". The address
+// is written as printf's %p writes it on this system.
 [[nodiscard]] TOCSIN_API std::string describe_parked_waits();
 
-// Gives an event, object or lock a name for the two functions above, until it is given another. An empty name removes
-// it; do so before the address is used for something else. May throw std::bad_alloc.
+// Names an event, object or lock. parked_waits() and describe_parked_waits() show the name until another name replaces
+// it. An empty name removes it. Remove a name before its address is used for something else. May throw std::bad_alloc.
 TOCSIN_API void name_address(const volatile void* address, std::string name);
 
 }  // namespace tocsin

@@ -38,7 +38,7 @@ private:
     reset_mode mode_;
 };
 
-// What all events share; see the classes below. Mode says how they become unset.
+// What the event classes below share. `Mode` says how an event becomes unset.
 template <class Mode>
 class basic_event {
 public:
@@ -56,71 +56,83 @@ public:
     ~basic_event() = default;
 #endif
 
-    // Manual: releases every thread that waits at this moment, even if reset() follows at once, and lets later ones
-    // pass until reset(). Auto: hands itself to exactly one waiter, the one that has queued longest among those that
-    // can take it; without one, stays set until a wait consumes it. So two set() calls release two waiters, even if
-    // neither has run in between. If a thread is released by, passes or consumes a set, what the caller did before
-    // set() is visible to it. This holds even for a set() that finds the event set and changes nothing. The released
-    // thread may destroy the event or unmap its memory at once, and so may one that only polled it: set() does not
-    // touch the event after the step that makes it visible.
-    // Cost: one read-modify-write without waiters; on a set event a fence and a load (x86; elsewhere a short lock and a
-    // read-modify-write); with waiters a short lock and at most a few system calls to wake, however many wait. Under
-    // that lock, a few nanoseconds for each waiter that may also end otherwise (by a deadline, a stop or another
-    // source). It looks once at each wait_all() in its queue, and frees the lock after every 64 of them.
-    // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp). Safe in a signal handler
-    // (Linux futex; with the portable backend only while nobody waits). If the handler interrupted a critical section
-    // of this library in its own thread, its set or reset of an event with waiters takes effect just after it returns.
+    // Sets the event.
+    // - A manual-reset event releases every thread that waits at this moment, even if reset() follows at once. It lets
+    //   later threads pass until reset().
+    // - An auto-reset event hands itself to exactly one waiter: the one that has queued longest among those that can
+    //   take it. If there is none, the event stays set until a wait consumes it. So two set() calls release two
+    //   waiters, even if neither waiter has run in between.
+    //
+    // What the caller did before set() is visible to a thread that the set releases, and to a thread that passes or
+    // consumes the set event. This holds even for a set() that finds the event set and changes nothing. A released
+    // thread may destroy the event or unmap its memory at once. So may a thread that only polled until it saw the event
+    // set: set() does not touch the event after the step that makes the set visible.
+    //
+    // Cost:
+    // - Without waiters, one read-modify-write.
+    // - If the event is set already: on x86 a fence and a load; elsewhere a short lock and a read-modify-write.
+    // - With waiters, a short lock and at most a few system calls to wake, however many wait. Under that lock,
+    //   50 to 200 ns for each waiter whose wait may also end otherwise (by a deadline, a stop or another source). set()
+    //   looks once at each wait_all() in the event's queue, and frees the lock after every 64 of them.
+    //
+    // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
+    // Safe in a signal handler with the Linux futex; with the portable backend only while no thread waits. If the
+    // handler interrupted a critical section of the library in its own thread, its set() or reset() of an event with
+    // waiters is deferred: it takes effect just after the handler has returned.
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
 
-    // The same, but leaves the waking to `freed` (source.hpp): the event is set, or handed over, when this returns.
-    // For a caller that sets several events, or holds a lock that the woken threads want. Waits for all are released
-    // at once. So is everybody if this is in a signal handler that interrupted the library. Allocates nothing.
+    // The same, but leaves the waking to the caller: adds the waits that it ends to `freed` (source.hpp). When this
+    // returns, the event is set or handed over. For a caller that sets several events, or that holds a lock which the
+    // woken threads want. But waits for all are released at once, and so is everybody if this is called in a signal
+    // handler that interrupted the library. Allocates nothing.
     void set(wake_list& freed) noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode(), &freed);
     }
 
-    // Makes it unset. Waiters that have been released stay released. Cost: one read-modify-write; with waiters also a
-    // short lock.
+    // Makes the event unset. Waiters that have been released stay released. Cost: one read-modify-write; with waiters
+    // also a short lock.
     void reset() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: the exchange decides
         do {
-            // A waiter is parked, so it was unset. But a signal handler may have deferred a set of it.
+            // A waiter is parked, so the event is unset. But a signal handler's set of it may have been deferred.
             if (seen == event_state::parked_bit || (seen & event_state::held_bit) != 0) [[unlikely]]
                 return event_reset_slow(state_);
-            // [event-publish] acquires: a thread that resets and then finds nothing to do must have seen what the
-            // sets that it wiped out published.
+            // [event-publish] acquires: the reset may undo sets. A thread that then finds nothing to do must have seen
+            // what these sets published.
         } while (!state_.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen & ~event_state::set_bit),
                                                std::memory_order_acquire, std::memory_order_relaxed));
     }
 
-    // Whether it is set right now. Consumes nothing. Cost: one plain load. (A short lock during the few instructions
-    // in which a wait_all() takes it together with others.)
+    // Whether the event is set right now. Consumes nothing. Cost: one plain load. (Also a short lock while a wait_all()
+    // takes the event together with others, which lasts a few instructions.)
     [[nodiscard]] bool is_set() const noexcept { return event_is_set(state_); }
 
-    // Takes the event if it is set, without blocking: consumes an auto-reset event, passes a manual one. Cost: a
-    // load; for an auto-reset event that is set, also one read-modify-write.
+    // Takes the event if it is set, without blocking, and returns whether it did: consumes an auto-reset event, passes
+    // a manual-reset event. Cost: a load; for an auto-reset event that is set, also one read-modify-write.
     [[nodiscard]] bool try_wait() noexcept { return event_try_wait(state_, mode_.mode()); }
 
-    // Blocks until set() releases it, and returns for no other reason. Queued waiters are served first in, first out;
-    // a thread that arrives while the event is set may take it at once. A thread waits from the moment it is queued:
-    // at once or, where a short look has paid before, after up to 4 us of looking (spin.hpp). A sleeping thread does
-    // not wake up now and then to look again (docs/platforms.md names the exceptions).
-    // Cost: as try_wait() if it is set, else a short lock and one system call to sleep.
+    // Blocks until a set() releases the thread, and returns for no other reason. Queued waiters are served first in,
+    // first out. A thread that arrives while the event is set may take it at once. A set() counts a thread as waiting
+    // once it is queued. It is queued at once or, where spinning has recently paid, after up to 4 us of spinning
+    // (spin.hpp). A sleeping thread does not wake up now and then to look again (docs/platforms.md names the
+    // exceptions).
+    // Cost: that of try_wait() if the event is set, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) noexcept {
         if (!try_wait()) (void)wait_with(deadline::never(), nullptr, spin);
     }
 
-    // The same, but returns `stopped` when a stop is requested. An event that is set is taken first, even if the stop
-    // was requested before.
+    // The same, but returns `stopped` when a stop is requested. If the event is set, the wait takes it first, even if
+    // the stop was requested before.
     [[nodiscard]] wait_status wait(const stop_token& stop, spin_policy spin = {}) noexcept {
         return try_wait() ? wait_status::signaled : wait_with(deadline::never(), &stop, spin);
     }
 
-    // The same until a deadline: a duration from now or a time point of any clock (deadline.hpp). A duration of zero
-    // or less, or a time in the past, only tries, with no system call. A timeout never eats a signal: if the event
-    // was handed to this wait, it returns `signaled`, even after the deadline. It never returns `timed_out` early.
+    // The same, but returns `timed_out` when a deadline has passed, and never earlier. The deadline is a duration from
+    // now or a time point of any clock (deadline.hpp). With a duration of zero or less, or a time in the past, the wait
+    // only tries, with no system call. A timeout never eats a signal: if a set() has handed the event to this wait, the
+    // wait returns `signaled`, even after the deadline.
     template <class Rep, class Period>
     [[nodiscard]] wait_status wait_for(std::chrono::duration<Rep, Period> longest,
                                        spin_policy spin = {}) noexcept {
@@ -160,7 +172,7 @@ protected:
     constexpr reset_mode mode() const noexcept { return mode_.mode(); }
 
 private:
-    // Sets it, unless somebody waits.
+    // Tries to set the event without a lock, for the case that nobody waits. False: event_set_slow() must set it.
     bool set_inline() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: a hint
         if (seen == event_state::unset) [[likely]] {
@@ -179,25 +191,25 @@ private:
         return event_wait_slow(state_, mode_.mode(), {until, stop, spin});
     }
 
-    event_byte state_{event_state::unset};  // first: its address is the event's
+    event_byte state_{event_state::unset};  // the first member, so its address is the event's
     TOCSIN_NO_UNIQUE_ADDRESS Mode mode_;
 };
 
 }  // namespace detail
 
-// A gate. set() lets every thread through that waits or arrives, until reset().
+// A gate: after set(), every thread that waits or arrives passes, until reset().
 class manual_reset_event : public detail::basic_event<detail::fixed_mode<reset_mode::manual_reset>> {
     using basic_event::basic_event;
 };
 
-// A token. set() releases exactly one thread: one that waits, or the next that arrives. Setting a set event adds no
-// second token.
+// A token: set() releases exactly one thread, either one that waits or the next that arrives. Setting an event that is
+// set already adds no second token.
 class auto_reset_event : public detail::basic_event<detail::fixed_mode<reset_mode::auto_reset>> {
     using basic_event::basic_event;
 };
 
-// One or the other, chosen when it is made: two bytes. Where the mode is known when the program is written, the classes
-// above are smaller and say more.
+// An event whose mode is chosen when it is constructed. It takes two bytes. Where the mode is known when the program is
+// written, the classes above are smaller and say more.
 class event : public detail::basic_event<detail::chosen_mode> {
 public:
     constexpr explicit event(reset_mode mode, bool initially_set = false) noexcept

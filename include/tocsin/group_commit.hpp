@@ -1,4 +1,4 @@
-// Group commit: any number of threads submit, and one of them flushes for all that have joined.
+// Group commit: any number of threads submit, and one of them at a time flushes for all that have joined it.
 //
 //     struct record { std::string_view text; std::uint64_t position; };
 //     tocsin::group_commit<record> commit([&](tocsin::commit_group<record> group) {
@@ -6,7 +6,7 @@
 //         sync();                                      // once for the group
 //     });
 //     record mine{"hello", 0};
-//     commit.submit(mine);                             // in any thread; afterwards it is on the disk
+//     commit.submit(mine);                             // in any thread; when it returns, `mine` is on the disk
 //
 // docs/group_commit.md explains how to use it and what it guarantees.
 #pragma once
@@ -27,7 +27,7 @@
 
 namespace tocsin {
 
-// How a submission ended. If its group's flush failed, submit() throws instead.
+// How a submission ended. If the flush of its group failed, submit() throws instead.
 enum class commit_status : std::uint8_t {
     committed,  // covered by a flush that has succeeded
     timed_out,  // withdrawn: the deadline passed before a flush took it; no flush has seen it
@@ -35,45 +35,47 @@ enum class commit_status : std::uint8_t {
 };
 
 struct group_commit_options {
-    // The most submissions that a flush takes; the others gather for the next. At least 1.
+    // The largest number of submissions that one flush takes. Any others gather for the next flush. At least 1.
     std::size_t largest_group = (std::numeric_limits<std::size_t>::max)();
-    // How long a group may wait for more members, counted from the arrival of its first. A full group waits no longer.
-    // At zero no group waits artificially: it gathers while the flush before it runs.
+    // How long a group may wait for more members, counted from the arrival of its first member. A full group waits no
+    // longer. With zero no group is held back: it gathers members only while the flush before it runs.
     std::chrono::nanoseconds longest_gathering{0};
 };
 
 struct group_commit_statistics {
     std::uint64_t groups = 0;       // flushes that have ended
-    std::uint64_t failed = 0;       // of them, those that threw
-    std::uint64_t submissions = 0;  // covered by those flushes
+    std::uint64_t failed = 0;       // those of them that threw
+    std::uint64_t submissions = 0;  // covered by these flushes
     std::uint64_t withdrawn = 0;    // timed out or stopped
     std::size_t largest_group = 0;
-    std::size_t waiting = 0;                // right now, for a flush to take them
+    std::size_t waiting = 0;                // submissions that wait right now for a flush to take them
     std::chrono::nanoseconds gathering{0};  // sum over the groups: from the first arrival to the flush
     std::chrono::nanoseconds flushing{0};   // sum over the groups: the flush
-    // sizes[k]: groups of 2^k to 2^(k+1)-1 submissions; the last counts larger ones, too.
+    // sizes[k] counts the groups of 2^k to 2^(k+1)-1 submissions. The last element also counts all larger groups.
     std::array<std::uint64_t, 32> sizes{};
 };
 
 namespace detail {
 
-// One submission as the library sees it, on its submitter's stack.
+// One submission as the library sees it. It is on its submitter's stack.
 struct submission {
     explicit submission(const volatile void* object) noexcept : what(const_cast<void*>(object)) {}
     void* const what;
 };
 TOCSIN_API submission* next_submission(const submission* before) noexcept;
 
-// The submissions from `first` to `end` (null: to the last of the group), for one flush.
+// The submissions that one flush covers: from `first` to the one before `end`, or to the last of the group if `end` is
+// null.
 struct flushed_group {
     submission* first;
     submission* end;
     std::size_t count;
 };
-// Ends the group before `left`, if that is in it. Throws std::invalid_argument if it is the first.
+// Ends the group before `left`. Does nothing if `left` is not in the group. Throws std::invalid_argument if `left` is
+// the first of the group.
 TOCSIN_API void leave_from(flushed_group& group, const submission* left);
 
-// Your flush, without its types.
+// The user's flush function, without its types.
 class TOCSIN_API flusher {
 public:
     virtual ~flusher();
@@ -137,49 +139,53 @@ public:
     std::size_t size() const noexcept { return group_->count; }  // at least 1
     Submission& front() const noexcept { return *begin(); }
 
-    // Ends the group before `first`. The flush does not cover it and those behind it: they are the first of the next
-    // group, in their order. For groups that are cut by bytes or by kind. Call it before the work is done that may
-    // fail, because an exception fails all that are in the group at that moment. They can no longer be withdrawn: a
-    // submit() with a deadline waits for the flush that covers it. The next group does not wait for more members.
-    // Throws std::invalid_argument if `first` is begin(): a flush covers at least one. Cost: a step for each submission
-    // before `first`.
+    // Ends the group before `first`, for groups that are cut by bytes or by kind. The flush then covers only the
+    // submissions in front of `first`. `first` and those behind it become the first members of the next group, in the
+    // same order, and that group does not wait for more members. These submissions can't be withdrawn any more: a
+    // submit() with a deadline waits, even past the deadline, for the flush that covers its submission.
+    // Call this before you do the work that may fail, because an exception fails all submissions that are in the group
+    // when it is thrown.
+    // Throws std::invalid_argument if `first` is begin(): a flush covers at least one submission. Cost: a step for each
+    // submission before `first`.
     void leave_from(iterator first) const { detail::leave_from(*group_, first.at_); }
 
 private:
     detail::flushed_group* group_;
 };
 
-// Any thread may submit at any time. The object must exist until every submit() has returned: checked builds stop the
-// program if it is destroyed earlier.
+// Any thread may submit at any time. The group_commit must exist until every submit() has returned. Checked builds stop
+// the program if it is destroyed earlier.
 template <class Submission>
 class group_commit {
 public:
-    // `flush(commit_group<Submission>)` runs in the submitting thread that leads, under no lock. It never runs twice at
-    // once, and each run sees what the one before it did. It reports failure by an exception, which all submitters of
-    // its group get and nobody else. To tell one submitter something, it writes into that submission. It must not
-    // submit to the same object (checked builds stop the program). The constructor allocates, and throws
-    // std::invalid_argument for a largest group of 0.
+    // The library calls `flush` with a commit_group<Submission>, under no lock, in one of the threads that submit: the
+    // leader of the group. Calls never overlap, and each sees what the one before it did. To report failure, `flush`
+    // throws. All submitters of its group get the exception, and nobody else does. To tell one submitter something,
+    // `flush` writes into that submission. `flush` must not submit to the same group_commit (checked builds stop the
+    // program). The constructor allocates. It throws std::invalid_argument if largest_group is 0.
     template <class Flush>
         requires std::invocable<Flush&, commit_group<Submission>>
     explicit group_commit(Flush flush, const group_commit_options& options = {})
         : engine_(std::make_unique<typed_flusher<Flush>>(std::move(flush)), options) {}
 
-    // Blocks until a flush that covers the submission has ended. What the submitter did before is visible to that
-    // flush, and what the flush did is visible to the submitter afterwards. If the flush throws, so does submit(): all
-    // submitters of its group get the same exception object (treat it as const); other groups are not affected.
-    // `submission` must stay where it is until submit() returns; afterwards nothing touches it.
-    // A thread that finds no leader leads: it flushes for itself and for those that have joined. Other threads join and
-    // sleep until their leader releases them, or until they are made the next leader.
-    // Cost for a leader: three short locks (with longest_gathering at most five), the flush, and a few wake-ups of
-    // other threads (about five at most, nine on 16 processors), however many it flushed for. Cost for a thread that
-    // joins: one short lock, one sleep, and then the wake-ups of a few others of its group. Allocates nothing.
+    // Blocks until a flush that covers the submission has ended. That flush sees what the submitter did before, and the
+    // submitter then sees what the flush did. If the flush throws, so does submit(): all submitters of the group get
+    // the same exception object, so treat it as const. Other groups are not affected. `submission` must stay where it
+    // is until submit() returns. Afterwards nobody touches it.
+    // A thread that finds no leader becomes the leader: it flushes for itself and for those that have joined. A thread
+    // that finds a leader joins. It sleeps until its leader releases it, or until it is made the next leader.
+    // Cost for a leader: three short locks (at most five with longest_gathering), the flush, and a few wake-ups of
+    // other threads. These are about five at most (nine on 16 processors), however many submissions the flush covers.
+    // Cost for a thread that joins: one short lock, one sleep, and then the wake-ups of a few others of its group.
+    // Allocates nothing.
     void submit(Submission& submission) { (void)engine_.submit(&submission, {}); }
     void submit(Submission&& submission) { submit(submission); }
 
-    // The same, but withdraws the submission if the deadline passes or a stop is requested before a flush takes it;
-    // then no flush has seen it or ever will. A submission that has been taken can't be withdrawn, even if that flush
-    // leaves it to the next: this then waits for the result, past the deadline. If the deadline has passed already,
-    // or a stop was requested already, nothing is submitted. Ignores the spin policy.
+    // The same, but withdraws the submission if the deadline passes or a stop is requested before a flush takes it. No
+    // flush has seen a withdrawn submission, and none ever will. A submission that a flush has taken can't be
+    // withdrawn, even if that flush leaves it to the next (leave_from()). submit() then waits for the result, even past
+    // the deadline. If the deadline has passed or a stop was requested before the call, nothing is submitted. Ignores
+    // the spin policy.
     [[nodiscard]] commit_status submit(const limits& how, Submission& submission) {
         return engine_.submit(&submission, how);
     }
@@ -189,7 +195,7 @@ public:
         return {};
     }
 
-    // What happened since construction, as of one instant. Cost: one short lock.
+    // The counts since construction, all as of one instant. Cost: one short lock.
     [[nodiscard]] group_commit_statistics statistics() const noexcept { return engine_.statistics(); }
 
 private:

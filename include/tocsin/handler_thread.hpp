@@ -1,11 +1,12 @@
-// A handler thread: any number of threads give it jobs; it runs them one after the other.
+// A thread that runs jobs, one after the other. Any number of threads may give it jobs.
 //
 //     tocsin::handler_thread owner;                          // owns some data that only it touches
 //     owner.post([&] { cache.erase(key); });                 // returns at once
 //     int size = owner.send([&] { return cache.size(); });   // waits for the result
 //     co_await tocsin::async_wait(changed).on(owner);        // resumes the coroutine there (await.hpp)
 //
-// Jobs run in the order in which they were accepted, never two at once. Each sees what the one before did.
+// Jobs run in the order in which they were accepted, never two at the same time. Each job sees what the one before it
+// did.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -40,7 +41,7 @@
 
 namespace tocsin {
 
-// Thrown by send() when the handler accepts no more jobs, or when its job was dropped.
+// Thrown by send() when the handler accepts no more jobs, or when the job of that send() was dropped.
 class TOCSIN_API handler_closed : public std::runtime_error {
 public:
     handler_closed() : runtime_error("tocsin::handler_thread: the handler is closed") {}
@@ -55,8 +56,9 @@ enum class post_status : std::uint8_t {
     closed,     // the handler accepts no more jobs
 };
 
-// Something to run once: any movable callable without arguments. A callable of up to 48 bytes that is trivially
-// copyable (references, pointers, numbers) is stored inside; others are allocated.
+// Something to run once, made from any movable callable without arguments. A callable of up to 48 bytes that is
+// trivially copyable (one that holds references, pointers and numbers, say) is stored inside the job. Others are
+// allocated.
 class job {
 public:
     template <class Call>
@@ -81,10 +83,10 @@ public:
     }
     ~job() { drop(); }
 
-    // Whether it is still to be run: false (it is empty) once it was run, moved from, or accepted by a handler.
+    // Whether the job is still to be run. A job that was run, moved from, or accepted by a handler is empty: false.
     explicit operator bool() const noexcept { return what_ != nullptr; }
 
-    // Runs it, and destroys the callable even if that throws. It must not be empty.
+    // Runs the job, then destroys the callable, even if running it throws. The job must not be empty.
     void operator()() {
         job self(std::move(*this));
         self.what_->run(self.place_);
@@ -127,11 +129,13 @@ private:
 };
 
 struct handler_options {
-    // How many jobs may be queued. When the queue is full, post() waits and try_post() returns `full`. The handler
-    // takes the whole queue at once, so it may hold as many again. The default never fills.
+    // How many jobs may be queued. While the queue is full, post() waits and try_post() returns `full`. The handler
+    // takes all queued jobs at once, so besides a full queue it may hold as many jobs again. With the default, the
+    // queue is never full.
     std::size_t capacity = (std::numeric_limits<std::size_t>::max)();
-    // Called in the handler thread with what a posted job throws. Without it, the program ends as if a thread's
-    // function had thrown. What a sent job throws goes to its sender.
+    // Called in the handler thread with the exception that a posted job throws. Without this function, such an
+    // exception ends the program, as if a thread's function had thrown it. An exception from a job of send() goes
+    // to the thread that called send().
     std::function<void(std::exception_ptr)> on_exception;
 };
 
@@ -140,20 +144,22 @@ public:
     // Starts the thread. Throws std::system_error if that fails, std::invalid_argument for a capacity of 0.
     explicit handler_thread(handler_options options = {});
 
-    // As join(). Must not run in a job of this handler, or while another thread still calls a member.
+    // Does what join() does. Must not run in a job of this handler, or while another thread still calls a member.
     ~handler_thread();
     handler_thread(const handler_thread&) = delete;
     handler_thread& operator=(const handler_thread&) = delete;
 
-    // Queues the job and returns true. If a job is accepted, what the caller did before is visible to it; it is run
-    // once, or handed out once by cancel(). post() waits while the queue is full. In a job of the same handler it never
-    // waits, but exceeds the capacity (it would wait for itself). Returns false if the handler is closed: the job
-    // remains with the caller. So a job that posts itself again ends when its handler does. Throws std::bad_alloc.
-    // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler one wakes
-    // it; posts to a running one wake nothing. Allocates for a large callable, and as the queue grows.
+    // Queues the job and returns true. While the queue is full, post() waits for room. In a job of the same handler it
+    // never waits, because it would wait for itself: it exceeds the capacity instead. An accepted job sees what the
+    // caller did before. It is run once, or handed out once by cancel().
+    // If the handler is closed, post() returns false, and the job remains with the caller. So a job that posts itself
+    // again stops doing so when its handler is closed. Throws std::bad_alloc.
+    // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler only one wakes
+    // it. A post to a running handler wakes nothing. Allocates for a large callable, and as the queue grows.
     bool post(job&& work);
 
-    // The same without waiting, or with a wait that has an end. A job that was not accepted remains with the caller.
+    // The same, but try_post() never waits, and the other two stop waiting at the deadline or when a stop is requested.
+    // A job that was not accepted remains with the caller.
     [[nodiscard]] post_status try_post(job&& work);
     template <class Rep, class Period>
     [[nodiscard]] post_status post_for(job&& work, std::chrono::duration<Rep, Period> longest,
@@ -163,34 +169,36 @@ public:
     [[nodiscard]] post_status post_until(job&& work, const deadline& until, const stop_token& stop = {});
 
     // Runs `call` in the handler thread, and returns what it returns or throws what it throws. In a job of the same
-    // handler it runs at once, ahead of what is queued. Waits for room in the queue, then for the result: two
-    // handlers that send to each other wait for ever.
-    // Throws handler_closed if `call` will never be run. Allocates nothing for it.
+    // handler, `call` runs at once, ahead of the queued jobs. Otherwise send() waits for room in the queue, then for
+    // the result. So two handlers that send to each other at the same time wait for ever.
+    // Throws handler_closed if `call` will never be run. Allocates nothing for `call`.
     // Cost: that of post(), and a sleep.
     template <class Call>
         requires std::invocable<Call&>
     std::invoke_result_t<Call&> send(Call&& call);
 
-    // An executor of coroutines (await.hpp): queues a job that resumes this one. Never waits, but exceeds the capacity.
-    // Returns false, and will not resume it, if the handler is closed or there is no memory for the queue to grow;
-    // the coroutine then resumes in the thread that ended its wait. So none is lost, whenever the handler closes. To
-    // cancel such a wait, stop it by a token: a coroutine whose job is queued must not be destroyed.
+    // Makes the handler an executor of coroutines (await.hpp): queues a job that resumes the coroutine `who`, and
+    // returns true. Never waits: if the queue is full, it exceeds the capacity. If the handler is closed, or if there
+    // is no memory for the queue to grow, returns false and will not resume the coroutine. The coroutine then resumes
+    // in the thread that ended its wait, so no coroutine is lost, whenever the handler closes.
+    // A coroutine whose job is queued must not be destroyed. To cancel its wait, use a stop token.
     bool operator()(std::coroutine_handle<> who) noexcept;
 
-    // Accepts no more jobs. The thread ends when it has run what is queued. Threads that wait for room get `closed`.
-    // Any thread may call it, even a job. Returns at once.
+    // Makes the handler accept no more jobs. The handler thread ends when it has run the queued jobs. A thread that
+    // waits for room in the queue gets `closed`. Any thread may call this, even in a job. Returns at once.
     void close() noexcept;
 
-    // Closes, and waits until everything has been run. In a job of this handler it only closes.
+    // Closes the handler, and waits until all its jobs have been run. In a job of this handler it only closes.
     void join() noexcept;
 
-    // Closes, waits for the job that is under way, and returns those that have not begun, oldest first. If the caller
-    // runs a sent job among them, its sender gets the result; if the caller drops it, send() throws. A job that resumes
-    // a coroutine does so even if the caller drops it. In a job of this handler it waits for nothing. If it throws
-    // std::bad_alloc, the next call returns the jobs.
+    // Closes the handler, waits for the job that is running, and returns the jobs that have not begun, oldest first.
+    // - If the caller runs a job of send(), that send() returns the result. If the caller drops the job, that send()
+    //   throws.
+    // - A job that resumes a coroutine does so even if the caller drops it.
+    // In a job of this handler, cancel() does not wait. If it throws std::bad_alloc, the next call returns the jobs.
     [[nodiscard]] std::vector<job> cancel();
 
-    // Whether it accepts no more jobs. Cost: a short lock.
+    // Whether the handler accepts no more jobs. Cost: a short lock.
     [[nodiscard]] bool is_closed() const noexcept;
     // Whether the calling thread is the handler thread.
     [[nodiscard]] bool is_this_thread() const noexcept;
@@ -212,18 +220,18 @@ private:
     const handler_options options_;
     mutable word_lock<> lock_;
     std::vector<job> queue_;    // under the lock
-    std::size_t blocked_ = 0;   // under the lock: how many wait for room
+    std::size_t blocked_ = 0;   // under the lock: how many threads wait for room
     bool closed_ = false;       // under the lock
-    std::vector<job> batch_;    // only the handler thread touches it; under the lock once it has finished
-    std::size_t position_ = 0;  // the same: the next of the batch
+    std::vector<job> batch_;    // the handler thread's alone; once `finished_` is set, under the lock
+    std::size_t position_ = 0;  // the same: the next job of the batch
     detail::atomic<bool> cancelled_{false};
-    auto_reset_event ready_;       // to the handler: there is something in the queue, or it was closed
-    auto_reset_event room_;        // to one thread that waits for room: look again
+    auto_reset_event ready_;       // tells the handler that the queue has a job, or that it was closed
+    auto_reset_event room_;        // tells one thread that waits for room to look again
     manual_reset_event finished_;  // the handler runs no more jobs
     std::thread thread_;
 };
 
-// A call whose sender waits, on the sender's stack.
+// The call of one send(), on the stack of the sender, which waits for it.
 template <class Call>
 class handler_thread::sent_call {
 public:
@@ -266,7 +274,7 @@ private:
     }
 
     static sent_call& at(void* place) noexcept { return **std::launder(static_cast<sent_call**>(place)); }
-    // Once run, the sender may be gone: the job forgets it first.
+    // When the call has run, the sender may return, and this object is gone. So the job forgets the object first.
     static constexpr job::operations operations{
         [](void* place) {
             sent_call& self = at(place);

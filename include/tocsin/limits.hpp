@@ -1,13 +1,13 @@
-// What limits a wait: the first argument of wait_any(), wait_all() and the waits of coroutines, wait_set, group_commit
-// and coalescer.
+// The limits of a wait: its deadline, its stop token and its spin policy. They are the first argument of wait_any(),
+// wait_all() and the waits of coroutines, wait_set, group_commit and coalescer.
 //
 //     tocsin::wait_any({.until = 50ms, .stop = token}, job, tocsin::readable(socket));
 //     set.wait({.until = tomorrow}, ready);
 //     co_await tocsin::async_wait({.stop = token}, job);
 //
 // Calls on a single object (an event, an address, a lock, a handler_thread) keep the shape of the standard library:
-// wait(), wait_for(duration), wait_until(time), with an optional stop token after the time and an optional spin policy
-// last.
+// wait(), wait_for(duration), wait_until(time). Where such a call takes a stop token or a spin policy, the token
+// follows the time, and the policy comes last. Both are optional.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -18,35 +18,39 @@
 
 namespace tocsin {
 
-// Refers to a stop token, or to none. A copy of a token costs an atomic increment and a decrement; a reference costs
-// nothing.
+// Refers to a stop token, or to none. Copying a token costs an atomic increment, and destroying the copy an atomic
+// decrement. A reference costs neither.
 class stop_reference {
 public:
     constexpr stop_reference() noexcept = default;
     constexpr stop_reference(const stop_token& token TOCSIN_LIFETIMEBOUND) noexcept  // implicit on purpose
         : token_(&token) {}
 
-    constexpr const stop_token* get() const noexcept { return token_; }  // null: none
+    constexpr const stop_token* get() const noexcept { return token_; }  // null if it refers to none
 
 private:
     const stop_token* token_ = nullptr;
 };
 
-// Write the limits in the call. Named limits must not outlive the stop token, nor a time point of a clock of your own.
+// Write the limits directly in the call, as in the examples above. A `limits` object that has a name refers to its stop
+// token, so it must not outlive the token. Nor must it outlive a time point of a clock of your own.
 struct limits {
-    // The wait ends with `timed_out` when this has passed. A duration counts from when the limits are made, which costs
-    // a look at the clock. So named limits end all their waits at the same time. A time point may be of any clock.
+    // When this deadline has passed, the wait ends with `timed_out`. A duration counts from the moment at which the
+    // limits are made, so one `limits` object that is used for several waits ends them all at the same time. Making
+    // limits from a duration costs a look at the clock. A time point may be of any clock.
     deadline until = deadline::never();
-    // The wait ends with `stopped` when a stop is requested. If a source is ready, it is taken first.
+    // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait, the wait
+    // takes the source first, even if the stop was requested before.
     stop_reference stop{};
-    // How wait_any() looks before it sleeps. All other waits over several things sleep at once.
+    // How long wait_any() looks for a ready source before it sleeps. All other calls that take limits ignore the
+    // policy: they sleep, or suspend, at once.
     spin_policy spin{};
 };
 
 namespace detail {
 
 template <class...>
-inline constexpr bool never = false;  // for a static_assert that fails only in a call
+inline constexpr bool never = false;  // for a static_assert that fails only if its function is called
 
 inline wait_options options_of(const limits& how) noexcept { return {how.until, how.stop.get(), how.spin}; }
 

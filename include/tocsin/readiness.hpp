@@ -7,22 +7,22 @@ namespace tocsin {
 
 enum class readiness : std::uint16_t {
     none = 0,
-    readable = 1,   // something to read, or the end; a connection to accept; a timer or process that ended
-    writable = 2,   // room to write; connected, or failed to connect
+    readable = 1,   // data or the end to read; a connection to accept; a timer or process that ended
+    writable = 2,   // room to write; a connection that was made, or failed
     urgent = 4,     // out-of-band data, or anything else that the system calls a priority (POLLPRI)
-    hang_up = 8,    // found without being asked for when both directions are closed; if asked for, also
-                    // when the peer has closed its direction (on systems with POLLRDHUP; elsewhere found
-                    // as readable)
-    error = 16,     // found without being asked for
-    invalid = 32,   // only found: it is not an open descriptor
-    signaled = 64,  // Windows, asked for and found: a kernel HANDLE (process, event), which is ready in one
-                    // way only
+    hang_up = 8,    // both directions are closed: found even if not asked for. If asked for, also found
+                    // when the peer has closed its direction. (Systems without POLLRDHUP report that
+                    // as readable instead.)
+    error = 16,     // found even if not asked for
+    invalid = 32,   // not an open descriptor: found, never asked for
+    signaled = 64,  // on Windows, asked for and found: a kernel HANDLE (of a process or an event, say)
+                    // is signaled. A HANDLE has no other readiness.
 };
 
-// One member of a wait_set that is ready, by the tag with which it was added.
+// One ready member of a wait_set, named by its tag.
 struct ready_item {
     std::uint64_t tag = 0;
-    readiness found = readiness::none;  // of a descriptor
+    readiness found = readiness::none;  // what was found, if the member is a descriptor
 };
 
 constexpr readiness operator|(readiness a, readiness b) noexcept {

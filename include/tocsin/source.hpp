@@ -3,10 +3,10 @@
 //
 //     class countdown {
 //     public:
-//         bool try_wait() noexcept;                          // takes it if it is ready
+//         bool try_wait() noexcept;                          // if the countdown is ready, takes it: true
 //         bool enlist(tocsin::wait_entry& entry) noexcept;   // appends `entry` to the list; false if it is ready
 //         void delist(tocsin::wait_entry& entry) noexcept;   // removes `entry`, if it is still in the list
-//         static constexpr bool stays_ready = true;          // nobody can make it unready again (for wait_all)
+//         static constexpr bool stays_ready = true;          // once ready, it stays ready (for wait_all)
 //
 //         void count_down() {
 //             tocsin::wake_list freed;
@@ -44,31 +44,31 @@ struct wait_node;
 
 namespace detail {
 
-// How to wait for a source whose waiters queue in the lot. `object` is the byte of an event (event_state.hpp), and the
-// waiters wait on its address. The functions marked "locked" are called under the lock of that address's bucket. The
-// argument: src/core/wait/multi_wait.cpp.
+// How to wait for a source whose waiters queue in the lot, the library's table of waiters. `object` is the byte of an
+// event (event_state.hpp), and the waiters wait on its address. The functions marked "locked" are called under the lock
+// of that address's bucket. Why it is correct: src/core/wait/multi_wait.cpp.
 struct lot_source {
     std::uint8_t wait_kind;                            // core::wait_kind
-    bool (*try_take)(void* object) noexcept;           // takes it if it is ready
-    bool (*looks_ready)(const void* object) noexcept;  // a peek
-    bool (*hold)(void* object) noexcept;               // locked: if ready, nobody else changes it until ...
-    void (*take_held)(void* object) noexcept;          // locked: ... it is taken,
-    void (*unhold)(void* object) noexcept;             // locked: or left as it was
-    // Locked: a node is about to be queued. If the source is ready and not `even_if_ready`, returns false and does
-    // nothing.
+    bool (*try_take)(void* object) noexcept;           // if it is ready, takes it
+    bool (*looks_ready)(const void* object) noexcept;  // a look that takes nothing
+    bool (*hold)(void* object) noexcept;               // locked: if it is ready, keeps it so
+    void (*take_held)(void* object) noexcept;          // locked: takes what is held
+    void (*unhold)(void* object) noexcept;             // locked: ends the hold, takes nothing
+    // Locked: notes that a node is about to be queued, and returns true. If the source is ready and `even_if_ready` is
+    // false, does nothing and returns false.
     bool (*mark_parked)(void* object, bool even_if_ready) noexcept;
     void (*clear_parked)(void* object) noexcept;         // locked: no node is queued any more
-    void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again, if taking uses it up
+    void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again; null: it stays ready
 };
 
-// How an event's set() adds to a wake_list.
+// Lets an event's set(wake_list&) add to a wake_list.
 struct left_wakes {
     static void add(wake_list& to, core::release_list&& freed) noexcept;
 };
 
 }  // namespace detail
 
-// One wait's entry in the waiting_list of one source. Valid from enlist() until delist() returns.
+// The entry of one wait in the waiting_list of one source. It is valid from enlist() until delist() returns.
 class wait_entry : public detail::list_links<wait_entry> {
 public:
     wait_entry(core::multi_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
@@ -84,9 +84,10 @@ private:
     detail::plain<bool> listed_{false};
 };
 
-// Waits that have been given what they waited for, and whose threads and coroutines are still to be released: what a
-// notify function returns, and what an event's set(wake_list&) leaves to be done. None of them returns before wake(),
-// and nobody may destroy one of those coroutines before it. Whoever has the list calls wake() once, under no lock.
+// A list of waits that have been given what they waited for, but whose threads and coroutines are still to be released.
+// The notify functions of waiting_list return such a list, and an event's set(wake_list&) adds to one. No wait in the
+// list returns before wake(), and until then nobody may destroy a coroutine that waits in it. The owner of the list
+// calls wake() once, under no lock.
 //
 //     tocsin::wake_list freed;
 //     {
@@ -101,7 +102,7 @@ public:
         : entries_(std::move(from.entries_)),
           nodes_(std::move(from.nodes_)),
           last_coroutine_(std::exchange(from.last_coroutine_, nullptr)) {}
-    // Only to an empty list; to another one, append().
+    // This list must be empty. To add to a list that is not empty, call append().
     wake_list& operator=(wake_list&& from) noexcept {
         if (!empty()) [[unlikely]]
             wake_dropped(TOCSIN_CHECKED);
@@ -110,7 +111,8 @@ public:
         last_coroutine_ = std::exchange(from.last_coroutine_, nullptr);
         return *this;
     }
-    // A list that is dropped although it is not empty is a mistake: checked builds stop the program, others wake.
+    // Destroying a list that is not empty is a mistake, and so is assigning to one. Checked builds then stop the
+    // program; other builds call wake().
     ~wake_list() {
         if (!empty()) [[unlikely]]
             wake_dropped(TOCSIN_CHECKED);
@@ -118,11 +120,12 @@ public:
 
     bool empty() const noexcept { return entries_.empty() && nodes_.empty(); }
 
-    // Adds what is in `more`, which is empty afterwards.
+    // Moves the waits of `more` to this list. `more` is empty afterwards.
     TOCSIN_API void append(wake_list&& more) noexcept;
 
-    // Releases all of them, and empties the list. Threads that were waiting for events wake each other, so that this
-    // thread makes a few system calls, however many they are. Coroutines without an executor are resumed here, last.
+    // Releases all waits in the list, and empties it. Threads that waited for events wake each other, so the calling
+    // thread makes only a few system calls, however many threads it releases. Coroutines without an executor are
+    // resumed in this call, after everybody else has been released.
     TOCSIN_API void wake() noexcept;
 
 private:
@@ -136,8 +139,8 @@ private:
     core::wait_node* last_coroutine_ = nullptr;
 };
 
-// The waits for one source: a first-in, first-out queue that owns and allocates nothing. Guard it by a lock of your
-// own. enlist(), delist() and every function that makes the source ready take that lock.
+// The queue of the waits for one source, first in, first out. It owns and allocates nothing. Guard it with a lock of
+// your own: enlist(), delist() and every function that makes the source ready take that lock.
 class waiting_list {
 public:
     waiting_list() noexcept = default;
@@ -146,24 +149,25 @@ public:
 
     bool empty() const noexcept { return entries_.empty(); }
     TOCSIN_API void append(wait_entry& entry) noexcept;
-    TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it has been removed already
+    TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it was removed before
 
-    // Hands the source to the wait that has queued longest among those that can take it; that wait then ends. Returns
-    // an empty list if no wait can take it; the source is then still there to take. (A wait for all never takes it
-    // here: see stays_ready.)
+    // Gives the source to the wait that has queued longest among those that can take it. Returns a list with only that
+    // wait, and wake() then ends the wait. If no wait can take the source, returns an empty list, and the source is
+    // still there to take. (A wait for all takes nothing here. It only counts the source as ready, and wake() ends it
+    // only if all its sources are ready: see stays_ready.)
     TOCSIN_API wake_list notify_one() noexcept;
-    // The same up to `most` times. Adds the waits to `freed`, and returns how many have been given one.
+    // Does the same up to `most` times. Adds the waits to `freed`, and returns how many it added.
     TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;
-    // Hands it to all of them; for a source that stays ready.
+    // Gives the source to all waits. For a source that stays ready.
     TOCSIN_API wake_list notify_all() noexcept;
 
 private:
     detail::intrusive_list<wait_entry> entries_;
 };
 
-// The three operations. None of them may throw, block for long, or call back into the wait that called it. The library
-// calls none of them under a lock of its own. An object whose type declares `stays_ready` must not become unready again
-// while a thread waits for it; wait_all() accepts only such types.
+// A type with the three operations above. None of them may throw, block for long, or call back into the wait that
+// called it. The library holds no lock of its own when it calls them. If a type declares `stays_ready`, an object of
+// the type must not become unready again while a thread waits for it. wait_all() accepts only such types.
 template <class T>
 concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;
@@ -171,7 +175,7 @@ concept waitable = requires(T& object, wait_entry& entry) {
     { object.delist(entry) } noexcept -> std::same_as<void>;
 };
 
-// A reference to one thing to wait for. Converts implicitly from events and from every `waitable` type.
+// Refers to one thing to wait for. Converts implicitly from events and from every `waitable` type.
 class source {
 public:
     enum class kind : std::uint8_t { lot, timer, descriptor, custom };
@@ -183,7 +187,7 @@ public:
         bool stays_ready;
     };
 
-    // Empty: for arrays that are filled at run time. A wait for it is refused.
+    // An empty source, for arrays that are filled at run time. A wait that is given one throws std::invalid_argument.
     source() noexcept : kind_(kind::custom) {}
     template <waitable T>
     source(T& object TOCSIN_LIFETIMEBOUND) noexcept  // implicit on purpose

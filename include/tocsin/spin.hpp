@@ -1,4 +1,5 @@
-// How long a wait looks before it sleeps: for one call, or for the process.
+// How long a thread looks for what it waits for before it sleeps. The policy is set for one call or for the whole
+// process.
 #pragma once
 
 #include <tocsin/detail/config.hpp>
@@ -8,29 +9,34 @@
 
 namespace tocsin {
 
-// A thread that must wait can look again for a moment (spin), let other threads run and look again (yield), or sleep.
-// Waking a sleeper costs two switches and, on an idle core, several microseconds. Spinning burns that time instead. The
-// default policy learns for each address whether spinning or yielding has paid recently. Where neither has, a wait
-// mostly sleeps at once. Every spin is bounded in time, and yielding in number. On one CPU no thread spins. Waits on
-// events, addresses and locks spin, and so does wait_any(); all other waits sleep at once. For a lock, a thread spins
-// and yields before it is queued. With descriptors, wait_any() spins only adaptively, and never yields.
+// A thread that must wait can spin (look again and again for a moment), yield (let other threads run, then look again),
+// or sleep. Waking a thread that sleeps costs two context switches and, if its core is idle, several microseconds.
+// Spinning keeps a core busy instead.
+//
+// The default policy learns for each address whether spinning or yielding has recently paid. Where neither has, a wait
+// mostly sleeps at once. Every spin is bounded in time, and yielding in the number of yields. On one CPU no thread
+// spins.
+//
+// Waits for events, addresses and locks spin, and so does wait_any(). All other waits sleep at once. A thread that
+// waits for a lock spins and yields before it is queued. wait_any() with descriptors spins only under an adaptive
+// policy, and never yields.
 class spin_policy {
 public:
     // The policy of the process (set_spin_policy()), which is `adaptive()` until it is set.
     constexpr spin_policy() noexcept = default;
 
-    // Sleep at once.
+    // Sleeps at once.
     static constexpr spin_policy none() noexcept { return spin_policy(mode::none, 0); }
 
-    // Do what has helped recently: spin before the thread is queued, for up to 4 us and no longer than `longest`; and
-    // yield once it is queued.
+    // Does what has recently paid: spins before the thread is queued, for up to 4 us and no longer than `longest`, and
+    // yields once the thread is queued.
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(4)) noexcept {
         return spin_policy(mode::adaptive, longest.count());
     }
 
-    // In every wait, spin for `longest` (a second at most) after the thread is queued, then sleep. (For a lock, spin
-    // before it is queued.) For a thread that may burn a core for latency.
+    // Spins in every wait after the thread is queued, for `longest` (a second at most), and then sleeps. (For a lock,
+    // the thread spins before it is queued.) For a thread that may keep a core busy to react faster.
     static constexpr spin_policy fixed(std::chrono::nanoseconds longest) noexcept {
         return spin_policy(mode::fixed, longest.count());
     }
@@ -53,14 +59,14 @@ private:
     mode mode_ = mode::process;
 };
 
-// Sets the policy of every wait that is given none. Any thread may call it at any time; waits under way keep theirs.
-// Setting `spin_policy()` restores the default.
+// Sets the policy of all waits that are not given one. Any thread may call this at any time. Waits under way keep the
+// policy with which they began. `spin_policy()` restores the default, `adaptive()`.
 TOCSIN_API void set_spin_policy(spin_policy policy) noexcept;
 [[nodiscard]] TOCSIN_API spin_policy process_spin_policy() noexcept;
 
 #if TOCSIN_COUNTERS
-// What the waits of the process have done since it began. A wait that did none of the first three is not counted. A
-// call that waits several times inside, as lock() may, counts each time.
+// What the waits of the process have done since it began. A wait to which none of the first three counters applies is
+// not counted. A call that waits several times internally, as lock() may, is counted each time.
 struct wait_counters {
     std::uint64_t spun = 0;     // waits that ended while spinning
     std::uint64_t yielded = 0;  // waits that ended after yielding to the scheduler

@@ -15,7 +15,7 @@ enum class wait_status : std::uint8_t {
 // How a wait on an address ended.
 enum class address_status : std::uint8_t {
     woken,      // by a wake on this address; the value may or may not have changed
-    differed,   // the value was not the expected one; did not sleep
+    differed,   // the value was not the expected one; the thread did not sleep
     timed_out,  // the deadline passed first; no wake was spent on this wait
     stopped,    // a stop was requested first; no wake was spent on this wait
 };

@@ -9,19 +9,23 @@
 //     if (tocsin::wait_any({.until = 50ms}, job, tocsin::at(tomorrow)).status == tocsin::wait_status::timed_out) ...
 //     tocsin::wait_all(left_fork, right_fork);
 //
-// Sources are events, timers, descriptors (fd.hpp) and objects of `waitable` types (source.hpp). Give any number in any
-// mix, one by one or as a span. Up to 16 need no allocation. More take one block of memory for the length of the wait.
-// More than 16 descriptors among them take a second block, and more than 64 a third one in the poll.
+// A call takes any number of sources in any mix, one by one or as a span. Sources are events, timers, descriptors
+// (fd.hpp) and objects of `waitable` types (source.hpp). A wait for up to 16 sources allocates nothing. A wait for more
+// takes one block of memory until it ends. More than 16 descriptors among them take a second block, and more than 64
+// take a third one in the poll.
 //
 // A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
 //
-// A wait sleeps on one clock. If its timers and its deadline are on several clocks, it takes the clock of the one that
-// passes first, as the clocks are when the wait begins. If the system clock is set during the wait, a timer on another
-// clock may be seen late.
+// A wait sleeps on one clock only. If its timers and its deadline are on several clocks, it sleeps on the clock of the
+// one that will pass first, judged when the wait begins. If somebody sets the system clock during the wait, the wait
+// may be late to notice a timer or a deadline that is not on the clock on which it sleeps.
 //
-// Throws std::invalid_argument before it waits if there are no sources, or one is empty; in wait_all also if one
-// occurs twice, is a custom source that does not stay ready, or is a descriptor. Built without exceptions, the program
-// ends with that message. Throws std::bad_alloc, too, before it waits.
+// These errors are thrown before the wait begins. (Built without exceptions, the program ends with the same message.)
+// - std::invalid_argument if there are no sources, or if a source is empty.
+// - In wait_all(), also std::invalid_argument if a source occurs twice (only timers may), is a custom source that does
+//   not stay ready, or is a descriptor.
+// - std::bad_alloc.
+// Waits with descriptors throw further errors: see fd.hpp.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -38,9 +42,9 @@
 
 namespace tocsin {
 
-// A timer as a source. It is ready once the duration (counted from now) or the time point (of any clock) has passed. It
-// needs no thread and no descriptor, because it becomes a deadline of the wait. (A time point of a clock of your own
-// must outlive the source, which refers to it.)
+// A timer as a source. It is ready once the duration (counted from this call) or the time point (of any clock) has
+// passed. It needs no thread and no descriptor, because it becomes a deadline of the wait. A time point of a clock
+// of your own must outlive the source, which refers to it.
 template <class Rep, class Period>
 source after(std::chrono::duration<Rep, Period> from_now) noexcept {
     return source(deadline(from_now));
@@ -55,8 +59,8 @@ struct any_result {
     static constexpr std::size_t npos = static_cast<std::size_t>(-1);
 
     wait_status status;
-    std::size_t index = npos;           // of the source that was taken, if status is `signaled`
-    readiness found = readiness::none;  // if that is a descriptor
+    std::size_t index = npos;           // of the source that was taken, if `status` is `signaled`
+    readiness found = readiness::none;  // what was found, if that source is a descriptor
 
     friend bool operator==(const any_result&, const any_result&) noexcept = default;
 };
@@ -66,8 +70,8 @@ namespace detail {
 TOCSIN_API any_result wait_any_slow(std::span<const source> sources, const limits& how);
 TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const limits& how);
 
-// The inline part of the first look: of the events at the front of the list, takes the first that is set. Returns its
-// index, or npos if it took none.
+// The inline part of the first look, at the events in front of all other sources: takes the first one that is set.
+// Returns its index, or npos if it took none.
 inline std::size_t take_leading(std::span<const source> sources) noexcept {
     for (std::size_t i = 0; i != sources.size() && sources[i].what() == source::kind::lot; ++i) {
         if (!event_may_be_set(*static_cast<const event_byte*>(sources[i].object()))) continue;
@@ -113,13 +117,13 @@ wait_status wait_all_each(const limits& how, Sources&... from) {
 }  // namespace detail
 
 // Waits until a source is ready, and takes that source and no other. Taking consumes an auto-reset event and leaves a
-// manual-reset event set. If several sources are ready at the start, takes the one with the lowest index. The same
-// source may occur twice. After the call, the caller sees what it would see after the taken source's own wait. Never
-// returns spuriously. A wait that times out or is stopped has taken nothing, so it never eats a signal; its index is
-// npos. A source that is ready at the start is taken even if the deadline has passed or a stop was requested. Each
-// event serves its waiters first in, first out, as it does those of its own wait().
+// manual-reset event set. If several sources are ready at the start, takes the one with the lowest index. It does so
+// even if the deadline has passed or a stop was requested. The same source may occur twice. After the call, the caller
+// sees what it would see after a wait for the taken source alone. Never returns spuriously.
+// A wait that times out or is stopped has taken nothing, so it never eats a signal. Its index is npos. Each event
+// serves its waiters first in, first out, whether they wait in wait_any() or in the event's own wait().
 // Cost: if a source is ready, about that of its try_wait(). Otherwise one short lock per source to queue, another per
-// source to leave, and one system call to sleep.
+// source to leave the queue, and one system call to sleep.
 [[nodiscard]] inline any_result wait_any(const limits& how, std::span<const source> sources) {
     if (const auto i = detail::take_leading(sources); i != any_result::npos)
         return {wait_status::signaled, i};
@@ -138,11 +142,11 @@ any_result wait_any(Sources&&... from) {
 }
 
 // Waits until all sources are ready at the same instant, then takes all of them in one step: no thread sees one of them
-// taken and another not. Until then it takes nothing, nor if it times out or is stopped. The thread is released when
-// all are ready and not before. (If there are timers among the sources, it also wakes when the last of them has
-// passed.) Overlapping waits for all do not deadlock. Each set() of an auto-reset event serves the wait that has queued
-// longest among those that can take it. Nothing is reserved: a wait for many busy events may take long while other
-// waits take them one by one.
+// taken and another not. Until then it takes nothing, so a wait that times out or is stopped has taken nothing. The
+// thread is released when all sources are ready, and not before. (If there are timers among the sources, it also wakes
+// when the last of them has passed.) Several wait_all() calls with sources in common do not deadlock. Each set() of an
+// auto-reset event serves the wait that has queued longest among those that can take it. Nothing is reserved for a
+// wait_all(): it may take long to get many busy events while other waits take them one by one.
 // Cost: that of wait_any(). While a thread waits for all, each set() of one of its events also looks at the others.
 [[nodiscard]] inline wait_status wait_all(const limits& how, std::span<const source> sources) {
     return detail::wait_all_slow(sources, how);

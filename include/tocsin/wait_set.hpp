@@ -1,6 +1,6 @@
-// A set of events, descriptors and timers, registered once and waited on often: the cost of a wait depends on what is
-// ready, not on how many members are idle. (Idle descriptors do cost something where the system has neither epoll nor
-// kqueue, as on Windows.)
+// A set of events, descriptors and timers. Members are added once and waited for often. The cost of a wait depends on
+// how many members are ready, not on how many are idle. (Where the system has neither epoll nor kqueue, as on Windows,
+// idle descriptors do cost something.)
 //
 //     tocsin::wait_set set;
 //     set.add(shutdown, 0);
@@ -10,8 +10,8 @@
 //         for (const auto& each : std::span(ready).first(found.count)) serve(each.tag, each.found);
 //     }
 //
-// A timer that is a member is a wait_timer, which is cheap to move: one for each connection, say, that has been idle
-// for too long when it comes.
+// Timers in a set are of the class wait_timer. Moving a timer to another deadline is cheap. So each connection of a
+// server can have a timer of its own, which is reported when the connection has been idle for too long:
 //
 //     struct connection {
 //         tocsin::wait_timer idle;
@@ -19,8 +19,8 @@
 //     };
 //     set.add(one.idle, 2);
 //
-// For a few sources in one place, wait_any() (wait.hpp) is simpler. A type of your own can't be a member: let it set an
-// event.
+// For a few sources in one place, wait_any() (wait.hpp) is simpler. A source of your own type can't be a member: let it
+// set an event.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -44,30 +44,34 @@ namespace detail {
 inline constexpr std::size_t wait_timer_size = 160;  // src/wait_set.cpp checks that it is enough
 }
 
-// A timer for a wait_set. It is armed by a deadline. When that has passed, one wait of its set reports it, and it is
-// armed no more. Owns and allocates nothing.
+// A timer for a wait_set. A deadline arms it. When the deadline has passed, one wait of the set reports the timer,
+// which is then no longer armed. Owns and allocates nothing.
 //
-// Any thread may call reset(), cancel() and is_armed() at any time, even while another waits in the set; but not while
-// a thread adds, removes or destroys this timer or its set. In the child of a fork, one that was a member may only be
-// destroyed.
+// Any thread may call reset(), cancel() and is_armed() at any time, even while another thread waits in the set. But no
+// thread may call them while another adds, removes or destroys the timer, or destroys the set. In the child of a fork,
+// a timer that was a member may only be destroyed.
 class wait_timer {
 public:
     TOCSIN_API wait_timer() noexcept;  // not armed
     wait_timer(const wait_timer&) = delete;
     wait_timer& operator=(const wait_timer&) = delete;
-    // Removes it from its set. It may also outlive the set.
+    // Removes the timer from its set. A timer may also outlive its set.
     TOCSIN_API ~wait_timer();
 
-    // Arms it, or moves it if it is armed: whatever no wait has reported yet will not be reported. One that is not a
-    // member is armed when it is added. A deadline of `never` disarms it. `when` may be on any clock. A time point of a
-    // clock of your own must exist while the timer is armed, and its now() is called under a lock: it must not block
-    // or call this library.
-    // Cost: a short lock. Moving it to a later time costs the same however many timers the set has; to an earlier one,
-    // a number of steps that grows with their logarithm. No system call, unless a thread sleeps in the set and must
-    // now wake earlier.
+    // Arms the timer, or moves it to a new deadline if it is armed. If no wait has reported the old deadline yet, none
+    // will. If the timer is not a member yet, reset() takes effect when the timer is added. A deadline of `never`
+    // disarms the timer.
+    //
+    // `when` may be on any clock. If `when` was made from a time point of a clock of your own, the timer refers to that
+    // time point: do not destroy the time point while the timer is armed. The library calls that clock's now() under a
+    // lock, so now() must not block or call this library.
+    //
+    // Cost: a short lock. Moving to a later time costs the same however many timers the set has. Moving to an earlier
+    // time takes O(log n) steps if the set has n timers. Makes no system call, unless a thread sleeps in the set and
+    // must now wake earlier.
     TOCSIN_API void reset(const deadline& when) noexcept;
     void cancel() noexcept { reset(deadline::never()); }
-    // Whether it has a deadline that no wait has reported. (The deadline may have passed.)
+    // Whether the timer has a deadline that no wait has reported yet. (The deadline may have passed.)
     [[nodiscard]] TOCSIN_API bool is_armed() const noexcept;
 
 private:
@@ -85,53 +89,65 @@ struct set_result {
     friend bool operator==(const set_result&, const set_result&) noexcept = default;
 };
 
-// Any thread may call add, change and remove at any time, even while another waits. Only one thread at a time may
-// wait. Owns its records of the members, not the events and descriptors. A set without descriptors opens none. After
-// fork it belongs to the parent: the child may only destroy it.
+// Any thread may call add, change and remove at any time, even while another thread waits in the set. Only one thread
+// at a time may wait. The set owns its records of the members, but not the events and descriptors themselves. A set
+// without descriptors opens no descriptor. After a fork the set belongs to the parent: the child may only destroy it.
 class wait_set {
 public:
     TOCSIN_API wait_set();
     wait_set(const wait_set&) = delete;
     wait_set& operator=(const wait_set&) = delete;
-    // No thread may still wait in it. Members need not be removed before, but must still exist.
+    // No thread may still wait in the set. Members need not be removed before, but must still exist.
     TOCSIN_API ~wait_set();
 
-    // Waits report the tag when the member is ready; it may be any number except the greatest. An event must stay
-    // where it is until it is removed; a descriptor must be removed before it is closed. If it is ready already, a
-    // wait that is under way reports it. Allocates.
+    // Waits report the tag when the member is ready. A tag may be any number except the greatest. An event must stay
+    // where it is until it is removed. A descriptor must be removed before it is closed. If the new member is ready
+    // already, a wait that is under way reports it. Allocates.
     // Cost: a short lock for an event, a system call for a descriptor.
-    // Throws std::invalid_argument (after() or at(), a source of your own, that tag), std::system_error with the number
-    // of the descriptor (EBADF; EEXIST, also for an event that is a member; EPERM for a regular file; ENOSPC; for the
-    // first descriptor EMFILE or ENFILE), std::bad_alloc. The set is then as it was.
+    // Throws the following errors, and then the set is as it was before:
+    // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.
+    // - std::system_error with EEXIST if the event or descriptor is a member already. For a descriptor, whose number is
+    //   in the message, also with EBADF, EPERM (a regular file), ENOSPC or ENOMEM. For the first descriptor, also
+    //   EMFILE or ENFILE, without its number.
+    // - std::bad_alloc.
     TOCSIN_API void add(const source& what, std::uint64_t tag);
-    // Changes the tag and, for a descriptor, the readiness. Throws std::invalid_argument as add() does, and
-    // std::system_error (ENOENT if it is not a member).
+    // Changes the tag and, for a descriptor, the readiness that is asked for. Throws std::invalid_argument as add()
+    // does, and std::system_error, for example with ENOENT if the event or descriptor is not a member.
     TOCSIN_API void change(const source& what, std::uint64_t tag);
-    // Returns whether it was a member. Afterwards the event may be destroyed or the descriptor closed, and no wait
-    // that begins later reports it. A wait under way in another thread may have found it before, and then still
-    // reports it, with the token that it took.
+    // Removes an event or descriptor, and returns whether it was a member. Afterwards the event may be destroyed or the
+    // descriptor closed, and no wait that begins later reports it. A wait under way in another thread may have found
+    // the member before the removal. Such a wait still reports the member, and keeps the signal that it took from an
+    // auto-reset event.
     TOCSIN_API bool remove(const source& what) noexcept;
 
-    // The same for timers. They may be destroyed while they are members, and after the set. Allocates nothing.
+    // The same for timers. A timer may be destroyed while it is a member, and may outlive the set. Allocates nothing.
+    // add() throws std::system_error with EEXIST if the timer is a member of any set already.
     TOCSIN_API void add(wait_timer& timer, std::uint64_t tag);
     TOCSIN_API void change(wait_timer& timer, std::uint64_t tag);
     TOCSIN_API bool remove(wait_timer& timer) noexcept;
 
-    // Waits until a member is ready, then reports all that are, as many as fit into `out`. The next waits report what
-    // did not fit: each member gets its turn. An auto-reset event is consumed, as by its own wait(): one report for
-    // each token. While a thread waits here, the set and the event's other waiters are served first in, first out. The
-    // set's place in that order dates from add() or from its last turn, not from the wait. A manual-reset event is
-    // reported by every wait while it is set. It is also reported if it is set and reset while a thread waits here and
-    // no other member is ready. A descriptor is reported by every wait while it is ready. A timer is reported once for
-    // each reset(), never before its deadline has passed. Timers that are due take their turn behind what was found
-    // ready before; of those on one clock, the earliest comes first. A sleep is on one clock: if the system clock is
-    // set meanwhile, a timer on the other clock may be seen late. No spurious return. A timeout or a stop loses
-    // nothing; what is ready at the start is reported first. Ignores the spin policy.
-    // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake it. With
-    // descriptors, also one to look at them if an event is ready.
-    // With timers, a look at the clock.
-    // Throws std::invalid_argument (`out` is empty), std::logic_error (another thread waits in it), std::system_error
-    // (ENOMEM). It has then taken nothing.
+    // Waits until a member is ready, then reports all ready members, as many as fit into `out`. The next waits report
+    // those that did not fit, so each member gets its turn. Never returns spuriously. Members that are ready at the
+    // start are reported even if the deadline has passed or a stop was requested. A timeout or a stop loses nothing.
+    // Ignores the spin policy.
+    // - An auto-reset event is consumed, as by its own wait(), so each of its signals is reported once. While a thread
+    //   waits here, the set and the event's other waiters are served first in, first out. The set's place in that order
+    //   dates from add() or from the set's last turn, not from the beginning of the wait.
+    // - A manual-reset event is reported by every wait while it is set. If it is set and reset while a thread waits
+    //   here and no other member is ready, it is reported too.
+    // - A descriptor is reported by every wait while it is ready.
+    // - A timer is reported once for each reset(), never before its deadline has passed. Timers that are due come
+    //   behind the members that were found ready before. Of the timers on one clock, the earliest comes first. A sleep
+    //   follows one clock: if somebody sets the system clock during the sleep, a timer on the other clock may be
+    //   reported late.
+    //
+    // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake the sleeping
+    // thread. With descriptors, one more system call to look at them if an event or a timer is ready. With timers, a
+    // look at the clock.
+    // Throws the following errors, and has then taken nothing:
+    // - std::invalid_argument if `out` is empty.
+    // - std::logic_error if another thread waits in the set.
+    // - std::system_error if the system can't wait for the descriptors, with ENOMEM for example.
     TOCSIN_API set_result wait(std::span<ready_item> out);
     [[nodiscard]] TOCSIN_API set_result wait(const limits& how, std::span<ready_item> out);
     template <class Never = void>

@@ -1,4 +1,4 @@
-// A lock of 1, 2, 4 or 8 bytes: constant-initialized, trivially destructible, no heap.
+// A lock of 1, 2, 4 or 8 bytes: constant-initialized, trivially destructible, without heap memory.
 //
 //     tocsin::word_lock<> mutex;             // four bytes
 //     std::scoped_lock held(mutex);
@@ -10,7 +10,8 @@
 
 namespace tocsin {
 
-// Lockable and TimedLockable. A bit_lock in a word of its own; bit_lock.hpp says what it promises.
+// A bit_lock in a word of its own, which meets the requirements Lockable and TimedLockable. bit_lock.hpp says what its
+// members do.
 template <class Word = std::uint32_t>
 class word_lock {
 public:

@@ -1,13 +1,13 @@
-// Loads plug-ins, each of which may have its own copy of the library. One waits, the other wakes. The host reports
-// whether that works: no wake-up may be lost in silence.
+// Loads two plug-ins, each of which may have its own copy of the library. One plug-in waits, the other wakes. The host
+// reports whether that works: no wake-up may be lost without a message.
 //
 //     host <expectation> <plug-in> <plug-in>
 //         works          wake-ups arrive, and no copy complains
 //         works_or_loud  wake-ups arrive, or the second copy complained while it was loaded
-//         loud           the second copy complained while it was loaded; on Windows the host has it sleep by another
-//                        mechanism
+//         loud           the second copy complained while it was loaded; on Windows the host makes that copy sleep by
+//                        another mechanism
 //         outlives       the second works alone after the first was unloaded
-//     "program" in place of a plug-in is the copy in this program (if it was built with one).
+//     "program" in place of a plug-in names the copy in this program (if it was built with one).
 #include "plugin.hpp"
 
 #include <atomic>
@@ -59,10 +59,10 @@ std::string why_not() { return dlerror(); }
 struct loaded {
     module handle = nullptr;
     const plugin_functions* call = nullptr;
-    std::string said;  // on the standard error stream while it was loaded
+    std::string said;  // what it wrote to the standard error stream while it was loaded
 };
 
-// Runs `work` with the standard error stream redirected to a file, and returns what was written.
+// Runs `work` with the standard error stream redirected to a file, and returns what was written there.
 template <class Work>
 std::string standard_error_of(Work work) {
     std::FILE* const file = std::tmpfile();
@@ -136,8 +136,8 @@ bool wakes_arrive(const plugin_functions& sleeper, const plugin_functions& waker
 }
 
 #if defined(_WIN32)
-// Only one thread at a time can sleep on a socket. A second gets an error, whichever copy it uses; the first continues
-// to sleep.
+// Only one thread at a time can sleep on a socket. A second thread gets an error, whichever copy it uses, and the first
+// thread continues to sleep.
 bool only_one_sleeps(const plugin_functions& first, const plugin_functions& second) {
     WSADATA about{};
     WSAStartup(MAKEWORD(2, 2), &about);

@@ -21,7 +21,7 @@ namespace {
 
 using tocsin::wait_status;
 
-// Every wait here has a deadline, so that the test sees a lost wake-up.
+// The deadline of every wait here, so that the test fails and does not hang if a wake-up is lost.
 constexpr std::chrono::seconds patience(20);
 
 void* make() {

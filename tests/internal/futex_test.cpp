@@ -45,8 +45,8 @@ using tocsin::platform::sleep_result;
 namespace platform = tocsin::platform;
 
 #if defined(_WIN32)
-using backends = testing::Types<platform::windows_futex, platform::waitonaddress_futex, platform::srw_futex,
-                                platform::kernel_event_futex>;
+using backends = testing::Types<platform::windows_futex, platform::windows_waitonaddress_futex,
+                                platform::windows_srw_futex, platform::windows_kernel_event_futex>;
 #elif defined(__linux__)
 // OpenBSD's kernels return an error in one of two ways (support/futexes).
 template <bool ReturnsErrors>

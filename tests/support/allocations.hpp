@@ -26,10 +26,10 @@ inline void* allocate(std::size_t size) {
 
 }  // namespace support
 
-// Not inlined: if GCC 12 inlines only one of a pair, to malloc or free, it warns of a mismatch.
+// Not inlined: if GCC 12 inlines only one operator of a pair, down to malloc or free, it warns of a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size) { return support::detail::allocate(size); }
 [[gnu::noinline]] void* operator new[](std::size_t size) { return support::detail::allocate(size); }
-// AddressSanitizer has its own forms that do not throw, and these do not call the others.
+// Replaced, too, because AddressSanitizer has forms of its own for these two, which do not call the operators above.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     return support::detail::try_to_allocate(size);
 }

@@ -11,7 +11,7 @@
 #if TOCSIN_ON_POSIX
 namespace support {
 
-// Waits for a child process and returns how it ended, in words: "" for exit code 0. Kills one that hangs.
+// Waits for a child process and returns how it ended, in words: "" for exit code 0. Kills a child that hangs.
 inline std::string ending_of(pid_t child) {
     const auto begin = std::chrono::steady_clock::now();
     int status = 0;
@@ -28,7 +28,7 @@ inline std::string ending_of(pid_t child) {
     return "exit code " + std::to_string(WEXITSTATUS(status));
 }
 
-// Runs `body` in a forked child, whose exit code is the result.
+// Runs `body` in a forked child, whose exit code is what `body` returns. Returns how the child ended.
 template <class Body>
 std::string ending_of_child(Body body) {
     const pid_t child = fork();

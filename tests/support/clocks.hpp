@@ -7,7 +7,7 @@
 
 namespace support {
 
-// Stands still until a test moves it, forwards or backwards; counts how often it is read.
+// Shows the same time until a test changes it, forwards or backwards. Counts how often it is read.
 struct hand_clock {
     using duration = std::chrono::milliseconds;
     using rep = duration::rep;

@@ -66,7 +66,7 @@ public:
         waiting_.remove(entry);
     }
 
-    // Hands a token to the longest waiter, or keeps it.
+    // Gives a token to the wait that has waited longest or, if none waits, keeps it.
     void give() {
         tocsin::wake_list freed;
         {
@@ -77,7 +77,7 @@ public:
         freed.wake();
     }
 
-    // So many tokens: to those who wait, and what is left to keep.
+    // Gives `count` tokens to waits, and keeps those that are left.
     void give(std::size_t count) {
         tocsin::wake_list freed;
         {
@@ -86,7 +86,7 @@ public:
         }
         freed.wake();
     }
-    // A token to the longest waiter, whom the caller releases.
+    // Gives a token to the wait that has waited longest, which the caller releases.
     tocsin::wake_list notify() {
         const std::lock_guard lock(mutex_);
         return waiting_.notify_one();

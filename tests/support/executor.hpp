@@ -11,7 +11,7 @@ namespace support {
 
 class executor {
 public:
-    // From any thread.
+    // Queues a coroutine. Any thread may call it.
     void operator()(std::coroutine_handle<> frame) {
         {
             const std::lock_guard held(mutex_);
@@ -19,7 +19,7 @@ public:
         }
         posted_.set();
     }
-    // Resumes all that are queued.
+    // Resumes all coroutines that are queued.
     void run() {
         for (;;) {
             std::coroutine_handle<> next;
@@ -32,12 +32,12 @@ public:
             next.resume();
         }
     }
-    // After the coroutine has been destroyed.
+    // Takes a coroutine out of the queue. Call it after the coroutine was destroyed.
     void forget(std::coroutine_handle<> gone) {
         const std::lock_guard held(mutex_);
         std::erase(ready_, gone);
     }
-    // Waits until one is queued, or until the deadline.
+    // Waits until a coroutine is queued, or until the deadline.
     void wait(tocsin::deadline until) { (void)posted_.wait_until(until); }
 
 private:

@@ -1,5 +1,5 @@
-// Waiting for facts instead of for time: "two threads are parked on this event", "it has run".
-// A fact that does not become true within the patience of the run ends the program with its name.
+// Tests wait for facts and not for time: "two threads are parked on this event", say. If a fact does not become true
+// within patience(), the program ends and prints the fact's name.
 #pragma once
 
 #include "sanitizer.hpp"
@@ -30,7 +30,7 @@ namespace support {
 
 using namespace std::chrono_literals;
 
-// How long anything may take before it counts as a hang; TOCSIN_TEST_PATIENCE sets the seconds.
+// How long a fact may take before it counts as a hang. TOCSIN_TEST_PATIENCE sets the seconds.
 inline std::chrono::seconds patience() {
     if (const char* wanted = std::getenv("TOCSIN_TEST_PATIENCE")) {
         return std::chrono::seconds(std::strtol(wanted, nullptr, 10));
@@ -72,7 +72,7 @@ inline std::uint64_t thread_number() { return static_cast<std::uint64_t>(thread_
 inline std::string about_thread(pid_t thread) { return "/proc/self/task/" + std::to_string(thread) + '/'; }
 #endif
 
-// The kernel's letter for the state of a thread of this process: R runs, S sleeps. 0: the thread is gone.
+// The kernel's letter for the state of a thread of this process: R if it runs, S if it sleeps. 0 if it is gone.
 inline char state_of(pid_t thread) {
     std::ifstream file(about_thread(thread) + "stat");
     std::string line;
@@ -81,12 +81,12 @@ inline char state_of(pid_t thread) {
     return name_end == std::string::npos || name_end + 2 >= line.size() ? char{0} : line[name_end + 2];
 }
 
-// `count` waiters are queued on the object at `address`, no more and no fewer.
+// Waits until exactly `count` waiters are queued on the object at `address`.
 inline void until_parked(const volatile void* address, std::size_t count) {
     until("waiting for threads to be parked", [&] { return tocsin::waiting_on(address) == count; });
 }
 
-// The thread has gone to sleep in the kernel.
+// Waits until the thread sleeps in the kernel.
 inline void until_asleep(pid_t thread) {
     until("waiting for a thread to fall asleep", [&] { return state_of(thread) == 'S'; });
 }

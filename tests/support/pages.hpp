@@ -18,12 +18,12 @@ namespace support {
 
 inline std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-// Addresses without memory; null if there are none.
+// Reserves addresses without memory behind them. Null if there are none.
 inline void* reserve_pages(std::size_t size) {
     void* const first = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return first != MAP_FAILED ? first : nullptr;
 }
-// Maps zeroed memory there, and unmaps it.
+// Map zeroed memory at reserved addresses, and unmap it.
 inline void map_pages(void* first, std::size_t size) { mprotect(first, size, PROT_READ | PROT_WRITE); }
 inline void unmap_pages(void* first, std::size_t size) { munmap(first, size); }
 // Releases the addresses, whether mapped or not.
@@ -31,7 +31,7 @@ inline void release_pages(void*, void* remaining, std::size_t size) { munmap(rem
 
 #elif defined(__EMSCRIPTEN__)
 
-// Memory is never unmapped there: it is overwritten instead.
+// WebAssembly can't unmap memory: these functions overwrite it instead.
 inline std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 inline void* reserve_pages(std::size_t size) { return std::aligned_alloc(page_size(), size); }
 inline void map_pages(void* first, std::size_t size) { std::memset(first, 0, size); }

@@ -1,7 +1,8 @@
-// What only POSIX systems have. TOCSIN_ON_POSIX is 0 on Windows and for WebAssembly. It leaves out the cases that need
-// more than this header gives there: those that fork, send signals, count system calls, limit descriptors, pin or
-// cancel threads, or wait for pipes. It also leaves out the case that uses a thread_local object in its destructor,
-// because MinGW-w64 calls that after it has freed the object's storage (GCC 12, thread model posix).
+// What only POSIX systems have. TOCSIN_ON_POSIX is 0 on Windows and for WebAssembly. Tests use it to leave out cases
+// that need more than this header offers there:
+// - cases that fork, send signals, count system calls, limit descriptors, pin or cancel threads, or wait for pipes;
+// - the case that uses a thread_local object in the object's destructor, because MinGW-w64 calls the destructor after
+//   it has freed the object's storage (GCC 12, thread model posix).
 // tests/CMakeLists.txt leaves out files that are entirely about such things.
 #pragma once
 

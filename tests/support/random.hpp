@@ -22,7 +22,7 @@ inline std::uint64_t seed() {
     return chosen;
 }
 
-// splitmix64. Each thread has its own, made from the run's seed and a number of the thread.
+// The generator splitmix64. Each thread has its own generator, made from the run's seed and a number of the thread.
 class random_source {
 public:
     explicit random_source(std::uint64_t number) : state_(seed() ^ (number * 0x9e3779b97f4a7c15ULL)) {}

@@ -1,5 +1,5 @@
-// Stands in for a kernel that lacks a system call, or a sandbox that forbids it: a permanent filter for this thread and
-// those that it starts. For child processes.
+// Imitates a kernel that lacks a system call, or a sandbox that forbids it. It does so by a filter for this thread and
+// those that it starts. The filter can't be removed, so use it in child processes only.
 #pragma once
 
 #if defined(__linux__)
@@ -11,7 +11,7 @@
 
 namespace support {
 
-// The call fails with this error from now on. Returns false where the system has no such filter.
+// Makes the system call fail with this error from now on. Returns false where the system has no such filters.
 inline bool refuse_call(long number, int error) {
     sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

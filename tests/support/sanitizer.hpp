@@ -1,4 +1,4 @@
-// Which sanitizer the tests were built with: some behaviours can't be seen under one.
+// Which sanitizer the tests were built with. Under a sanitizer, some behaviours can't be seen.
 #pragma once
 
 #include <tocsin/detail/sanitizer.hpp>
@@ -11,8 +11,8 @@ namespace support {
 using tocsin::detail::address_sanitizer;
 using tocsin::detail::thread_sanitizer;
 
-// Loops shrink under a sanitizer: it slows every step, and needs few rounds to show what it can show. They also shrink
-// under an emulator of another processor, where every step is slow, too.
+// How many rounds a loop makes. Under a sanitizer it makes fewer, because a sanitizer slows every step, and needs few
+// rounds to show what it can show. An emulator of another processor makes every step slow, too.
 #if !defined(TOCSIN_TEST_FEW_ROUNDS)
 #define TOCSIN_TEST_FEW_ROUNDS 0
 #endif

@@ -1,4 +1,4 @@
-// How long a stress test runs: TOCSIN_STRESS_SECONDS, else 0.6 seconds.
+// How long a stress test runs: for TOCSIN_STRESS_SECONDS, or for 0.6 seconds if that is not set.
 #pragma once
 
 #include "facts.hpp"
@@ -26,8 +26,8 @@ private:
     std::chrono::steady_clock::time_point end_;
 };
 
-// Lets other threads meet this one at ever different points. Mostly does nothing, sometimes spins for a few
-// nanoseconds, yields, or naps.
+// Shifts this thread in time, so that other threads meet it at ever different points. Mostly it does nothing; sometimes
+// it spins for a few nanoseconds, yields, or sleeps for some microseconds.
 inline void jitter(random_source& random) {
     switch (random.below(32)) {
         case 0: std::this_thread::yield(); return;

@@ -1,4 +1,4 @@
-// Which system calls a piece of code makes. It runs in a child process that this one traces.
+// Which system calls a piece of code makes. The code runs in a child process, which this process traces.
 #pragma once
 
 #include "facts.hpp"
@@ -20,7 +20,7 @@
 
 namespace support {
 
-// The numbers of the system calls made, in order; `known` is false where tracing is not permitted.
+// The numbers of the system calls that were made, in order. `known` is false where tracing is not permitted.
 struct system_calls {
     bool known = false;
     int exit_code = -1;
@@ -58,7 +58,7 @@ inline void PrintTo(const system_calls& calls, std::ostream* out) {
 
 #if !defined(__linux__)
 
-// Other processors: not known.
+// On other processors the calls are not known.
 template <class Prepare, class Act>
 system_calls system_calls_of(Prepare, Act) {
     return {};
@@ -67,7 +67,7 @@ system_calls system_calls_of(Prepare, Act) {
 #else
 
 namespace detail {
-constexpr int marker = 0x746f6373;  // an option that no prctl has
+constexpr int marker = 0x746f6373;  // an option that prctl() does not have
 inline void mark() { (void)syscall(SYS_prctl, marker, 0, 0, 0, 0); }
 }  // namespace detail
 

@@ -44,7 +44,7 @@ public:
     void join() const {
         while (!done()) std::this_thread::yield();
     }
-    // Only while no other thread is in the coroutine.
+    // Call it only while no other thread runs the coroutine.
     void destroy() {
         if (const auto frame = std::exchange(frame_, nullptr)) frame.destroy();
     }

@@ -1,4 +1,4 @@
-// Threads that are joined, or else named: a test that hangs names the threads that hang and ends the program.
+// Threads that are joined at the end. If a test hangs, it names the threads that hang and ends the program.
 #pragma once
 
 #include "facts.hpp"
@@ -29,8 +29,8 @@
 
 namespace support {
 
-// While it lives, threads start with small stacks where addresses have 32 bits, because a thousand of the usual size do
-// not fit.
+// While it lives, threads start with small stacks where addresses have 32 bits, because a thousand stacks of the usual
+// size do not fit there.
 class small_stacks {
 public:
     small_stacks(const small_stacks&) = delete;
@@ -106,7 +106,7 @@ public:
         until("waiting for a thread to begin", [&] { return members_[index]->id.load() != 0; });
         return members_[index]->id.load();
     }
-    // The number by which the library names it.
+    // The number by which the library names the thread.
     std::uint64_t number(std::size_t index) const {
         (void)id(index);
         return members_[index]->number.load();
@@ -114,7 +114,7 @@ public:
     pthread_t handle(std::size_t index) { return members_[index]->thread.native_handle(); }
     void until_asleep(std::size_t index) const { support::until_asleep(id(index)); }
 
-    // Waits for all of them. If that takes too long, names those that still run and aborts.
+    // Waits for all threads. If that takes too long, names those that still run and aborts.
     void join() {
         const auto begin = std::chrono::steady_clock::now();
         for (auto& each : members_) {
@@ -155,7 +155,7 @@ private:
     std::deque<std::unique_ptr<member>> members_;
 };
 
-// Processor time a thread has used so far.
+// The processor time that a thread has used so far.
 #if defined(_WIN32)
 inline std::chrono::nanoseconds cpu_time_of(pthread_t thread) {
     FILETIME begun{}, ended{}, system{}, user{};
@@ -185,7 +185,7 @@ inline std::chrono::nanoseconds cpu_time_of(pthread_t thread) {
 }
 #endif
 
-// How often a thread was switched off its processor: because it wanted to, and because it had to.
+// How often a thread left its processor: because it waited for something, and because the kernel took the processor.
 struct switches {
     long voluntary = 0;
     long forced = 0;
@@ -215,21 +215,22 @@ inline bool another_is_about_to_run() {
 }
 #endif
 
-// Asleep, and not only for a moment: several looks find it asleep with no switch in between, and no thread that is
-// about to run and could end that sleep (under qemu, the starter of a thread sleeps until that thread has run).
+// Waits until the thread is asleep, and not only for a moment: several looks find it asleep with no switch in between.
+// None of them finds another thread that is about to run and could end the sleep. (Under qemu, a thread that starts
+// another sleeps until that one has run.)
 inline void until_sound_asleep(pid_t thread) {
     until("sound asleep", [&] {
         const auto before = switches_of(thread);
         for (int i = 0; i < 4; ++i) {
             if (state_of(thread) != 'S' || another_is_about_to_run()) return false;
-            std::this_thread::sleep_for(300us);  // no fact to wait for: it must stay asleep
+            std::this_thread::sleep_for(300us);  // no fact to wait for: the thread must stay asleep
         }
         return switches_of(thread).voluntary == before.voluntary;
     });
 }
 
-// Stops single threads of this process wherever they are, until thawed. So "neither has run in between" is a fact and
-// not a hope.
+// Stops single threads of this process wherever they are, until they are thawed. So a test can be sure that a thread
+// has not run in between.
 #if defined(_WIN32)
 class freezer {
 public:
@@ -244,13 +245,13 @@ public:
         const HANDLE handle = pthread_gethandle(thread);
         CONTEXT context{};
         context.ContextFlags = CONTEXT_CONTROL;
-        // It has stopped when its registers can be read.
+        // The thread has stopped when its registers can be read.
         if (SuspendThread(handle) == ~DWORD{0} || !GetThreadContext(handle, &context)) {
             give_up("can't freeze a thread");
         }
         frozen_.push_back(handle);
     }
-    // Thaws one of them or all.
+    // Thaws one of the frozen threads, or all.
     void thaw_one() {
         if (frozen_.empty()) return;
         ResumeThread(frozen_.front());
@@ -264,7 +265,7 @@ private:
     std::vector<HANDLE> frozen_;
 };
 #elif defined(__EMSCRIPTEN__)
-// Nothing can stop a thread there.
+// Nothing can stop a thread of WebAssembly.
 class freezer {
 public:
     static constexpr bool works = false;
@@ -275,7 +276,7 @@ public:
     void thaw() {}
 };
 #else
-// Handles a signal, without SA_RESTART: a system call it interrupts ends with EINTR.
+// Handles a signal without SA_RESTART: a system call that the signal interrupts ends with EINTR.
 class handled_signal {
 public:
     handled_signal(int number, void (*handler)(int)) : number_(number) {
@@ -292,7 +293,7 @@ private:
     struct sigaction before_{};
 };
 
-// Threads stop in a signal handler. Does not work under ThreadSanitizer, which defers handlers.
+// Stops threads in a signal handler. Does not work under ThreadSanitizer, which defers handlers.
 class freezer {
 public:
     static constexpr bool works = !thread_sanitizer;
@@ -316,7 +317,7 @@ public:
         ++wanted_;
         until("waiting for a thread to freeze", [&] { return frozen_.load() == wanted_; });
     }
-    // Thaws one of them (the system says which) or all.
+    // Thaws one of the frozen threads (the system chooses which), or all.
     void thaw_one() {
         if (thawn_ == wanted_) return;
         ++thawn_;

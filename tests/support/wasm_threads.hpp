@@ -1,8 +1,8 @@
 // What the tests ask about a thread from outside, for WebAssembly.
 //
-// The suites run under Node on Linux, where each thread is a thread of the host, and the host's kernel says what it
-// does. The program sees the host's files, and asks JavaScript for its number. In a browser these facts are not
-// available.
+// The suites run under Node on Linux. There each thread is a thread of the host, and the host's kernel says what the
+// thread does. The program sees the host's files. A thread asks JavaScript for its number. In a browser these facts are
+// not available.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace support {
 
 namespace detail {
 inline std::mutex numbered_mutex;
-inline std::map<pthread_t, pid_t> numbered;  // a handle is used again when its thread has ended
+inline std::map<pthread_t, pid_t> numbered;  // a new thread may get the handle of one that has ended
 }  // namespace detail
 
 inline pid_t thread_id() {
@@ -29,7 +29,7 @@ inline pid_t thread_id() {
     return number;
 }
 
-// Only for a thread that has asked for its own number.
+// Works only for a thread that has asked for its own number before, with thread_id().
 inline pid_t thread_id_of(pthread_t thread) {
     if (thread == pthread_self()) return thread_id();
     const std::lock_guard lock(detail::numbered_mutex);

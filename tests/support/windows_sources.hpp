@@ -1,4 +1,4 @@
-// What tests of Windows wait for: sockets and kernel events.
+// What tests for Windows wait for: sockets and kernel events.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-// What the tests ask about a thread from outside, on Windows: where to read it, how to stop the thread.
+// What the tests ask about a thread from outside, on Windows.
 //
-// The suites run under Wine, where each thread is a thread of the host, and the host's kernel says what it does. So a
-// thread's number is the host's, asked by one of the host's system calls. Windows itself would need another source:
-// there the facts about sleep are not available, and asking for them ends the program.
+// The suites run under Wine. There each thread is a thread of the host, and the host's kernel says what the thread
+// does. So a thread's number is the host's, and one of the host's system calls returns it. Windows itself would need
+// another source: there the facts about sleep are not available, and a test that asks for them ends the program.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ inline bool runs_under_wine() {
     return it_does;
 }
 
-// A system call of the x86-64 Linux below Wine, without arguments.
+// Makes a system call without arguments of the x86-64 Linux on which Wine runs.
 inline long host_call(long number) {
     long result = 0;
     asm volatile("syscall" : "=a"(result) : "a"(number) : "rcx", "r11", "memory");
@@ -40,7 +40,7 @@ inline pid_t thread_id() {
     return runs_under_wine() ? host_call(gettid) : static_cast<pid_t>(GetCurrentThreadId());
 }
 
-// The number by which the library names the calling thread: that of Windows, not of the host.
+// The number by which the library names the calling thread: Windows' number, not the host's.
 inline std::uint64_t thread_number() { return GetCurrentThreadId(); }
 
 // The host's folder about a thread of this process.

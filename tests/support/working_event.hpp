@@ -1,4 +1,5 @@
-// Whether an event works in every way: before main and after it, in destructors, and in the child of a fork.
+// Checks whether an event works in every way. Tests use it before main and after it, in destructors, and in the child
+// of a fork.
 #pragma once
 
 #include "facts.hpp"
@@ -13,7 +14,7 @@
 
 namespace support {
 
-// Sets, waits, resets, sleeps and, if it may start threads, wakes. False if anything is not as it should be.
+// Sets, waits, resets, sleeps and, if it may start threads, wakes. Returns false if anything is not as it should be.
 template <class Event>
 bool everything_works_on(Event& event, bool with_threads = true) {
     event.reset();

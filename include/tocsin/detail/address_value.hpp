@@ -1,5 +1,5 @@
-// How a typed object becomes the bits that an address wait compares, and the atomic object that a change of it uses.
-// Waits and wakes: src/address.cpp.
+// How a typed object becomes the bits that an address wait compares, and the atomic object that a change uses. The
+// waits and wakes are in src/address.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>

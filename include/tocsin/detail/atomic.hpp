@@ -1,6 +1,7 @@
-// The seam under every algorithm: atomics, plain fields that a lock protects, the processor's pause.
-// A model build (TOCSIN_MODEL) takes them from the explorer, which then controls every step that the library makes. Any
-// other build takes them from the standard library, at no cost.
+// What every algorithm of the library is built from: atomics, plain fields that a lock protects, fences, stop tokens,
+// and the processor's pause. A model build (TOCSIN_MODEL) takes these from the explorer (tests/model/explorer), which
+// then controls every step that the library makes. In any other build they are those of the standard library and the
+// processor, at no cost.
 #pragma once
 
 #include <tocsin/detail/sanitizer.hpp>
@@ -44,7 +45,8 @@ namespace tocsin::detail {
 template <class T>
 using atomic = std::atomic<T>;
 
-// A field that only the holder of some lock touches; the explorer checks that this is so.
+// A field that a lock protects: only the thread that holds the lock touches it. In a model build, the explorer checks
+// this.
 template <class T>
 using plain = T;
 
@@ -53,7 +55,8 @@ using std::stop_token;
 
 inline void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
-// Tells the processor that the thread spins. A spin then costs the sibling thread and the memory bus less.
+// Tells the processor that this thread spins. The spin then takes less from the core's other hardware thread and from
+// the memory bus.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -66,7 +69,7 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-// The object of `size` bytes (1, 2, 4 or 8, aligned to its size) at `address`, as one acquire load.
+// Reads the object of `size` bytes (1, 2, 4 or 8, aligned to its size) at `address`, in one acquire load.
 inline std::uint64_t load_erased(const volatile void* address, unsigned size) noexcept {
     const auto load = [address]<class Word>(Word) {
         auto* word = const_cast<Word*>(static_cast<const volatile Word*>(address));
@@ -86,10 +89,12 @@ inline std::uint64_t load_erased(const volatile void* address, unsigned size) no
 
 namespace tocsin::detail {
 
-// Whether every read-modify-write is also a full fence, as on x86. There the fence after a read-modify-write can be
-// left out. A set of an event that is set already can publish with a fence and a load instead of a write, because the
-// consumer's read-modify-write is the other fence. On ARM it can't: the consumer could read the published data before
-// its own write becomes visible. ThreadSanitizer does not understand fences, so its builds take the general way.
+// Whether every read-modify-write is also a full fence, as on x86. If so, two steps are cheaper:
+// - The fence after a read-modify-write is left out.
+// - set() on an event that is set already publishes with a fence and a load instead of a write. The matching fence is
+//   the read-modify-write with which the consumer takes the event. On ARM this would be wrong: the consumer could read
+//   the published data before its own write becomes visible.
+// ThreadSanitizer does not understand fences, so in its builds the answer is always no.
 #if defined(TOCSIN_MODEL)
 inline bool rmw_is_full_fence() noexcept { return model::rmw_is_full_fence(); }
 #elif defined(__x86_64__) || defined(__i386__) || defined(_M_X64) || defined(_M_IX86)

@@ -6,9 +6,9 @@
 #include <tocsin/needs_cxx20>  // there is no such file: that stops the compiler, after one message instead of hundreds
 #endif
 
-// Exported from a shared tocsin. On ELF the mark also keeps the table of waiters (src/core/lot/lot.cpp) visible when
-// the library is linked statically into a plug-in built with hidden visibility. The dynamic linker can then unify its
-// copies.
+// Marks what a shared tocsin exports. On ELF the mark also matters to a plug-in that links the library statically and
+// is built with hidden visibility: it keeps the plug-in's table of waiters (src/core/lot/lot.cpp) visible. The dynamic
+// linker can then make all copies of the table one.
 #if defined(_WIN32)
 #if defined(TOCSIN_SHARED) && defined(TOCSIN_BUILDING)
 #define TOCSIN_API __declspec(dllexport)
@@ -33,22 +33,25 @@
 #define TOCSIN_LIFETIMEBOUND
 #endif
 
-// On a member that takes no room if its type is empty.
+// Marks a member that takes no space if its type is empty.
 #if defined(_MSC_VER)
 #define TOCSIN_NO_UNIQUE_ADDRESS [[msvc::no_unique_address]]
 #else
 #define TOCSIN_NO_UNIQUE_ADDRESS [[no_unique_address]]
 #endif
 
-// windows.h defines macros `min` and `max` unless it is told not to: the public headers write (std::...::max)().
+// windows.h defines macros `min` and `max` unless it is told not to. So the public headers write (std::...::max)(),
+// which no macro matches.
 
-// If this is 1, misuse that the library can see (an event destroyed with waiters, an unlocked lock unlocked) stops the
-// program with a message that names it. The build of a debug library sets this for all its users.
+// If this is 1, the library stops the program when it sees misuse, with a message that names the misuse. Examples are
+// an event that is destroyed while threads wait for it, and an unlock of a lock that is not locked. The build of a
+// debug library sets this to 1 for all its users.
 #if !defined(TOCSIN_CHECKED)
 #define TOCSIN_CHECKED 0
 #endif
 
-// Counters of what waits did (spin.hpp). By default they are not compiled in.
+// If this is 1, the library counts what waits did (wait_counters in spin.hpp). By default the counters are not compiled
+// in.
 #if !defined(TOCSIN_COUNTERS)
 #define TOCSIN_COUNTERS 0
 #endif

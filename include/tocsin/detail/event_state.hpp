@@ -1,4 +1,4 @@
-// The byte of an event, and the inline half of its operations. The protocol and its argument: src/event.cpp.
+// The byte of an event, and the inline half of its operations. The protocol, and why it is correct: src/event.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>
@@ -11,7 +11,7 @@
 
 namespace tocsin {
 
-// What makes an event unset: reset(), or the wait that it releases.
+// What makes a set event unset: a call of reset(), or the wait that the event releases.
 enum class reset_mode : std::uint8_t { manual_reset, auto_reset };
 
 }  // namespace tocsin
@@ -26,8 +26,8 @@ class basic_event;  // event.hpp
 namespace event_state {
 inline constexpr std::uint8_t unset = 0b000;
 inline constexpr std::uint8_t set_bit = 0b001;
-inline constexpr std::uint8_t parked_bit = 0b010;  // a node is queued in the lot
-inline constexpr std::uint8_t held_bit = 0b100;  // set, and being taken by a wait for all: ask under the lock
+inline constexpr std::uint8_t parked_bit = 0b010;  // a waiter's node is queued in the lot
+inline constexpr std::uint8_t held_bit = 0b100;  // set, but a wait for all is taking it: look under the lock
 
 constexpr bool is_plainly_set(std::uint8_t seen) noexcept { return (seen & (set_bit | held_bit)) == set_bit; }
 }  // namespace event_state
@@ -37,33 +37,35 @@ TOCSIN_API bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept
 
 inline bool event_is_set(const event_byte& state) noexcept {
     const std::uint8_t seen = state.load(std::memory_order_acquire);  // [event-publish] [all-taken]
-    // A thread that polls finds it unset every time but the last.
+    // A thread that polls finds the event unset every time but the last.
     if ((seen & event_state::set_bit) == 0) [[likely]]
         return false;
     return (seen & event_state::held_bit) == 0 || event_is_set_slow(state);
 }
 
-// A first look at any event. False is certain; true is not.
+// A first look at an event. False means that the event is unset. True means that it may be set: a wait for all may be
+// taking it at this moment.
 inline bool event_may_be_set(const event_byte& state) noexcept {
-    // [all-taken] a thread that finds it taken by a wait for all sees that wait's other events held.
+    // [all-taken] acquires: a thread that finds this event taken by a wait for all sees that wait's other events held.
     return (state.load(std::memory_order_acquire) & event_state::set_bit) != 0;
 }
 
 template <reset_mode Mode>
 bool event_try_wait(event_byte& state) noexcept {
     if constexpr (Mode == reset_mode::manual_reset) {
-        // [event-publish] [all-taken] as in event_is_set(), for a thread that finds it set
+        // [event-publish] [all-taken] as in event_is_set(), for a thread that finds the event set
         const auto seen = state.load(std::memory_order_acquire);
         return event_state::is_plainly_set(seen) ||
                ((seen & event_state::held_bit) != 0 && event_is_set_slow(state));
     } else {
-        // [all-taken] a thread that finds it taken by a wait for all sees that wait's other events held.
+        // [all-taken] acquires: a thread that finds this event taken by a wait for all sees that wait's other events
+        // held.
         std::uint8_t seen = state.load(std::memory_order_acquire);
         while ((seen & event_state::set_bit) != 0) {
             if ((seen & event_state::held_bit) != 0) [[unlikely]]
                 return event_try_wait_slow(state, Mode);
             const auto taken = static_cast<std::uint8_t>(seen & ~event_state::set_bit);
-            // [event-publish] acquires what the set published; [all-taken] if it fails.
+            // If it succeeds, [event-publish] acquires what the set published. If it fails, [all-taken] as above.
             if (state.compare_exchange_weak(seen, taken, std::memory_order_acquire)) {
                 return true;
             }
@@ -77,15 +79,15 @@ inline bool event_try_wait(event_byte& state, reset_mode mode) noexcept {
                                             : event_try_wait<reset_mode::auto_reset>(state);
 }
 
-// `freed`: what is to be released is left to it; null: this releases it.
+// Adds the waits that it ends to `freed`, whose owner then releases them. If `freed` is null, releases them itself.
 TOCSIN_API void event_set_slow(event_byte& state, reset_mode mode, wake_list* freed = nullptr) noexcept;
 TOCSIN_API void event_reset_slow(event_byte& state) noexcept;
 TOCSIN_API wait_status event_wait_slow(event_byte& state, reset_mode mode,
                                        const wait_options& options) noexcept;
 TOCSIN_API void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept;
 
-// How to wait for events together with other things. A function, because the address of an object in a DLL is not a
-// constant.
+// How a wait for several sources uses an event. event_source() is a function because the address of an object in a DLL
+// is not a constant.
 TOCSIN_API extern const lot_source manual_reset_source;
 TOCSIN_API extern const lot_source auto_reset_source;
 inline const lot_source& event_source(reset_mode mode) noexcept {

@@ -5,8 +5,8 @@
 
 namespace tocsin::detail {
 
-// Multiplies by 2^64 divided by the golden ratio. In the upper bits, consecutive and aligned addresses then end far
-// apart, and spread evenly over the buckets.
+// Multiplies by 2^64 divided by the golden ratio. The upper bits of the product spread consecutive and aligned
+// addresses evenly over the buckets of a table, and far apart from each other.
 constexpr std::uint64_t golden_hash(std::uint64_t number) noexcept { return number * 0x9E37'79B9'7F4A'7C15u; }
 
 }  // namespace tocsin::detail

@@ -1,13 +1,13 @@
-// A doubly linked list whose links are in its nodes. It owns nothing, allocates nothing and locks nothing: whoever
-// uses it holds the lock that guards it, and the models check that (`plain`).
+// A doubly linked list whose links are in its nodes. The list owns nothing, allocates nothing and locks nothing.
+// Whoever uses it holds the lock that guards it, and the models check this (`plain` in atomic.hpp).
 //
 //     struct job : list_links<job> { ... };
 //     intrusive_list<job> jobs;
 //     jobs.append(one);
 //     while (job* const oldest = jobs.take_first()) run(*oldest);
 //
-// A node is in at most one list at a time. It does not know whether it is in one: an owner that must know keeps a flag
-// of its own. So a whole list changes hands in one step, without a visit to its nodes.
+// A node is in at most one list at a time, but does not record whether it is in one. So a whole list changes hands in
+// one step, without a visit to its nodes. An owner that must know whether a node is in a list keeps a flag of its own.
 //
 // Invariants
 //   intrusive_list-1  first() and last() are both null, or neither is.
@@ -37,7 +37,7 @@ template <class T>
 class intrusive_list {
 public:
     constexpr intrusive_list() noexcept = default;
-    // Adopts the nodes from `first` to `last`, which are linked already.
+    // Makes a list of the nodes from `first` to `last`, which are linked already.
     intrusive_list(T* first, T* last) noexcept : first_(first), last_(last) {}
     intrusive_list(intrusive_list&& from) noexcept : first_(from.first_), last_(from.last_) { from.clear(); }
     intrusive_list& operator=(intrusive_list&& from) noexcept {
@@ -62,7 +62,7 @@ public:
         last_ = &node;
     }
 
-    // Inserts behind `before`, or at the front if `before` is null.
+    // Inserts the node behind `before`, or at the front if `before` is null.
     void insert_after(T* before, T& node) noexcept {
         T* const after = next_of(before);
         links(node).next_ = after;
@@ -71,7 +71,7 @@ public:
         previous_of(after) = &node;
     }
 
-    // All of `more`, in its order, behind `before`; null: at the front.
+    // Moves all nodes of `more`, in their order, behind `before`, or to the front if `before` is null.
     void insert_after(T* before, intrusive_list&& more) noexcept {
         if (more.empty()) return;
         T* const after = next_of(before);
@@ -90,7 +90,7 @@ public:
         links(node).next_ = nullptr;
     }
 
-    // `first` and all behind it.
+    // Takes out `first` and all nodes behind it, and returns them as a list.
     intrusive_list take_from(T& first) noexcept {
         intrusive_list all(&first, last_);
         T* const before = links(first).previous_;
@@ -110,8 +110,8 @@ private:
     static list_links<T>& links(T& node) noexcept { return node; }
     static const list_links<T>& links(const T& node) noexcept { return node; }
 
-    // The links that lead away from a node. Null means the list itself, which comes before its first node and after its
-    // last.
+    // The link from a node to the next one, and the link to the previous one. A null `node` means the list itself,
+    // which comes before its first node and after its last.
     plain<T*>& next_of(T* node) noexcept { return node != nullptr ? links(*node).next_ : first_; }
     plain<T*>& previous_of(T* node) noexcept { return node != nullptr ? links(*node).previous_ : last_; }
 

@@ -1,5 +1,5 @@
-// How the library refuses a call: it throws or, built without exceptions (-fno-exceptions, for embedded users), ends
-// the process with the same message. Every throw and every catch goes through here.
+// How the library refuses a call: it throws an exception. Built without exceptions (-fno-exceptions, for embedded
+// users), it ends the process with the exception's message instead. Every throw and every catch goes through this file.
 #pragma once
 
 #include <tocsin/detail/config.hpp>

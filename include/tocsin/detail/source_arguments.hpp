@@ -1,4 +1,5 @@
-// Which arguments a wait over several sources accepts, and one sentence for each mistake that a caller makes.
+// Which arguments a wait over several sources accepts, and one compile-time message for each mistake that a caller
+// makes.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -37,7 +38,8 @@ inline constexpr bool is_time_point<std::chrono::time_point<Clock, Duration>> = 
 template <class T>
 concept list_of_sources = std::convertible_to<T, std::span<const source>>;
 
-// A list has overloads of its own. A call whose first argument is limits is one of those with limits.
+// These concepts choose among the overloads of a wait. A list of sources has overloads of its own. A call whose first
+// argument is limits goes to an overload that takes limits.
 template <class... Arguments>
 concept one_by_one = sizeof...(Arguments) != 1 || (!list_of_sources<Arguments> && ...);
 template <class... Arguments>
@@ -47,7 +49,8 @@ inline constexpr bool begins_with_limits<First, Others...> = std::same_as<std::r
 template <class... Arguments>
 concept no_limits_first = one_by_one<Arguments...> && !begins_with_limits<Arguments...>;
 
-// For an argument that is no source, says what to write instead. `Number` begins with 1 and does not count the limits.
+// Whether the argument is a source. If it is not, the compiler's message says what to write instead. `Number` is the
+// argument's position, which begins with 1 and does not count the limits.
 template <std::size_t Number, class Argument>
 constexpr bool is_source() {
     using type = std::remove_cvref_t<Argument>;
@@ -111,13 +114,13 @@ std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept {
     return {source(from)...};
 }
 
-// The result of a call that does not compile.
+// The result of a call that does not compile. Never defined.
 template <class Result>
 Result refused();
 
 }  // namespace tocsin::detail
 
-// Overloads for the mistakes that no other overload matches, so that each gets a message of its own.
+// Overloads for the mistakes that no other overload matches, so that each mistake gets a message of its own.
 // NOLINTBEGIN(bugprone-macro-parentheses): `result` is a type
 #define TOCSIN_REFUSE_MISUSE(call, result)                                                                  \
     template <class First, class... Others>                                                                 \

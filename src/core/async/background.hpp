@@ -10,7 +10,7 @@
 
 namespace tocsin::core {
 
-// Holds a state that is never destroyed, because its thread keeps running while the process exits.
+// Holds a state that is never destroyed, because the thread that uses it keeps running while the process exits.
 template <class State>
 union never_destroyed {
     constexpr never_destroyed() noexcept : it() {}
@@ -18,7 +18,7 @@ union never_destroyed {
     State it;
 };
 
-// Makes such an object anew in the child of a fork. What the parent's state holds is left alone.
+// Constructs a never_destroyed object again in the child of a fork. What the parent's state holds is left alone.
 template <auto& Object>
 struct renewed_in_child {
     renewed_in_child() noexcept {
@@ -26,10 +26,11 @@ struct renewed_in_child {
     }
 };
 
-// Started when it is first needed; it then lives as long as the process. Its owner's lock guards it.
+// A thread that starts when it is first needed and lives as long as the process. The lock of its owner guards this
+// object.
 class background_thread {
 public:
-    // Throws std::system_error if the system has no thread.
+    // Throws std::system_error if the system can't start a thread.
     void start(void (*body)() noexcept) {
         if (started_) return;
         makers_signals_ = platform::signal_mask::current();
@@ -40,7 +41,7 @@ public:
         started_ = true;
     }
 
-    // What whoever started it blocked then. For the thread itself.
+    // The signals that were blocked in the caller of start() when it started the thread. For use by the thread itself.
     const platform::signal_mask& makers_signals() const noexcept { return makers_signals_; }
 
 private:

@@ -1,5 +1,5 @@
-// What a timer or a poll does when it is due: for coroutines, which have no thread of their own to do it while they
-// wait.
+// What happens when a coroutine's timer or poll is due. A background thread does it, because a coroutine has no thread
+// of its own while it waits.
 #pragma once
 
 #include "core/lot/resume_queue.hpp"
@@ -16,22 +16,22 @@ public:
     completion& operator=(const completion&) = delete;
     virtual ~completion() = default;
 
-    // Called when it is due, under the lock of the thread that serves it. Returns whether run() is to be called; if
-    // so, the object exists until then.
+    // Called when it is due, under the lock of the thread that serves it. Returns whether that thread must call run().
+    // If so, the object exists until then.
     virtual bool claim() noexcept = 0;
     // Called under no lock, once.
     virtual void run() noexcept = 0;
 };
 
-// Those that are due.
+// A list of completions that are due.
 class completions {
 public:
     void claim(completion& due) noexcept {
         if (due.claim()) due_.append(due);
     }
 
-    // Runs them all before any coroutine resumes, and with the signals blocked that the thread's maker blocked: this
-    // calls coroutines and executors. Returns whether there were any.
+    // Runs all of them before any coroutine resumes, and returns whether there were any. This calls coroutines and
+    // executors, so it runs under the signal mask `makers`, which the thread's maker had.
     bool run(const platform::signal_mask& makers) noexcept {
         if (due_.empty()) return false;
         const platform::with_signals_of scope(makers);

@@ -1,31 +1,36 @@
 // State
-//   A list of requests, and a thread that polls the descriptors of all of them, from a table that it makes of the list.
-//   The thread starts when it is first needed and lives as long as the process.
+//   There is a list of requests, and a thread that polls the descriptors of all requests. The thread polls a table,
+//   which it makes from the list. This thread starts when it is first needed and lives as long as the process.
 //
 // Invariants
-//   poll_thread-1  The list is touched under the lock only. So is the table, except that it is the thread's own while
-//       the thread polls. The table names no request: whom a result concerns follows from the list.
-//   poll_thread-2  A due request leaves the list first; it is claimed under the same lock. So after cancel() a request
-//       either has been claimed, and will run, or never will be.
+//   poll_thread-1  The list is touched only under the lock. So is the table, except while the thread polls: then only
+//       the thread touches it. The table names no request. The list says which requests a result concerns.
+//   poll_thread-2  A due request first leaves the list, and is then claimed under the same lock. So after cancel() a
+//       request either has been claimed, and will run, or will never be claimed.
 //   poll_thread-3  Requests run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
-//   poll_thread-4  The thread polls what it saw under the lock: whoever adds descriptors rings its doorbell afterwards.
-//   poll_thread-5  After cancel() the thread does not poll the request's descriptors on its account: cancel() rings,
-//       and returns when the poll under way has ended. So the descriptors may be closed; no system keeps them open, or
-//       tied to the poll, any longer. The beginning and the end of a poll are noted under the lock, and its end wakes
-//       as many threads as have noted under it that they wait. The thread itself cancels between its polls and does not
-//       wait.
+//   poll_thread-4  The thread polls what it saw in the list under the lock. Whoever adds descriptors rings the thread's
+//       doorbell afterwards.
+//   poll_thread-5  After cancel() the thread no longer polls the request's descriptors for this request: cancel() rings
+//       the doorbell, and returns when the poll under way has ended. So the descriptors may be closed; no system keeps
+//       them open, or tied to the poll, any longer.
+//       The polling thread notes the beginning and the end of a poll under the lock. A thread that has to wait in
+//       cancel() counts itself under the lock. After a poll, the polling thread wakes as many threads as have counted
+//       themselves. If the polling thread itself calls cancel(), it does so between its polls, and does not wait.
 //
-// No lost wake-up: a ring ends the poll under way or, if none is, the next one at once (platform/poller/poller.hpp).
+// No lost wake-up: a ring ends the poll under way. If no poll is under way, the ring ends the next one at once
+// (platform/poller/poller.hpp).
 //
-// Locks: no other lock is taken under the one of this file, nor is it taken under a lock of the lot.
+// Locks: no thread takes another lock while it holds the one of this file, nor takes this one while it holds a lock of
+// the lot.
 //
 // Exit and fork: nothing is destroyed, so the thread may keep running while the process exits. The child of a fork has
 // no requests and no thread; both begin anew there.
 //
-// Several copies of the library in a process each have their own thread. A copy that has started it can't be unloaded.
+// Several copies of the library in a process: each has a thread of its own. A copy that has started its thread can't be
+// unloaded.
 //
-// Memory order: the lock orders everything. The number of polls is a futex; only its value counts.
+// Memory order: the lock orders everything. The count of polls is a futex, of which only the value matters.
 //
 // Checked by: tests/model/poll_request_model_test.cpp (P13), tests/unit/await_test.cpp,
 // tests/stress/await_stress_test.cpp.
@@ -48,9 +53,10 @@
 
 namespace tocsin::core {
 
-// What is polled: each descriptor once, however many requests name it. (Some systems let a process poll no more
-// descriptors than it may have.) Entries that ask for hang-ups are shared only among themselves: the system tells them
-// more. So are entries that ask for `signaled`, since their number is that of a kernel HANDLE.
+// The table that is polled. It has each descriptor once, however many requests name it. (Some systems let a process
+// poll no more descriptors than it may have open.) There are two exceptions. Requests that ask for hang-ups share an
+// entry only with each other, because the system tells such an entry more. So do requests that ask for `signaled`,
+// because their descriptor is the number of a kernel HANDLE.
 class polled_table {
 public:
     std::span<platform::poll_entry> all() noexcept { return polls_; }
@@ -62,22 +68,23 @@ public:
         buckets_.reserve(2 * capacity);
     }
 
-    // Makes it empty, for `count` descriptors.
+    // Empties the table, and prepares it for `count` descriptors.
     void clear(std::size_t count) noexcept {
         polls_.clear();
         indices_.clear();
         buckets_.assign(2 * count, none);
     }
-    // Numbers them in a row and returns the first number.
+    // Adds descriptors, which get consecutive numbers, and returns the first number.
     std::size_t add(std::span<const platform::poll_entry> what) noexcept {
         const std::size_t first = indices_.size();
         for (const platform::poll_entry& each : what) indices_.push_back(index_for(each));
         return first;
     }
 
-    // The index in all() of what is polled for this number.
+    // The index in all() of the entry that is polled for this number.
     std::uint32_t index(std::size_t number) const noexcept { return indices_[number]; }
-    // Of what was polled for several, the part that concerns one that asked for this.
+    // What the poll has found for this number. Several requests may share the entry, so this returns only what concerns
+    // a request that has asked for `asked`.
     readiness found(std::size_t number, readiness asked) const noexcept {
         constexpr readiness unasked = readiness::hang_up | readiness::error | readiness::invalid;
         return polls_[indices_[number]].found & (asked | unasked);
@@ -130,10 +137,10 @@ public:
         remove(one);
         if (!is_polled || platform::other_threads_are_gone()) return;
         ++cancelers_;
-        const std::uint32_t poll = polls_.load(std::memory_order_relaxed);  // no order: the lock's
+        const std::uint32_t poll = polls_.load(std::memory_order_relaxed);  // no order: under the lock
         guard.unlock();
         platform::poller::ring_doorbell(bell_);
-        for (guard.lock(); polls_.load(std::memory_order_relaxed) == poll;  // no order: the lock's
+        for (guard.lock(); polls_.load(std::memory_order_relaxed) == poll;  // no order: under the lock
              guard.lock()) {
             guard.unlock();
             (void)platform::futex::wait(polls_, poll, deadline::never());
@@ -153,7 +160,7 @@ public:
             {
                 const std::lock_guard guard(lock_);
                 is_polling_ = false;
-                polls_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's
+                polls_.fetch_add(1, std::memory_order_relaxed);  // no order: under the lock
                 cancelers = std::exchange(cancelers_, 0);
                 if (result.ready != 0 || result.error != 0) take_due(due, result);
             }
@@ -173,7 +180,7 @@ private:
         bell_ = taken.id;
     }
 
-    // The memory comes from the caller that needs more of it, so that the thread need not allocate.
+    // Called by a thread that adds a request. It allocates the memory, so that the polling thread need not.
     void grow(std::size_t capacity) {
         polled_table larger;
         larger.reserve(capacity);
@@ -199,8 +206,8 @@ private:
         }
     }
 
-    // Notes what was found and returns whether the request is due. An error of one descriptor ends the requests that
-    // name it; any other error ends all.
+    // Notes in the request what was found, and returns whether the request is due. An error of one descriptor ends the
+    // requests that name it. Any other error ends all requests.
     bool note_result(poll_request& one, const platform::poll_result& result) const noexcept {
         bool due = result.error != 0 && result.culprit == platform::no_culprit;
         for (std::size_t i = 0; i != one.what_.size(); ++i) {
@@ -225,16 +232,16 @@ private:
 
     futex_lock lock_;
     background_thread thread_;
-    detail::plain<bool> changed_{false};  // the list, since the table was made of it
+    detail::plain<bool> changed_{false};  // whether the list has changed since the table was made of it
     detail::plain<bool> is_polling_{false};
     platform::doorbell_id bell_ = platform::no_doorbell;
     detail::intrusive_list<poll_request> requests_;
-    detail::plain<std::size_t> descriptors_{0};  // of all requests; some perhaps several times
+    detail::plain<std::size_t> descriptors_{0};  // of all requests; may count one several times
     detail::plain<std::size_t> capacity_{0};
     polled_table polled_;
     polled_table larger_;
     detail::plain<std::size_t> cancelers_{0};  // threads that wait for the end of the poll under way
-    platform::futex_word polls_{0};            // that have ended
+    platform::futex_word polls_{0};            // how many polls have ended
 };
 
 namespace {

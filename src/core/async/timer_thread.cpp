@@ -1,29 +1,31 @@
 // State
-//   For the steady and for the system clock, a queue of timers (core/sync/timer_queue.hpp) and a thread that sleeps
-//   until the first of them is due. Each thread starts when it is first needed and lives as long as the process.
+//   The steady and the system clock each have a queue of timers (core/sync/timer_queue.hpp), and a thread that sleeps
+//   until the first of these timers is due. Each thread starts when it is first needed and lives as long as the
+//   process.
 //
 // Invariants
-//   timer_thread-1  A queue is touched under its own lock only.
-//   timer_thread-2  A due timer leaves the queue first; it is claimed under the same lock. So after cancel() a timer
-//       either has been claimed, and will run, or never will be.
+//   timer_thread-1  A queue is touched only under its own lock.
+//   timer_thread-2  A due timer first leaves the queue, and is then claimed under the same lock. So after cancel() a
+//       timer either has been claimed, and will run, or will never be claimed.
 //   timer_thread-3  Timers run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
-//   timer_thread-4  A thread sleeps on what it saw under the lock: whoever sets a timer that becomes the earliest
-//       changes the thread's word, then wakes the thread. (After a cancel() the thread may wake for nothing, and looks
-//       again.)
+//   timer_thread-4  A thread sleeps until the deadline that it saw under the lock. Whoever sets a timer that becomes
+//       the earliest changes the thread's word, and then wakes the thread. (After a cancel() the thread may wake for
+//       nothing. It then looks again.)
 //
 // No lost wake-up: the thread reads its word under the lock, together with the earliest timer. If the word changes
-// before the thread has fallen asleep, the futex does not let it sleep (timer_thread-4).
+// before the thread is asleep, the futex does not let it sleep (timer_thread-4).
 //
-// Locks: no other lock is taken under those of this file. None of them is taken under a lock of the lot.
+// Locks: no thread takes another lock while it holds one of this file, nor takes one of these while it holds a lock of
+// the lot.
 //
 // Exit and fork: nothing is destroyed, so the threads may keep running while the process exits. The child of a fork has
-// no timers and neither thread; both begin anew there.
+// no timers and neither of the threads. Timers and threads begin anew there.
 //
-// Several copies of the library in a process each have their own threads. A copy that has started one can't be
+// Several copies of the library in a process: each has threads of its own. A copy that has started one can't be
 // unloaded.
 //
-// Memory order: the locks order everything. The word of a thread is a futex; only its value counts.
+// Memory order: the locks order everything. The word of a thread is a futex, of which only the value matters.
 //
 // Checked by: tests/model/timer_model_test.cpp (P13), tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
 #include "core/async/timer_thread.hpp"
@@ -53,7 +55,7 @@ public:
             const std::lock_guard guard(lock_);
             queue_.insert(one, when);
             if (queue_.first() != &one) return;
-            changed_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock's (timer_thread-4)
+            changed_.fetch_add(1, std::memory_order_relaxed);  // no order: under the lock (timer_thread-4)
         }
         platform::futex::wake_one(&changed_);
     }
@@ -71,7 +73,7 @@ public:
             {
                 const std::lock_guard guard(lock_);
                 claim_due(due);
-                seen = changed_.load(std::memory_order_relaxed);  // no order: the lock's (timer_thread-4)
+                seen = changed_.load(std::memory_order_relaxed);  // no order: under the lock (timer_thread-4)
                 next = queue_.next();
             }
             if (!due.run(thread_.makers_signals())) (void)platform::futex::wait(changed_, seen, next);
@@ -83,7 +85,7 @@ private:
         while (timer_entry* const entry = queue_.take_due()) {
             auto& one = static_cast<timer&>(*entry);
             due.claim(one);
-            // It exists even if claim() has refused: cancel() takes the lock.
+            // The timer exists even if claim() has refused: cancel() would first take the lock, which is held here.
             if (std::exchange(one.is_postponed_, false)) queue_.insert(one, one.when_);
         }
     }

@@ -1,4 +1,4 @@
-// Deadlines of coroutines. The argument: timer_thread.cpp.
+// Deadlines of coroutines. Why it is correct: timer_thread.cpp.
 #pragma once
 
 #include "core/async/completion.hpp"
@@ -9,21 +9,22 @@
 
 namespace tocsin::core {
 
-// Holds one deadline at a time. One thread serves the timers on the system clock, another those on all other clocks.
+// Holds one deadline at a time. One thread serves the timers on the system clock. Another serves those on all other
+// clocks.
 class timer : public completion, timer_entry {
 public:
-    // Starts the thread that serves such a deadline, once. Must come before the first set(). Throws std::system_error
-    // if the system has no thread.
+    // Starts the thread that serves such a deadline, if it isn't running. Must be called before the first set(). Throws
+    // std::system_error if the system can't start a thread.
     static void start(const deadline& when);
 
     // Does nothing if the deadline is never.
     void set(const deadline& when) noexcept;
-    // Afterwards it is not claimed any more.
+    // Afterwards nobody claims the timer any more.
     void cancel() noexcept;
 
 protected:
-    // For claim(), which then returns false: the timer is due again when `later` has passed, on a clock that the same
-    // thread serves.
+    // Called by claim(), which then returns false. The timer is due again when `later` has passed. The same thread must
+    // serve the clock of `later`.
     void postpone(const deadline& later) noexcept {
         when_ = later;
         is_postponed_ = true;

@@ -1,9 +1,9 @@
 // State
-//   A fixed table of buckets; the hash of a key selects one. A bucket has a lock, a tree of queues, a filter word and
-//   the cursors of walks that have freed the lock for a moment. A queue belongs to one key. It is a doubly linked list
-//   of nodes, oldest first. The first node carries what belongs to the queue: its last node, its length, how many nodes
-//   are cancelable, how many stay when their turn comes (those of subscribers and all_waiters), how many are
-//   all_waiters', and the two subtrees of queues below it.
+//   The lot is a fixed table of buckets. The hash of a key selects a bucket. A bucket has a lock, a tree of queues, a
+//   filter word, and a list of cursors, which belong to walks that have freed the lock for a moment (lot-8). A queue
+//   belongs to one key. It is a doubly linked list of nodes, oldest first. The first node carries the state of its
+//   queue: the last node, the two subtrees of queues below the queue, and four counts. These count all nodes, the
+//   cancelable ones, those that stay when their turn comes (of subscribers and all_waiters), and all_waiters' alone.
 //
 //     the_lot           key A: first node       second node         last node
 //     +------------+    +----------------+      +-----------+      +-----------+
@@ -21,71 +21,71 @@
 //                                               |   below: null, null
 //                                               +------------------+
 //
-//   The hash multiplies the key by an odd number that the process draws at random when it starts. So nobody outside
-//   can choose addresses that meet in one bucket. The upper bits of the product number the bucket. The bits after them
-//   are the key's path in the bucket's tree, and the first six of these number its filter bit.
+//   The hash multiplies the key by an odd number that the process draws at random when it starts. So nobody outside can
+//   choose addresses that meet in one bucket. The upper bits of the product are the bucket's index. The bits after them
+//   are the key's path in the bucket's tree. The first six bits of the path are the index of the key's filter bit.
 //
 // Invariants
 //   lot-1  Queues, the nodes in them, cursors, and changes of the filter are touched only under the bucket's lock.
 //   lot-2  A node is in its queue from append() until unlink(), or until take() detaches the whole queue. Its waiter's
-//       wait ends only after that, so a queued node always exists. A cancelable node knows by `queued` whether it is
-//       still in the queue. A node that is not cancelable never asks. That is why take_all() of such nodes costs the
-//       same for any number of them.
-//   lot-3  A node taken off by take() or give_to_one() belongs to its taker until the taker releases it, and its waiter
-//       cannot continue before that: the taker has claimed it, or it has no other way to end.
-//   lot-4  The filter bit of a key, if prepare_wait() is used for it:
-//       legal: the bit is off while the key's queue is empty; it is on although no prepared key with that bit has a
-//       queue, because the queue of an event (which never calls prepare_wait()) shares bucket and bit. Cost: a needless
-//       lock.
+//       wait ends only after that, so a queued node always exists. `queued` says whether a cancelable node is still in
+//       the queue. Nobody asks that about other nodes, so take_all() need not visit them: it detaches a queue without
+//       cancelable nodes at the same cost, however long the queue is.
+//   lot-3  A node that take() or give_to_one() has taken off belongs to its taker until the taker releases it. Its
+//       waiter cannot continue before that: the taker has claimed it, or its wait has no other way to end.
+//   lot-4  The filter bit of a key for which prepare_wait() is used:
+//       legal: the bit is off and the key's queue is empty; the bit is on, and the only queues in the bucket with that
+//       bit are those of events, which never call prepare_wait(). The second state costs a wake a needless lock.
 //       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait()
-//       holds the lock; it is on, with the lock free, although no queue in the bucket has that bit.
-//   lot-5  Nobody is released, and no waiter is woken, under a bucket's lock. (A thread that holds several buckets may,
-//       by freeing one, wake a thread that waits for that lock: multi_wait-3 in multi_wait.cpp.)
-//   lot-6  Only its owner removes the node of a subscriber or an all_waiter from its queue (an all_waiter does so in
-//       whichever thread calls commit()). A subscriber's node that has accepted an offer goes to the end of its queue.
-//   lot-7  A queue is on its key's path: the root, then below[0] or below[1] of each queue passed, by the path's next
-//       bit. So it is found in as many steps as there are queues above it: at most one for each bit of a path,
-//       whatever the addresses. (A path that has run out continues with zeros. Two keys have the same path only if
-//       their addresses use the upper eight bits.) A queue that ends is replaced by a leaf from below it, which is on
-//       both paths. The queues with one filter bit are among the first six of their common path, or below these.
-//   lot-8  A walk over a queue may free the lock behind a node that stays when its turn comes, and leaves a cursor
-//       there. Whoever takes that node out of the queue moves the cursor to the node before it; whoever detaches the
-//       whole queue moves it to the head. Nodes join at the end only. So what is behind the cursor is what the walk has
-//       not passed, in the order of arrival.
+//       holds the lock; the bit is on, with the lock free, although no queue in the bucket has that bit.
+//   lot-5  No thread releases or wakes a waiter while it holds a bucket's lock. (A thread that holds several buckets
+//       may free one and so wake a thread that sleeps for that bucket's lock: multi_wait-3 in multi_wait.cpp.)
+//   lot-6  The node of a subscriber or an all_waiter leaves its queue only if its owner removes it. (An all_waiter does
+//       so in whichever thread calls commit().) A subscriber's node that accepts an exclusive offer moves to the end.
+//   lot-7  A queue is on its key's path. That path begins at the root of the tree. At each queue that it passes, its
+//       next bit selects below[0] or below[1]. So a search takes one step for each queue above its goal: at most one
+//       for each bit of a path, whatever the addresses. (After its last bit, a path continues with zeros. Two keys have
+//       the same path only if their addresses use the upper eight bits.) When a queue ends, a leaf from below takes its
+//       place, which is on the leaf's path, too. Queues with one filter bit share the first six bits of their paths. So
+//       such a queue is among the first six queues on that common path, or below them.
+//   lot-8  A walk over a queue may free the lock after a node that stays when its turn comes, and leaves a cursor at
+//       that node. Whoever takes that node out of the queue moves the cursor to the node before it. Whoever detaches
+//       the whole queue moves the cursor to the head. Nodes join only at the end. So the nodes behind the cursor are
+//       those that the walk has not passed, in the order of arrival.
 //
-// What one call does under one lock: it finds a queue in at most 52 steps (lot-7), about log2(n) with n queues in the
-// bucket. An offer to one (give_to_one), and the look at the all_waiters of something that is there for everybody
-// (find_ready_all_waiter), free the lock at the first node that stays after `looks_per_lock` nodes. Two things are not
-// bounded, because each must be one step: taking waiters that may also end otherwise (event-3, event-4 in event.cpp),
-// and telling subscribers (ready_list-1 in ready_list.cpp). They cost some nanoseconds for each node of the queue. If
-// only all_waiters are in the queue, take() does not walk it.
+// How long a call holds the lock: it finds a queue in at most 52 steps (lot-7), or about log2(n) if the bucket has n
+// queues. Two walks free the lock at the first node that stays after `looks_per_lock` nodes: an offer to one waiter
+// (give_to_one), and the look at all_waiters when something is there for everybody (find_ready_all_waiter). Two
+// other walks are not bounded, because each must be one step: taking cancelable waiters (event-3, event-4 in
+// event.cpp), and telling subscribers (ready_list-1 in ready_list.cpp). These cost some nanoseconds for each node of
+// the queue. take() does not walk a queue that holds only all_waiters.
 //
-// A walk in several parts is still exact. Of the waiters of an offer to one, each is asked before the offer is
-// withdrawn: new ones join behind the cursor, and the walk ends at the true end of the queue, under the lock. What
-// waiters answered in an earlier part may no longer hold. For an all_waiter that does not matter: its other sources'
-// set() looks at it, and the offer, once it is visible, is shown to all of them again (multi_wait.cpp). A subscriber
-// must hear of the offer in the step that makes it visible, so all subscribers are asked again at the end. What is
-// there for everybody is shown to those that were in the queue when the walk began. One that joins later looks itself.
+// A walk in several parts is still exact. An offer to one waiter is withdrawn only after every waiter was asked: new
+// waiters join behind the cursor, and the walk ends at the true end of the queue, under the lock. By then, a waiter
+// that was asked in an earlier part may want to answer differently:
+// - For an all_waiter this does not matter. A set() of another of its sources looks at it. And once the offered source
+//   is visible as set, all all_waiters are asked about it again (multi_wait.cpp).
+// - A subscriber must hear of the offer in the step that makes it visible. So the last part asks all subscribers again.
+// What is there for everybody is shown to the waiters in the queue when the walk begins. Later ones look on their own.
 //
-// No lost wake-up: a wait looks at what it waits for under the lock, after prepare_wait() or after setting the parked
-// bit of the object. It appends its node before it frees the lock. A wake that looks into the queue takes the same
-// lock. So it comes before the look, which then sees the change, or after the append, and then finds the node. A wake
-// that does not look has seen the filter bit off, after its change and a full fence. The wait has set the bit, made a
-// full fence, and looked. Of two threads that each write, fence and read the other's word, at least one sees the
-// other's write. The parked bit is in the event's own byte: see event.cpp.
+// No lost wake-up: under the lock, a waiter calls prepare_wait() (or sets an event's parked bit: event.cpp), and then
+// looks at what it waits for. It appends its node before it frees the lock. A waker first changes what is waited for.
+// - If the waker then looks into the queue, it takes the same lock. If the waker has the lock first, the waiter's look
+//   sees the change. If the waiter has it first, the waker finds the node.
+// - If the waker does not look, it has made a full fence and then seen the filter bit off. The waiter has set that bit,
+//   made a full fence, and looked. Of two threads that each write, fence, and read the other's word, at least one sees
+//   the other's write. The waker has not seen the bit. So the waiter sees the change, and does not sleep.
 //
 // Memory order
-//   [bucket]      the lock orders everything in a bucket.
-//   [wake-check]  the fences in prepare_wait() and in may_be_waited_on(). The accesses to the filter itself are
-//                 relaxed. Instead of its fence a wake may use a change and a look at the filter that are both
-//                 sequentially consistent (address.cpp).
-//   [release]     from take() to the end of the wait (waiter.cpp).
+//   [bucket]      A bucket's lock orders everything in the bucket.
+//   [wake-check]  The fences in prepare_wait() and in may_be_waited_on(). The filter's own accesses are relaxed. A wake
+//                 may instead use a change and a look that are both sequentially consistent (address.cpp).
+//   [release]     What came before take() is visible when the wait ends (waiter.cpp).
 //
-// Fork: the child has none of the threads that are parked or hold a lock, so it empties the table, once: the copy of
-// the library whose table it is does so.
-//
-// Several copies of the library in one process: at load time, before any thread can park, each asks for the table of
-// the first copy (platform/shared_table/shared_table.hpp). How taken nodes are released: relay.cpp.
+// Fork: no thread that is parked or holds a lock exists in the child. So the copy of the library that owns the table
+// empties the table there, once.
+// Several copies of the library in one process: when a copy is loaded, before any thread can park, it asks for the
+// table of the first copy (platform/shared_table/shared_table.hpp). How taken nodes are released: relay.cpp.
 // Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),
 // walk_model_test.cpp (lot-8), mix_model_test.cpp, and the model of everything else that waits;
 // tests/internal/lot_test.cpp, walk_test.cpp, tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml.
@@ -110,7 +110,7 @@ using kind = wait_node::kind;
 constexpr std::uint32_t one_more = 1;
 constexpr std::uint32_t one_less = static_cast<std::uint32_t>(-1);
 
-// The golden ratio's upper bits spread consecutive and aligned addresses evenly. The lower 48 bits are the secret.
+// The golden ratio's upper bits spread consecutive and aligned addresses evenly. The lower 48 bits are secret.
 std::uint64_t draw_multiplier() noexcept {
     constexpr std::uint64_t secret = 0x0000'FFFF'FFFF'FFFE;
     return detail::golden_hash(1) ^ (platform::random_number() & secret);
@@ -122,7 +122,7 @@ constinit detail::atomic<std::uint32_t> forks_so_far{0};
 
 void forget_parked() noexcept {
     for (bucket& each : the_lot->at) {
-        // Untouched buckets stay untouched, so that the child does not copy their pages.
+        // The child does not write to unused buckets, so that it does not copy their pages.
         if (!each.is_pristine()) new (&each) bucket;
     }
     platform::futex::after_fork();
@@ -132,8 +132,8 @@ void forget_parked() noexcept {
 void after_fork() noexcept {
     forks_so_far.fetch_add(1, std::memory_order_relaxed);  // no order: the only thread
     platform::forget_thread_number();
-    // Once in each child, by the copy whose table it is. That copy was loaded before all others that use the table, so
-    // it comes first; and it is never unloaded before them.
+    // The copy that owns the table empties it, once in each child. This copy was loaded before all others that use the
+    // table, so its handler runs first. It is never unloaded before the others.
     if (the_lot == &own_table) forget_parked();
 }
 
@@ -169,7 +169,7 @@ wait_queue::~wait_queue() {
     if (nodes_.empty()) clear_filter();
 }
 
-// lot-7: the first node of the key's queue, or null.
+// Returns the first node of the key's queue, or null (lot-7).
 wait_node* wait_queue::find(const wait_key& key) noexcept {
     detail::plain<wait_node*>* link = &bucket_.queues;
     wait_node* first = *link;
@@ -192,7 +192,7 @@ void wait_queue::prepare_wait() noexcept {
 void wait_queue::clear_filter() noexcept {
     const std::uint64_t filter = bucket_.filter.load(std::memory_order_relaxed);  // no order: lot-1
     if (filter == 0 || (filter & filter_bit()) == 0) return;
-    // lot-7: another queue with this bit is one of these, or below the last.
+    // lot-7: another queue with this bit is one that the loop visits, or is below the last of these.
     const wait_node* each = bucket_.queues;
     for (unsigned depth = 0; each != nullptr && depth != key_hash::filter_bits; ++depth) {
         if (key_hash(each->key).filter_bit() == filter_bit()) return;
@@ -248,7 +248,7 @@ void wait_queue::count(const wait_node& node, std::uint32_t change) noexcept {
     if (node.what == kind::all_waiter) queue.all_waiters += change;
 }
 
-// One step, however long the queue is (lot-2).
+// Takes one step, however long the queue is (lot-2).
 wait_list wait_queue::detach_all() noexcept {
     wait_node& old = *nodes_.first();
     if (bucket_.cursors != nullptr) move_cursors_to_head(old.key);
@@ -257,20 +257,20 @@ wait_list wait_queue::detach_all() noexcept {
     return all;
 }
 
-// Moves what belongs to the queue from its former first node to its present one.
+// Moves the queue's state from its former first node to its present one.
 void wait_queue::replace_first(wait_node& old) noexcept {
     wait_node* const first = nodes_.first();
     first->queue = old.queue;
     *link_ = first;  // NOLINT(clang-analyzer-core.NullDereference): known, since the queue is not empty
 }
 
-// The queue has become empty: takes it, with its former first node, out of the bucket.
+// Called when the queue has become empty: takes it, with its former first node, out of the bucket.
 void wait_queue::take_out(wait_node& old) noexcept {
     if (old.queue.below[0] != nullptr || old.queue.below[1] != nullptr) return replace_by_leaf(old);
     *link_ = nullptr;  // NOLINT(clang-analyzer-core.NullDereference): known, since the queue was not empty
 }
 
-// lot-7: puts a leaf from below the ended queue in its place.
+// Puts a leaf from below the ended queue in that queue's place (lot-7).
 void wait_queue::replace_by_leaf(wait_node& old) noexcept {
     detail::plain<wait_node*>* leaf_link = link_;
     wait_node* leaf = &old;
@@ -284,11 +284,11 @@ void wait_queue::replace_by_leaf(wait_node& old) noexcept {
     leaf->queue.below[0] = old.queue.below[0];
     leaf->queue.below[1] = old.queue.below[1];
     *link_ = leaf;
-    link_ = nullptr;  // the key's place is now somewhere below
+    link_ = nullptr;  // the key's link is now somewhere below: find() searches for it
 }
 
-// Takes a waiter's node off the queue. True: it is the taker's. Otherwise its wait has ended for another reason and is
-// about to return.
+// Takes a waiter's node off the queue. Returns true if the caller now has to release it. Returns false if its wait has
+// ended for another reason and is about to return.
 bool wait_queue::take_off(wait_node& node) noexcept {
     unlink(node);
     return !node.cancelable || node.owner->try_claim(claim::signaled, node.index);
@@ -353,7 +353,7 @@ bool wait_queue::offer_to_subscriber(wait_node& node, release_list& freed) noexc
     return true;
 }
 
-// All of them in one step, after an offer in several.
+// Offers to all subscribers in one step, after a walk in several parts.
 offer_result wait_queue::offer_to_subscribers(release_list& freed) noexcept {
     if (empty() || state().subscribers == state().all_waiters) return offer_result::declined;
     for (wait_node* each = nodes_.first(); each != nullptr; each = wait_list::next(*each)) {
@@ -384,7 +384,7 @@ all_waiter* wait_queue::find_ready_all_waiter(queue_cursor& looked) noexcept {
     return nullptr;
 }
 
-// Where a walk begins or continues.
+// Returns the node at which a walk begins or continues.
 wait_node* wait_queue::first_behind(queue_cursor& walk) const noexcept {
     if (!walk.listed_) return nodes_.first();
     if (walk.forks_ != forks()) {  // its queue is gone
@@ -413,14 +413,14 @@ void wait_queue::end(queue_cursor& walk) noexcept {
     *link = walk.following_;
 }
 
-// lot-8
+// lot-8: cursors at `gone` move to the node before it.
 void wait_queue::step_back_from(const wait_node& gone) noexcept {
     for (queue_cursor* each = bucket_.cursors; each != nullptr; each = each->following_) {
         if (each->passed_ == &gone) each->passed_ = wait_list::previous(gone);
     }
 }
 
-// lot-8: all nodes of the key's queue leave it.
+// lot-8: all nodes of the key's queue leave it, so its cursors move to the head.
 void wait_queue::move_cursors_to_head(const wait_key& key) noexcept {
     for (queue_cursor* each = bucket_.cursors; each != nullptr; each = each->following_) {
         if (each->key_ == key) each->passed_ = nullptr;

@@ -1,13 +1,13 @@
-// The lot: where waiters are parked. A process-wide table from key (an address and what it is waited on for) to a
-// first-in-first-out queue of nodes. The lot allocates no nodes: each is part of its owner, on a waiter's own stack, in
-// a coroutine's frame, or in a subscriber. The argument: lot.cpp.
+// The lot is where waiters park. It is a process-wide table that leads from a key (an address and what it is waited on
+// for) to a first-in-first-out queue of nodes. The lot allocates no nodes. Each node is part of its owner: it is on the
+// stack of a waiting thread, in a coroutine's frame, or in a subscriber. Why it is correct: lot.cpp.
 //
 //     waiter self;
 //     wait_node node(key, self, cancelable);
 //     {
 //         locked_queue queue(key);                     // takes the bucket's lock
 //         if (... nothing to take ...) queue.append(node);
-//     }                                                // frees it
+//     }                                                // frees the lock
 //     self.sleep(options);
 //
 //     release_list freed;
@@ -15,7 +15,7 @@
 //         locked_queue queue(key);
 //         freed = queue.take_all();                    // off the queue, under the lock
 //     }
-//     freed.wake();                                    // system calls only here, after it
+//     freed.wake();                                    // system calls only here, without the lock
 #pragma once
 
 #include "core/lot/relay.hpp"
@@ -35,15 +35,16 @@ namespace tocsin::core {
 
 class queue_cursor;
 
-// A cache line for the keys that hash to it. `filter` has a bit for each class of prepared keys (prepare_wait), so that
-// a wake with nobody waiting is a load, whatever its neighbours do.
+// A cache line for the keys that hash to it. `filter` has a bit for each class of keys, which prepare_wait() sets. So a
+// wake costs only a load if nobody waits on a key of its class, whatever the bucket's other keys do.
 struct alignas(64) bucket {
     futex_lock lock;
     detail::plain<wait_node*> queues{nullptr};  // a tree of the first nodes of the keys' queues (lot-7)
     detail::atomic<std::uint64_t> filter{0};
-    detail::plain<queue_cursor*> cursors{nullptr};  // of walks that have freed the lock for a moment (lot-8)
+    detail::plain<queue_cursor*> cursors{
+        nullptr};  // a list, of walks that freed the lock for a moment (lot-8)
 
-    // As it was at the start; for the only thread of a process.
+    // Whether the bucket is as it was when the process started. Called only while the process has one thread.
     bool is_pristine() const noexcept {
         return lock.is_free_now() && queues == nullptr && cursors == nullptr &&
                filter.load(std::memory_order_relaxed) == 0;  // no order
@@ -60,13 +61,13 @@ struct lot_table {
     std::uint64_t multiplier;  // of the hash: odd, and a secret of the process
 };
 
-// The table in use. There is one in the process, even if the process has several copies of the library (lot.cpp).
+// The table in use. The process has one, even if it has several copies of the library (lot.cpp).
 extern lot_table* the_lot;
 // That table's multiplier.
 extern std::uint64_t hash_multiplier;
 
-// A key's bucket, and its path in that bucket's tree of queues. The first bits of the path also number the key's bit in
-// the bucket's filter.
+// A key's bucket, and its path in that bucket's tree of queues. The first `filter_bits` bits of the path are also the
+// index of the key's bit in the bucket's filter.
 struct key_hash {
     static constexpr unsigned filter_bits = 6;
 
@@ -89,10 +90,10 @@ struct key_hash {
     std::uint64_t path;
 };
 
-// Calls `look(first)` with the first node of each queue of a bucket, under its lock.
+// Calls `look(first)` with the first node of each queue of a bucket. The caller holds the bucket's lock.
 template <class Look>
 void for_each_queue(const bucket& of, Look look) noexcept {
-    // Nodes beside the path to the present one: at most one for each bit of a path.
+    // Nodes beside the path to `each` that are still to be visited: at most one for each bit of a path.
     const wait_node* pending[64];
     std::size_t count = 0;
     for (const wait_node* each = of.queues; each != nullptr;) {
@@ -111,8 +112,8 @@ void for_each_queue(const bucket& of, Look look) noexcept {
 #endif
 inline constexpr std::uint32_t looks_per_lock = TOCSIN_LOOKS_PER_LOCK;
 
-// How far a walk over the queue of a key is: it keeps its place while the bucket's lock is free, whatever joins
-// or leaves the queue meanwhile (lot-8). For one walk, by one thread.
+// How far a walk over the queue of a key is. A cursor keeps that place while the bucket's lock is free, whatever nodes
+// join or leave the queue then (lot-8). It serves one walk, by one thread.
 class queue_cursor {
 public:
     explicit queue_cursor(const wait_key& key) noexcept : key_(key) {}
@@ -132,26 +133,25 @@ private:
     void give_up() noexcept;
 
     const wait_key key_;
-    bool listed_ =
-        false;  // it is in the bucket's list; before that, the walk begins at the head of the queue
+    // Whether it is in the bucket's list of cursors. If it isn't, the walk begins at the head of the queue.
+    bool listed_ = false;
     bool at_end_ = false;
-    // While it is listed:
-    std::uint32_t left_;   // nodes that find_ready_all_waiter() will look at at most
-    std::uint32_t forks_;  // when that began
-    detail::plain<wait_node*>
-        passed_;  // the last node that the walk has passed; null: none that is still there
-    detail::plain<queue_cursor*> following_;  // in the list
+    // In use only while it is listed:
+    std::uint32_t left_;                // find_ready_all_waiter() looks at no more than so many further nodes
+    std::uint32_t forks_;               // forks() when it was listed
+    detail::plain<wait_node*> passed_;  // the last passed node that is still in the queue, or null
+    detail::plain<queue_cursor*> following_;  // the next one in the bucket's list
 };
 
 // What became of an offer to one waiter of a queue.
 enum class offer_result : std::uint8_t {
-    declined,  // by all
+    declined,  // by all waiters
     accepted,
     undecided,   // all_waiter::commit() decides
-    unfinished,  // the lock is to be freed for a moment before the walk continues
+    unfinished,  // the caller frees the lock for a moment, and then calls again
 };
 
-// The queue of a key, for a thread that holds its bucket's lock.
+// Access to the queue of a key, for a thread that holds the lock of the key's bucket.
 class wait_queue {
 public:
     explicit wait_queue(const wait_key& key) noexcept : wait_queue(key, key_hash(key)) {}
@@ -159,24 +159,25 @@ public:
     wait_queue(const wait_queue&) = delete;
     wait_queue& operator=(const wait_queue&) = delete;
 
-    // From now on, every wake on this key looks into the queue. Also a full fence: the caller then looks once more at
-    // what it waits for, and appends its node or leaves. For keys whose owner keeps no bit of its own that says
-    // "somebody is parked". Undone when the lock is freed with nobody in the queue.
+    // Makes every later wake on this key look into the queue, and makes a full fence. The caller then looks once more
+    // at what it waits for. It appends its node, or returns without waiting. If the queue is empty when the lock is
+    // freed, the preparation is undone. For keys whose owner keeps no bit of its own that says "somebody is parked".
     void prepare_wait() noexcept;
 
     void append(wait_node& last) noexcept;
-    // Takes a cancelable node out of the queue, unless it has been taken already.
+    // Takes a cancelable node out of the queue, unless another thread has already done so.
     void remove(wait_node& cancelled) noexcept;
 
     bool empty() const noexcept { return nodes_.empty(); }
     wait_node* first() const noexcept { return nodes_.first(); }
-    // Whether nodes are in it that stay when their turn comes: those of subscribers, and of all_waiters.
+    // Whether the queue has any node that stays when its turn comes: a subscriber's or an all_waiter's.
     bool has_subscribers() const noexcept { return !empty() && state().subscribers != 0; }
+    // Whether the queue has any all_waiter's node.
     bool has_all_waiters() const noexcept { return !empty() && state().all_waiters != 0; }
 
-    // Takes up to `most` waiters off the queue, oldest first, and says how many. Waiters that something else has
-    // claimed leave the queue, too, but do not count. On the way, tells each subscriber (not exclusively), and passes
-    // over all_waiters, which satisfy_all_waiters() serves.
+    // Takes up to `most` waiters off the queue, oldest first, and stores their number in `taken`. Waiters that
+    // something else has already claimed leave the queue as well, but do not count. On its way, take() tells each
+    // subscriber, by an offer that is not exclusive. It passes over all_waiters, which satisfy_all_waiters() serves.
     release_list take(std::size_t most, std::size_t& taken) noexcept;
     release_list take_one() noexcept {
         std::size_t taken;
@@ -186,20 +187,24 @@ public:
         std::size_t taken;
         return take(static_cast<std::size_t>(-1), taken);
     }
-    // Makes an exclusive offer to one node after another, oldest first, until one accepts: a waiter that can be
-    // claimed, or a subscriber, whose node then moves to the end of the queue. Appends to `freed` what is to be
-    // released. If the result is `undecided`, the caller must commit() the all_waiter that owns the node in the
-    // argument `undecided`. If the result is `unfinished`, or if that commit fails, the caller calls this again, with
-    // a new guard, until the result is another; `offered` says where to begin.
+    // Makes an exclusive offer to one node after another, oldest first, until one of these happens:
+    // - A thread or coroutine can be claimed. It accepts, and its node leaves the queue.
+    // - A subscriber accepts. Its node moves to the end of the queue.
+    // - An all_waiter answers `offer_result::undecided`. Its node is then in the parameter `undecided`, and the caller
+    //   must commit() it.
+    // - The lock is to be freed for a moment. The result is `unfinished`.
+    // - No node is left. The result is `declined`.
+    // Appends to `freed` the nodes that are to be released. After `unfinished`, or after a commit() that has failed,
+    // the caller repeats the call with a new guard and the same `offered`, which says where to continue.
     offer_result give_to_one(release_list& freed, queue_cursor& offered, wait_node*& undecided) noexcept;
 
-    // Asks the all_waiters behind `looked`, oldest first, about something that is there for everybody. Returns the
-    // first that answers `undecided`, and must commit(); or null after some looks. Call it again, with a new guard,
-    // until `looked` is at its end. All these calls together ask every all_waiter once that was in the queue at the
-    // first of them and stays in it.
+    // Asks the all_waiters behind the cursor `looked`, oldest first, about a source that is there for everybody.
+    // Returns the first that answers `undecided`; the caller must commit() it. Returns null if there is none, or after
+    // some looks. The caller repeats the call, with a new guard, until `looked` is at its end. These calls together ask
+    // once every all_waiter that was in the queue at the first call and stays in it.
     all_waiter* find_ready_all_waiter(queue_cursor& looked) noexcept;
 
-    // Calls `look(const node&)` for each in the queue, oldest first.
+    // Calls `look(const node&)` for each node of the queue, oldest first.
     template <class Look>
     void for_each(Look look) const noexcept {
         for (const wait_node* each = nodes_.first(); each != nullptr; each = wait_list::next(*each))
@@ -238,21 +243,21 @@ private:
 
     const std::uint64_t path_;
     bucket& bucket_;
-    // The link in the bucket's tree at which the queue is, or would be. Null: to be found again.
+    // The link in the bucket's tree that leads to the queue, or would lead to it. Null: find() must search again.
     detail::plain<wait_node*>* link_;
-    wait_list nodes_;  // this key's queue; between two such objects, its first node alone knows the last
+    wait_list nodes_;  // the queue; while no wait_queue exists, only its first node knows the last one
 };
 
 class bucket_guard {
 protected:
     explicit bucket_guard(bucket& of) noexcept : lock_(of.lock) {}
 
-    // Begins before the lock is taken and ends after it is freed.
+    // Its scope begins before the lock is taken and ends after the lock is freed.
     const signal_deferral inside_;
     const std::lock_guard<futex_lock> lock_;
 };
 
-// The queue of a key; holds its bucket's lock from here to the end of the scope.
+// Access to the queue of a key. Holds the lock of the key's bucket until the end of the scope.
 class locked_queue : bucket_guard, public wait_queue {
 public:
     explicit locked_queue(const wait_key& key) noexcept : locked_queue(key, key_hash(key)) {}
@@ -263,28 +268,31 @@ private:
 };
 
 // Whether a waiter that called prepare_wait() may be parked on this key. The caller has changed what such a waiter
-// waits for, and passes a full fence as `fence()`. Everything else is computed before it, so the call costs that fence
-// and a load.
+// waits for. This function calls `fence()`, which must make a full fence. The hash is computed before that, so after
+// the change the call costs only the fence and a load.
 template <class Fence>
 bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     const key_hash hash(key);
     const auto& filter = the_lot->at[hash.index].filter;
-    fence();                                                                   // [wake-check]
-    return (filter.load(std::memory_order_relaxed) & hash.filter_bit()) != 0;  // ordered by the fences
+    fence();  // [wake-check]
+    return (filter.load(std::memory_order_relaxed) & hash.filter_bit()) !=
+           0;  // no order: the fences order it
 }
 
-// The same for a caller whose change was one sequentially consistent store or read-modify-write. That change and the
-// look, which is sequentially consistent, too, serve as the fence (address.cpp).
+// The same for a caller that has made its change in one sequentially consistent store or read-modify-write. The look is
+// sequentially consistent, too, so no fence is needed (address.cpp).
 inline bool may_be_waited_on(const wait_key& key) noexcept {
     const key_hash hash(key);
     const std::uint64_t filter = hash.home().filter.load(std::memory_order_seq_cst);  // [wake-check]
     return (filter & hash.filter_bit()) != 0;
 }
 
-// How many forks lie between the process that loaded the library and this one. Queues from before a fork are gone.
+// How many forks lie between the process that loaded the library and this process. The child of a fork has none of its
+// parent's queues.
 std::uint32_t forks() noexcept;
 
-// Calls `look(const node&)` for every parked node of the process, a bucket at a time, under its lock.
+// Calls `look(node, context)` for every parked node of the process. Locks one bucket at a time, and calls `look` under
+// that lock.
 void for_each_parked(void (*look)(const wait_node&, void*), void* context) noexcept;
 
 }  // namespace tocsin::core

@@ -1,24 +1,25 @@
 // How a waker and the threads that it releases share the release of many.
 //
-// State: a chain of nodes that belong to whoever releases them (lot-3 in lot.cpp). A waker keeps the chain in its
-// release_list, a released thread in waiter::others_.
+// State: a chain of nodes, which belong to the thread that is to release them (lot-3 in lot.cpp). A waker keeps the
+// chain in its release_list, a released thread in waiter::others_.
 //
 // The relay and the waiter (waiter.cpp) are two halves of one protocol. The relay calls waiter::release(), which hands
 // the remaining chain to the released thread. That thread's waiter::finish() calls pass_on() with the chain.
 //
 // Invariants
-//   relay-1  A node is not touched after its waiter's release, or after resume() of its resumable: either call may end
-//       the node's life. So the next node is read first.
-//   relay-2  A chain cannot break, because a released thread first releases the nodes that it was given.
-//   relay-3  Coroutines come first in a chain, and the waker releases all of them, since they are resumed in its
-//       thread. (A coroutine's nodes are cancelable, and take() detaches a whole queue, in its order, only if none of
-//       its nodes is cancelable.)
+//   relay-1  A node is not touched after its waiter's release(), or after resume() of its resumable. Each of these
+//       calls may end the node's life. So the next node is read before the call.
+//   relay-2  A chain does not break, because a released thread first releases the nodes that it was given.
+//   relay-3  Coroutines come first in a chain. The waker releases all of them, since they are resumed in its thread.
+//       (take() detaches a whole queue in its order only if no node in it is cancelable. A coroutine's nodes are
+//       cancelable.)
 //
-// Lists become one by a visit to the coroutines of the second list. Its threads move in one step, behind all others.
+// To append one list to another, append() visits the coroutines of the second list. The threads of the second list move
+// in one step, behind all other nodes.
 //
-// wake() releases all of a few nodes itself. Of many, it wakes one or some sleepers and gives the last of these the
-// remaining nodes. That thread does the same, for more of them, before its wait returns. So the waker makes a few
-// system calls, however many threads wait.
+// If there are few nodes, wake() releases all of them itself. If there are many, it wakes one or some sleepers, and
+// gives the last of these the remaining nodes. That thread does the same before its wait returns, and wakes more of
+// them. So the waker makes a few system calls, however many threads wait.
 //
 // Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6), tests/internal/lot_test.cpp,
 // tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.
@@ -34,11 +35,10 @@ namespace tocsin::core {
 namespace {
 
 // A waker releases up to `relay_above` nodes without a relay. If there are more, it wakes `waker_wakes()` sleepers and
-// gives the last of them the remaining nodes. That thread wakes `relay_wakes` sleepers and passes on what is left, and
-// so on. A thread that has not fallen asleep yet costs no system call and does not count. The waker should be held up
-// as briefly as possible. But in a chain of single wake-ups every processor is idle between two of them, and waking an
-// idle processor costs most.
-// docs/decisions/0004-relay.md.
+// gives the last of them the remaining nodes. That thread wakes `relay_wakes` sleepers, passes on what is left, and so
+// on. A thread that is not asleep yet costs no system call, and does not count.
+// The numbers are a compromise. The waker should be held up as briefly as possible. But in a chain of single wake-ups,
+// every processor is idle between two wake-ups, and waking an idle processor costs most (docs/decisions/0004-relay.md).
 #if !defined(TOCSIN_RELAY_ABOVE)
 #define TOCSIN_RELAY_ABOVE 4
 #define TOCSIN_RELAY_WAKES 16

@@ -1,4 +1,5 @@
-// How waiters taken off a queue are released: a few by the waker, many by one another. The argument: relay.cpp.
+// How waiters taken off a queue are released. The waker releases a few itself; many release one another. Why it is
+// correct: relay.cpp.
 #pragma once
 
 #include "core/lot/wait_node.hpp"
@@ -7,7 +8,7 @@
 
 namespace tocsin::core {
 
-// Nodes taken off a queue, whose waiters are to be released. The owner calls wake() once, under no lock.
+// Nodes that were taken off a queue and whose waiters are to be released. The owner calls wake() once, under no lock.
 class [[nodiscard]] release_list {
 public:
     release_list() noexcept = default;
@@ -16,16 +17,16 @@ public:
 
     bool empty() const noexcept { return nodes_.empty(); }
 
-    // Only for a list built by append() alone. Coroutines go in front of the threads, so that no thread is given a
-    // coroutine to release.
+    // Only for a list that was built by append() alone. Puts coroutines in front of the threads, so that no thread is
+    // given a coroutine to release.
     void append(wait_node& node) noexcept;
-    // The nodes of `more` behind those of this list. Visits the coroutines among them only.
+    // Appends the nodes of `more`, again with coroutines in front. Visits only the coroutines among them.
     void append(release_list&& more) noexcept;
 
-    // Releases a few waiters. If more are left, the last of those few releases further ones before its wait returns.
+    // Releases a few waiters. If more are left, the last of those few releases further waiters before its wait returns.
     void wake() noexcept;
 
-    // For a list that is kept elsewhere in between (tocsin::wake_list).
+    // For a list whose nodes are kept elsewhere before wake() (tocsin::wake_list).
     wait_node* last_coroutine() const noexcept { return last_coroutine_; }
     wait_list take_nodes() noexcept { return std::move(nodes_); }
 
@@ -34,7 +35,7 @@ private:
     wait_node* last_coroutine_ = nullptr;
 };
 
-// Called by a released thread: releases the nodes that it was given, `first` and those behind it.
+// Called by a released thread. Releases the nodes that this thread was given: `first` and those behind it.
 void pass_on(wait_node& first) noexcept;
 
 }  // namespace tocsin::core

@@ -1,4 +1,4 @@
-// The argument is in resume_queue.hpp.
+// Why it is correct: resume_queue.hpp.
 #include "core/lot/resume_queue.hpp"
 
 #include "platform/shared_table/thread_slots.hpp"

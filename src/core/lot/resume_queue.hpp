@@ -1,17 +1,18 @@
-// What runs when a wait is over for which no thread sleeps: a coroutine continues, or a flag is raised (pollable.cpp).
+// Some waits end without a sleeping thread to wake. This file has what runs then: a coroutine continues, or a flag is
+// raised (pollable.cpp).
 //
-// No code of the user runs in the middle of a wake-up. While a thread releases others (`defer_resumes`), the coroutines
-// that are to continue in it wait in a queue of that thread. They continue, one after the other, when the last waiter
-// has been released. A coroutine that runs so and sets further events adds to that queue. So the stack grows by one
-// coroutine, however long the chain is.
+// No code of the user runs in the middle of a wake-up. While a thread releases waiters (`defer_resumes`), the
+// coroutines that are to continue in this thread wait in a queue of the thread. They continue, one after the other,
+// when the last waiter has been released. If such a coroutine sets further events, it adds coroutines to the same
+// queue. So the stack grows by one coroutine, however long the chain is.
 //
-// State, per thread: its outermost `defer_resumes`, which holds the queue. Only the thread itself touches it. There is
-// one queue, even if the process has several copies of the library (platform/shared_table/thread_slots.hpp). So what is
-// resumed may belong to another copy than the queue.
+// State, per thread: its outermost `defer_resumes`, which holds the queue. Only the thread itself touches the queue. A
+// thread has one queue, even if the process has several copies of the library (platform/shared_table/thread_slots.hpp).
+// So a queue of one copy may hold resumables of another copy.
 //
 // Invariants
-//   resume_queue-1  A resumable whose release calls resume_here() is in the queue of that thread until it runs, or
-//       until the same thread cancels it. (A coroutine with an executor is handed over at once.)
+//   resume_queue-1  A resumable whose release calls resume_here() is in the queue of the calling thread until it runs,
+//       or until the same thread cancels it. (A coroutine with an executor is handed over at once.)
 //   resume_queue-2  No resumable is in a queue when the outermost `defer_resumes` has ended.
 //
 // Checked by: tests/unit/await_test.cpp, tests/model/await_model_test.cpp; across copies by tests/copies.
@@ -23,16 +24,16 @@ namespace tocsin::core {
 
 class resumable : public detail::list_links<resumable> {
 public:
-    // Whoever releases its waiter, or its node (wait_node.hpp), calls `released`, under no lock.
+    // Whoever releases the waiter or the node (wait_node.hpp) of this resumable calls `released`, under no lock.
     explicit resumable(void (*released)(resumable&) noexcept) noexcept : released_(released) {}
     resumable(const resumable&) = delete;
     resumable& operator=(const resumable&) = delete;
 
     void resume() noexcept { released_(*this); }
 
-    // Calls `run(*this)` in this thread, as soon as this thread has nobody left to release.
+    // Calls `run(*this)` in this thread as soon as the thread has no waiter left to release.
     void resume_here(void (*run)(resumable&) noexcept) noexcept;
-    // Call before destroying it. Removes it from this thread's queue; returns whether it was there.
+    // For an object that is to be destroyed. Removes it from this thread's queue, and returns whether it was there.
     bool cancel() noexcept;
 
 private:
@@ -43,7 +44,8 @@ private:
     void (*run_)(resumable&) noexcept = nullptr;  // while it is in a queue
 };
 
-// In its scope, this thread queues coroutines instead of resuming them. The outermost one resumes them at its end.
+// While an object of this class exists in a thread, the thread queues coroutines instead of resuming them. The
+// outermost object resumes them at the end of its scope.
 class defer_resumes {
 public:
     defer_resumes() noexcept;
@@ -56,7 +58,8 @@ private:
     friend struct shared_layout;
 
     const bool is_outermost_;
-    mutable detail::intrusive_list<resumable> queue_;  // of the outermost one; scopes are const
+    // Used in the outermost object. Mutable, because scopes are const.
+    mutable detail::intrusive_list<resumable> queue_;
 };
 
 }  // namespace tocsin::core

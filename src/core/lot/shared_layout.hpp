@@ -1,6 +1,6 @@
-// What copies of the library in a process share of the core, as a number (platform/system/layout_hash.hpp): the table,
-// the nodes and waiters in it, and what a thread has once for all copies. A copy with another number has a table of its
-// own and says so.
+// Several copies of the library in one process share parts of the core: the table, the nodes and waiters in it, and
+// what a thread has once for all copies. This file computes a number from the layout of these parts
+// (platform/system/layout_hash.hpp). A copy with another number uses a table of its own, and says so.
 #pragma once
 
 #include "core/lot/lot.hpp"
@@ -16,11 +16,12 @@
 
 namespace tocsin::core {
 
-// Classes that have members of their own to hide befriend it.
+// Classes with private members declare this class a friend.
 struct shared_layout {
     static constexpr std::uint64_t number() {
-        // Raise the number when what these mean to each other changes and no size or offset does: the states of a
-        // waiter, who writes what in which order, the order and meaning of virtual functions.
+        // Raise the "1" when copies would no longer understand each other although all sizes and offsets are the same.
+        // Examples: other states of a waiter, another order of writes, or virtual functions with another order or
+        // meaning.
         platform::layout_hash all("1");
         add_table(all);
         add_node(all);
@@ -30,7 +31,7 @@ struct shared_layout {
     }
 
 private:
-    // The links of a list's node, its first base.
+    // The layout of a node's list links, which are its first base.
     template <class Node>
     static constexpr platform::member_layout of_links() noexcept {
         return {0, sizeof(detail::list_links<Node>), alignof(detail::list_links<Node>)};
@@ -38,7 +39,7 @@ private:
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // of classes with bases: the compilers in use have it
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // our compilers allow offsetof with base classes
 #endif
     static constexpr void add_table(platform::layout_hash& all) {
         all.add<bucket>({TOCSIN_MEMBER(bucket, lock), TOCSIN_MEMBER(bucket, queues),
@@ -53,7 +54,7 @@ private:
 
     static constexpr void add_node(platform::layout_hash& all) {
         using queue = wait_node::queue_state;
-        // Other members use the bytes behind the key's last member.
+        // The key counts only up to its last member: other members of wait_node use the bytes behind that.
         constexpr std::size_t key_size = offsetof(wait_key, what) + sizeof(wait_key::what);
         all.add<wait_node>({of_links<wait_node>(),
                             {offsetof(wait_node, key), key_size, alignof(wait_key)},

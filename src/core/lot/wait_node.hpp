@@ -13,14 +13,14 @@ class resumable;
 class subscriber;
 class waiter;
 
-// What an address is waited on for. Waits of different kinds on one address never meet. This holds even if the address
-// is used again for something else while a late wake for its previous use is under way.
+// What an address is waited on for. Waits of different kinds on one address never meet. So when an address is reused
+// for something of another kind, a late wake for its previous use does not reach the new waiters.
 enum class wait_kind : std::uint8_t { event, address, lock_bit_0 };  // lock_bit_0 + n for bit n
 inline constexpr unsigned wait_kinds = static_cast<unsigned>(wait_kind::lock_bit_0) + 64;
 
 struct wait_key {
-    // With constructors, so that the bytes behind `what` can hold members of what contains a key (wait_node); copying
-    // the key leaves those alone.
+    // The constructors make wait_key a type whose unused bytes behind `what` can hold members of the object that
+    // contains the key (wait_node). Copying a key leaves those members alone.
     constexpr wait_key(const void* where, wait_kind kind) noexcept : address(where), what(kind) {}
     constexpr wait_key(const wait_key& from) noexcept : address(from.address), what(from.what) {}
 
@@ -32,7 +32,7 @@ struct wait_key {
 
 // The entry of one waiter or subscriber in one queue. A release_list (relay.hpp) consists of such nodes, too.
 struct wait_node : detail::list_links<wait_node> {
-    // Whom it belongs to, which decides what happens when its turn comes.
+    // What the node belongs to. That decides what happens when its turn comes.
     enum class kind : std::uint8_t {
         waiter,      // leaves the queue; its waiter is claimed and released
         all_waiter,  // stays; its all_waiter is asked, and commits once it can have all its sources
@@ -40,7 +40,7 @@ struct wait_node : detail::list_links<wait_node> {
         resumable,   // never in a queue; releasing it resumes the resumable
     };
 
-    // A waiter may have several nodes. `number` says for which of them it was claimed.
+    // A waiter may have several nodes. When it is claimed, `number` says for which of them.
     wait_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t number = 0) noexcept
         : key(of), what(kind::waiter), cancelable(can_cancel), index(number), owner(&its_owner) {}
     wait_node(const wait_key& of, all_waiter& its_owner) noexcept
@@ -50,19 +50,20 @@ struct wait_node : detail::list_links<wait_node> {
     explicit wait_node(resumable& next) noexcept
         : key{nullptr, wait_kind::event}, what(kind::resumable), cancelable(false), index(0), then(&next) {}
 
-    // Whether a thread or a coroutine waits with it.
+    // Whether a thread or a coroutine waits with this node.
     bool is_wait() const noexcept { return what == kind::waiter || what == kind::all_waiter; }
-    // Whether it stays in its queue when its turn comes.
+    // Whether the node stays in its queue when its turn comes.
     bool stays() const noexcept { return what == kind::all_waiter || what == kind::subscriber; }
 
-    // The four members behind the key fit into its last bytes, and save eight: a coroutine's frame holds a node.
+    // The four members behind the key fit into its unused last bytes. That saves eight bytes in each coroutine's frame
+    // that holds a node.
     [[no_unique_address]] const wait_key key;
     const kind what;
-    // Whether the wait may also end without this queue (by a deadline, a stop, another source). Then whoever takes the
-    // node off the queue must also claim its waiter, and may find that the wait has already ended. Otherwise taking the
-    // node off is enough.
+    // Whether the wait may also end without this queue (by a deadline, a stop, another source). If so, whoever takes
+    // the node off the queue must also claim its waiter, and may find that the wait has already ended. If not, taking
+    // the node off is enough.
     const bool cancelable;
-    // Whether it is still in the queue. Kept up to date for cancelable nodes only (lot-2).
+    // Whether the node is still in the queue. Kept up to date only for cancelable nodes (lot-2).
     detail::plain<bool> queued{false};
     const std::uint32_t index;
     union {  // by `what`
@@ -72,13 +73,13 @@ struct wait_node : detail::list_links<wait_node> {
         resumable* const then;
     };
 
-    // What belongs to the whole queue. Only its first node's is in use.
+    // The state of the whole queue. Only the state in the queue's first node is in use.
     struct queue_state {
         detail::plain<wait_node*> below[2]{};  // the first nodes of two other queues of the bucket (lot-7)
         detail::plain<wait_node*> last{nullptr};
         detail::plain<std::uint32_t> count{0};
         detail::plain<std::uint32_t> cancelables{0};
-        detail::plain<std::uint32_t> subscribers{0};  // nodes that stay, all_waiters' among them
+        detail::plain<std::uint32_t> subscribers{0};  // nodes that stay, including all_waiters'
         detail::plain<std::uint32_t> all_waiters{0};
     };
     queue_state queue;

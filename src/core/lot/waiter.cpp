@@ -1,41 +1,43 @@
 // How a wait is claimed, and how its thread or coroutine is released.
 //
 // State
-//   claim_   open -> signaled | timed_out | stopped, once.
-//   word_    running -> sleeping, polling or suspended (by the thread itself) -> released (by whoever claimed it); or
-//            running -> released at once. A thread that polls descriptors stores the number of the doorbell that wakes
-//            it.
-//   others_  the chain of nodes that the thread releases in turn; written before word_ becomes `released`.
+//   claim_   Goes once from `open` to `signaled`, `timed_out` or `stopped`.
+//   word_    Begins as `running`. The waiting thread moves it to `sleeping`, polling or `suspended`. Whoever claimed
+//            the waiter moves it to `released`, also straight from `running`. A thread that polls descriptors stores
+//            the number of the doorbell that wakes it.
+//   others_  The chain of nodes that the thread releases in turn. It is written before word_ becomes `released`.
 //
 // The waiter and the relay (relay.cpp) are two halves of one protocol. The relay calls release() with a chain, and
 // finish() calls the relay's pass_on() with that chain.
 //
 // Invariants
-//   waiter-1  claim_ leaves `open` at most once, and that decides how the wait ends. If none of a waiter's nodes is
-//       cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
-//   waiter-2  Whoever claimed the waiter calls release() exactly once; if its node is not cancelable, whoever took the
-//       node off the queue does. If the waiting thread claimed its own waiter, no thread calls release(). The
-//       waiting thread claims timed_out, or signaled if it has found a source ready (multi_wait.cpp).
-//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. A waiter that
-//       was suspended is the exception: it then belongs to the releasing thread.
+//   waiter-1  claim_ leaves `open` at most once, and this step decides how the wait ends. If none of a waiter's nodes
+//       is cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
+//   waiter-2  Whoever claimed the waiter calls release() exactly once. If the waiter's node is not cancelable, whoever
+//       took the node off the queue calls it instead. If the waiting thread claimed its own waiter, no thread calls
+//       release(). That thread claims `timed_out`, or `signaled` if it has found a source ready (multi_wait.cpp).
+//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
+//       a waiter that was suspended: it then belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
 //
-// No lost wake-up: the thread sleeps only while word_ is `sleeping`. It moves the word there from `running` by a
-// compare-and-exchange, and release() exchanges the same word. So either the thread's compare-and-exchange fails and it
-// sees `released`, or release() sees `sleeping` and wakes it. The futex compares the word and puts the thread to sleep
-// in one step. The ring of a doorbell is not lost, either: it ends even a poll that begins later. A coroutine suspends
-// in the same way. Either its compare-and-exchange fails and it continues without suspending, or it is resumed. If a
-// timeout or a stop loses the claim, the waiter has been released, or will be. The wait then sleeps on, without a
-// deadline, and reports how it was claimed.
+// No lost wake-up: the waiting thread sleeps only while word_ is `sleeping`. It moves word_ from `running` to
+// `sleeping` by a compare-and-exchange, and release() exchanges the same word. If release() is first, the
+// compare-and-exchange fails, and the thread sees `released`. If the thread is first, release() sees `sleeping` and
+// wakes it. The futex compares the word and puts the thread to sleep in one step. The ring of a doorbell is not lost
+// either: it ends even a poll that begins later.
+// A coroutine suspends in the same way. Either its compare-and-exchange fails and it continues without suspending, or
+// release() sees `suspended` and resumes it.
+// If a timeout or a stop loses the claim, another thread has released the waiter, or will. The thread then sleeps on
+// without a deadline, and reports how the wait was claimed.
 //
 // Memory order
-//   [release]  release()'s exchange releases, and the loads of word_ that see `released` acquire. So what the claimer
-//              did before (the signal's data, others_) is visible to the thread.
-//   [suspend]  suspending releases, and a release() that finds the coroutine suspended acquires. So what the coroutine
-//              did before is visible to it when it continues in that thread. A coroutine that suspends before its
-//              node is queued publishes by the lock of the queue instead.
-//   claim_     decides by atomicity alone. It publishes nothing, so it is relaxed: whoever acts on a claim that it has
-//              won does so through word_ or through the bucket's lock.
+//   [release]  The exchange in release() releases, and the loads of word_ that see `released` acquire. So what the
+//              claimer did before (the signal's data, others_) is visible to the thread.
+//   [suspend]  Suspending releases, and a release() that finds the coroutine suspended acquires. So what the coroutine
+//              did before it suspended is visible to it when it continues in the releasing thread. A coroutine that
+//              suspends before its node is queued publishes by the lock of the queue instead.
+//   claim_     Its accesses are relaxed: atomicity alone decides, and claim_ publishes nothing. A thread that has won a
+//              claim acts on it through word_ or through the bucket's lock.
 //
 // Checked by: tests/model (event, lot, address, many, await, mix), tests/unit, tests/stress,
 // proofs/promela/event_lot.pml.
@@ -83,10 +85,10 @@ bool waiter::is_released() const noexcept {
     return word_.load(std::memory_order_acquire) == released;  // [release]
 }
 
-// Stores how the thread sleeps from now on; false if it has been released.
+// Stores how the thread sleeps from now on. Returns false if the waiter has already been released.
 bool waiter::enter_state(std::uint32_t how) noexcept {
     std::uint32_t seen = running;
-    // A failure acquires, because the waiter has been released: [release]. A success releases: [suspend].
+    // A failure acquires, because it finds the waiter released: [release]. A success releases: [suspend].
     while (!word_.compare_exchange_strong(seen, how, std::memory_order_acq_rel, std::memory_order_acquire)) {
         if (seen == released) return false;
     }
@@ -97,7 +99,7 @@ bool waiter::enter_state(std::uint32_t how) noexcept {
 bool waiter::suspend() noexcept { return enter_state(suspended); }
 
 void waiter::suspend_unqueued() noexcept {
-    // [bucket] whoever releases the waiter has found its node under the lock under which it is queued.
+    // [bucket] Whoever releases the waiter finds its node under the lock under which the node will be queued.
     word_.store(suspended, std::memory_order_relaxed);
 }
 

@@ -1,4 +1,5 @@
-// A blocked wait: how its outcome is claimed, and how its thread or coroutine is released. The argument: waiter.cpp.
+// A blocked wait: how its outcome is claimed, and how its thread or coroutine is released. Why it is correct:
+// waiter.cpp.
 #pragma once
 
 #include "core/sync/stop_callback.hpp"
@@ -16,56 +17,57 @@ namespace tocsin::core {
 class resumable;
 struct wait_node;
 
-// Why a wait ended. Whoever moves a waiter's claim word from `open` decides it, once. `signaled` + n also says that the
-// wait ended for the source with number n.
+// Why a wait ended. Whoever moves a waiter's claim word from `open` decides this, once. The value `signaled` + n says
+// that the wait ended for the source with number n.
 enum class claim : std::uint32_t { open, timed_out, stopped, signaled };
 
-// A thread that sleeps until released, or a coroutine that is suspended until then. A coroutine's release resumes
-// `then` (resume_queue.hpp). The waiter lives for one wait, on the thread's stack or in the coroutine's frame.
+// A thread that sleeps until it is released, or a coroutine that is suspended until then. The release of a coroutine
+// resumes `then` (resume_queue.hpp). A waiter lives for one wait, on the thread's stack or in the coroutine's frame.
 class waiter {
 public:
     explicit waiter(resumable* then = nullptr) noexcept : then_(then) {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
 
-    // At most one call succeeds, and decides how the wait ends. Any thread may call it while the waiter is sure to
-    // exist.
+    // Tries to decide how the wait ends, and returns whether it has. At most one call succeeds. Any thread that knows
+    // that the waiter exists may call it.
     bool try_claim(claim reason, std::uint32_t index = 0) noexcept;
 
-    // Makes the thread or coroutine runnable, and gives it `others` to release in turn (null if there are none, as
-    // always for a coroutine). Whoever claimed the waiter calls this once, under no lock. The waiter may be gone before
-    // this returns.
+    // Makes the thread or coroutine runnable. Gives a thread the nodes `others`, which that thread releases in turn.
+    // `others` is null if there are none, and always for a coroutine. Whoever claimed the waiter calls this once, under
+    // no lock. The waiter may be gone before this returns.
     void release(wait_node* others) noexcept;
 
-    // What a stop request does, in the thread that requests the stop.
+    // Called for a stop request, in the thread that requests the stop.
     void stop() noexcept {
         if (try_claim(claim::stopped)) release(nullptr);
     }
 
-    // For coroutines. Returns false if the waiter has been released already. After true, the coroutine belongs to
-    // whoever claims the waiter, and release() resumes it. The caller may then touch neither the coroutine nor the
+    // For coroutines. Returns false if the waiter has already been released. If it returns true, the coroutine belongs
+    // to whoever claims the waiter, and release() resumes it. The caller may then touch neither the coroutine nor the
     // waiter.
     bool suspend() noexcept;
-    // The same before its first node is queued, so that nobody can release it yet: it succeeds.
+    // Does the same, but before the waiter's first node is queued. Nobody can release the waiter yet, so this succeeds.
     void suspend_unqueued() noexcept;
     bool is_coroutine() const noexcept { return then_ != nullptr; }
 
-    // Whether the thread sleeps, so that releasing it takes a system call. A guess that may be out of date.
+    // Whether the thread sleeps, so that its release needs a system call. A guess, which may be out of date.
     bool is_asleep() const noexcept;
-    // For a thread that looks for its release without sleeping. After true, call finish().
+    // For a thread that looks for its release without sleeping. If it returns true, the thread calls finish().
     bool is_released() const noexcept;
 
-    // Sleeps until released. Also ends if the options' deadline passes or a stop is requested before anybody claims the
-    // wait. Before it returns, releases the others that this waiter was given. A waiter that no stop or deadline can
-    // claim may be released without a claim. It then counts as signaled.
+    // Sleeps until released; or until the options' deadline passes or a stop is requested, if that happens before
+    // anybody claims the wait. Before sleep() returns, it releases the nodes that this waiter was given. If no deadline
+    // or stop can claim a waiter, the waiter may be released without a claim. It then counts as signaled.
     claim sleep(const detail::wait_options& options) noexcept;
     claim sleep(const deadline& until) noexcept;
 
-    // For waits that do more than sleep. Sleeps until released, and returns true; or until the deadline, and returns
+    // For waits that do more than sleep. Sleeps until released and returns true, or until the deadline and returns
     // false. A timeout here claims nothing.
     bool sleep_until_released(const deadline& until) noexcept;
-    // The same in the poller. `poll()` looks and sleeps once, at the latest until `bell` is rung. It returns whether it
-    // found anything other than the ring. If it did, this returns false.
+    // Sleeps until released and returns true, but in the poller. `poll()` looks and sleeps once, at the latest until
+    // `bell` is rung. It returns whether it found anything other than the ring. If it did, poll_until_released()
+    // returns false.
     template <class Poll>
     bool poll_until_released(platform::doorbell_id bell, Poll poll) noexcept {
         if (!enter_polling(bell)) return true;
@@ -74,15 +76,15 @@ public:
         }
         return true;
     }
-    // After a release: releases the others that this waiter was given, and returns why the wait ended.
+    // Called after a release. Releases the nodes that this waiter was given, and returns why the wait ended.
     claim finish() noexcept;
 
-    // Runs `wait()`. While it runs, a stop request for the options' token stops this waiter.
+    // Runs `wait()`. A stop request for the options' token stops this waiter while `wait()` runs.
     template <class Wait>
     claim stoppable(const detail::wait_options& options, Wait wait) noexcept {
         if (options.stop == nullptr || !options.stop->stop_possible()) return wait();
-        // The callback's destructor waits until a stop() that runs in another thread is done with this waiter. That may
-        // change errno.
+        // If stop() runs in another thread, the callback's destructor waits until that thread is done with this waiter.
+        // This may change errno.
         const platform::errno_guard kept;
         const auto on_stop = [this]() noexcept { stop(); };
         const stop_callback<decltype(on_stop)> registered(*options.stop, on_stop);
@@ -94,13 +96,13 @@ public:
                static_cast<std::uint32_t>(claim::open);
     }
 
-    // Why the wait ended; for callers that know that it has.
+    // Why the wait ended. For callers that know that it has ended.
     claim outcome() const noexcept {
         const std::uint32_t how = claim_.load(std::memory_order_relaxed);  // no order: waiter-1
         return how < static_cast<std::uint32_t>(claim::signaled) ? static_cast<claim>(how) : claim::signaled;
     }
 
-    // For which of several sources it was claimed.
+    // The number of the source for which the waiter was claimed.
     std::uint32_t winner() const noexcept {
         return claim_.load(std::memory_order_relaxed) -  // no order: waiter-1
                static_cast<std::uint32_t>(claim::signaled);
@@ -121,7 +123,7 @@ private:
 // Whether a wait with these options may also end by a deadline or a stop.
 bool can_cancel(const detail::wait_options& options) noexcept;
 
-// Why a wait with these options is over before it begins: `stopped` or `timed_out`; or `open` if it isn't over.
+// Returns `stopped` or `timed_out` if a wait with these options is over before it begins; otherwise `open`.
 inline claim ended_before_wait(const detail::wait_options& options) noexcept {
     if (options.stop != nullptr && options.stop->stop_requested()) return claim::stopped;
     return options.until.has_passed() ? claim::timed_out : claim::open;

@@ -1,7 +1,8 @@
-// What a thread is in the middle of, one thing inside another: a chain of objects on its stack, the innermost first.
+// Records which activities a thread is inside: jobs, flushes, calls of executors. They may be nested. Each has an
+// activity_scope on the thread's stack, and these scopes form a chain, the innermost first.
 //
-// State, per thread: the innermost one, in a slot (platform/shared_table/thread_slots.hpp). Only the thread itself
-// touches it. The chain is the same for all copies of the library in a process.
+// State, per thread: a pointer to the innermost scope, in a slot (platform/shared_table/thread_slots.hpp). Only the
+// thread itself touches the pointer and the chain. All copies of the library in a process use the same chain.
 #pragma once
 
 #include "platform/shared_table/thread_slots.hpp"
@@ -13,7 +14,7 @@ namespace tocsin::core {
 enum class activity : std::uint8_t {
     job,    // of a handler_thread
     flush,  // of a group_commit
-    post,   // of a resumable, to a user's executor, which may not resume it inside that call
+    post,   // a resumable is given to a user's executor, which must not resume it inside that call
 };
 
 class activity_scope {
@@ -29,7 +30,7 @@ public:
     activity_scope(const activity_scope&) = delete;
     activity_scope& operator=(const activity_scope&) = delete;
 
-    // Whether this thread is inside it.
+    // Whether this thread is inside the activity `what` of `whose`.
     static bool is_inside(activity what, const void* whose) noexcept {
         const activity_scope* each = innermost();
         while (each != nullptr && (each->what_ != what || each->whose_ != whose)) each = each->outer_;

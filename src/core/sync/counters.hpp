@@ -1,4 +1,4 @@
-// Counters of what waits did (spin.hpp). They cost nothing unless they are compiled in.
+// Counters of what waits have done (spin.hpp). Unless they are compiled in, they cost nothing.
 #pragma once
 
 #include <tocsin/detail/config.hpp>

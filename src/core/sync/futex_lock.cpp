@@ -1,19 +1,21 @@
 // The library's internal lock. It sleeps instead of spinning without bound.
 //
-// State: one word. It is `is_free`, `held`, or `wanted`: held, and a thread perhaps sleeps until the lock is free.
-// No lost wake-up: a thread sleeps only while the word is `wanted`, which it wrote itself by an exchange. unlock()
-// exchanges, too. If unlock() exchanges second, it sees `wanted` and wakes a sleeper. If it does so first, the
-// thread's exchange sees `is_free`, and the thread has the lock. A woken thread takes the lock as `wanted`, because
-// others may still sleep.
-// Memory order: [bucket] taking the lock acquires, freeing it releases.
+// State: one word. It is `is_free`, `held`, or `wanted`, which means that the lock is held and a thread may be sleeping
+// until it is free.
+// No lost wake-up: a thread sleeps only while the word is `wanted`. The thread has written this value itself, by an
+// exchange. unlock() exchanges the word, too. If unlock()'s exchange comes second, it sees `wanted` and wakes a
+// sleeper. If it comes first, the thread's exchange sees `is_free`, and the thread has the lock. A woken thread takes
+// the lock as `wanted`, because other threads may still sleep.
+// Memory order: [bucket] Taking the lock acquires, freeing it releases.
 // Checked by: tests/model/lot_model_test.cpp, through every operation of the lot.
 #include "core/sync/futex_lock.hpp"
 
 namespace tocsin::core {
 
 void futex_lock::lock_slow() noexcept {
-    // A holder frees the lock after a few steps. If it may be running on another processor, looks again for about that
-    // long. The number of looks is bounded, so that a preempted or lower-priority holder hangs no thread.
+    // A holder frees the lock after a few steps. If the holder may be running on another processor, this thread first
+    // looks again for about that long. The number of looks is bounded, so that a preempted or lower-priority holder
+    // hangs no thread.
     const unsigned looks = platform::processors() > 1 ? 20 : 0;
     for (unsigned i = 0; i != looks; ++i) {
         detail::cpu_relax();

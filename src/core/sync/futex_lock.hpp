@@ -1,5 +1,5 @@
-// A lock of four bytes, for buckets and whatever else the library guards for a few steps. The argument is at the top of
-// the .cpp.
+// A lock of four bytes, for buckets and for whatever else the library guards for a few steps. Why it is correct:
+// futex_lock.cpp.
 #pragma once
 
 #include "platform/futex/futex.hpp"

@@ -1,4 +1,4 @@
-// Makes set() safe in a signal handler. The argument is at the top of the .cpp.
+// Makes set() safe in a signal handler. Why it is correct: signal_deferral.cpp.
 #pragma once
 
 #if !defined(TOCSIN_MODEL) && !defined(_WIN32) && !defined(__wasm__)
@@ -22,20 +22,20 @@ public:
 
 #else
 
-// The calls that handlers have deferred, in order. Only one thread, and the handlers on top of it, use it.
+// The calls that handlers have deferred, in order. Only one thread and the handlers that interrupt it use the object.
 class deferred_calls {
 public:
     deferred_calls() noexcept {}  // leaves the slots as they are
     deferred_calls(const deferred_calls&) = delete;
     deferred_calls& operator=(const deferred_calls&) = delete;
 
-    // False if there is no slot, and none can be incremented.
+    // Returns false if no slot is free and no slot in use can count the call (signal_deferral-4).
     bool add(void (*run)(void*) noexcept, void* what) noexcept;
     bool empty() const noexcept {
         return added_.load(std::memory_order_relaxed) ==
                finished_.load(std::memory_order_relaxed);  // no order
     }
-    // Handlers may add further calls in between, even in the slots of finished ones.
+    // Handlers may add further calls while it runs, even in the slots of finished calls.
     void run_all() noexcept;
 
 private:
@@ -46,7 +46,7 @@ private:
     struct slot {
         std::atomic<void (*)(void*) noexcept> run{nullptr};
         std::atomic<void*> what{nullptr};
-        std::atomic<unsigned> times{0};  // still to run; once it is 0, only a new call raises it
+        std::atomic<unsigned> times{0};  // how often it is still to run; only a new call raises it from 0
     };
 
     slot& slot_of(unsigned number) noexcept { return slots[number % slot_count]; }
@@ -54,13 +54,14 @@ private:
 
     std::atomic<unsigned> added_{0};
     std::atomic<unsigned> finished_{0};
-    std::atomic<bool> made_[slot_count]{};  // the slots that have been used
+    std::atomic<bool> made_[slot_count]{};  // whether a slot has been used yet
     union {
         slot slots[slot_count];  // used in turn, each made by its first call
     };
 };
 
-// While one exists in a thread, the thread is inside. The outermost one keeps the deferred calls.
+// While an object of this class exists in a thread, the thread is inside, and its signal handlers defer their calls.
+// The outermost object keeps these calls.
 class signal_deferral {
 public:
     signal_deferral() noexcept;
@@ -73,13 +74,13 @@ public:
     // Called in a handler that has interrupted a thread inside: defers `run(what)` and returns true. Elsewhere returns
     // false.
     static bool defer(void (*run)(void*) noexcept, void* what) noexcept;
-    // Whether the calling code is such a handler.
+    // Whether the calling thread is inside. Asked in a handler: whether the handler has interrupted a thread inside.
     static bool is_inside() noexcept {
         return platform::slot_of_this_thread(platform::thread_slot::deferral) != nullptr;
     }
 
 private:
-    // The compiler's order is all that one thread and its handlers need.
+    // A thread and its handlers need only the compiler's order.
     static void mark(deferred_calls* calls) noexcept {
         std::atomic_signal_fence(std::memory_order_seq_cst);  // no order between threads
         platform::set_slot_of_this_thread(platform::thread_slot::deferral, calls);
@@ -88,7 +89,7 @@ private:
     void leave() noexcept;
 
     const bool is_outermost_;
-    mutable deferred_calls calls_;  // of the outermost one; scopes are const
+    mutable deferred_calls calls_;  // used in the outermost object; mutable because scopes are const
 };
 
 inline signal_deferral::signal_deferral() noexcept : is_outermost_(!is_inside()) {

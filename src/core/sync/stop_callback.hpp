@@ -2,35 +2,38 @@
 // hang.
 //
 // One such library is libstdc++ with threads but without a futex (MinGW-w64; GCC 12). While the callback runs in
-// another thread, the destructor of std::stop_callback waits for it with libstdc++'s atomic wait. That wait looks
-// and then sleeps, in two steps (bits/atomic_wait.h, __waiter_pool::_M_do_wait). A notification between the two steps
-// is lost, and the wait never ends. Under Wine this happened once in 480 stops of two threads.
+// another thread, the destructor of std::stop_callback waits until the callback has ended. It waits with libstdc++'s
+// atomic wait, which looks and then sleeps, in two steps (bits/atomic_wait.h, __waiter_pool::_M_do_wait). A
+// notification between the two steps is lost, and the wait never ends. Under Wine this happened once in 480 stops of
+// two threads.
 //
 // State: `step_`, which has one of these values:
 //   making   the constructor is running
-//   awaited  the constructor is running, and a callback in another thread waits until it ends
+//   awaited  the constructor is running, and a callback in another thread waits until the constructor ends
 //   made     the registration is complete
 //   running  the callback is running
 //   over     the callback has ended
 //   leaving  the destructor has begun, and no callback came before it
 //
 // Invariants
-//   stop_callback-1  Exactly one thread moves `step_` on from `made`: the callback's, to `running`, or the
-//       destructor's, to `leaving`. That thread destroys the registration. If it is the callback's thread, it is the
-//       one that requested the stop. In that thread, by the standard, destroying the registration doesn't wait.
+//   stop_callback-1  Exactly one thread moves `step_` on from `made`: the callback's thread moves it to `running`, or
+//       the destructor's thread moves it to `leaving`. The thread that moves it destroys the registration. The
+//       callback's thread is the one that requested the stop. In that thread, by the standard, destroying the
+//       registration doesn't wait.
 //   stop_callback-2  If a stop has been requested already, the callback runs inside the constructor. Such a callback is
 //       not registered, so no thread waits for it.
 //   stop_callback-3  After storing `over`, the callback's thread touches nothing in this object: it wakes the
-//       destructor by the address alone. If the function itself destroys the object, the destructor runs in the
-//       callback's thread and says so through `gone_`. That thread then touches nothing in the object, either.
+//       destructor by the address alone. If the user's function destroys this object, the destructor runs in the
+//       callback's thread, and tells run() through `gone_`. Then run() touches nothing in the object, either.
 //
-// No lost wake-up: both waits sleep on `step_`, and the waking thread changes `step_` before it wakes. Only the thread
-// that then sleeps changes `making` to `awaited`. The constructor's single exchange to `made` replaces either value,
-// and its result says whether a thread is to be woken.
+// No lost wake-up: two waits sleep on `step_`, one in the callback for the constructor and one in the destructor for
+// the callback. The waking thread changes `step_` before it wakes. Only the thread that then sleeps changes `making` to
+// `awaited`. The constructor's single exchange to `made` replaces `making` or `awaited`, and its result says whether a
+// thread is to be woken.
 //
-// One wait remains in the standard library. If the destructor comes first just as a stop begins, it waits there for a
-// callback that returns at once. That wait can still hang: the callback may return between the wait's two steps. In
-// 1,600 stops, none hung.
+// One wait remains in the standard library. If this destructor moves `step_` first, just as a stop begins, the
+// library's destructor waits for a callback that returns at once. That wait can still hang, because the callback may
+// return between the wait's two steps. In 1,600 stops, none hung.
 //
 // Memory order
 //   [made]  The registration is complete before the callback destroys it.
@@ -91,7 +94,7 @@ private:
     };
 
     void run() noexcept {
-        // no order: this thread wrote it, or await_maker() reads it again
+        // no order: either this thread wrote `making`, or await_maker() reads the word again
         if (step_.load(std::memory_order_relaxed) == making && maker_ == platform::thread_number()) {
             function_();  // stop_callback-2
             return;
@@ -131,7 +134,7 @@ private:
     union {
         detail::stop_callback<runner> registration;  // destroyed as stop_callback-1 says
     };
-    detail::plain<bool> registered_{false};  // the explorer watches it in place of the registration
+    detail::plain<bool> registered_{false};  // the model explorer watches it in place of `registration`
 };
 
 #if defined(__GLIBCXX__) && defined(__cpp_lib_semaphore) && !defined(_GLIBCXX_HAVE_PLATFORM_WAIT) && \

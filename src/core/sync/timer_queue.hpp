@@ -1,22 +1,25 @@
-// Deadlines of one clock, the earliest first: those of coroutines (core/async/timer_thread.cpp), and the timers of a
-// wait_set (core/wait/ready_list.cpp). It owns nothing, allocates nothing and locks nothing: whoever uses it holds the
-// lock that guards it, and the models check that (`plain`).
+// A queue of deadlines on one clock, the earliest first. It is used for coroutines (core/async/timer_thread.cpp) and
+// for the timers of a wait_set (core/wait/ready_list.cpp). It owns nothing, allocates nothing and locks nothing.
+// Whoever uses it holds the lock that guards it, and the models check that (`plain`).
 //
 // State
-//   The steady and the system clock can't be translated into each other, so a queue serves one of them. A deadline on a
-//   user's clock is in a queue of the steady clock at its estimated end; when that comes, its clock is asked again. The
-//   entries form a pairing heap by `due_`, the nanoseconds on the clock of the queue.
+//   The times of the steady and the system clock can't be translated into each other, so a queue serves one of these
+//   clocks. A deadline on a user's clock is in a queue of the steady clock, at its estimated time. When that time
+//   comes, the queue asks the user's clock again. The entries form a pairing heap. It is ordered by `due_`, which is in
+//   nanoseconds on the queue's clock.
 //
 // Invariants
-//   timer_queue-1  An entry's `due_` is the time of its deadline. legal: it is earlier, and `has_moved_` says so: the
-//       deadline was moved to a later time, and the entry stayed where it was. illegal: it is later.
-//   timer_queue-2  first() has not moved. So no entry is due before it, and nobody sleeps until a deadline that had
-//       been moved before.
+//   timer_queue-1  An entry's `due_` is the time of its deadline, or an earlier time.
+//       legal: `due_` is earlier than the deadline, and `has_moved_` is on: the deadline was moved to a later time, and
+//       the entry stayed where it was.
+//       illegal: `due_` is later than the deadline.
+//   timer_queue-2  first() returns an entry whose `has_moved_` is off. So no entry is due before it, and nobody begins
+//       a sleep until a deadline that was moved before.
 //   timer_queue-3  take_due() returns an entry whose deadline has passed, and the entry is then in no queue. So each
 //       insertion is returned at most once, and never early.
 //
-// What it costs: an insertion takes one comparison; a move to a later time takes one, too, however many entries there
-// are. take_due() and a move to an earlier time take O(log n) amortized.
+// What it costs: an insertion takes one comparison. So does a move to a later time, however many entries there are.
+// take_due() and a move to an earlier time take O(log n) amortized.
 //
 // Checked by: tests/model/timer_model_test.cpp, tests/model/wait_set_timer_model_test.cpp, and unit tests of coroutines
 // and wait_sets.
@@ -33,7 +36,7 @@
 
 namespace tocsin::core {
 
-// What has a deadline. In at most one queue at a time.
+// Something that has a deadline. It is in at most one queue at a time.
 class timer_entry {
 protected:
     deadline when_ = deadline::never();
@@ -45,7 +48,8 @@ private:
     detail::plain<std::int64_t> due_{0};
     detail::plain<bool> is_queued_{false};
     detail::plain<bool> has_moved_{false};  // `when_` is later than `due_`
-    // In the heap: the first child; the next sibling; the entry whose first child or next sibling this one is.
+    // The links of the heap: to the first child, to the next sibling, and to the entry whose first child or next
+    // sibling this entry is.
     detail::plain<timer_entry*> child_{nullptr};
     detail::plain<timer_entry*> next_{nullptr};
     detail::plain<timer_entry*> previous_{nullptr};
@@ -86,7 +90,7 @@ private:
         return a;
     }
 
-    // Melds siblings: in pairs from the left, then the pairs from the right.
+    // Melds siblings: first in pairs, from the left; then the pairs, from the right.
     static timer_entry* meld_all(timer_entry* first) noexcept {
         timer_entry* pairs = nullptr;
         while (first != nullptr) {
@@ -117,22 +121,22 @@ public:
     // `which` is steady or system.
     explicit constexpr timer_queue(clock which) noexcept : clock_(which) {}
 
-    // The kind of queue that such a deadline belongs to.
+    // The clock of the queue to which such a deadline belongs.
     static constexpr clock clock_of(const deadline& when) noexcept {
         return when.which() == clock::system ? clock::system : clock::steady;
     }
 
-    // The deadline is not `never`, and the entry is in no queue.
+    // The caller makes sure that the deadline is not `never` and that the entry is in no queue.
     void insert(timer_entry& one, const deadline& when) noexcept {
         one.when_ = when;
         one.is_queued_ = true;
         place(one);
     }
-    // Does nothing if it is in no queue.
+    // Does nothing if the entry is in no queue.
     void remove(timer_entry& one) noexcept {
         if (std::exchange(one.is_queued_, false)) heap_.remove(one);
     }
-    // Inserts it with this deadline, or moves it if it is in this queue.
+    // Inserts the entry with this deadline. If the entry is in this queue already, moves it.
     void move(timer_entry& one, const deadline& when) noexcept {
         if (is_queued(one) && one.due_ <= nanoseconds_of(when)) {
             one.when_ = when;
@@ -144,7 +148,7 @@ public:
     }
     static bool is_queued(const timer_entry& one) noexcept { return one.is_queued_; }
 
-    // The entry that is due first; null: there is none.
+    // The entry that is due first, or null if there is none.
     timer_entry* first() noexcept {
         timer_entry* one = heap_.earliest();
         for (; one != nullptr && one->has_moved_; one = heap_.earliest()) {
@@ -158,13 +162,15 @@ public:
         const timer_entry* const one = first();
         return one != nullptr ? at(one->due_) : deadline::never();
     }
-    // Whether the entry is due before `other`, as far as can be seen: on another clock, any first entry may be.
+    // Whether the entry is due before `other`, as far as the queue can tell. If `other` is on another clock, the queue
+    // can't compare them, and returns true for the first entry.
     bool is_before(const timer_entry& one, const deadline& other) noexcept {
         if (other.which() == clock_) return one.due_ < other.nanoseconds();
         return first() == &one;
     }
 
-    // The first entry, out of the queue, if its deadline has passed; else null.
+    // If the first entry's deadline has passed, takes that entry out of the queue and returns it. Otherwise returns
+    // null.
     timer_entry* take_due() noexcept {
         while (timer_entry* const one = first()) {
             if (one->due_ > now()) return nullptr;

@@ -1,59 +1,69 @@
 // State
-//   A waiter (waiter.cpp) with a slot for each source: a node in the queue of a source in the lot, an entry in the list
-//   of a custom source, nothing for a timer, which is a deadline, or for a descriptor, which is polled.
-//   rundown_  (rundown.hpp) held by threads that look at an all-wait whose thread may want to end it.
-//   missing_  of an all-wait: how many of its timers and custom sources have not become ready yet.
+//   A multi_wait waits for any or for all of its sources. In the second case this file calls it an all-wait. It has a
+//   waiter (waiter.cpp), and a slot for each source. For a source in the lot, the slot is a node in that source's
+//   queue. For a custom source, it is an entry in that source's list. For a timer, which is a deadline, and for a
+//   descriptor, which is polled, it is empty.
+//   rundown_  (rundown.hpp) A thread that looks at another thread's all-wait acquires this, so that the wait doesn't
+//             return.
+//   missing_  How many of an all-wait's timers and custom sources have not become ready yet.
 //
 // Invariants
 //   multi_wait-1  A wait takes nothing before it is claimed for what it takes, and nothing after it is claimed for
-//       something else. A source in the lot is first held: it is ready, and stays so while its bucket is locked. Then
-//       the wait is claimed. Then the source is taken, or given up if the claim failed.
-//   multi_wait-2  An all-wait takes all at one instant: with all buckets locked and all sources held. A thread that
-//       looks at a held source, and would see something else than before, takes the lock of its bucket first
+//       something else. A source in the lot is taken in three steps. First the source is held: it is ready, and
+//       stays so while its bucket is locked. Then the wait is claimed. Then the source is taken, or given up if the
+//       claim has failed.
+//   multi_wait-2  An all-wait takes all its sources at one instant: while all their buckets are locked and all sources
+//       are held. A thread that finds a source held takes the lock of its bucket before it relies on what it sees
 //       (event.cpp). So nobody sees one source taken and another not.
-//   multi_wait-3  Several buckets are locked in the order of their indices. (Freeing one may wake a thread that waits
-//       for its lock while others are still locked.)
+//   multi_wait-3  A thread locks several buckets in the order of their indices. (While it still holds
+//       others, it frees one and may so wake a thread that sleeps for that bucket's lock.)
 //   multi_wait-4  All slots are filled before the first source is enlisted. A node is enlisted only while the wait is
-//       unclaimed, which is checked under the lock of its bucket. So a committed wait has no node in any queue.
-//   multi_wait-5  Other threads look at an all-wait only under a lock that it takes before it ends, or while they have
-//       acquired its rundown under such a lock: that of a queue in which one of its nodes is, of a custom source that
-//       lists it, or of the thread that serves its timers. delist() takes the nodes and entries out, then waits until
-//       nobody uses the rundown. Its sources exist at least as long, since the wait has not returned.
-//   multi_wait-6  No code of the user runs under a lock of the lot. Custom sources and timers count as ready when they
-//       have said so (missing_), which each does once.
+//       unclaimed, which is checked under the lock of the node's bucket. So a committed wait has no node in any queue.
+//   multi_wait-5  While another thread looks at an all-wait, one of these keeps the wait from ending:
+//       - a lock that the wait takes before it ends. This is the lock of a queue in which the wait has a node, of a
+//         custom source that lists the wait, or of the thread that serves its timers.
+//       - the wait's rundown, which the other thread has acquired under such a lock.
+//       delist() takes the nodes and entries out, and then waits until nobody uses the rundown. The sources exist until
+//       then, since the wait has not returned.
+//   multi_wait-6  No code of the user runs under a lock of the lot. So custom sources and timers are not asked there.
+//       Each of them says once that it is ready, and is then no longer counted in `missing_`.
 //
 // No lost wake-up
-//   any: as for a single wait, for each source (event.cpp): under the lock, its node is queued or the source is taken.
-//   A custom source is asked once more by enlist(), under its own lock.
-//   all: a set() makes its event ready, makes a full fence, and looks at the other sources of each all-wait in its
-//   queue. A wait enlists its nodes, makes a full fence, and looks at all sources. If the last two unready sources are
-//   set at the same time, one of the two sets sees the other. If a set found no node, the wait sees that set, since the
-//   wait took the same lock later. Whoever sees all ready commits. A commit fails if the wait has ended otherwise, or
-//   if one source is unready: somebody has taken it since, and whoever makes it ready again looks again. An event that
-//   a set() is still handing over (not yet visible) is offered to all-waits in the order of the queue. When it has
-//   become visible, the set() looks at all of them again.
+//   A wait for any does for each source what a wait for one event does (event.cpp): under the lock, it queues its node
+//   or takes the source. enlist() asks a custom source once more, under that source's own lock.
+//   A wait for all enlists its nodes, makes a full fence, and looks at all sources. A set() makes its event ready,
+//   makes a full fence, and looks at the other sources of each all-wait in the event's queue.
+//   - If the last two unready sources are set at the same time, at least one of the two sets sees the other source
+//     ready.
+//   - If a set found no node, the wait sees that source ready, since it took the same lock later.
+//   Whoever sees all sources ready commits. A commit fails if the wait has ended otherwise, or if one source is
+//   unready. In the second case, somebody has taken that source since it was seen ready. Whoever makes it ready again
+//   looks again.
+//   While a set() is still handing an event over, the event is not visible as set. The set() offers it to all-waits in
+//   the order of the queue. If the set() then makes the event visible, it looks at all of them again.
 //
 // One pass (satisfy_all_waiters)
 //   A set() that has made its event visible looks once at each all-wait in its queue, oldest first, and commits those
 //   that look ready. It needs no second look at any of them, whatever else happens:
-//   - A wait that lacked something when it was looked at: whoever makes that source ready later looks at it, and sees
-//     this event. [all-check]
-//   - A commit takes what later waits want, too: they are looked at later, and lack it. An earlier wait that wants it
-//     lacked something else; see above.
-//   - A commit frees all locks, and so does the pass now and then. Nodes leave and join the queue then; the pass keeps
-//     its place (lot-8). A wait that joins looks itself, at an event that is visible. So the pass ends with the last
-//     node that was there when it began, however many join.
-//   - The event is taken or reset: later looks see that. Whoever sets it again makes another pass.
-//   - Two threads set the event, or several events of one wait: each makes its pass. Both may find the same wait ready.
-//     Its claim word lets one commit succeed; the other changes nothing.
-//   So a set() costs one look for each all-wait in the queue, and a commit for each that looks ready. Under one lock of
-//   a bucket it makes at most `looks_per_lock` looks (lot.hpp). A commit holds the locks of the wait's own sources, for
-//   a few steps for each of these.
+//   - A wait lacks another source when the set() looks at it. Whoever makes that source ready later looks at the wait,
+//     and sees this event. [all-check]
+//   - A commit takes sources that other waits want, too. The set() looks later at the waits behind the committed one,
+//     and sees that they lack these sources. A wait in front of it lacked something else, which is the first case.
+//   - The queue changes while the lock is free. A commit frees all locks, and the pass frees the lock now and then.
+//     Nodes then leave and join the queue, but the pass keeps its place (lot-8). A wait that joins looks itself, at an
+//     event that is visible. So the pass ends with the last node that was there when it began, however many join.
+//   - The event is taken or reset. Later looks see that. Whoever sets the event again makes another pass.
+//   - Two threads set the event, or several events of one wait. Each thread makes its pass. Both may find the same wait
+//     ready. The wait's claim word lets one commit succeed, and the other commit changes nothing.
+//   So a set() costs one look for each all-wait in the queue, and a commit for each that looks ready. Each time that it
+//   locks the bucket, it makes at most `looks_per_lock` looks (lot.hpp). A commit holds the locks of the wait's own
+//   sources, for a few steps for each of these.
 //
 // Memory order
-//   [all-check]   the fences described above, between making ready and looking, on both sides.
-//   [all-arrived] a custom source that becomes ready releases. The thread that finds that none is missing acquires, and
-//                 passes it on to the waiting thread by [release].
+//   [all-check]    The full fences described above. Whoever makes a source ready makes one before it looks at the wait.
+//                  A wait makes one between enlisting its nodes and looking.
+//   [all-arrived]  A custom source that becomes ready releases. The thread that finds that no source is missing
+//                  acquires, and passes what it has acquired on to the waiting thread by [release].
 //   Everything else is ordered by the buckets' locks and by [release] in waiter.cpp.
 //
 // Checked by: tests/model/many_model_test.cpp (P10, P11, over one bucket and over two), mix_model_test.cpp,
@@ -79,7 +89,7 @@ wait_key key_of(const source& from) noexcept {
 multi_wait::multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
                        resumable* then) noexcept
     : self(then), mode_(what), sources_(sources), slots_(slots), buckets_(buckets) {
-    std::uint32_t missing = 0;  // timers among them
+    std::uint32_t missing = 0;  // timers and custom sources
     for (std::uint32_t i = 0; i != sources.size(); ++i) {
         const source& each = sources[i];
         switch (each.what()) {
@@ -222,7 +232,7 @@ bool multi_wait::take_everything(const wait_node* offered) noexcept {
     return mine;
 }
 
-// All or nothing.
+// Holds all sources, or none if one of them is not ready.
 bool multi_wait::hold_everything(const wait_node* offered) noexcept {
     for (std::size_t i = 0; i != sources_.size(); ++i) {
         const auto* const node = std::get_if<wait_node>(&slots_[i]);

@@ -1,4 +1,5 @@
-// One wait for several sources: for the first that becomes ready, or for all at once. The argument: multi_wait.cpp.
+// One wait for several sources: for the first that becomes ready, or for all at once. Why it is correct:
+// multi_wait.cpp.
 //
 //     multi_wait wait(sources, multi_wait::mode::any, slots, buckets);
 //     if (wait.enlist() == multi_wait::progress::waiting) how = wait.self.sleep(options);
@@ -26,44 +27,45 @@ public:
     enum class mode : bool { any, all };
     enum class progress : std::uint8_t {
         waiting,  // sleep until released
-        done,     // enlist() itself took what it waits for; nobody will release it
-        retry,    // somebody else took a custom source: delist, and begin again
+        done,     // enlist() itself took what the wait is for; nobody will release the waiter
+        retry,    // another thread took a custom source first: delist, and begin again
     };
 
-    // `slots`, and for all-waits `buckets`, have room for as many as there are sources, and outlive the wait. `then` is
-    // the coroutine that waits, or null if the thread does.
+    // `slots` has one element for each source. So has `buckets`, which only an all-wait uses. Both outlive the wait.
+    // `then` is the coroutine that waits, or null if the thread does.
     multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
                resumable* then = nullptr) noexcept;
 
     static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
-    // Takes the source if it is ready, and returns whether it was. Never takes a descriptor: source_list.hpp looks at
-    // those.
+    // Takes the source if it is ready, and returns whether it was. Never takes a descriptor: the functions of
+    // source_list.hpp poll descriptors.
     static bool take_if_ready(const source& from) noexcept;
 
     progress enlist() noexcept;
-    // Call it before the wait returns, however it ended. Afterwards no other thread knows of the wait.
+    // Must be called before the wait returns, however it ended. Afterwards no other thread knows of the wait.
     void delist() noexcept;
 
     waiter self;
 
-    // For all-waits. Whether all could be taken, as far as can be seen from here; `offered` counts as ready.
+    // For all-waits. Whether all sources look ready, without a lock. The source of the node `offered` counts as ready.
     bool looks_ready(const wait_node* offered) const noexcept;
-    // If it looks ready, acquires the rundown, which keeps the wait from returning.
+    // If the wait looks ready, acquires the rundown, which keeps the wait from returning, and replies `undecided`.
     reply on_wake(const wait_node* offered) noexcept override;
-    // Takes everything, if everything is ready at one instant and nothing else has ended the wait. Then releases the
-    // rundown and, after a success, the waiter. It does not take the offered source from its object: the caller brings
-    // it.
+    // Takes all sources, if all are ready at one instant and nothing else has ended the wait. Then releases the rundown
+    // and, if it has taken the sources, the waiter. It does not take the offered source from its object: the caller
+    // hands that source over.
     bool commit(const wait_node* offered) noexcept override;
-    // The same for the waiting thread itself, which needs neither rundown nor release.
+    // Does the same for the waiting thread itself, which needs neither rundown nor release.
     bool commit_own() noexcept { return looks_ready(nullptr) && take_everything(nullptr); }
     // Called by a custom source under its own lock when it becomes ready. If it returns true, the source must call
     // wake_notified() exactly once, under no lock; the wait cannot return before that.
     bool notify(std::uint32_t index) noexcept;
     void wake_notified() noexcept;
-    // For the waiting thread of an all-wait: counts so many of its timers as ready. Each is counted once.
+    // Called by the waiting thread of an all-wait. Counts `how_many` of its timers as ready. Each timer is counted
+    // once.
     void add_ready_timers(std::uint32_t how_many) noexcept;
-    // The same for a thread that watches the timers for a coroutine. It works like notify(), under a lock that the wait
-    // takes before it ends.
+    // Does the same for a thread that serves the timers of a coroutine. Like notify(), it is called under a lock that
+    // the wait takes before it ends, and wake_notified() must follow.
     void notify_timers(std::uint32_t how_many) noexcept;
 
     bool is_all() const noexcept { return mode_ == mode::all; }
@@ -81,7 +83,7 @@ private:
     const mode mode_;
     const std::span<const source> sources_;
     wait_slot* const slots_;
-    std::uint16_t* const buckets_;  // of all nodes, in the order in which they are locked
+    std::uint16_t* const buckets_;  // the buckets of all nodes, in the order in which they are locked
     std::uint32_t bucket_count_ = 0;
     std::uint32_t enlisted_ = 0;
     detail::plain<bool> committed_{false};
@@ -89,7 +91,7 @@ private:
     rundown rundown_;
 };
 
-// Call it after a source has visibly become ready. Satisfies the all-waits that lacked only this source, oldest first.
+// Called after a source has visibly become ready. Satisfies the all-waits that lacked only this source, oldest first.
 void satisfy_all_waiters(const wait_key& key) noexcept;
 
 }  // namespace tocsin::core

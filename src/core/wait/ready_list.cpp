@@ -1,57 +1,64 @@
 // State
 //   A source_member is a subscriber (core/lot/subscriber.hpp). Its node is in the queue of its source from add() to
-//   remove(), whether a thread waits or not. Under a lock of its own, a ready_list keeps the list of the members that
-//   are `ready`, which means that they are to be examined, and the thread that sleeps in it.
-//   Under the same lock it keeps its timers, and two queues of those that are armed and not ready (timer_queue.hpp),
-//   for the steady and the system clock. A timer is idle, or armed in one of these queues, or ready; it becomes ready
-//   when the waiting thread finds that it is due.
+//   remove(), whether a thread waits or not.
+//   A ready_list has a lock of its own. This lock guards the list of the members that are `ready`, which means that
+//   they are to be examined, and the thread that sleeps in the ready_list.
+//   The same lock guards the timers, and two queues (timer_queue.hpp) of the timers that are armed and not ready: one
+//   for the steady clock and one for the system clock. A timer is idle, or armed in one of these queues, or ready. It
+//   becomes ready when the waiting thread finds that it is due.
 //
 // Invariants
-//   ready_list-1  Whenever the lock of a member's bucket is free: if its source is ready, the member is in the list, or
-//       the waiting thread is examining it (and will take that lock). So a wait looks at listed members only, and costs
-//       the same however many others there are.
+//   ready_list-1  Whenever the lock of a member's bucket is free and the member's source is ready, the member is in the
+//       list, or the waiting thread is examining it (and will take that lock). So a wait looks only at listed members,
+//       and costs the same however many other members there are.
 //       legal: a member is in the list although its source is not ready. Cost: one needless look.
 //       illegal: a member's source is ready, but the member is neither in the list nor being examined.
-//   ready_list-2  It takes an exclusive offer only for a thread that sleeps in it, which it claims in the same step.
-//       That thread's wait reports what was taken, whatever happens to the member. If no thread sleeps, the member
-//       becomes ready, and the source goes to the next waiter in its queue, or stays ready.
-//   ready_list-3  A member that has accepted an offer goes to the end of its queue: FIFO among all that wait for the
-//       source.
-//   ready_list-4  The bucket's lock is taken before the lock of the ready_list, never after it. So a thread that
-//       examines a ready member takes it off the list, frees the lock of the ready_list, and takes the bucket's. While
-//       `being_examined`, the member stays allocated: remove() leaves deleting it to the thread that examines it. Its
-//       source may already be destroyed; `queued == false` says so.
-//   ready_list-5  The ready_list knows a sleeper from begin_sleep() until it is claimed, or until end_sleep(). The
-//       sleeper exists at least as long: one that is claimed cannot continue before it is released (waiter-2 in
+//   ready_list-2  A ready_list accepts an exclusive offer only for a thread that sleeps in it, which it claims in the
+//       same step. That thread's wait reports what was taken, whatever happens to the member. If no thread sleeps, the
+//       member becomes ready and declines the offer. The source then goes to the next waiter in its queue, or stays
+//       ready.
+//   ready_list-3  A member that has accepted an offer goes to the end of its queue. So the source is handed out in FIFO
+//       order among all that wait for it.
+//   ready_list-4  A thread that needs the bucket's lock and the lock of the ready_list takes the bucket's lock first.
+//       So a thread that examines a ready member takes the member off the list, frees the lock of the ready_list, and
+//       then takes the bucket's lock. While a member is `being_examined`, it stays allocated: remove() leaves deleting
+//       it to the thread that examines it. The member's source may already be destroyed. In that case, `queued` is
+//       false in the member's node.
+//   ready_list-5  The ready_list knows a sleeper from begin_sleep() until the sleeper is claimed, or until end_sleep().
+//       The sleeper exists at least as long: one that is claimed cannot continue before it is released (waiter-2 in
 //       waiter.cpp).
-//   ready_list-6  Every change of a timer is one step under the lock: arming, moving, becoming ready, being reported,
-//       leaving. Being reported makes it idle, and arming or moving a ready timer takes it off the list. So each arming
-//       is reported at most once, and never after it was moved or the timer has left.
-//   ready_list-7  While the ready_list knows a sleeper, no armed timer on the clock of its `until` is due before that,
-//       and no armed timer on the other clock would have been chosen instead when the sleep began or when the timer was
-//       armed. Whoever arms or moves a timer so that this no longer holds claims the sleeper, which looks again. (A
-//       sleeper whose timer was moved to a later time or has left wakes for nothing, and looks again.)
+//   ready_list-6  Every change of a timer is one step under the lock: it is armed, moved, made ready, reported or
+//       removed. A reported timer is idle. A ready timer that is armed or moved leaves the list. So each arming is
+//       reported at most once, and never after the timer was moved or removed.
+//   ready_list-7  While the ready_list knows a sleeper, no armed timer is to end its sleep earlier than its `until`
+//       does.
+//       On the clock of `until`, no armed timer is due before `until`. On the other clock, no armed timer would have
+//       been chosen instead when the sleep began or when the timer was armed. Whoever arms or moves a timer so that
+//       this no longer holds claims the sleeper, which looks again. (A sleeper whose timer was moved to a later time or
+//       removed wakes for nothing, and looks again.)
 //
-// No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims it. If not, it
-// makes the member ready. begin_sleep(), under the same lock of the ready_list, then finds that member and does not
-// sleep; or it came before, and the set() found the sleeper. A sleeper that something else has claimed (deadline, stop,
-// another member) is awake, and the member stays ready for the next wait. If a look comes after the member was made
-// ready but before the step that makes the source ready, it waits for the bucket's lock, under which both are done. A
-// look that finds the source not ready leaves the member unlisted, under that lock. Whoever makes the source ready next
-// comes later, and lists the member again.
+// No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
+// not, it makes the member ready. A begin_sleep() that takes the lock of the ready_list later finds that member, and
+// does not sleep. If begin_sleep() took that lock earlier, the set() found the sleeper.
+// If something else has claimed the sleeper (a deadline, a stop, another member), its thread is awake. The member stays
+// ready for the next wait.
+// A set() may make the member ready a moment before it makes the source ready. It does both under the bucket's lock. So
+// a thread that examines the member in between waits for that lock, and then finds the source ready.
+// A thread that examines a member and finds its source not ready leaves the member off the list, under the bucket's
+// lock. Whoever makes the source ready next comes later, and lists the member again.
 //
-// Timers: begin_sleep() makes those that are due ready, and then looks at the list. The sleep ends at the earliest
-// deadline of those that are not (ready_list-7). So a timer that is armed before begin_sleep() ends the sleep in time;
-// one that is armed afterwards finds the sleeper.
+// Timers: begin_sleep() makes due timers ready, and then looks at the list. The sleep ends, at the latest, at the
+// earliest deadline of the other timers (ready_list-7). So a timer that is armed before begin_sleep() ends the sleep in
+// time. A thread that arms a timer afterwards finds the sleeper.
 //
-// A timer becomes ready when a wait looks, behind the members that are ready already. A wait makes at most as many
-// timers ready as it has room for: so it holds the lock for a number of steps that the caller chooses.
+// A timer becomes ready only when a wait looks. It goes behind the members that are ready already. A wait makes at most
+// as many timers ready as its caller has room for. So the caller chooses for how many steps the wait holds the lock.
 //
-// Memory order: the locks' [bucket]. What came before a set() is visible to the thread that finds its source ready by
-// [event-publish], and to the thread that is released for it by [release].
+// Memory order: both locks order what they guard ([bucket]). What came before a set() is visible to the thread that
+// finds its source ready, by [event-publish], and to the thread that is released for it, by [release].
 //
-// A manual-reset event keeps its member ready as long as it is set: each wait reports it. One that is set and reset
-// while a thread sleeps is reported as well: that thread is released in the step that sets it.
+// A manual-reset event keeps its member ready as long as it is set, so each wait reports it. If it is set and reset
+// while a thread sleeps, that thread reports it as well: it is released in the step that sets the event.
 //
 // Checked by: tests/model/wait_set_model_test.cpp (P12), wait_set_timer_model_test.cpp, wait_set_poll_model_test.cpp
 // and mix_model_test.cpp; tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp,
@@ -143,7 +150,7 @@ void ready_list::remove(source_member* leaving) noexcept {
     if (!examined) delete leaving;
 }
 
-// Has the thread that sleeps, if there is one, look again.
+// Claims the thread that sleeps, if there is one, so that it looks again.
 void ready_list::claim_sleeper(release_list& freed) noexcept {
     if (sleeper_ != nullptr && sleeper_->waiting.try_claim(claim::signaled)) release_sleeper(freed, nullptr);
 }
@@ -229,7 +236,7 @@ void ready_list::make_due_ready(std::size_t most) noexcept {
 
 std::size_t ready_list::take_ready(std::span<ready_item> out, const member* skipped) noexcept {
     std::size_t found = 0;
-    // At most as many as are ready now, since some will become ready again.
+    // Looks at no more members than are ready now, since some of them become ready again.
     std::size_t looks = std::numeric_limits<std::size_t>::max();
     while (found != out.size()) {
         source_member* examined = nullptr;
@@ -264,10 +271,10 @@ bool ready_list::examine(source_member& which, ready_item& found) noexcept {
     {
         const wait_key key = which.node_.key;
         locked_queue queue(key);
-        gone = !which.node_.queued;  // then its source may be gone as well
+        gone = !which.node_.queued;  // then its source may be gone, too
         const detail::lot_source& how = which.source_.lot();
         void* const object = which.source_.object();
-        // try_take() takes no lock here: nobody holds the source while this thread has its bucket.
+        // try_take() takes no lock here: no thread holds the source while this thread has its bucket's lock.
         ready = !gone && how.try_take(object);
         const bool still = !gone && how.looks_ready(object);
         const guard here(*this);

@@ -23,7 +23,7 @@ namespace tocsin::core {
 
 class ready_list;
 
-// What a ready_list reports.
+// A source or a timer that a ready_list can report.
 class member : public detail::list_links<member> {
 public:
     enum class kind : bool { source, timer };
@@ -38,7 +38,7 @@ private:
     const kind what_;
     // Under the lock of the ready_list:
     detail::plain<std::uint64_t> tag_;
-    detail::plain<bool> ready_{false};  // it is in the list
+    detail::plain<bool> ready_{false};  // whether it is in the list of what is ready
 };
 
 // A source that is registered in a ready_list.
@@ -54,7 +54,8 @@ private:
     ready_list& list_;
     const source source_;
     wait_node node_;
-    // The waiting thread has taken it off the list and looks at it. Under the lock of the ready_list.
+    // Whether the waiting thread has taken this member off the list and is looking at its source. Under the lock of the
+    // ready_list.
     detail::plain<bool> being_examined_{false};
 };
 
@@ -63,11 +64,11 @@ class timer_member final : public member, public detail::list_links<timer_member
 public:
     timer_member() noexcept : member(kind::timer, 0) {}
 
-    // Null: in none. Written by add() and remove() only.
+    // The ready_list that the timer is in, or null. Only add() and remove() change it.
     ready_list* list() const noexcept { return list_; }
-    // How many forks lay before add(). After another, the ready_list and its lock are another process's.
+    // The count of forks at the time of add(). After another fork, the ready_list and its lock are another process's.
     std::uint32_t forks() const noexcept { return forks_; }
-    // While it is in none: arms it from add() on.
+    // Called while the timer is in no ready_list. add() then arms the timer with this deadline.
     void set_deadline(const deadline& when) noexcept { when_ = when; }
     const deadline& when() const noexcept { return when_; }
 
@@ -76,20 +77,21 @@ private:
 
     ready_list* list_ = nullptr;
     std::uint32_t forks_ = 0;
-    detail::plain<timer_queue*> queue_{nullptr};  // that it was in last; under the lock of the ready_list
+    // The queue that it was in last. Under the lock of the ready_list.
+    detail::plain<timer_queue*> queue_{nullptr};
 };
 
 class ready_list {
 public:
-    // A thread that sleeps here, for one sleep.
+    // One sleep of a thread in this ready_list.
     struct sleeper {
         explicit sleeper(ready_list& list) noexcept : node({&list, wait_kind::event}, waiting, true) {}
 
         waiter waiting;
-        wait_node node;                      // never queued: it is for release_list, which consists of nodes
-        deadline until = deadline::never();  // when it wakes at the latest; begin_sleep() sets it
-        bool until_timer = false;            // on account of a timer
-        // The member that it was released for, which may be gone: only compare it. Null: it is to look again.
+        wait_node node;                      // never queued: a release_list consists of nodes, and needs it
+        deadline until = deadline::never();  // when the thread wakes at the latest; begin_sleep() sets it
+        bool until_timer = false;            // whether `until` is the deadline of a timer
+        // The member for which the thread was released. It may be gone, so only compare the pointer. Null: look again.
         detail::plain<const member*> by{nullptr};
         detail::plain<std::uint64_t> tag{0};
     };
@@ -98,37 +100,40 @@ public:
     ready_list(const ready_list&) = delete;
     ready_list& operator=(const ready_list&) = delete;
 
-    // Any thread. A member is added, tagged and removed by one thread at a time. A source_member is new, allocated by
-    // `new`.
+    // Any thread may call the functions below, but for one member only one thread at a time. add() takes a new
+    // source_member, which was allocated by `new`.
     void add(source_member& joining) noexcept;
     void set_tag(member& which, std::uint64_t tag) noexcept;
-    // Deletes it, or makes the waiting thread delete it. Afterwards the source may be destroyed.
+    // Deletes the member, or has the waiting thread delete it. Afterwards the source may be destroyed.
     void remove(source_member* leaving) noexcept;
 
-    // Timers. Arms one that has a deadline.
+    // Adds a timer, and arms it if it has a deadline.
     void add(timer_member& joining, std::uint64_t tag) noexcept;
-    // Any thread, while it is a member: arms the timer, or moves it if it is armed. `never` disarms it.
+    // Called by any thread, while the timer is a member. Arms the timer, or moves it if it is armed. A deadline of
+    // `never` disarms it.
     void arm(timer_member& which, const deadline& when) noexcept;
-    // Whether it has a deadline that no wait has reported yet.
+    // Whether the timer has a deadline that no wait has reported yet.
     bool is_armed(const timer_member& which) noexcept;
-    // Afterwards it is in no list, not armed, and may be destroyed.
+    // Afterwards the timer is in no list and not armed, and may be destroyed.
     void remove(timer_member& leaving) noexcept;
     void remove_timers() noexcept;
 
-    // Makes the thread that sleeps, if there is one, look again.
+    // If a thread sleeps here, makes it look again.
     void wake() noexcept;
 
-    // The waiting thread, one at a time. Takes as much of what is ready as `out` has room for, and returns how much.
-    // `skipped` is passed over this once (may be null).
+    // Only the waiting thread calls the functions below. There is one waiting thread at a time.
+    // Takes as much of what is ready as `out` has room for, and returns how much. Passes over `skipped` in this call.
+    // `skipped` may be null.
     std::size_t take_ready(std::span<ready_item> out, const member* skipped) noexcept;
-    // False: something is ready. Else the thread is to sleep until `self.until`, which is not later than `until`.
+    // Returns false if something is ready. If it returns true, the thread is to sleep until `self.until`, which is not
+    // later than `until`.
     bool begin_sleep(sleeper& self, const deadline& until) noexcept;
     void end_sleep(sleeper& self) noexcept;
 
 private:
     friend class source_member;
 
-    // Defers a set() in a signal handler, which would take the same lock.
+    // Holds the lock. Defers a set() in a signal handler, because that set() would take the same lock.
     struct guard {
         explicit guard(ready_list& list) noexcept : lock(list.lock_) {}
         const signal_deferral inside;
@@ -152,7 +157,7 @@ private:
     detail::plain<sleeper*> sleeper_{nullptr};
     timer_queue steady_timers_{deadline::clock::steady};
     timer_queue system_timers_{deadline::clock::system};
-    detail::intrusive_list<timer_member> timers_;  // all that are members
+    detail::intrusive_list<timer_member> timers_;  // all timers that are members
 };
 
 }  // namespace tocsin::core

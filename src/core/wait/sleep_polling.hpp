@@ -1,4 +1,4 @@
-// How a thread that waits in the poller sleeps. The argument for the waiter: core/lot/waiter.cpp.
+// How a thread that waits in the poller sleeps. Why it is correct: core/lot/waiter.cpp.
 //
 // Checked by: tests/model/many_model_test.cpp (polling_model), tests/model/wait_set_poll_model_test.cpp.
 #pragma once
@@ -10,9 +10,10 @@
 
 namespace tocsin::core {
 
-// Sleeps in `poll()` until the bell releases the waiter. Also ends if the poll ends in another way before any thread
-// has claimed the wait. Returns why the wait ended. If the poll ended it, `found` is what the poll found; otherwise
-// `found` is empty. If the poll found a descriptor ready, `winner()` returns the index of that source.
+// Sleeps in `poll()` until the waiter is released, which rings the bell. Also ends if the poll ends in another way
+// before any thread has claimed the wait. Returns why the wait ended. If the poll ended the wait, `found` is what the
+// poll found; otherwise `found` is empty. If the poll found a descriptor ready, `winner()` returns the index of that
+// source.
 template <class Poll, class Winner>
 claim sleep_polling(waiter& self, platform::doorbell_id bell, platform::poll_result& found, Poll poll,
                     Winner winner) noexcept {

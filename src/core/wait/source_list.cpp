@@ -48,7 +48,7 @@ void check(std::span<const source> sources, const char* function) {
     }
 }
 
-// Refuses sources that may no longer be ready when the last one becomes ready.
+// Refuses sources that may no longer be ready when the last of them becomes ready.
 void check_all(std::span<const source> sources, const char* function) {
     check(sources, function);
     for (std::size_t i = 0; i != sources.size(); ++i) {

@@ -1,5 +1,5 @@
-// What every wait for several sources, in a thread or a coroutine, asks about them: whether they can be waited for,
-// which one is ready, which deadline is the first, and which descriptors are among them.
+// What every wait for several sources, in a thread or a coroutine, asks about its sources: whether they can be waited
+// for, which of them is ready, which deadline is the first, and which descriptors are among them.
 #pragma once
 
 #include "core/wait/multi_wait.hpp"
@@ -20,14 +20,14 @@ void check_all(std::span<const source> sources, const char* function);
 // For a wait for all: refuses the same source twice. `order` is storage with one number for each source.
 void check_distinct(std::span<const source> sources, std::span<std::uint32_t> order, const char* function);
 
-// The first to pass: one of the timers, or the wait's own deadline.
+// Returns the deadline that is the first to pass: that of a timer, or the wait's own.
 const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept;
-// Selects timers: all, those on the system clock, or those on other clocks. For coroutines, each of the last two kinds
-// is served by a thread of its own (core/async/timer_thread.hpp).
+// Selects timers: all, those on the system clock, or those on other clocks. A coroutine's timers of the last two kinds
+// are served by two different threads (core/async/timer_thread.hpp).
 enum class timers : std::uint8_t { all, of_system_clock, of_others };
 std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept;
-// Of the timers that have not passed yet, the last to pass, as the clocks are now; null if all have passed. Leaves out
-// `except`, which is known to have passed.
+// Among the timers that have not passed yet, returns the last to pass, as the clocks are now. Returns null if all have
+// passed. Ignores `except`, which is known to have passed.
 const deadline* last_timer(std::span<const source> sources, timers of,
                            const deadline* except = nullptr) noexcept;
 // Call it after `first` has passed. Returns the index of the first timer in the list that has passed, or
@@ -42,12 +42,12 @@ struct found_source {
     explicit operator bool() const noexcept { return index != multi_wait::none; }
 };
 
-// The descriptors among the sources, in the form that the poller takes. Does nothing if there are none.
+// The descriptors among the sources, in the form that the poller takes. If there are none, it does nothing.
 class descriptors {
 public:
     static std::size_t count(std::span<const source> sources) noexcept;
 
-    // `storage` holds count(sources) entries, and outlives this.
+    // `storage` holds count(sources) entries, and outlives this object.
     descriptors(std::span<const source> sources, platform::poll_entry* storage) noexcept;
     descriptors(const descriptors&) = delete;
     descriptors& operator=(const descriptors&) = delete;
@@ -57,14 +57,14 @@ public:
     std::span<platform::poll_entry> all() noexcept { return all_; }
     platform::doorbell_id bell() const noexcept { return bell_; }
 
-    // Both throw std::system_error when they fail.
-    void look();  // at all of them, without sleeping
+    // look() and take_bell() throw std::system_error when they fail.
+    void look();  // polls all descriptors, without sleeping
     void take_bell();
 
     // The first descriptor that was found ready.
     found_source first() const noexcept;
-    // Throws the error of a poll, with the source that the poller names, if any. Throws EBADF if the descriptor of
-    // first() is not open.
+    // Throws `error`, which a poll has returned. The message names the source of `culprit`, if the poller has named
+    // one. Throws EBADF if the descriptor of first() is not open.
     void check(int error, std::size_t culprit) const;
 
 private:
@@ -75,9 +75,9 @@ private:
     platform::doorbell_id bell_ = platform::no_doorbell;
 };
 
-// The first look of every wait: takes the first source, in their order, that is ready. Without `polled`, it passes over
-// descriptors. With it, it polls all descriptors at once, but only if no source in front of the first descriptor is
-// ready. That poll may throw.
+// The first look of every wait: takes the first ready source, in the order of the list. Without `polled`, it passes
+// over descriptors. With `polled`, it polls all descriptors at once, but only if no source in front of the first
+// descriptor is ready. That poll may throw.
 found_source take_first_ready(std::span<const source> sources, descriptors* polled = nullptr);
 
 // The sources in front of the first descriptor.

@@ -1,22 +1,24 @@
 // What a wait tries before it sleeps, learned per address.
 //
-// A history is one word for each class of addresses. (A class is a hash. Addresses that share one make the guess worse,
-// but no result wrong.) The word holds two credits, one for spinning and one for yielding, and how many waits are left
-// until the next probe. A wait spins if it has credit for spinning. Then it queues. Then it yields if it has credit for
-// yielding, and then it sleeps. Success earns credit; failure costs more. A wait without any credit sleeps at once.
-// Every so often, a wait that lacks one credit or both is a probe, which spins and yields without credit. Probes become
-// rarer the longer they have failed.
+// Each class of addresses has a history, which is one word. (Addresses with the same hash form a class. If different
+// addresses share a class, guesses become worse, but no result becomes wrong.) The word holds two credits, one for
+// spinning and one for yielding, and how many waits are left until the next probe. A wait spins if its class has credit
+// for spinning. Then it queues. Then it yields if its class has credit for yielding, and then it sleeps. Success earns
+// credit; failure costs more. If there is no credit at all, the wait sleeps at once. Every so often, a wait that lacks
+// one credit or both is a probe: it spins and yields without credit. Probes become rarer the longer they have failed.
 //
 //   Spinning pays when the signal comes from another processor within microseconds. It never pays when the signaller
 //   needs this processor, or when signals are far apart.
 //   Yielding pays when the signaller is ready to run but waits for a processor, because there are more threads than
-//   processors. A yield that returns late has let an unrelated thread run. That is worse than sleeping, because a woken
-//   sleeper is put in front of unrelated threads. So a late yield ends all credit for yielding, whatever it found.
+//   processors. A yield that returns late has let an unrelated thread run. That is worse than sleeping, because the
+//   system puts a woken sleeper in front of unrelated threads. So a late yield ends all credit for yielding, whether
+//   the wait was over after it or not.
 //
-// The accesses to a history are relaxed: a race on it loses an update, nothing more.
+// The accesses to a history are relaxed: a race loses an update of the history, nothing more.
 //
-// Bounds: a spin ends after the policy's time at the latest, and yielding ends after `most_yields`. No wait here
-// depends on a step of another thread, so no priority can make it hang. On one processor no thread spins.
+// Bounds: spinning ends, at the latest, after the time that the policy gives it. Yielding ends after `most_yields`
+// yields. Neither depends on a step of another thread, so no choice of priorities can make a thread hang here. On one
+// processor no thread spins.
 //
 // The constants below were measured: docs/decisions/0005-spin.md.
 //
@@ -37,8 +39,8 @@ namespace {
 constexpr std::uint8_t most_credit = 15;
 constexpr std::uint8_t first_credit = 2;
 constexpr std::uint8_t failure_costs = 2;
-constexpr std::uint8_t first_probe = 5;  // a probe after 2^5 waits without credit ...
-constexpr std::uint8_t last_probe = 9;   // ... and up to one in 2^9
+constexpr std::uint8_t first_probe = 5;  // the first probe comes after 2^5 waits without credit,
+constexpr std::uint8_t last_probe = 9;   // later probes after up to 2^9
 constexpr unsigned most_yields = 8;
 constexpr std::int64_t late_yield = 60'000;  // nanoseconds
 
@@ -61,7 +63,7 @@ history read(const detail::atomic<std::uint64_t>& slot) noexcept {
 
 void write(detail::atomic<std::uint64_t>& slot, const history& now) noexcept {
     const auto packed = std::bit_cast<std::uint64_t>(now) ^ std::bit_cast<std::uint64_t>(history{});
-    // No order: a guess. Written only if it has changed, so that many waiters can share the cache line.
+    // No order: a guess. The word is written only if it changes, so that many waiters can share its cache line.
     if (slot.load(std::memory_order_relaxed) != packed) slot.store(packed, std::memory_order_relaxed);
 }
 

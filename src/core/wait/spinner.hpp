@@ -1,4 +1,4 @@
-// Looking again before sleeping. For each address, the spinner learns what pays: spinner.cpp.
+// A spinner looks again for a while before a thread sleeps. It learns for each address what pays: spinner.cpp.
 #pragma once
 
 #include "core/lot/wait_node.hpp"
@@ -10,14 +10,14 @@
 
 namespace tocsin::core {
 
-// One wait's attempt to end without sleeping, in two parts: before it is queued, and after.
+// One wait's attempt to end without sleeping. It has two parts: before the thread is queued, and after.
 class spinner {
 public:
     spinner(const wait_key& key, const detail::wait_options& options) noexcept;
 
-    // Before the thread is queued, where that has paid: looks at what it waits for, for a few microseconds at most.
-    // Returns true as soon as `ready()` does. The thread is not queued yet, so a set that is reset before a look does
-    // not end its wait.
+    // Called before the thread is queued. If spinning has paid for the address, calls `ready()` again and again, for a
+    // few microseconds at most. Returns true as soon as `ready()` does. The thread is not queued yet. So if an event is
+    // set and reset again between two looks, the wait does not end.
     template <class Ready>
     bool before_parking(Ready ready) noexcept {
         if (!looks_) return false;
@@ -31,8 +31,9 @@ public:
         return learn_spin(false);
     }
 
-    // After the thread is queued: looks for its release, for as long as a fixed policy says; or while it yields to
-    // other threads, where that has paid. Returns true as soon as `released()` does.
+    // Called after the thread is queued. Under a fixed policy, calls `released()` for as long as the policy says. Under
+    // the adaptive policy, if yielding has paid for the address, calls it after each of a few yields to other threads.
+    // Returns true as soon as `released()` does.
     template <class Released>
     bool while_parked(Released released) noexcept {
         if (burns_) {
@@ -54,7 +55,7 @@ public:
     claim spin_then_sleep(waiter& self) noexcept;
 
 private:
-    static constexpr unsigned looks_a_check = 8;  // a look at the clock costs about as much as one pause
+    static constexpr unsigned looks_a_check = 8;        // reading the clock costs about as much as one pause
     static constexpr std::int64_t most_before = 4'000;  // nanoseconds
     static std::int64_t shortest(std::int64_t longest) noexcept {
         return longest < most_before ? longest : most_before;
@@ -62,7 +63,7 @@ private:
 
     bool keep_looking(std::int64_t longest) noexcept;
     bool try_yield() noexcept;
-    // Each of these counts the outcome and returns it; the first two also learn from it.
+    // Each of the next three counts the outcome and returns it. The first two also learn from it.
     bool learn_spin(bool success) noexcept;
     bool learn_yield(bool success) noexcept;
     static bool count_spin(bool success) noexcept;

@@ -1,15 +1,20 @@
-// macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. The library imports it weakly. Where
-// the running system lacks it, threads sleep with the portable backend. The loader looks once whether the function is
-// there, so all threads of a process agree. A build with an SDK that lacks the function has only the portable backend.
+// macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. The library imports this function
+// weakly. Where the running system lacks it, threads sleep with the portable backend. The loader looks for the function
+// once, so all threads of a process agree. A build with an SDK that lacks the function has only the portable backend.
 //
 // With TOCSIN_APPLE_ULOCK, which is off by default, threads of older systems sleep with __ulock_wait (macOS 10.12 and
-// later) instead. That is a private interface: app stores refuse programs that use it, and it may change without
-// notice.
+// later) instead of the portable backend. __ulock_wait is a private interface: app stores refuse programs that use it,
+// and it may change without notice.
 //
-// The system promises (os/os_sync_wait_on_address.h): the comparison and the enqueueing are atomic with respect to a
-// wake. A wake uses only the address, within the process. A wait may return without a wake. No timeout is on a clock
-// that can be set. A timeout is a length on the clock of mach_absolute_time, which stops while the machine is
-// suspended, so the thread asks the deadline itself whether it has passed (relative_sleep.hpp).
+// The system promises (os/os_sync_wait_on_address.h):
+//   - A wait compares the word and enqueues the thread in one step with respect to a wake.
+//   - A wake uses only the address, within the process.
+//   - A wait may return without a wake.
+//   - A timeout is an interval on the clock of mach_absolute_time, which nobody can set. That clock stops while the
+//     machine is suspended.
+//
+// The deadline's clock may run during a suspension, or may be set. So the end of a timeout does not tell whether the
+// deadline has passed: after each timeout the thread asks the deadline itself (relative_sleep.hpp).
 //
 // Built, never run: we have no such machine.
 #include "platform/futex/futex.hpp"
@@ -19,8 +24,8 @@
 #include <cerrno>
 #include <cstddef>
 
-// Whether the program can be linked with os_sync_wait_on_address. Weak declarations of its functions are repeated
-// below, because the SDK declares them for new systems only.
+// Whether the program can be linked with os_sync_wait_on_address. The functions are declared again below, weakly,
+// because the SDK declares them only for new systems.
 #if !defined(TOCSIN_APPLE_OS_SYNC)
 #if __has_include(<os/os_sync_wait_on_address.h>)
 #define TOCSIN_APPLE_OS_SYNC 1
@@ -58,7 +63,7 @@ enum class mechanism : std::uint8_t { os_sync, ulock, portable };
 constexpr std::uint32_t no_flags = 0;
 constexpr std::uint32_t mach_absolute = 32;  // OS_CLOCK_MACH_ABSOLUTE_TIME
 
-// How a sleep ended, from what its call returned: -1 is an error, which errno names.
+// How a sleep ended. `result` is what the system's wait returned: -1 for an error, which is in errno.
 sleep_result ended(int result) noexcept {
     return result < 0 && errno == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
 }
@@ -80,7 +85,7 @@ constexpr std::uint32_t compare_and_wait = 1;
 constexpr std::uint32_t no_errno = 0x0100'0000;  // an error is returned as a negative number
 
 sleep_result ulock_sleep(const futex_word& word, std::uint32_t expected, std::int64_t nanoseconds) noexcept {
-    // 0 means no end; an hour has fewer than 2^32 microseconds.
+    // To __ulock_wait, 0 means no end. A slice is an hour at most, which has fewer than 2^32 microseconds.
     const auto microseconds =
         nanoseconds == no_end ? 0u : static_cast<std::uint32_t>((nanoseconds + 999) / 1'000);
     const int result =
@@ -89,7 +94,7 @@ sleep_result ulock_sleep(const futex_word& word, std::uint32_t expected, std::in
 }
 #endif
 
-// Not stored: every call gives the same answer, from an address that the loader has filled in.
+// The result need not be stored: it follows from an address that the loader has filled in, so it never changes.
 mechanism chosen() noexcept {
 #if TOCSIN_APPLE_OS_SYNC
     if (&os_sync_wake_by_address_any != nullptr) return mechanism::os_sync;

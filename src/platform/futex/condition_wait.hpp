@@ -12,8 +12,8 @@
 namespace tocsin::platform {
 
 // Whether the C library's wait until a time of this clock still ends at that time if somebody sets the clock. With
-// glibc it does, because the kernel sleeps until that time. Other C libraries compute the length of the sleep once,
-// when it begins (macOS, OpenBSD, musl).
+// glibc it does, because the kernel sleeps until that time. Other C libraries (macOS, OpenBSD, musl) compute the length
+// of the sleep once, when it begins.
 template <class Clock>
 inline constexpr bool follows_clock = false;
 #if defined(__GLIBC__)
@@ -23,12 +23,13 @@ inline constexpr bool follows_clock<std::chrono::system_clock> = true;
 
 // Waits until `ready()` is true or the clock reaches the given count of nanoseconds. Returns whether `ready()` is true.
 //
-// The thread sleeps in slices (relative_sleep.hpp), for two reasons. Where the system does not follow a clock that is
-// set, the thread notices the change after a slice. And the standard library converts the end of a sleep to a time_t
-// without checking the range: the end of a slice fits even into a time_t of 32 bits.
+// The thread sleeps in slices (relative_sleep.hpp), for two reasons:
+//   - Where the system does not follow a clock that is set, the thread notices the new time after a slice.
+//   - The standard library converts the end of a sleep to a time_t without checking the range. A distant end may not
+//     fit into a time_t of 32 bits, but the end of a slice does.
 //
-// A wait on the steady clock may end late if the system clock is set back. Where the C library has no wait on the
-// steady clock (FreeBSD 14, glibc before 2.30), the standard library waits until a time of the system clock instead.
+// Some C libraries have no wait on the steady clock (FreeBSD 14, glibc before 2.30). There the standard library waits
+// until a time of the system clock instead. So a wait on the steady clock may end late if the system clock is set back.
 template <class Clock, class Ready>
 bool wait_until(std::condition_variable& wake, std::unique_lock<std::mutex>& lock, std::int64_t nanoseconds,
                 Ready ready) {

@@ -1,11 +1,13 @@
 // FreeBSD: _umtx_op(2), private to the process.
 //
-// The kernel promises (_umtx_op(2), FreeBSD 10 and later): the comparison and the enqueueing are atomic with respect to
-// a wake. A timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME. Since FreeBSD 12 the kernel looks again at a
-// timeout on CLOCK_REALTIME when that clock is set. A wait may return without a wake. On i386 the kernel can't express
-// a time after 2038 (kernel_time.hpp).
+// The kernel promises (_umtx_op(2), FreeBSD 10 and later):
+//   - A wait compares the word and enqueues the thread in one step with respect to a wake.
+//   - A timeout may be absolute, on CLOCK_MONOTONIC or CLOCK_REALTIME. Since FreeBSD 12 the kernel looks again at a
+//     timeout on CLOCK_REALTIME when that clock is set.
+//   - A wait may return without a wake.
+// On i386 the kernel can't express a time after 2038 (kernel_time.hpp).
 //
-// Built, but never run on FreeBSD: we have no such machine. Its tests run over a stand-in made of Linux's futex
+// Built, but never run on FreeBSD: we have no such machine. This file's tests run over a stand-in made of Linux's futex
 // (tests/support/futexes).
 #include "platform/futex/futex.hpp"
 #include "platform/system/kernel_time.hpp"
@@ -26,7 +28,7 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
     end._timeout = time_of<timespec>(until.nanoseconds());
     end._flags = UMTX_ABSTIME;
     end._clockid = until.which() == deadline::clock::system ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-    // The fourth argument is the size of the fifth.
+    // _umtx_op takes the size of its fifth argument as its fourth.
     void* const size = until.is_never() ? nullptr : reinterpret_cast<void*>(sizeof end);
     const int result = ::_umtx_op(const_cast<futex_word*>(&word), UMTX_OP_WAIT_UINT_PRIVATE, expected, size,
                                   until.is_never() ? nullptr : &end);

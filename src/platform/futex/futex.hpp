@@ -1,8 +1,8 @@
 // What every system must provide: a thread sleeps on a word until another thread wakes it or a deadline passes.
 //
-// A new system is one file, <mechanism>.cpp. The file defines the functions of futex_backend for its mechanism; all
-// mechanisms are listed below. The build chooses the backend that the library calls. tests/internal/futex_test.cpp runs
-// over every backend of the machine.
+// To support a new system, add one file, <mechanism>.cpp, that defines the functions of futex_backend for its
+// mechanism, and add the mechanism to the list below. The build chooses the backend that the library calls.
+// tests/internal/futex_test.cpp runs over every backend that the machine has.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -18,28 +18,31 @@ enum class sleep_result : std::uint8_t { returned, timed_out };
 
 template <class Mechanism>
 struct futex_backend {
-    // Returns at once if the word does not hold `expected`. Otherwise the thread sleeps until a wake on that word
-    // (`returned`) or until `until` has passed (`timed_out`, never early). A wait may also return for no reason
-    // (`returned`), so callers look at the word again. The thread compares and falls asleep in one step with respect to
-    // wake_one. The wait gives no memory order; the caller's own loads do. Signals do not end it. Preserves errno.
+    // Returns at once if the word does not hold `expected`. Otherwise the thread sleeps until a wake on that word (the
+    // result is `returned`) or until the deadline `until` has passed (`timed_out`, never early). A wait may also return
+    // for no reason, with `returned`, so the caller looks at the word again. The thread compares the word and falls
+    // asleep in one step with respect to wake_one. The wait gives no memory order; the caller's own loads do. Signals
+    // do not end the wait. Preserves errno.
     //
-    // A deadline on the steady or the system clock is followed on that clock, even while somebody sets it. For a
-    // user's clock the backend sleeps until the estimated end, then asks the deadline whether it has passed
-    // (sleep_until below).
+    // For a deadline on the steady or the system clock, the backend follows that clock, even while somebody sets it.
+    // For a deadline on a user's clock, the thread sleeps until the estimated end and then asks the deadline whether it
+    // has passed (sleep_until below).
     static sleep_result wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
 
-    // Wakes one thread that sleeps on the word at this address, if there is one. The word may be gone by then, and its
-    // memory unmapped or in other use: at worst a thread returns for no reason. Preserves errno.
+    // Wakes one thread that sleeps on the word at this address, if there is such a thread. The word may already be
+    // gone, and its memory unmapped or in other use. At worst, a thread that waits on what is there now returns for no
+    // reason. Preserves errno.
     static void wake_one(const void* word) noexcept;
 
-    // Called in the child of a fork: forgets what the backend knew of threads that the child does not have.
+    // Called in the child of a fork. Forgets what the backend knew of the parent's threads, which the child does not
+    // have.
     static void after_fork() noexcept;
 
-    // The pointer to the backend's table of sleepers, which all copies of the library in a process must share
-    // (shared_table.hpp). Null if the system keeps the sleepers.
+    // Where the backend keeps the pointer to its table of sleepers, which all copies of the library in a process must
+    // share (shared_table.hpp). Null if the system keeps the sleepers.
     static void** sleepers() noexcept;
 
-    // Whether the running system has the mechanism. Defined only by mechanisms among which another backend chooses.
+    // Whether the running system has the mechanism. Only the backends among which windows.cpp chooses define it.
     static bool is_available() noexcept;
 };
 
@@ -51,14 +54,15 @@ using wasm_futex = futex_backend<class wasm_mechanism>;
 using portable_futex = futex_backend<class portable_mechanism>;
 using windows_futex =
     futex_backend<class windows_mechanism>;  // the best of the next three that the system has
-using waitonaddress_futex = futex_backend<class waitonaddress_mechanism>;
-using srw_futex = futex_backend<class srw_mechanism>;
-using kernel_event_futex = futex_backend<class kernel_event_mechanism>;
+using windows_waitonaddress_futex = futex_backend<class windows_waitonaddress_mechanism>;
+using windows_srw_futex = futex_backend<class windows_srw_mechanism>;
+using windows_kernel_event_futex = futex_backend<class windows_kernel_event_mechanism>;
 using model_futex = futex_backend<class model_mechanism>;  // of tests/model
 
 using futex = TOCSIN_FUTEX_CHOSEN;
 
-// Defined in the file of the mechanism, and declared before any use.
+// The mechanism's file defines these functions. They are declared here because a specialization must be declared before
+// it is used.
 template <>
 sleep_result futex::wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
 template <>
@@ -69,7 +73,7 @@ template <>
 void** futex::sleepers() noexcept;
 
 // Calls `sleep(until)` if the deadline is `never`, or is on the steady or the system clock. For a deadline on another
-// clock the thread sleeps until the estimated end on the steady clock, then asks the deadline again.
+// clock, the thread sleeps until the end that the deadline estimates on the steady clock, then asks the deadline again.
 template <class Sleep>
 sleep_result sleep_until(const deadline& until, Sleep sleep) noexcept {
     switch (until.which()) {

@@ -1,9 +1,12 @@
 // Linux: futex(2), private to the process.
 //
-// The kernel promises (futex(2), Linux 2.6.28 and later): the comparison and the enqueueing are atomic with respect to
-// FUTEX_WAKE. FUTEX_WAIT_BITSET takes an absolute deadline on CLOCK_MONOTONIC, or on CLOCK_REALTIME with a flag, and
-// follows that clock when somebody sets it. A wake on an unmapped address does nothing. A wait may return without a
-// wake. On 32-bit systems the kernel may lack today's call (timed_call_linux.hpp).
+// The kernel promises (futex(2), Linux 2.6.28 and later):
+//   - A wait compares the word and enqueues the thread in one step with respect to FUTEX_WAKE.
+//   - FUTEX_WAIT_BITSET takes an absolute deadline on CLOCK_MONOTONIC or, with a flag, on CLOCK_REALTIME. It follows
+//     that clock when somebody sets it.
+//   - A wake on an unmapped address does nothing.
+//   - A wait may return without a wake.
+// On 32-bit systems the kernel may lack the younger version of the call (timed_call_linux.hpp).
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
 #include "platform/system/timed_call_linux.hpp"

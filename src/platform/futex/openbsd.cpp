@@ -1,12 +1,14 @@
 // OpenBSD: futex(2), private to the process.
 //
-// The kernel promises (futex(2), OpenBSD 6.2 and later): the comparison and the enqueueing are atomic with respect to
-// FUTEX_WAKE. A timeout is a length and does not follow a clock that is set, so the thread asks the deadline itself
-// whether it has passed (relative_sleep.hpp). A wait may return without a wake. The kernel reports an error in one of
-// two ways. Older kernels, such as 6.2's, return the error's number and leave errno alone. Younger ones return -1 and
-// set errno.
+// The kernel promises (futex(2), OpenBSD 6.2 and later):
+//   - A wait compares the word and enqueues the thread in one step with respect to FUTEX_WAKE.
+//   - A timeout is a length and does not follow a clock that is set. So the thread asks the deadline whether it has
+//     passed (relative_sleep.hpp).
+//   - A wait may return without a wake.
+// Kernels report an error in two ways. Older kernels, such as 6.2's, return the error's number and leave errno alone.
+// Newer kernels return -1 and set errno.
 //
-// Built, but never run on OpenBSD: we have no such machine. Its tests run over a stand-in made of Linux's futex
+// Built, but never run on OpenBSD: we have no such machine. This file's tests run over a stand-in made of Linux's futex
 // (tests/support/futexes).
 #include "platform/futex/futex.hpp"
 #include "platform/futex/relative_sleep.hpp"

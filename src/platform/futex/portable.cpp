@@ -1,8 +1,8 @@
-// Any system with a C++ standard library: a sleeper brings a condition variable on its own stack and queues itself in
-// its word's slot. A slot's lock is a mutex. wait_table.hpp explains the slots, and why no wake-up is lost.
+// Any system with a C++ standard library. A sleeper has a condition variable on its own stack and queues itself in the
+// slot of its word. A slot's lock is a mutex. wait_table.hpp explains the slots, and why no wake-up is lost.
 //
-// Unlike the waits of the other backends, this wait may be a pthread cancellation point. On some systems a wait with a
-// steady deadline may end late if the system clock is set back (condition_wait.hpp).
+// Unlike the waits of the other backends, this backend's wait may be a pthread cancellation point. On some systems a
+// wait with a steady deadline may end late if the system clock is set back (condition_wait.hpp).
 //
 // Checked by: tests/internal/futex_test.cpp; every suite, run again in the portable build.
 #include "platform/futex/condition_wait.hpp"

@@ -1,4 +1,4 @@
-// For systems where a sleep takes a length instead of an end: sleeps in slices until the deadline.
+// Sleeps in slices until a deadline, for systems whose sleep takes a length instead of an end.
 #pragma once
 
 #include "platform/futex/futex.hpp"
@@ -10,15 +10,15 @@ namespace tocsin::platform {
 
 inline constexpr std::int64_t no_end = -1;
 
-// The longest single sleep; after it the thread asks the deadline again. For a deadline on the system clock it is a
-// second, so that the thread notices when that clock is set. For any other it is an hour, because the times of some
-// systems have few bits.
+// The longest slice; after each slice the thread asks the deadline again. For a deadline on the system clock the
+// longest slice is a second, so that the thread notices when that clock is set. For any other deadline it is an hour,
+// because some systems give a length few bits.
 inline constexpr std::int64_t longest_unaware_of_set_clock = 1'000'000'000;
 inline constexpr std::int64_t longest_sleep = 3'600'000'000'000;
 
 // Calls `sleep(nanoseconds)` until it reports `returned`, or until the deadline itself says that it has passed. So
-// `timed_out` is never early. `sleep` sleeps at most that long (`no_end`: without end) and reports how the sleep ended.
-// A deadline `never` does not pass, whatever `sleep` reports.
+// `timed_out` is never early. `sleep` sleeps for at most that many nanoseconds (without end if they are `no_end`) and
+// reports how the sleep ended. For a deadline `never` the result is always `returned`, whatever `sleep` reports.
 template <class Sleep>
 sleep_result sleep_in_slices(const deadline& until, Sleep sleep) noexcept {
     if (until.is_never()) {

@@ -1,18 +1,19 @@
-// The table of sleepers of the backends whose system keeps none: portable.cpp, srw.cpp and kernel_event.cpp. A slot has
-// a queue of the sleepers whose words hash there, first in, first out. The backends differ in the slot's lock and in
-// what a sleeper sleeps on.
+// The table of sleepers for the backends whose system keeps none: portable.cpp, windows_srw.cpp and
+// windows_kernel_event.cpp. A slot of the table has a lock and a queue. The queue holds the sleepers whose words hash
+// to that slot, first in, first out. The backends differ in the slot's lock and in the object on which a sleeper
+// sleeps.
 //
 // Invariants
-//   wait_table-1  A sleeper is in its slot's queue exactly while it is inside futex::wait, from its look at the word to
-//       its return, unless a waker has taken it off. The queue changes only under the slot's lock.
-//   wait_table-2  A waker takes the sleeper that it wakes off the queue, under the lock. So a second wake finds the
+//   wait_table-1  A sleeper enters its slot's queue inside futex::wait, when it has looked at the word. The sleeper
+//       stays there until that call returns, unless a waker takes it off. The queue changes only under the slot's lock.
+//   wait_table-2  Under the lock, a waker takes the sleeper that it wakes off the queue. So a second wake finds the
 //       next sleeper.
-//   wait_table-3  A waker signals what the sleeper sleeps on under the lock, and the sleeper takes the lock before it
-//       returns. So what it sleeps on can't vanish while the waker uses it.
+//   wait_table-3  A waker holds the lock while it signals the object on which the sleeper sleeps. The sleeper takes the
+//       lock before it returns. So the object can't vanish while the waker uses it.
 //
-// No lost wake-up: a sleeper looks at the word and enqueues itself under the slot's lock. A waker takes that lock after
-// it has changed the word. If the waker gets the lock first, the sleeper's look sees the change. If the sleeper gets it
-// first, the waker finds the sleeper.
+// No lost wake-up: a sleeper looks at the word and enqueues itself while it holds the slot's lock. A waker changes the
+// word and then takes that lock. If the waker gets the lock first, the sleeper sees the change when it looks. If the
+// sleeper gets the lock first, the waker finds the sleeper in the queue.
 #pragma once
 
 #include "platform/system/layout_hash.hpp"
@@ -39,7 +40,8 @@ struct queued_sleeper : detail::list_links<Sleeper> {
 template <class Sleeper>
 class sleeper_queue : public detail::intrusive_list<Sleeper> {
 public:
-    // Takes off the sleeper that has slept longest on the word, and marks it woken; null if there is none.
+    // Takes the sleeper that has slept longest on the word off the queue and marks it woken. Returns null if no thread
+    // sleeps on the word.
     Sleeper* take(const void* word) noexcept {
         Sleeper* found = this->first();
         while (found != nullptr && found->word != word) found = this->next(*found);
@@ -54,8 +56,8 @@ public:
 template <class Slot>
 class wait_table {
 public:
-    // `kind` differs between backends: one copy of the library must not use another backend's slots, nor slots or
-    // sleepers of another size.
+    // `kind` differs between backends. A copy of the library must not use the slots of another backend, or slots or
+    // sleepers of another size. So the table's own kind also depends on these sizes.
     constexpr explicit wait_table(std::uint32_t kind) noexcept : own_(kind_of(kind)), in_use_(&own_) {}
     wait_table(const wait_table&) = delete;
     wait_table& operator=(const wait_table&) = delete;
@@ -65,10 +67,10 @@ public:
         return static_cast<slots*>(in_use_)->at[(hash >> 32) % count];
     }
 
-    // The pointer to the slots in use, which begin with their kind (shared_table/windows.cpp).
+    // Where the pointer to the slots in use is kept. The slots begin with their kind (shared_table/windows.cpp).
     void** in_use() noexcept { return &in_use_; }
 
-    // In the child of a fork: no thread sleeps.
+    // Called in the child of a fork, where no other thread exists, so none sleeps.
     void forget_sleepers() noexcept { new (in_use_) slots(own_.kind); }
 
 private:

@@ -1,13 +1,14 @@
 // WebAssembly: memory.atomic.wait32 and memory.atomic.notify.
 //
-// The engine promises (WebAssembly threads proposal, "Wait and Notify operators"): the comparison and the enqueueing
-// are atomic with respect to notify. Notify wakes the thread that has waited longest on the address. A timeout is a
-// length and does not follow a clock that is set, so the thread asks the deadline itself whether it has passed
-// (relative_sleep.hpp). A timeout may be shorter than asked for. A thread may be unable to wait at all: in a browser's
-// main thread the instruction traps.
+// The engine promises (WebAssembly threads proposal, "Wait and Notify operators"):
+//   - A wait compares the word and enqueues the thread in one step with respect to notify.
+//   - Notify wakes the thread that has waited longest on the address.
+//   - A timeout is a length and does not follow a clock that is set. A sleep may be shorter than asked for. So the
+//     thread asks the deadline whether it has passed (relative_sleep.hpp).
+//   - Some threads can't wait at all: in a browser's main thread the wait instruction traps.
 //
-// Either instruction traps on an address outside the memory. Memory never shrinks, so the address of a former word is
-// inside.
+// Both instructions trap on an address outside the memory. Memory never shrinks, so the address of a former word is
+// always inside.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/relative_sleep.hpp"
 
@@ -40,7 +41,7 @@ sleep_result wasm_futex::wait(const futex_word& word, std::uint32_t expected,
 
 template <>
 void wasm_futex::wake_one(const void* word) noexcept {
-    constexpr std::uintptr_t page = 0x1'0000;  // of the first memory, which is the only one
+    constexpr std::uintptr_t page = 0x1'0000;  // bytes in a page of memory 0, the only memory
     if (reinterpret_cast<std::uintptr_t>(word) / page >= __builtin_wasm_memory_size(0)) return;
     __builtin_wasm_memory_atomic_notify(engine_word(word), 1);
 }

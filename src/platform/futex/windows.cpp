@@ -1,7 +1,7 @@
-// The best way to sleep that this Windows has, chosen when a thread first needs it: WaitOnAddress (Windows 8), else
-// slim locks with condition variables (Vista, 7), else kernel events. For tests, the environment variable
+// The best mechanism that this Windows has: WaitOnAddress (Windows 8), else slim locks with condition variables (Vista,
+// 7), else kernel events. The library chooses when it first needs the mechanism. For tests, the environment variable
 // TOCSIN_WINDOWS_SLEEP, set before the program starts, names another mechanism (waitonaddress, srw, kernel_event). The
-// library ignores an unknown name, and a mechanism that this system doesn't have.
+// library ignores an unknown name, and the name of a mechanism that this system doesn't have.
 #include "platform/system/windows.hpp"
 
 #include "platform/futex/futex.hpp"
@@ -28,11 +28,11 @@ struct backend {
     void** (*sleepers)() noexcept;
 };
 
-// Best first; the last is always available.
+// The best mechanism is first. The last one is always available.
 constexpr backend backends[] = {
-    {"waitonaddress", std::type_identity<waitonaddress_futex>()},
-    {"srw", std::type_identity<srw_futex>()},
-    {"kernel_event", std::type_identity<kernel_event_futex>()},
+    {"waitonaddress", std::type_identity<windows_waitonaddress_futex>()},
+    {"srw", std::type_identity<windows_srw_futex>()},
+    {"kernel_event", std::type_identity<windows_kernel_event_futex>()},
 };
 
 const backend& choose() noexcept {

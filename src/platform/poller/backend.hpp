@@ -1,13 +1,14 @@
-// The functions of poller_backend (poller.hpp), made of what differs between mechanisms. A mechanism is a class with
-//   set                      the class of its poll sets; open() returns 0 or an error
+// Defines the functions of poller_backend (poller.hpp) in terms of a mechanism, which has what differs between systems.
+// A mechanism is a class with these members:
+//   set                      the class of its poll sets; its open() returns 0 or an error
 //   poll                     as poller_backend::poll
-//   doorbells()              the pool in use: its own, or that of the first copy of the library in the process
+//   doorbells()              the pool in use: this copy's, or that of the first copy of the library in the process
 //   shared_state()           as poller_backend::shared_state
-//   make_doorbell(ends)      opens a doorbell's object; returns 0 or an error, and gives two descriptors, where to ring
-//                            and where to wait (they may be the same)
-//   make_flag(ends)          the same for a flag
+//   make_doorbell(ends)      opens a doorbell's object and sets `ends` to two descriptors, one to ring and one to wait
+//                            on (they may be the same); returns 0 or an error
+//   make_flag(ends)          the same for a readable_flag
 //   strike(ring_end, even)   makes a doorbell's object ready (doorbells.hpp)
-// Its file ends with an explicit instantiation of the backend.
+// A mechanism's file ends with an explicit instantiation of its backend.
 #pragma once
 
 #include "platform/poller/doorbells.hpp"
@@ -21,7 +22,7 @@
 
 namespace tocsin::platform {
 
-// A poll set with a bell of the mechanism's doorbells.
+// A poll set that has a bell, which is one of the doorbells in the pool of `Doorbells`.
 template <class Doorbells>
 class poll_set_with_bell : public poll_set {
 public:

@@ -1,52 +1,72 @@
 // State
-//   A doorbell is a word `turn` (rung or not, and how many rings were answered) and, while it is open, an object of the
-//   system that can be polled. There is a fixed table of them; those that nobody has form two stacks by their numbers,
-//   the open ones (`idle`) and the closed ones. Each thread keeps one back for itself.
+//   While a doorbell is open, it has an object of the system that can be polled: an event counter, a pipe or a kernel
+//   event. The thread that waits for the doorbell, the *sleeper*, sleeps in a poll of this object. To *strike* the
+//   object is to make it ready by one system call, which wakes the sleeper.
+//   Every doorbell, open or closed, has a word `turn`. It says whether the doorbell is *rung*, and counts the answered
+//   rings. A ring moves `turn` to rung; if `turn` was not rung before, the ringer then strikes the object. To *answer*
+//   is to move `turn` back to not rung.
+//   The pool is a fixed table of doorbells. The doorbells that nobody has are in two stacks of indices: the open ones
+//   in `idle`, the closed ones in `closed`. Each thread may keep one doorbell for its next wait.
 //
 // Invariants
-//   doorbells-1  Whoever moves `turn` from not rung to rung, and nobody else, strikes the object, once. So a ring costs
-//       one system call, and none while the last one is unanswered.
-//   doorbells-2  Only the sleeper answers, after it has seen the object struck. So no strike is ever late: the object's
-//       state belongs to the current turn.
-//   doorbells-3  Who may strike, may use the descriptors. So a doorbell is closed by a thread that has moved `turn` to
-//       rung like a ringer, and that closes the descriptors instead of striking. It stays rung while it is closed, so
-//       every later ring makes no call. If it is rung already, the closing thread looks for the strike and answers it.
-//       A strike that is still to come keeps the doorbell open: then it goes to the idle ones, however many there are.
-//       Whoever opens it again moves `turn` to not rung, with the parity of a new object, after its descriptors are
-//       there.
-//   doorbells-4  A number also says after how many forks it was given, so those of a parent name nothing in its child.
-//       Forks (one child's child after the other) are counted in a ring of 131,071, so that no number is no_doorbell.
-//   doorbells-5  A doorbell is taken by one thread or one poll set, or is in one of the stacks, or is kept by a thread.
-//       At most `most_idle` stay open that nobody has, except for those that were rung and not yet struck when they
-//       were to be closed. The next thread that needs one takes it and answers.
+//   doorbells-1  Except in a close (doorbells-3), the thread that moves `turn` from not rung to rung strikes the
+//       object, once. No other thread strikes it. So a ring costs one system call, or none while an earlier ring is
+//       unanswered.
+//   doorbells-2  Only the doorbell's owner (the thread or poll set that has taken it) answers, and only after it has
+//       seen the object struck. So no strike comes after the answer to its ring: the object's state always belongs to
+//       the current turn.
+//   doorbells-3  The thread that has moved `turn` to rung may use the descriptors until it has struck, so they must
+//       stay open until then. A thread closes a doorbell in these steps:
+//       - It tries to move `turn` from not rung to rung, as a ringer does. If it succeeds, it closes the descriptors
+//         instead of striking.
+//       - If the doorbell is rung already, the thread checks whether the object has been struck. If so, the thread
+//         answers and repeats the first step once.
+//       - If the strike is still to come, the doorbell stays open and goes to the idle ones, however many there are.
+//       A closed doorbell stays rung, so a later ring makes no system call. A thread that opens the doorbell again
+//       first stores the new descriptors. Then it moves `turn` to not rung, with an even count of answers, because the
+//       first strike of a new object is an even one.
+//   doorbells-4  A doorbell's number says which doorbell it is, and after how many forks the number was given. So a
+//       number from a parent names no doorbell in its child. A child counts one fork more than its parent. The count is
+//       kept modulo 131,071, so that no number equals no_doorbell.
+//   doorbells-5  Every doorbell that has been made is taken by one thread or one poll set, or is kept by a thread, or
+//       is in one of the stacks. At most `most_idle` doorbells are idle, apart from those that could not be closed
+//       because their strike was still to come. The next owner of a doorbell that could not be closed answers its ring.
 //
-// Because of doorbells-2 the object need not be put back. On Linux it is an event counter whose strikes take turns: an
-// even one fills it (it becomes readable), an odd one empties it (it becomes writable). The sleeper polls for the one
-// that comes next. So it never has to read, and a wake-up is two system calls in all.
+// Because of doorbells-2, the object need not be reset between two strikes. linux.cpp uses this: there the object is an
+// event counter, and its strikes alternate. An even strike fills the counter, which becomes readable. An odd strike
+// empties it, and it becomes writable. The sleeper polls for the condition that the next strike makes true. So it never
+// has to read the counter, and a wake-up costs two system calls in all: the strike and the poll.
 //
-// No lost wake-up: a ring that finds `rung` set makes no call. The strike of the thread that set it has been made or is
-// about to be made; it ends the sleep, and is answered after both rings. What the second ringer did before its ring is
-// visible to the sleeper after its answer [doorbell-ring]. A ringer that is delayed between its two steps delays
-// everybody who relies on it. Between them there is only the entry into the system.
+// No lost wake-up: a ring that finds `turn` rung makes no system call. The thread that moved `turn` to rung has struck
+// the object or is about to strike it. That strike ends the sleep, and the sleeper answers after both rings. So, after
+// its answer, the sleeper sees what the second ringer did before its ring [doorbell-ring]. A ringer that is delayed
+// between moving `turn` and striking delays everybody who relies on its strike. Between these two steps there is only
+// the entry into the system (in a checked build, also the check of the descriptors).
 //
 // Memory order
-//   [doorbell-ring]  ring() and answer() are read-modify-writes of one word: of any two, the later sees what came
-//                    before the earlier.
-//   [doorbell-made]  a new doorbell's word is ready before its descriptors are there; those of one that is opened again
-//                    are there before its word says that it may be struck.
-//   [doorbell-free]  the stacks: a doorbell is pushed before it is popped. The number of changes, counted with the top,
-//                    keeps an old top from being taken for a new one.
+//   [doorbell-ring]  ring(), answer() and close() are read-modify-writes of one word, `turn`. So the thread that makes
+//                    the later of any two sees what came before the earlier one.
+//   [doorbell-made]  When a doorbell is opened for the first time, its descriptors are stored after its `turn` is ready
+//                    and says not rung. When it is opened again, its descriptors are stored before its `turn` says not
+//                    rung. So a thread that may strike finds the descriptors, and `identity`, which was stored with
+//                    them.
+//   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack counts its
+//                    changes in the word that holds its top. So an exchange fails if the stack has changed, even if the
+//                    same doorbell is on top again.
 //
-// A ring that comes late reaches at worst the next owner of the number, even if the doorbell was closed in between.
+// A thread may ring the number of a doorbell that was given back. Such a late ring reaches at worst the next owner of
+// the number, even if the doorbell was closed in between.
 //
-// A program that closes descriptors which it did not open (closefrom) may get a doorbell's number for a file of its
-// own. A checked build notices: it compares what the number is with what was opened, before each strike and each sleep.
-// Every build does so before it closes a doorbell. That can't tell two event counters (Linux) from each other, nor an
-// event counter from an epoll instance or a timer.
+// A program may close descriptors that it did not open (closefrom). Then the system may give the number of a doorbell's
+// descriptor to one of the program's own files. A checked build notices this: before each strike and each sleep, it
+// compares what the descriptor refers to with what the library opened. Every build compares them before it closes a
+// doorbell. The comparison can't tell two event counters (Linux) from each other, nor an event counter from an epoll
+// instance or a timer.
 //
-// Several copies of the library in a process use the table of the first (shared_table.hpp); a thread keeps one doorbell
-// for each copy. A copy that is unloaded closes the idle doorbells of its table. Nobody has any others then: a thread
-// that keeps one keeps the copy loaded until it ends, and so does a copy that uses the table.
+// Several copies of the library in a process use the table of the first copy (shared_table.hpp). A thread may keep one
+// doorbell in each copy. A copy that is unloaded closes the idle doorbells of its table. At that time nobody has any
+// other doorbell of the table, for two reasons. A thread that keeps a doorbell in a copy keeps that copy loaded until
+// the thread ends. And a copy that uses the table of another copy keeps the other copy loaded.
 //
 // Checked by: tests/model/doorbell_model_test.cpp and doorbell_pool_model_test.cpp (P9), over every backend by
 // tests/internal/doorbell_test.cpp, and by tests/copies.
@@ -61,8 +81,8 @@
 namespace tocsin::platform {
 namespace {
 
-// What a thread keeps between its waits. It has no destructor, so that it can be used until the very end of the thread;
-// `ending` has one, and once that has run, nothing is kept any more.
+// The doorbell that a thread keeps between its waits. `kept` has no destructor, so that the thread can use it until the
+// thread's very end. `ending` below has a destructor. Once it has run, the thread keeps no doorbell any more.
 struct kept_doorbell {
     doorbell_id bell;
     std::uint8_t pool;  // the number of its pool; 0: none is kept
@@ -70,15 +90,15 @@ struct kept_doorbell {
 };
 constinit thread_local kept_doorbell kept{};
 
-// The pools whose doorbells threads keep, by their numbers from 1 on. A thread-local number takes less than a pointer
-// of what is scarce (shared_table/thread_slots.hpp).
+// The pools whose doorbells threads keep; a pool's number is its index here plus 1. A thread keeps the number and not a
+// pointer, because a number takes less of the scarce thread-local memory (shared_table/thread_slots.hpp).
 constinit detail::atomic<doorbell_pool*> pools[2]{};
 
 doorbell_pool* pool_of(std::uint8_t number) noexcept {
     return pools[number - 1].load(std::memory_order_relaxed);  // no order: an address of static storage
 }
 
-// 0: there are more pools than numbers (in tests).
+// Returns the pool's number. A new pool gets the next free number. Returns 0 if no number is free (in tests).
 std::uint8_t number_of(doorbell_pool* pool) noexcept {
     std::uint8_t number = 0;
     for (auto& each : pools) {
@@ -101,8 +121,9 @@ struct thread_end {
 };
 thread_local thread_end ending;
 
-// Not on Windows, where some compilers destroy a thread's objects after they have freed their storage (MinGW-w64 with
-// GCC 12): what such a thread kept would be lost. Taking one from the pool costs one exchange there.
+// On Windows threads keep no doorbell. Some compilers there free the storage of a thread's objects before they destroy
+// the objects (MinGW-w64 with GCC 12), so a doorbell that a thread kept would be lost. Instead, taking a doorbell from
+// the pool costs one exchange there.
 #if defined(_WIN32)
 constexpr bool threads_keep_one = false;
 #else
@@ -110,7 +131,7 @@ constexpr bool threads_keep_one = true;
 #endif
 
 constexpr std::uint64_t changed_once = std::uint64_t{1} << 32;
-constexpr std::uint64_t changes = ~std::uint64_t{0} << 32;  // the part of a top that counts them
+constexpr std::uint64_t changes = ~std::uint64_t{0} << 32;  // the part of a top that counts the changes
 
 }  // namespace
 
@@ -128,7 +149,7 @@ void doorbell_pool::give_back(doorbell_id bell) noexcept {
     if (!threads_keep_one || kept.ended || kept.pool != 0) return release(bell);
     const std::uint8_t pool = platform::number_of(this);
     if (pool == 0) return release(bell);
-    ending.awaited = true;  // makes it, so that its destructor runs at the thread's end
+    ending.awaited = true;  // constructs `ending`, so that its destructor runs at the thread's end
     kept.bell = bell;
     kept.pool = pool;
 }
@@ -164,7 +185,7 @@ doorbell_id doorbell_pool::take_idle() noexcept {
 }
 
 void doorbell_pool::release(doorbell_id bell) noexcept {
-    if (find(bell) == nullptr) return;  // of a poll set from before a fork
+    if (find(bell) == nullptr) return;  // the bell of a poll set that was opened before a fork
     const doorbell_id index = bell % most;
     const bool enough =
         idle_count_.fetch_add(1, std::memory_order_relaxed) >= most_idle;  // no order: a number
@@ -172,12 +193,12 @@ void doorbell_pool::release(doorbell_id bell) noexcept {
     idle_count_.fetch_sub(1, std::memory_order_relaxed);  // no order: a number
 }
 
-// False: a strike is still to come.
+// Returns false if the doorbell stays open because a strike may still come (doorbells-3).
 bool doorbell_pool::close(doorbell_id index) noexcept {
     doorbell& bell = at_[index];
     if (!bell.turn_.close()) {
         const auto answers =
-            answer_if_struck_.load(std::memory_order_relaxed);  // no order: while it is loaded
+            answer_if_struck_.load(std::memory_order_relaxed);  // no order: set when the copy was loaded
         if (answers == nullptr || !bell.is_as_opened() || !answers(bell) || !bell.turn_.close()) return false;
     }
     close_ends(bell);
@@ -187,7 +208,7 @@ bool doorbell_pool::close(doorbell_id index) noexcept {
 
 void doorbell_pool::close_idle() noexcept {
     for (doorbell_id bell = take_idle(); bell != no_doorbell; bell = take_idle()) {
-        (void)close(bell % most);  // else it stays open: a thread may still be about to strike it
+        (void)close(bell % most);  // if this fails, it stays open: a thread may be about to strike it
     }
 }
 
@@ -207,7 +228,7 @@ taken_doorbell doorbell_pool::open(const int (&ends)[2]) noexcept {
     }
     doorbell& made = at_[index];
     made.wait_end_.store(ends[1] + 1, std::memory_order_release);  // [doorbell-made]
-    // no order: the ring end's gives it
+    // no order: the store of the ring end gives it
     made.identity_.store(doorbell::identity_of(ends[0], ends[1]), std::memory_order_relaxed);
     made.ring_end_.store(ends[0] + 1, std::memory_order_release);  // [doorbell-made]
     if (!is_new) made.turn_.reopen();
@@ -228,14 +249,14 @@ void doorbell_pool::forget() noexcept {
     forks_.store((forks_.load(std::memory_order_relaxed) + 1) % most_forks, std::memory_order_relaxed);
 }
 
-// Forgets them first: a child that is forked in between must not close what gets their numbers next. Nor may this, if
-// the program has closed them.
+// Forgets the descriptors before it closes them. Otherwise a child that is forked in between would later close whatever
+// gets their numbers next. For the same reason, closes nothing if the program has already closed the descriptors.
 void doorbell_pool::close_ends(doorbell& bell) noexcept {
     const bool is_ours = bell.is_as_opened();
     const int ring_end = doorbell::descriptor(bell.ring_end_);
     const int wait_end = doorbell::descriptor(bell.wait_end_);
     bell.ring_end_.store(0, std::memory_order_relaxed);  // no order: nobody may use it (doorbells-3)
-    bell.wait_end_.store(0, std::memory_order_relaxed);  // no order: it has no owner
+    bell.wait_end_.store(0, std::memory_order_relaxed);  // no order: the doorbell has no owner
     bell.identity_.store(0, std::memory_order_relaxed);  // no order: nobody may use it
     if (!is_ours) return;
     if (wait_end >= 0 && wait_end != ring_end) close_descriptor(wait_end);

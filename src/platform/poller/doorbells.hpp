@@ -1,5 +1,7 @@
-// The pool of doorbells under every poller (poller.hpp), and the part of a doorbell that is the same on every system.
-// The argument: doorbells.cpp.
+// The pool of doorbells under every poller (poller.hpp), and the part of a doorbell that is the same on every system. A
+// doorbell has an object of the system, for example a pipe. A thread that waits for the doorbell polls the object. A
+// ring *strikes* the object (makes it ready) unless an earlier ring is unanswered. The thread *answers* once it has
+// seen the object struck. Why it is correct: doorbells.cpp.
 #pragma once
 
 #include "platform/poller/poller.hpp"
@@ -18,34 +20,37 @@ extern "C" void __tsan_release(void* address);  // NOLINT(bugprone-reserved-iden
 
 namespace tocsin::platform {
 
-// The word that says who strikes the object, and how.
+// A doorbell's word `turn`. It decides which thread strikes the object, and whether the strike is an even or an odd
+// one.
 class doorbell_turn {
 public:
-    // Whether the coming ring is an even one: the first, the third and so on. For the sleeper.
+    // Whether the next strike is an even one. It is if an even number of rings has been answered, so the first strike
+    // is even. Only the owner calls this.
     bool even() const noexcept {
-        return is_even(turn_.load(std::memory_order_relaxed));  // no order: only the sleeper changes it
+        return is_even(turn_.load(std::memory_order_relaxed));  // no order: only the owner changes the count
     }
-    // The sleeper has seen the object struck.
+    // Called by the owner after it has seen the object struck.
     void answer() noexcept {
-        turn_.fetch_add(rung, std::memory_order_acq_rel);  // [doorbell-ring] the carry counts the answer
+        turn_.fetch_add(rung, std::memory_order_acq_rel);  // [doorbell-ring] clears `rung`; the carry counts
     }
 
-    // `strike(even)` makes the object ready.
+    // Calls `strike(even)`, which makes the object ready, unless an earlier ring is unanswered.
     template <class Strike>
     void ring(Strike strike) noexcept {
         const std::uint32_t before = turn_.fetch_or(rung, std::memory_order_acq_rel);  // [doorbell-ring]
         if ((before & rung) == 0) strike(is_even(before));
     }
 
-    // Takes the right to strike, so that nobody else strikes; false if somebody has it. Until reopen().
+    // Takes the right to strike until reopen(), so that no other thread strikes. Returns false if another thread has
+    // that right.
     bool close() noexcept {
         std::uint32_t seen = turn_.load(std::memory_order_relaxed);  // no order: the exchange decides
         return (seen & rung) == 0 &&
                turn_.compare_exchange_strong(seen, seen | rung,
                                              std::memory_order_acq_rel,   // [doorbell-ring]
-                                             std::memory_order_relaxed);  // no order: it stays open
+                                             std::memory_order_relaxed);  // no order: the bell stays open
     }
-    // With a new object, which has not been struck.
+    // Called when the closed doorbell has a new object, which has not been struck.
     void reopen() noexcept {
         std::uint32_t next =
             turn_.load(std::memory_order_relaxed) + rung;  // no order: nobody else changes it
@@ -57,17 +62,18 @@ private:
     static constexpr std::uint32_t rung = 1;
     static bool is_even(std::uint32_t turn) noexcept { return (turn & 2) == 0; }
 
-    detail::atomic<std::uint32_t> turn_{0};  // the lowest bit: rung; above it: how many rings were answered
+    detail::atomic<std::uint32_t> turn_{0};  // lowest bit: rung; the bits above: how many rings were answered
 };
 
-// A poll or a ring found that the program has closed a descriptor of a doorbell: wake-ups are lost.
+// Called when a poll or a ring has found that the program closed a descriptor of a doorbell. Wake-ups are lost then.
 [[noreturn]] void die_of_closed_doorbell() noexcept;
 
-// A turn, and an object of the system that can be polled, if it is open.
+// A doorbell: its turn and, while it is open, the descriptors of its object.
 class doorbell {
 public:
-    // What the sleeper polls; and whether it waits for an even strike.
+    // The descriptor that the sleeper polls.
     int wait_end() const noexcept { return descriptor(wait_end_); }
+    // Whether the sleeper waits for an even strike.
     bool even() const noexcept { return turn_.even(); }
 
     void answer() noexcept {
@@ -75,19 +81,19 @@ public:
         if constexpr (detail::thread_sanitizer) __tsan_acquire(&turn_);
     }
 
-    // `strike(descriptor, even)` makes the object ready.
+    // As doorbell_turn::ring, with `strike(descriptor, even)`.
     template <class Strike>
     void ring(Strike strike) noexcept {
         if (descriptor(ring_end_) < 0) return;  // never made, or closed
         turn_.ring([&](bool even) {
             check();
-            // The answer comes after the strike, which ThreadSanitizer cannot see: the system orders the two.
+            // The system orders the answer after the strike. ThreadSanitizer cannot see that, so this tells it.
             if constexpr (detail::thread_sanitizer) __tsan_release(&turn_);
-            strike(descriptor(ring_end_), even);  // doorbells-3: while this thread may strike, it stays open
+            strike(descriptor(ring_end_), even);  // doorbells-3: the descriptor stays open until the strike
         });
     }
 
-    // In a checked build, stops the program if its descriptors are not those that the library opened any more.
+    // In a checked build, stops the program if the descriptors no longer refer to what the library opened.
     void check() const noexcept {
 #if TOCSIN_CHECKED
         if (!is_as_opened()) die_of_closed_doorbell();
@@ -98,7 +104,7 @@ private:
     friend class doorbell_pool;
     friend class doorbell_stack;
     friend constexpr std::uint64_t doorbells_layout();
-    using descriptor_field = detail::atomic<int>;  // one more than the descriptor; 0: none
+    using descriptor_field = detail::atomic<int>;  // the descriptor plus 1; 0: none
 
     static int descriptor(const descriptor_field& field) noexcept {
         return field.load(std::memory_order_acquire) - 1;  // [doorbell-made]
@@ -116,50 +122,51 @@ private:
     doorbell_turn turn_;
     descriptor_field ring_end_{0};
     descriptor_field wait_end_{0};
-    detail::atomic<std::uint32_t> identity_{0};  // of its descriptors when they were opened; 0: not known
-    detail::atomic<doorbell_id> next_{0};        // in its stack
+    detail::atomic<std::uint32_t> identity_{0};  // what the descriptors referred to when opened; 0: not known
+    detail::atomic<doorbell_id> next_{0};        // the doorbell below in the stack: its index plus 1; 0: none
 };
 
-// Doorbells of a pool that nobody has, by their indices.
+// A stack of a pool's doorbells that nobody has, by their indices.
 class doorbell_stack {
 public:
-    // No index: no_doorbell.
+    // Returns an index, or no_doorbell if the stack is empty.
     doorbell_id pop(const doorbell* all) noexcept;
     void push(doorbell* all, doorbell_id index) noexcept;
     void clear() noexcept { top_.store(0, std::memory_order_relaxed); }  // no order: the only thread
 
 private:
-    // Lower half: 1 more than the first one; upper half: the number of changes.
+    // The lower half is the index of the topmost doorbell plus 1; 0: none. The upper half counts the changes.
     detail::atomic<std::uint64_t> top_{0};
 };
 
 class doorbell_pool {
 public:
-    // More threads than a Linux system usually allows to a process.
+    // The size of the table. A Linux system usually allows a process fewer threads than that.
     static constexpr doorbell_id most = 32'768;
-    // So many doorbells that nobody has stay open (and those that are being struck while their thread ends).
+    // At most this many doorbells that nobody has stay open, apart from those that could not be closed (doorbells-3).
     static constexpr std::uint32_t most_idle = 8;
-    // How many forks, each in the child of the one before, the numbers tell apart.
+    // How many forks the numbers tell apart, each fork in the child of the one before.
     static constexpr doorbell_id most_forks = no_doorbell / most;
 
-    // A number says which doorbell, and after how many forks it was given: one from before a fork is nobody's.
+    // A number says which doorbell it is, and after how many forks it was given. A number from before a fork names no
+    // doorbell (doorbells-4).
     doorbell& operator[](doorbell_id bell) noexcept { return at_[bell % most]; }
     doorbell* find(doorbell_id bell) noexcept {
         const doorbell_id forks = forks_.load(std::memory_order_relaxed);  // no order: see forget()
         return bell / most == forks ? &at_[bell % most] : nullptr;
     }
 
-    // The one that the thread kept, else `acquire`.
+    // Returns the doorbell that the thread kept. If it kept none, acquires one.
     template <class Make>
     taken_doorbell take(Make make) noexcept {
         const doorbell_id kept = take_kept();
         return kept != no_doorbell ? taken_doorbell{kept, 0} : acquire(make);
     }
-    // The thread keeps it if it keeps none yet, else `release`.
+    // The thread keeps the doorbell if it keeps none yet. Otherwise the doorbell is released.
     void give_back(doorbell_id bell) noexcept;
 
-    // An open one from the pool, else one made anew: `make(ends)` returns an error, or 0 and gives two descriptors (may
-    // be the same), where to ring and where to wait.
+    // Takes an open doorbell from the pool. If there is none, opens one with `make(ends)`. `make` returns an error, or
+    // it returns 0 and sets `ends` to the descriptor to ring and the descriptor to wait on, which may be the same.
     template <class Make>
     taken_doorbell acquire(Make make) noexcept {
         if (const doorbell_id idle = take_idle(); idle != no_doorbell) return {idle, 0};
@@ -167,10 +174,10 @@ public:
         const int error = make(ends);
         return error != 0 ? taken_doorbell{no_doorbell, error} : open(ends);
     }
-    // It stays open for the next one, or is closed if enough are.
+    // Puts the doorbell back. It stays open for its next owner, or is closed if enough idle ones are open.
     void release(doorbell_id bell) noexcept;
 
-    // Closes those that nobody has. For a copy of the library that is unloaded.
+    // Closes the doorbells that nobody has. Called when the pool's copy of the library is unloaded.
     void close_idle() noexcept;
 
     template <class Strike>
@@ -178,7 +185,7 @@ public:
         if (doorbell* const found = find(bell)) found->ring(strike);
     }
 
-    // In the child of a fork.
+    // Called in the child of a fork: closes and forgets all doorbells.
     void forget() noexcept;
 
 private:
@@ -195,19 +202,20 @@ private:
     doorbell_stack idle_;    // open
     doorbell_stack closed_;  // to be opened again
     detail::atomic<bool (*)(doorbell&) noexcept> answer_if_struck_{nullptr};
-    detail::atomic<std::uint32_t> idle_count_{0};  // at least as many as are in `idle_`
+    detail::atomic<std::uint32_t> idle_count_{0};  // at least the number of doorbells in `idle_`
     detail::atomic<doorbell_id> made_{0};
     detail::atomic<doorbell_id> forks_{0};
     doorbell at_[most];
 };
 
-// Beside a pool, which is never destroyed itself.
+// Closes a pool's idle doorbells when its copy of the library is unloaded. The pool itself is never destroyed.
 class pool_owner {
 public:
-    // `answer_if_struck(bell)` looks without sleeping, and returns whether it has answered the bell.
+    // `answer_if_struck(bell)` looks, without sleeping, whether the bell's object is struck. If so, it answers the bell
+    // and returns true.
     pool_owner(doorbell_pool& pool, bool (*answer_if_struck)(doorbell&) noexcept) noexcept : pool_(pool) {
         pool_.answer_if_struck_.store(answer_if_struck,
-                                      std::memory_order_relaxed);  // no order: while it is loaded
+                                      std::memory_order_relaxed);  // no order: the copy is being loaded
     }
     ~pool_owner() { pool_.close_idle(); }
     pool_owner(const pool_owner&) = delete;
@@ -217,7 +225,7 @@ private:
     doorbell_pool& pool_;
 };
 
-// What copies of the library share of all this (platform/shared_table/layout.hpp).
+// A number for the layout of the doorbells, which copies of the library share (platform/shared_table/layout.hpp).
 constexpr std::uint64_t doorbells_layout() {
     layout_hash all("doorbells");
     all.add<doorbell>({TOCSIN_MEMBER(doorbell, turn_), TOCSIN_MEMBER(doorbell, ring_end_),

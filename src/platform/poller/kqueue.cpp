@@ -1,20 +1,23 @@
-// macOS, FreeBSD, OpenBSD: kqueue(2) for poll sets. Single polls are posix.cpp's; the doorbells are the pipes that
-// posix.cpp uses too (pipe_doorbells.hpp).
+// macOS, FreeBSD, OpenBSD: kqueue(2) for poll sets. Single polls are done by posix.cpp. The doorbells are pipes, in the
+// pool that posix.cpp also uses (pipe_doorbells.hpp).
 //
 // State
 //   A poll set is a kqueue, and a list of its members under a mutex. The kqueue says which members may be ready. The
 //   waiting thread then calls poll(2) for these members, without sleeping, to learn what they are ready for. So a
-//   member's bits are the same on every system, hang-ups included.
+//   member's readiness has the same bits on every system, hang-ups included.
 //
 // Invariants
-//   kqueue-1  A member is loud or quiet. A loud member's filters report for as long as they hold, a quiet member's once
-//       for each change (EV_CLEAR). A member that poll(2) finds ready is loud, so the next wait reports it again. A
-//       member that the kqueue reports for something it was not asked for is quiet, so it does not keep the wait awake.
-//   kqueue-2  What poll(2) says counts only for descriptors that are members at that moment, under the mutex. So a wait
-//       reports nothing that was removed before.
+//   kqueue-1  A member is loud or quiet. A loud member's filters report for as long as they hold. A quiet member's
+//       filters report once for each change (EV_CLEAR). When poll(2) finds a member ready, the member is made loud, so
+//       the next wait reports it again. The kqueue may report a member that poll(2) does not find ready, because
+//       something happened that was not asked for. Such a member is made quiet, so that it does not keep the wait
+//       awake.
+//   kqueue-2  The waiting thread holds the mutex while it calls poll(2) for the members and reports the result. So it
+//       reports only descriptors that are members at that moment, and nothing that was removed before.
 //
-// No lost wake-up: to become quiet or loud, a member gets new filters, and a filter that holds when it is made reports
-// that at least once. A byte stays in the bell's pipe until the sleeper reads it, and the bell's filter is always loud.
+// No lost wake-up: a member becomes quiet or loud by getting new filters. If a new filter already holds when it is
+// made, it reports that at least once. A byte stays in the bell's pipe until the sleeper reads it, and the bell's
+// filter is always loud.
 //
 // The systems promise (kqueue(2) of macOS 10.5, FreeBSD 8, OpenBSD 5.1 and later):
 //   - filters work as described above;
@@ -59,7 +62,7 @@ class kqueue_set final : public poll_set_with_bell<bells> {
 public:
     ~kqueue_set() override {
         if (kqueue_ >= 0 && ::getpid() == owner_)
-            ::close(kqueue_);  // in a child the number is free, or somebody else's descriptor
+            ::close(kqueue_);  // not in a child, where the number is free or that of another descriptor
     }
 
     int open() noexcept {
@@ -83,7 +86,8 @@ private:
         std::uint64_t tag;
     };
 
-    // All under the mutex:
+    // These four functions work under the mutex, except in open(). report() locks the mutex itself. The callers of the
+    // other three hold it.
     int control(int descriptor, int filter, int flags) const noexcept;
     int arm(const member& made) const noexcept;
     void disarm(int descriptor) const noexcept;
@@ -108,8 +112,8 @@ int kqueue_set::control(int descriptor, int filter, int flags) const noexcept {
     return ::kevent(kqueue_, &change, 1, nullptr, 0, nullptr) == 0 ? 0 : errno;
 }
 
-// Makes filters for what the member asks for. Makes at least one, because hang-ups and errors are reported unasked. Not
-// every descriptor can have every filter, but one is enough.
+// Makes filters for what the member asks for. Makes at least one filter, because a wait reports hang-ups and errors
+// even if nobody asked for them. Not every descriptor can have every filter, but one filter is enough.
 int kqueue_set::arm(const member& made) const noexcept {
     disarm(made.descriptor);
     const int flags = made.loud ? EV_ADD : EV_ADD | EV_CLEAR;
@@ -212,7 +216,7 @@ poll_result kqueue_set::report(std::span<const event> events, std::span<item> ou
         }
         member& found = *members_.find(each.fd);
         if (each.revents != 0) out[result.ready++] = {found.tag, from_poll_events(each.revents)};
-        // kqueue-1. A closed descriptor can't get new filters.
+        // Makes the member loud or quiet (kqueue-1). A closed descriptor can't get new filters.
         if (const bool loud = each.revents != 0; found.loud != loud && (each.revents & POLLNVAL) == 0) {
             found.loud = loud;
             arm(found);

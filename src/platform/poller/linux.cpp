@@ -1,22 +1,25 @@
 // Linux: ppoll(2), epoll(7) and eventfd(2).
 //
-// State: a doorbell is an event counter. Even rings fill the counter and odd rings empty it (doorbells.cpp). A poll set
-// is an epoll instance. The set's doorbell is a member of the set for both directions, edge-triggered.
+// State: a doorbell's object is an event counter. An even strike fills the counter, and an odd strike empties it
+// (doorbells.cpp). A poll set is an epoll instance. The set's doorbell is an edge-triggered member of that instance,
+// for reading and for writing.
 //
 // The kernel promises (eventfd(2), epoll(7); Linux 2.6.27 and later):
-//   - A counter is readable when it is not 0. It is writable when 1 can be added, which is not so at its maximum,
-//     2^64 - 2. Reading sets it to 0.
+//   - An event counter is readable when it is not 0. It is writable when 1 can be added, which is impossible at its
+//     maximum, 2^64 - 2. Reading sets it to 0.
 //   - A timer of timerfd(2) that is set to a point of the system clock follows that clock.
-//   - Threads may call epoll_ctl and epoll_wait at the same time. epoll_wait takes what it reports under the lock that
-//     EPOLL_CTL_DEL takes.
-//   - The timeout of epoll_pwait2 (5.11) is in nanoseconds. Where that call is missing or forbidden, this file rounds
-//     up to milliseconds. On 32-bit systems ppoll may be missing or forbidden too (timed_call_linux.hpp).
+//   - Threads may call epoll_ctl and epoll_wait at the same time. epoll_wait takes what it reports under the same lock
+//     under which EPOLL_CTL_DEL removes a descriptor.
+//   - The timeout of epoll_pwait2 (Linux 5.11) is in nanoseconds.
+// Where epoll_pwait2 is missing or forbidden, this file rounds a timeout up to milliseconds. On 32-bit systems the
+// younger version of ppoll may be missing or forbidden, too (timed_call_linux.hpp).
 //
-// No lost wake-up: a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll looks at the
-// counter's level. epoll queues the doorbell at every strike, and keeps it queued until epoll_wait returns it.
+// No lost wake-up: the effect of a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll looks
+// at the counter's value, not for changes. epoll queues the doorbell at every strike, and keeps it queued until
+// epoll_wait returns it.
 //
-// This file makes system calls directly because, unlike their wrappers, they are not pthread cancellation points.
-// (Under ThreadSanitizer it calls the wrappers of ppoll and epoll_wait, which are such points.)
+// This file makes its system calls directly. Unlike the C library's wrappers, direct calls are not pthread cancellation
+// points. (Under ThreadSanitizer this file calls the wrappers of ppoll and epoll_wait, which are such points.)
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp.
 #include "platform/poller/backend.hpp"
@@ -43,9 +46,9 @@
 namespace tocsin::platform {
 namespace {
 
-// Never destroyed: rings are allowed after main.
+// The pool is never destroyed, because rings are allowed after main.
 constinit doorbell_pool own_doorbells;
-constinit void* in_use = &own_doorbells;  // by all copies of the library in the process
+constinit void* in_use = &own_doorbells;  // the pool that all copies of the library in the process use
 
 constexpr std::int64_t nanoseconds_a_millisecond = 1'000'000;
 
@@ -69,9 +72,9 @@ struct eventfd_doorbells {
         }
     }
 
-    // What a sleeper polls its doorbell for.
+    // The condition for which a sleeper polls its doorbell. The next strike makes it true.
     static short struck(const doorbell& bell) noexcept { return bell.even() ? POLLIN : POLLOUT; }
-    // Answers the bell if the poll found it struck.
+    // If the poll found the bell struck, answers it and returns true. `found` is what the poll reported for the bell.
     static bool was_rung(doorbell& bell, int found) noexcept {
         if (!is_struck(found, struck(bell))) return false;
         bell.answer();
@@ -98,8 +101,8 @@ constexpr long younger_ppoll = SYS_ppoll;
 
 int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     const bool endless = nanoseconds == no_timeout;
-    // ThreadSanitizer delays signal handlers during calls that it does not know, even a handler that would set what the
-    // call waits for.
+    // ThreadSanitizer does not know the direct call below. Until that call ends, ThreadSanitizer would delay signal
+    // handlers, even a handler that would set what the call waits for.
     if constexpr (detail::thread_sanitizer) {
         const auto timeout = time_of<timespec>(nanoseconds);
         return ::ppoll(list.data(), list.size(), endless ? nullptr : &timeout, nullptr);
@@ -110,8 +113,8 @@ int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     }));
 }
 
-// A descriptor that becomes readable when a deadline on the system clock passes, even if somebody sets that clock
-// first.
+// A descriptor that becomes readable when a deadline on the system clock passes, even if somebody sets that clock while
+// a thread waits.
 class system_timer {
 public:
     system_timer() noexcept = default;
@@ -132,7 +135,8 @@ private:
     int descriptor_ = -1;
 };
 
-// Like poll_until, for a deadline on the system clock. Looks once even if no descriptor is left for the timer.
+// Like poll_until, for a deadline on the system clock. If the process can't open a descriptor for the timer, looks once
+// without sleeping, and returns the error only if nothing is ready.
 int poll_until_system(const deadline& until, poll_list& list) noexcept {
     system_timer timer;
     const int descriptor = timer.open();
@@ -175,7 +179,8 @@ public:
         event.data.u64 = no_tag;
         if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, own_bell().wait_end(), &event) != 0) return errno;
         item none;
-        (void)wait({&none, 1}, std::chrono::nanoseconds(0));  // the bell's state so far is a first edge
+        // epoll reports a first edge for the state that the bell had when it was added. This wait takes that edge.
+        (void)wait({&none, 1}, std::chrono::nanoseconds(0));
         return 0;
     }
 
@@ -206,13 +211,13 @@ private:
     int epoll_ = -1;
 };
 
-// The bits that poll and epoll share have the same values (Linux's headers define one by the other).
+// The bits that poll and epoll share have the same values, so the conversions of poll_list.hpp serve both.
 static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLPRI == POLLPRI && EPOLLERR == POLLERR &&
               EPOLLHUP == POLLHUP && EPOLLRDHUP == POLLRDHUP);
 
 int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept {
-    // Whether this kernel has epoll_pwait2, as far as we know. (ThreadSanitizer does not know that call. See ppoll
-    // above.)
+    // Whether this kernel has epoll_pwait2, as far as we know. Under ThreadSanitizer this file does not use that call,
+    // for the reason given at ppoll above.
     static constinit std::atomic<bool> exact{!detail::thread_sanitizer};
     const int most = static_cast<int>(events.size());
     if (nanoseconds > 0 && exact.load(std::memory_order_relaxed)) {  // no order: a hint

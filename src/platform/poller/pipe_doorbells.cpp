@@ -10,9 +10,9 @@
 namespace tocsin::platform {
 namespace {
 
-// Never destroyed: rings are allowed after main.
+// The pool is never destroyed, because rings are allowed after main.
 constinit doorbell_pool own_pipes;
-constinit void* pipes_in_use = &own_pipes;  // by all copies of the library in the process
+constinit void* pipes_in_use = &own_pipes;  // the pool that all copies of the library in the process use
 const pool_owner owns_pipes(own_pipes, answer_if_struck<pipe_doorbells>);
 
 }  // namespace
@@ -23,7 +23,7 @@ void*& pipe_doorbells::shared_state() noexcept { return pipes_in_use; }
 
 int pipe_doorbells::make_doorbell(int (&ends)[2]) noexcept {
     int made[2];
-#if defined(__APPLE__)  // has no pipe2: a child that is forked and calls exec in between inherits them
+#if defined(__APPLE__)  // no pipe2: if a fork comes before FD_CLOEXEC is set, the child's exec keeps the pipe
     if (::pipe(made) != 0) return errno;
     for (const int each : made) {
         ::fcntl(each, F_SETFD, FD_CLOEXEC);

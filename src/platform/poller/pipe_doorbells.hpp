@@ -1,5 +1,5 @@
-// Doorbells that are pipes, for the mechanisms of posix.cpp and kqueue.cpp, which share one pool. A pipe holds one byte
-// from its ring until its sleeper has seen it.
+// Doorbells that are pipes, for the mechanisms of posix.cpp and kqueue.cpp, which share one pool. A strike writes one
+// byte into the pipe. The byte stays there until the sleeper has seen it.
 #pragma once
 
 #include "platform/poller/doorbells.hpp"
@@ -15,9 +15,10 @@ struct pipe_doorbells {
     static int make_flag(int (&ends)[2]) noexcept { return make_doorbell(ends); }
     static void strike(int descriptor, bool even) noexcept;
 
-    // What a sleeper polls its doorbell for.
+    // The condition for which a sleeper polls its doorbell.
     static short struck(const doorbell&) noexcept { return POLLIN; }
-    // Answers the bell if the poll found it struck.
+    // If the poll found the bell struck, empties the pipe, answers the bell and returns true. `found` is what the poll
+    // reported for the bell.
     static bool was_rung(doorbell& bell, int found) noexcept;
 };
 

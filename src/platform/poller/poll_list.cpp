@@ -43,7 +43,7 @@ readiness from_poll_events(short found) noexcept {
 
 int why_not_in_a_set(int descriptor) noexcept {
     struct stat what{};
-    if (::fstat(descriptor, &what) != 0) {  // fails for pipes in Emscripten over Node's files (3.1.6)
+    if (::fstat(descriptor, &what) != 0) {  // Emscripten 3.1.6 over Node's files: fstat fails for pipes
         return ::fcntl(descriptor, F_GETFD) < 0 ? errno : 0;
     }
     return S_ISREG(what.st_mode) || S_ISDIR(what.st_mode) ? EPERM : 0;

@@ -1,4 +1,5 @@
-// poll(2) as the mechanisms use it: readiness in its bits, a list for one call, and a deadline around it.
+// Helpers for mechanisms that call poll(2). They convert readiness to poll's bits, make the list for one call, and
+// repeat the call until a deadline.
 #pragma once
 
 #include "platform/poller/doorbells.hpp"
@@ -18,19 +19,21 @@ namespace tocsin::platform {
 
 short to_poll_events(readiness asked) noexcept;
 readiness from_poll_events(short found) noexcept;
-// Returns 0, or why a descriptor can't be in a poll set. The error is EBADF, or EPERM for what epoll refuses too, so
+// Returns 0 if a descriptor can be in a poll set. Otherwise returns EBADF, or EPERM for what epoll also refuses, so
 // that sets take the same descriptors on every system.
 int why_not_in_a_set(int descriptor) noexcept;
 // The error for a descriptor that is no member of a set: EBADF or ENOENT.
 int why_no_member(int descriptor) noexcept;
 
-// Whether the poll found a doorbell struck, given what its sleeper polls it for.
+// Whether the poll found a doorbell struck. `found` is what the poll reported for the doorbell, and `struck` is the
+// condition for which its sleeper polls it.
 inline bool is_struck(int found, short struck) noexcept {
     if ((found & POLLNVAL) != 0) die_of_closed_doorbell();
     return (found & struck) != 0;
 }
 
-// For a pool of doorbells. Says nothing of one that the program has closed.
+// The function of this name that pool_owner takes (doorbells.hpp). If the program has closed the descriptor, returns
+// false and does not stop the program.
 template <class Doorbells>
 bool answer_if_struck(doorbell& bell) noexcept {
     const errno_guard guard;
@@ -47,7 +50,7 @@ public:
     poll_list& operator=(const poll_list&) = delete;
 
     bool has_memory() const noexcept { return at_ != nullptr; }
-    // Whether a descriptor is negative. poll(2) skips such a descriptor. The library reports it as found, so there is
+    // Whether a descriptor is negative. poll(2) skips such a descriptor, but collect() finds it `invalid`. So there is
     // no reason to sleep.
     bool has_impossible() const noexcept { return has_impossible_; }
 
@@ -55,7 +58,7 @@ public:
     pollfd* data() noexcept { return at_; }
     nfds_t size() const noexcept { return size_; }
 
-    // Writes what was found into the caller's entries, and returns how many of them are ready.
+    // Writes what poll(2) found into the caller's entries, and returns how many of them are ready.
     std::size_t collect() noexcept;
 
 private:
@@ -71,8 +74,8 @@ private:
 inline constexpr std::int64_t no_timeout = -1;
 
 // Calls `call(nanoseconds)` until some descriptors are ready or the deadline has passed. Returns how many are ready, or
-// an error as a negative number. `call` sleeps at most that long (or without end, `no_timeout`). It returns how many
-// are ready, or -1 with the error in errno.
+// an error as a negative number. `call` sleeps for at most that many nanoseconds, or without end if they are
+// `no_timeout`. It returns how many descriptors are ready, or -1 with the error in errno.
 template <class Call>
 int poll_until(const deadline& until, Call call) noexcept {
     for (;;) {
@@ -83,9 +86,9 @@ int poll_until(const deadline& until, Call call) noexcept {
     }
 }
 
-// Does a mechanism's poll(). `Doorbells::struck(bell)` says what a sleeper polls its doorbell for.
-// `Doorbells::was_rung(bell, found)` answers a bell that was found struck. `sleep_until(list, until)` polls like
-// poll_until.
+// Does a mechanism's poll(), with three functions of the mechanism. `Doorbells::struck(bell)` says for which condition
+// a sleeper polls its doorbell. `Doorbells::was_rung(bell, found)` answers a bell that was found struck.
+// `sleep_until(list, until)` polls the list and returns what poll_until returns.
 template <class Doorbells, class SleepUntil>
 poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline& until,
                       SleepUntil sleep_until) noexcept {
@@ -103,10 +106,10 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
     return result;
 }
 
-// Does the wait() of a poll set that the kernel keeps behind a descriptor and that reports `Event`s.
-// `sleep(events, nanoseconds)` waits in the set, as `call` of poll_until does. No timeout of such a set follows the
-// system clock, so for a deadline on that clock `poll(entries, until)` polls the descriptor. `report(events, out)` says
-// what was found.
+// Does the wait() of a poll set that the kernel keeps. `descriptor` is that of the kernel's set, which reports
+// `Event`s. `sleep(events, nanoseconds)` waits in the set, as `call` of poll_until does. No timeout of such a set
+// follows the system clock, so for a deadline on that clock `poll(entries, until)` polls the set's descriptor.
+// `report(events, out)` turns events into the items of the result.
 inline constexpr std::size_t most_events = 128;
 template <class Event, class Sleep, class Poll, class Report>
 poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, const deadline& until,

@@ -1,4 +1,4 @@
-// The members of a poll set where the library keeps the list: posix.cpp, kqueue.cpp, windows.cpp.
+// The members of a poll set, for the mechanisms where the library keeps their list: posix.cpp, kqueue.cpp, windows.cpp.
 #pragma once
 
 #include "platform/poller/poller.hpp"
@@ -15,7 +15,7 @@
 
 namespace tocsin::platform {
 
-// Sorted by descriptor. A `Member` has a descriptor and a tag.
+// The members of one set, sorted by descriptor. A `Member` has a descriptor and a tag.
 template <class Member>
 class member_table {
 public:
@@ -28,7 +28,7 @@ public:
         return 0;
     }
 
-    // Null if the descriptor is no member.
+    // Returns null if the descriptor is no member.
     Member* find(int descriptor) noexcept {
         const auto position = lower_bound(descriptor);
         return position != all_.end() && position->descriptor == descriptor ? &*position : nullptr;
@@ -48,18 +48,19 @@ private:
     std::vector<Member> all_;
 };
 
-// The waiting thread's own copy of the members, which it polls without the lock. `Polled` is what the system polls.
-// Here a `Member` has a serial number, too. What a poll found counts only for members that have not changed since the
-// thread copied them.
+// The waiting thread's own copy of the members. The thread polls the copy without the set's lock. `Polled` is the
+// system's type for an entry of a poll. Here a `Member` also has a serial number. What a poll found counts only for
+// members that have not changed since the thread copied them.
 template <class Polled>
 class member_copy {
 public:
-    // Afterwards the copy is not current, whatever the number of changes.
+    // After this call, is_current() is false for every number of changes.
     void forget() noexcept { changes_ = ~std::uint64_t{0}; }
-    // Whether the copy shows the members as they are after so many changes.
+    // Whether the copy shows the members as they are now. `changes` is how often they have changed so far.
     bool is_current(std::uint64_t changes) const noexcept { return changes_ == changes; }
 
-    // Throws std::bad_alloc; then call forget(). `to_polled(member)` says what to poll.
+    // Copies the members. May throw std::bad_alloc: the caller must then call forget(). `to_polled(member)` makes a
+    // member's entry of the poll.
     template <class Members, class ToPolled>
     void take(const Members& members, std::uint64_t changes, ToPolled to_polled) {
         polled_.clear();
@@ -71,12 +72,13 @@ public:
         changes_ = changes;
     }
 
-    // How many members the copy has. In polled() they come first, in the same order.
+    // How many members the copy has. Their entries come first in polled(), in the order of the members.
     std::size_t size() const noexcept { return copied_.size(); }
     std::vector<Polled>& polled() noexcept { return polled_; }
 
-    // Writes the members that are ready to `out` and returns their number. Begins behind the member at which it last
-    // stopped, so that every member gets its turn. `found(polled)` says what a member is ready for.
+    // Writes the members that are ready to `out` and returns how many it wrote. Begins after the member at which the
+    // last call stopped, so that every member gets its turn. `found(polled)` says what the member of an entry is ready
+    // for.
     template <class Members, class Found>
     std::size_t report(Members& members, std::span<poll_set::item> out, Found found) noexcept {
         std::size_t ready = 0;

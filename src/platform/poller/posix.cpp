@@ -5,21 +5,24 @@
 //   without the mutex.
 //
 // Invariants
-//   posix-1  Every member has a serial number of its own, new with each change. A poll's findings in the copy count
-//       only for members whose serial number the list still holds. So a wait does not report what was removed before it
-//       compared them.
-//   posix-2  No thread sleeps on a copy older than the list: whoever changes the list during a wait rings.
+//   posix-1  Every member has a serial number, and gets a new one with each change. What a poll finds in the copy
+//       counts only for members whose serial numbers are still in the list. So a wait does not report a member that was
+//       removed before the wait compared the numbers.
+//   posix-2  No thread keeps sleeping on a copy older than the list: a thread that changes the list during a wait rings
+//       the set's bell.
 //
 // No lost wake-up: a byte stays in the pipe until the sleeper reads it, and the sleeper answers after that
-// (doorbells.cpp). posix-2 holds because both sides act under the mutex. A thread that changes the list looks there
-// whether a thread waits. A thread that waits makes its copy there, and notes that it waits.
+// (doorbells.cpp). posix-2 holds because both sides act under the mutex. While a thread that changes the list holds the
+// mutex, it checks whether a thread waits. While a thread that waits holds the mutex, it makes its copy and notes that
+// it waits.
 //
-// Timeouts are in milliseconds, rounded up. While poll(2) sleeps, nothing in POSIX follows the system clock. So a wait
-// until a time of that clock starts a thread. That thread sleeps on a condition variable until then
-// (condition_wait.hpp), and rings. So such a wait costs a thread, and fails with EAGAIN if the system has none.
+// Timeouts are in milliseconds, rounded up. No timeout of poll(2) follows the system clock. So a wait until a time of
+// that clock starts a second thread. The second thread sleeps on a condition variable until that time
+// (condition_wait.hpp) and then rings. So such a wait costs a thread, and fails with EAGAIN if the system can't make
+// one.
 //
-// The cost of a wait grows with the number of members. Unlike the calls of linux.cpp, these calls may be pthread
-// cancellation points.
+// The cost of a wait grows with the number of members. Unlike the calls of linux.cpp, the calls of this file may be
+// pthread cancellation points.
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp; in the portable build also by the
 // suites of the features above.
@@ -69,7 +72,8 @@ int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
 }
 #endif
 
-// Rings a doorbell of its own when a deadline on the system clock has passed, as that clock shows then.
+// Has a doorbell, and a thread that rings it when a deadline on the system clock has passed, even if somebody sets that
+// clock.
 class clock_follower {
 public:
     explicit clock_follower(const deadline& until) noexcept : until_(until.nanoseconds()) {
@@ -80,7 +84,7 @@ public:
         sigset_t all;
         sigset_t before;
         sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);  // handlers run in the program's threads
+        ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signal handlers run only in the program's threads
         // Not a std::thread, which allocates and throws.
         error_ = ::pthread_create(&thread_, nullptr, follow, this);
         ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -118,11 +122,11 @@ private:
     bool done_ = false;
     std::mutex mutex_;
     std::condition_variable changed_;
-    pthread_t thread_{};  // if there is no error
+    pthread_t thread_{};  // exists if there is no error
 };
 
-// poll(2) until some descriptors are ready or the deadline has passed, as in poll_until. `what` has room for one more
-// behind `size`.
+// Polls until some descriptors are ready or the deadline has passed, and returns what poll_until returns. `what` has
+// room for one more entry after `size` entries.
 int sleep_until(pollfd* what, nfds_t size, const deadline& until) noexcept {
     const auto look = [&] {
         return poll_until(std::chrono::nanoseconds(0), [&](std::int64_t) { return sleep(what, size, 0); });
@@ -159,7 +163,7 @@ private:
         std::uint64_t serial;
     };
 
-    // Under the mutex.
+    // The caller of these two functions holds the mutex.
     void changed() noexcept {
         ++changes_;
         if (waiting_) ring();
@@ -171,7 +175,7 @@ private:
     std::uint64_t changes_ = 0;
     bool waiting_ = false;
 
-    // Used only by the waiting thread. Behind the members are the bell, then room for one more.
+    // Used only by the waiting thread. After the members' entries come the bell's entry and room for one more.
     member_copy<pollfd> copy_;
 };
 

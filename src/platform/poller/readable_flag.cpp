@@ -1,5 +1,6 @@
-// An event counter takes and gives eight bytes; a pipe holds each eight bytes written to it. Neither blocks. A write
-// that finds no room can be dropped, because the flag is raised then.
+// A flag is an event counter (Linux) or a pipe. Each raise writes eight bytes, as an event counter demands. A pipe
+// keeps the bytes of every write until they are read. Neither object blocks. If a write finds no room, the flag is
+// already raised, so nothing is lost.
 #include "platform/poller/readable_flag.hpp"
 
 #include "platform/poller/poller.hpp"

@@ -1,6 +1,6 @@
-// A descriptor that is readable while the flag is raised, for a foreign event loop. The flag has an event counter, pipe
-// or kernel event of its own. Unlike a doorbell's, this object never gets another owner: it is closed when the flag is
-// destroyed. Any loop may look at it.
+// A descriptor for a foreign event loop, readable while the flag is raised. Each flag has its own event counter, pipe
+// or kernel event. Unlike a doorbell's object, the flag's object never gets another owner: it is closed when the flag
+// is destroyed. Any loop may look at it.
 #pragma once
 
 namespace tocsin::platform {
@@ -12,18 +12,18 @@ public:
     readable_flag& operator=(const readable_flag&) = delete;
     ~readable_flag() { close(); }
 
-    // Must come before anything else, once. Returns 0 or the system's error.
+    // Must be called once, before any other function. Returns 0 or the system's error.
     int open() noexcept;
     int descriptor() const noexcept { return ends_[1]; }
-    // Callable by any thread. Never blocks, and preserves errno. One lower() undoes at least 64 raises. After more of
-    // them, the flag may stay raised until a later lower().
+    // Any thread may call raise() and lower(). They never block, and they preserve errno. One lower() undoes at least
+    // 64 raises. After more than 64 raises, the flag may stay raised until a later lower().
     void raise() noexcept;
     void lower() noexcept;
 
 private:
     void close() noexcept;
 
-    int ends_[2] = {-1, -1};  // to write, to read
+    int ends_[2] = {-1, -1};  // the end to write, the end to read
 };
 
 }  // namespace tocsin::platform

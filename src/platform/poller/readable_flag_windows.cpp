@@ -1,7 +1,8 @@
-// The flag is a manual-reset kernel event; set means raised. A foreign loop waits for the event's handle.
-#include "platform/poller/kernel_event_doorbells.hpp"
+// The flag is a manual-reset kernel event, which is set while the flag is raised. A foreign loop waits for the event's
+// handle.
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"
+#include "platform/poller/windows_event_doorbells.hpp"
 #include "platform/system/system.hpp"
 
 namespace tocsin::platform {

@@ -1,21 +1,24 @@
-// Windows: the poll sets. Single polls are in windows_poll.cpp, doorbells in kernel_event_doorbells.hpp.
+// Windows: the poll sets. Single polls are in windows_poll.cpp, doorbells in windows_event_doorbells.hpp.
 //
 // State: a poll set is a list of members, under a lock. The waiting thread has its own copy of the list, which it polls
 // without the lock.
 //
 // Invariants
-//   windows-1  Every member has a serial number of its own, new with each change. A poll's findings in the copy count
-//       only for members whose serial number the list still holds.
-//   windows-2  No thread sleeps on a copy older than the list: whoever changes the list during a wait rings. A thread
-//       that removes or changes a member then waits until the poll under way has ended, and so has untied the member's
-//       descriptor. After that, another thread may wait for the descriptor or get its number.
-//   windows-3  A wait returns an error only of a poll whose copy is not older than the list, and which looked again
-//       after the error and found nothing (windows_poll-3). If that look finds a closed handle `invalid`, windows-1
-//       decides whether the finding counts.
+//   windows-1  Every member has a serial number, and gets a new one with each change. What a poll finds in the copy
+//       counts only for members whose serial numbers are still in the list.
+//   windows-2  No thread keeps sleeping on a copy older than the list: a thread that changes the list during a wait
+//       rings the set's bell. A thread that removes or changes a member then waits until the poll under way has ended,
+//       because that poll may have tied the member's descriptor to its event. After that poll, another thread may wait
+//       for the descriptor, or the system may give its number to something else.
+//   windows-3  A wait returns a poll's error only if two things hold: the copy is not older than the list, and the poll
+//       looked again after the error and found nothing (windows_poll-3). That look may find a closed handle `invalid`.
+//       Then windows-1 decides whether the finding counts.
 //
-// No lost wake-up: windows-2 holds because both sides act under the lock. A thread that changes the list looks there
-// whether a thread waits. A thread that waits makes its copy there, and notes that it waits. It also counts the end of
-// its poll there, and wakes all threads that await that end, before others can await the next.
+// No lost wake-up: windows-2 holds because both sides act under the lock. While a thread that changes the list holds
+// the lock, it checks whether a thread waits. While a thread that waits holds the lock, it makes its copy and notes
+// that it waits. When the waiting thread's poll has ended, that thread takes the lock again. Before it frees the lock,
+// it counts the end of the poll and wakes all threads that await that end. So a thread that awaits the end of the next
+// poll can't take one of these wakes.
 //
 // The cost of a wait grows with the number of members.
 //
@@ -24,8 +27,8 @@
 
 #include "platform/futex/futex.hpp"
 #include "platform/poller/backend.hpp"
-#include "platform/poller/kernel_event_doorbells.hpp"
 #include "platform/poller/poll_set_members.hpp"
+#include "platform/poller/windows_event_doorbells.hpp"
 #include "platform/poller/windows_look.hpp"
 #include "platform/poller/windows_poll.hpp"
 #include "platform/system/system.hpp"
@@ -42,7 +45,7 @@
 namespace tocsin::platform {
 namespace {
 
-class windows_poll_set final : public poll_set_with_bell<kernel_event_doorbells> {
+class windows_poll_set final : public poll_set_with_bell<windows_event_doorbells> {
 public:
     int open() noexcept { return take_bell(); }
 
@@ -66,7 +69,7 @@ private:
         return has(one.found, readiness::invalid) ? EBADF : 0;
     }
 
-    // All under the lock:
+    // The caller of these four functions holds the lock.
     void changed() noexcept {
         ++changes_;
         if (waiting_) ring();
@@ -119,7 +122,7 @@ int windows_poll_set::remove(int descriptor) noexcept {
     return 0;
 }
 
-// The caller has rung. Frees the lock while the thread sleeps.
+// Called after changed(), which has rung if a thread waits. Frees the lock while this thread sleeps.
 void windows_poll_set::await_poll_under_way() noexcept {
     if (!waiting_ || other_threads_are_gone()) return;
     ++awaiting_;
@@ -158,7 +161,7 @@ poll_result windows_poll_set::wait(std::span<item> out, const deadline& until) n
         poll_result result = poll_with(copy_.polled(), &own_bell(), until, storage_.data());
         const lock_guard lock(mutex_);
         end_poll();
-        result.culprit = no_culprit;  // it is an index in the copy, which the caller does not know
+        result.culprit = no_culprit;  // an index into the copy means nothing to the caller
         if (result.error != 0 && !copy_.is_current(changes_)) continue;
         if (result.error != 0 || result.timed_out) return result;
         result.ready =
@@ -167,7 +170,7 @@ poll_result windows_poll_set::wait(std::span<item> out, const deadline& until) n
     }
 }
 
-// Room for one poll's look. Allocates only for many descriptors.
+// The storage that look() needs for one poll. Allocates only for more than `polled_without_allocation` descriptors.
 class look_storage {
 public:
     explicit look_storage(std::size_t size) noexcept {
@@ -187,7 +190,7 @@ private:
 
 }  // namespace
 
-struct windows_polling : kernel_event_doorbells {
+struct windows_polling : windows_event_doorbells {
     using set = windows_poll_set;
 
     static poll_result poll(std::span<poll_entry> what, doorbell_id bell, const deadline& until) noexcept {

@@ -19,8 +19,8 @@ short to_network_words(readiness asked) noexcept {
     return static_cast<short>(words);
 }
 
-// Windows reports a hang-up as soon as the peer has closed its direction. From then on the end of the stream can be
-// read, so a hang-up also means `readable`.
+// Windows reports a hang-up as soon as the peer has closed its side of the connection. From then on a read returns the
+// end of the stream, so a hang-up also means `readable`.
 readiness from_network_words(readiness asked, short found) noexcept {
     readiness result = readiness::none;
     for (const auto& each : network_words) {
@@ -62,7 +62,8 @@ int look(std::span<poll_entry> what, WSAPOLLFD* storage) noexcept {
     }
     if (size == 0) return 0;
     if (!sockets().are_found()) return ENOSYS;
-    // If WSAPoll can look at none of the sockets, it fails and does not say which are invalid. So ask for each alone.
+    // If WSAPoll can look at none of the sockets, it fails and does not say which sockets are invalid. So this function
+    // then asks about each socket alone.
     if (sockets().poll(storage, size, 0) < 0) {
         for (ULONG i = 0; i != size; ++i) {
             if (sockets().poll(&storage[i], 1, 0) < 0) storage[i].revents = POLLNVAL;

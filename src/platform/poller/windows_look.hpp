@@ -1,8 +1,8 @@
 // Windows: asks sockets and handles what they are ready for, without sleeping.
 #pragma once
 
-#include "platform/poller/kernel_event_doorbells.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/poller/windows_event_doorbells.hpp"
 #include "platform/system/windows.hpp"
 
 #include <cstddef>
@@ -31,10 +31,10 @@ struct socket_functions {
     bool are_found() const noexcept { return poll != nullptr && select != nullptr && events != nullptr; }
 };
 
-// A program that has a socket has loaded the functions' module before.
+// The functions, looked up at the first call. A program that has a socket has already loaded their module.
 const socket_functions& sockets() noexcept;
 
-// Sets `found` of every entry. `storage` has room for as many entries. Returns 0 or an error.
+// Sets `found` of every entry. `storage` has room for as many entries as `what`. Returns 0 or an error.
 int look(std::span<poll_entry> what, WSAPOLLFD* storage) noexcept;
 
 std::size_t count_ready(std::span<const poll_entry> what) noexcept;

@@ -1,48 +1,55 @@
-// One poll on Windows. The thread sleeps in WaitForMultipleObjects over the kernel handles. For sockets the poll makes
-// one kernel event, the poll's event. WSAEventSelect ties all its sockets to that event while the thread sleeps.
+// One poll on Windows. The thread sleeps in WaitForMultipleObjects over the kernel handles and, if it needs one, an
+// event that it makes: the poll's event. If the poll has sockets, WSAEventSelect ties all of them to that event while
+// the thread sleeps.
 //
-// State: the poll's event. Three things set it: the network, a handle for which the call has no room (a call takes 64),
-// and the system clock.
+// State: the poll's event and its surplus handles. WaitForMultipleObjects takes 64 handles. Handles for which it has no
+// room are surplus: the system waits for them on the poll's behalf. Three things set the poll's event: the network; a
+// surplus handle that is signaled; the system clock, when the deadline has passed.
 //
 // Invariants
-//   windows_poll-1  To learn whether something is ready, a poll always asks the thing itself (WSAPoll, a wait of zero
-//       length). The poll's event only says that it is time to ask. So readiness is level-triggered, whatever edges the
-//       network noted.
+//   windows_poll-1  To learn whether a descriptor is ready, a poll always asks the descriptor itself (by WSAPoll, or by
+//       a wait of zero length). The poll's event only says that it is time to ask. So readiness is level-triggered,
+//       although the network reports edges.
 //   windows_poll-2  The system gives a socket one event at a time: a second WSAEventSelect would silently replace the
-//       first sleeper's event. So the polls that sleep on sockets are in a list, one for all copies of the library in
-//       the process. A poll of a socket on which another poll sleeps fails with EBUSY, and says which socket it is.
-//   windows_poll-3  A poll returns an error only if it has looked after the error and found nothing. For example, it
-//       finds a handle invalid that was closed before the sleep.
+//       first sleeper's event. So the polls that sleep on sockets are in a list, one list for all copies of the library
+//       in the process. If a poll has a socket on which another poll sleeps, it fails with EBUSY and says which socket
+//       it is.
+//   windows_poll-3  A poll returns an error only if it has looked after the error and found nothing. That look finds,
+//       for example, a handle `invalid` that was closed before the sleep.
 //
 // No lost wake-up: a doorbell's event stays set until its sleeper has seen it, and the sleeper answers after that
-// (doorbells.cpp). A poll ties its sockets and hands over its surplus handles before the look that decides whether it
-// sleeps. That look sees what came before it; what comes after it sets the poll's event.
+// (doorbells.cpp). A poll first ties its sockets and hands its surplus handles over to the system. Then it looks at all
+// its descriptors, and sleeps only if none is ready. That look sees what happened before it. What happens after the
+// look sets the poll's event or signals a handle on which the thread sleeps.
 //
-// The system waits for a surplus handle only once. If the poll does not end when that wait ends, it hands the handle
-// over again. For that, the poll resets its event, then looks whose waits have ended, then looks at the descriptors. A
-// wait that ends later sets the event again.
+// For a surplus handle that is handed over, the system waits only once. If the poll continues after such a wait has
+// ended, it hands the handle over again. It does so in this order: the poll resets its event, hands over the handles
+// whose waits have ended, and looks at the descriptors. If a wait ends later, it sets the event again.
 //
 // The system promises (Microsoft's references):
-//   - A call takes 64 handles.
-//   - WSAEventSelect makes a socket non-blocking, for good, and notes what is already the case.
-//   - It notes anything else anew only after a call that reads, accepts or fails for lack of room to write. After a
-//     send that succeeds and fills the buffer, it does not note when there is room again. So a sleep that waits for
-//     `writable` looks every 20 ms.
+//   - WaitForMultipleObjects takes 64 handles.
+//   - WSAEventSelect makes a socket non-blocking, for good. The network notes what is already the case at that call.
+//   - The network notes the same thing again only after a call that reads, accepts or fails for lack of room to write.
+//     After a send that succeeds and fills the buffer, the network does not note when there is room again. So a sleep
+//     that waits for `writable` looks every 20 ms.
 //   - WSAPoll (Windows Vista) reports a failed connection only since Windows 10 2004. For older systems the poll also
-//     asks for the network's note, which is an exception to windows_poll-1. The network notes a failure once. So a wait
-//     does not find a connection that failed before it, or whose failure another wait has been told of.
-// The system does not promise how exactly it keeps a timeout (futex/waitonaddress.cpp). Some waits take something from
-// their handle: from an auto-reset event, a semaphore or a mutex. A wait that ends for another reason may still have
+//     asks for the network's note of the failure, which is an exception to windows_poll-1. The network notes a failure
+//     once. So a wait does not find a connection that failed before the wait, or whose failure another wait has been
+//     told of.
+// The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). Waiting for an
+// auto-reset event, a semaphore or a mutex takes something from it. A poll that ends for another reason may still have
 // taken it, as fd.hpp says.
 //
-// Cost: a look makes one system call for all sockets and one for each handle. A sleep makes two more for each socket.
-// So the cost grows with the number of descriptors. A poll compares its sockets one by one with each other and with
-// those of other sleepers. A thread that waits for room on a socket wakes 50 times a second.
+// Cost: a look makes one system call for all sockets and one for each handle. A poll that sleeps makes three more for
+// each socket: one ties it, one asks for the network's notes after the sleep, and one unties it. If the poll sleeps
+// again, it asks for the notes again. So the cost grows with the number of descriptors. A poll also compares its
+// sockets one by one with each other and with those of other sleepers. A thread that waits for room on a socket wakes
+// 50 times a second.
 //
 // Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
 #include "platform/poller/windows_poll.hpp"
 
-#include "platform/poller/kernel_event_doorbells.hpp"
+#include "platform/poller/windows_event_doorbells.hpp"
 #include "platform/poller/windows_look.hpp"
 #include "platform/system/alarm_windows.hpp"
 #include "platform/system/object_watch_windows.hpp"
@@ -67,7 +74,7 @@ long to_network_events(readiness asked) noexcept {
     return events;
 }
 
-// A handle for which the call has no room. The system waits for it, and then sets the poll's event.
+// A handle for which WaitForMultipleObjects has no room. The system waits for it, and then sets the poll's event.
 struct surplus_handle {
     HANDLE handle = nullptr;
     HANDLE event = nullptr;
@@ -77,17 +84,17 @@ struct surplus_handle {
     bool hand_over() noexcept {
         const auto signaled = [](void* it) noexcept {
             auto& self = *static_cast<surplus_handle*>(it);
-            // no order: setting the event, and resetting it, give the order
+            // no order: the event gives it, which is set here and reset by the poll
             self.is_waited_for.store(false, std::memory_order_relaxed);
             ::SetEvent(self.event);
         };
-        watch.emplace();                                       // the wait of the last watch has ended
-        is_waited_for.store(true, std::memory_order_relaxed);  // no order: no other thread uses it yet
+        watch.emplace();  // destroys the last watch, whose wait has ended
+        is_waited_for.store(true, std::memory_order_relaxed);  // no order: the new watch has not started yet
         return watch->start(handle, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD, signaled, this);
     }
 };
 
-// The sockets among some descriptors.
+// A range of the sockets among some descriptors.
 struct sockets_among {
     struct iterator {
         poll_entry* at;
@@ -114,8 +121,8 @@ struct sockets_among {
 
 }  // namespace
 
-// A poll that is about to sleep: the sockets that are tied to its event, and the handles that it waits for. The
-// destructor unties the sockets.
+// What a poll needs in order to sleep: its event, the sockets that are tied to it, and the handles that the poll waits
+// for. The destructor unties the sockets.
 class socket_sleeper : public detail::list_links<socket_sleeper> {
 public:
     socket_sleeper(std::span<poll_entry> what, const doorbell* bell) noexcept : what_(what), bell_(bell) {}
@@ -128,11 +135,12 @@ public:
     socket_sleeper(const socket_sleeper&) = delete;
     socket_sleeper& operator=(const socket_sleeper&) = delete;
 
-    // If there is an error, returns it and the descriptor that caused it.
+    // Makes the poll's event, ties the sockets and hands over the surplus handles. Returns an error, if there is one,
+    // and the descriptor that caused it.
     poll_result prepare(const deadline& until) noexcept {
         if (bell_ != nullptr) handles_[size_++] = handle_of(bell_->wait_end());
         const auto handles = static_cast<std::size_t>(std::count_if(what_.begin(), what_.end(), is_handle));
-        const bool all_fit = handles <= most_handles - 2;  // bell and event
+        const bool all_fit = handles <= most_handles - 2;  // two places are for the bell and the poll's event
         if (handles != what_.size() || !all_fit || until.which() == deadline::clock::system) {
             event_ = ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
             if (event_ == nullptr) return {.error = ENOMEM};
@@ -151,15 +159,15 @@ public:
 
     HANDLE event() const noexcept { return event_; }
 
-    // Sleeps until it is time to look again or the deadline has passed. May return an error instead. What comes after
-    // this sleep ends the next one.
+    // Sleeps until it is time to look again or the deadline has passed. Returns an error, if there is one. What happens
+    // after this sleep ends the next sleep.
     poll_result sleep(const deadline& until) noexcept {
         const DWORD longest =
             std::min(milliseconds_left(until), waits_for_room_ ? room_again_after : INFINITE);
         const DWORD woken = size_ == 0 ? (::Sleep(longest), DWORD{WAIT_TIMEOUT})
                                        : ::WaitForMultipleObjects(size_, handles_, FALSE, longest);
         if (woken == WAIT_FAILED) return {.error = EINVAL};
-        // This call has taken the ring: nobody will find the bell's event set again.
+        // If the bell ended the sleep, WaitForMultipleObjects has reset its event: no later look finds the event set.
         rung_ = bell_ != nullptr && woken == WAIT_OBJECT_0;
         if (rung_ || event_ == nullptr) return {};
         ::ResetEvent(event_);
@@ -167,7 +175,7 @@ public:
     }
     bool rung() const noexcept { return rung_; }
 
-    // Adds to what was found the failures that only the network's notes tell.
+    // Adds failed connections to what was found. On older systems only the network's notes tell of them.
     void add_notes() noexcept {
         for (poll_entry& each : tied()) {
             WSANETWORKEVENTS noted{};
@@ -182,7 +190,7 @@ private:
     static constexpr DWORD most_handles = MAXIMUM_WAIT_OBJECTS;
     static constexpr DWORD room_again_after = 20;  // milliseconds
 
-    // The sockets that have been tied so far.
+    // The sockets that this poll has tied so far.
     sockets_among tied() const noexcept { return {what_.first(tied_)}; }
 
     void add(HANDLE handle) noexcept {
@@ -197,8 +205,8 @@ private:
         next.event = event_;
     }
 
-    // Hands over the surplus handles that the system does not wait for: at first all, later those that have been
-    // signaled since.
+    // Hands over those surplus handles for which the system does not wait now. At first these are all; later they are
+    // the handles that have been signaled since.
     poll_result hand_over_surplus() noexcept {
         for (surplus_handle& each : std::span(surplus_, surplus_size_)) {
             // no order: see surplus_handle
@@ -254,7 +262,8 @@ poll_result socket_sleeper::tie_sockets() noexcept {
         for (const poll_entry& each : tied()) {
             if (each.descriptor == next.descriptor) events |= to_network_events(each.asked);
         }
-        // The look finds a closed socket. On any other socket the poll must not sleep untied.
+        // A poll must not sleep if it could not tie a socket. If the socket is closed, the next look finds it
+        // `invalid`. Otherwise the poll returns this error.
         if (sockets().select(socket_of(next.descriptor), event_, events) != 0) {
             return {.error = ENOMEM, .culprit = tied_};
         }
@@ -274,7 +283,7 @@ poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline
     const auto look_once = [&] {
         result.error = look(what, storage);
         result.ready = count_ready(what);
-        if (bell != nullptr && kernel_event_doorbells::was_rung(*bell)) result.rung = true;
+        if (bell != nullptr && windows_event_doorbells::was_rung(*bell)) result.rung = true;
         return result.error != 0 || result.ready != 0 || result.rung;
     };
     if (look_once()) return result;

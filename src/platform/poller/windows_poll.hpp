@@ -1,4 +1,4 @@
-// Windows: one poll. windows_poll.cpp explains it, and why no wake-up is lost.
+// Windows: one poll. windows_poll.cpp explains how a poll works, and why no wake-up is lost.
 #pragma once
 
 #include "platform/poller/doorbells.hpp"
@@ -11,7 +11,8 @@
 
 namespace tocsin::platform {
 
-// Like poller_backend::poll. `bell` is null if there is none. `storage` has room for as many entries as `what`.
+// Works like poller_backend::poll. `bell` is null if the poll has no doorbell. `storage` has room for as many entries
+// as `what`.
 poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline& until,
                       WSAPOLLFD* storage) noexcept;
 

@@ -1,6 +1,6 @@
-// Systems on which copies of the library in one process do not find each other. Each has its own table of waiters, and
-// an event used through two copies loses wake-ups. Mach-O has no notes in its headers; there, link one copy, as a
-// shared library.
+// For systems on which copies of the library in one process do not find each other, such as macOS: Mach-O has no notes
+// in its headers. Each copy has its own table of waiters, so an event used through two copies loses wake-ups. On such a
+// system, link one copy, as a shared library.
 #include "platform/shared_table/shared_table.hpp"
 #include "platform/shared_table/thread_slots.hpp"
 

@@ -1,10 +1,12 @@
-// ELF: every copy carries a note in its program headers that says where its record is. The dynamic linker lists all
-// loaded objects with their headers (dl_iterate_phdr), whatever their symbols' visibility and even if they were loaded
-// with RTLD_LOCAL. So a copy finds the others although no symbol is unified.
+// ELF systems. Every copy of the library in a process has a record (copy_record), which names the table of waiters that
+// the copy uses. Every copy also has an ELF note, which says where its record is. The dynamic linker lists all loaded
+// objects with their program headers (dl_iterate_phdr), which lead to the notes. The linker lists an object whatever
+// the visibility of its symbols, even if it was loaded with RTLD_LOCAL. So a copy finds the other copies although it
+// shares no symbol with them.
 //
-// The linker loads and initializes one object at a time. A copy chooses its table before any other code of its object
-// runs (constructor priority in lot.cpp). So the record of every copy loaded earlier already names the first copy's
-// table.
+// The dynamic linker loads and initializes one object at a time. A copy chooses its table before any other code of its
+// object runs (constructor priority in lot.cpp). So when a copy looks for the others, the record of every copy loaded
+// earlier already names the first copy's table.
 #include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/shared_table/layout.hpp"
@@ -31,15 +33,15 @@ struct copy_record {
     void* doorbells;
     std::uint64_t core_layout;
     std::uint64_t platform_layout;
-    void* (*slots)() noexcept;  // those of the calling thread
+    void* (*slots)() noexcept;  // gives the calling thread's slots (OpenBSD: the keys of the slots)
 };
 
-// Which slots of the portable futex's kind; 0: the system keeps the sleepers.
+// The kind of a copy's table of sleepers (wait_table.hpp). 0 if the system keeps the sleepers.
 std::uint32_t kind_of(const void* sleepers) noexcept {
     return sleepers != nullptr ? *static_cast<const std::uint32_t*>(sleepers) : 0;
 }
 
-// Whether two copies sleep and queue in the same way.
+// Whether two copies can share a table: they sleep and queue in the same way.
 bool fit(const copy_record& one, const copy_record& other) noexcept {
     return one.core_layout == other.core_layout && one.platform_layout == other.platform_layout &&
            kind_of(one.sleepers) == kind_of(other.sleepers);
@@ -51,13 +53,14 @@ void* own_slots() noexcept;
 }  // namespace tocsin::platform
 
 extern "C" {
-// Has a name for the note below. Hidden, so that every copy has its own.
+// The record has a C name, which the note below uses. It is hidden, so that every copy has its own record.
 extern __attribute__((visibility("hidden"))) tocsin::platform::copy_record tocsin_copy_record;
 __attribute__((used)) constinit tocsin::platform::copy_record tocsin_copy_record{
     nullptr, nullptr, nullptr, 0, tocsin::platform::shared_layout, tocsin::platform::own_slots};
 }
 
-// Name size, descriptor size, type; name; descriptor: the distance from there to the record.
+// The note consists of the sizes of its name and of its descriptor, its type, its name, and its descriptor. The
+// descriptor is the distance from itself to the record.
 __asm__(
     ".pushsection .note.tocsin, \"a\", %note\n"
     ".balign 4\n"
@@ -70,7 +73,7 @@ __asm__(
 namespace tocsin::platform {
 namespace {
 
-// The record that tocsin's note in this segment points to; null if the segment has no such note.
+// Returns the record to which tocsin's note in this segment points, or null if the segment has no such note.
 copy_record* record_in(const char* segment, std::size_t size) noexcept {
     struct header {
         std::uint32_t name_size, descriptor_size, type;
@@ -96,9 +99,9 @@ copy_record* record_in(const char* segment, std::size_t size) noexcept {
 }
 
 struct search {
-    copy_record* found = nullptr;  // of the first copy that fits and has chosen a table
+    copy_record* found = nullptr;  // the record of the first copy that fits and has chosen a table
     const char* file = nullptr;    // the file of that copy; empty for the program itself
-    bool has_stranger = false;     // a copy that does not fit
+    bool has_stranger = false;     // whether there is a copy that does not fit
     char stranger_file[256] = {};
 };
 
@@ -190,7 +193,8 @@ void* adopt_first_copy(void* own, std::uint64_t layout) noexcept {
     }
     adopt_slots(result.found);
     if (result.found == nullptr) return tocsin_copy_record.table = own;
-    // The table is in the object of the copy found, or in one that this copy keeps loaded: never unload it.
+    // The table is in the object of the copy found, or in an object that the copy found keeps loaded. So the copy found
+    // must never be unloaded.
     if (result.file != nullptr && result.file[0] != '\0') {
         ::dlopen(result.file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }

@@ -1,5 +1,5 @@
-// What copies of the library in a process share of the platform, as a number (layout_hash.hpp). Only copies with the
-// same number share anything.
+// A number for everything of src/platform that copies of the library in a process share (layout_hash.hpp). Only copies
+// with the same number share anything.
 #pragma once
 
 #include "platform/futex/futex.hpp"
@@ -14,9 +14,10 @@ namespace tocsin::platform {
 #define TOCSIN_TEXT_OF(macro) TOCSIN_TEXT(macro)
 #define TOCSIN_TEXT(text) #text
 
-// Which futex and which poller, the doorbells, and how many slots a thread has. Raise the number when what these mean
-// to each other changes and nothing else here does: when a doorbell is struck, the kinds of a futex's tables, the list
-// of threads that sleep on sockets (Windows).
+// Depends on the futex and the poller in use, the layout of the doorbells, and how many slots a thread has. Raise the
+// "1" in the text below when copies would no longer understand each other and nothing else here shows that. Examples
+// are a change of when a doorbell is struck, of the kinds of a futex's tables, or of the list of threads that sleep on
+// sockets (Windows).
 inline constexpr std::uint64_t shared_layout =
     layout_hash("1 " TOCSIN_TEXT_OF(TOCSIN_FUTEX_CHOSEN) " " TOCSIN_TEXT_OF(TOCSIN_POLLER_CHOSEN))
         .add(doorbells_layout())

@@ -1,15 +1,17 @@
-// Pointers that a thread has once, however many copies of the library its process holds. All of them are null when the
-// thread starts. They need no allocation and no destructor, so they can be used in a signal handler and until the very
-// end of the thread.
+// Slots: pointers that a thread has once, however many copies of the library its process holds. All slots are null when
+// the thread starts. They need no allocation and no destructor, so they can be used in a signal handler and until the
+// very end of the thread.
 //
-// A slot is in the thread-local block of the first copy (shared_table.hpp). Where that block is static, which is so on
-// ELF systems for variables of the model initial-exec, it is at the same distance from the block of any other copy in
-// every thread. So a copy finds the slot at a distance from its own, which it learns while it is loaded. The block is
-// scarce: an object that is loaded by dlopen() takes it from a reserve of some 1,600 bytes (glibc 2.36) for all such
-// objects. So a slot is one pointer, and what it points to is on the thread's stack.
+// Every copy has a thread-local block of slots, and all copies use the block of the first copy (shared_table.hpp). On
+// ELF systems the blocks are static, because their TLS model is initial-exec. So the distance between the blocks of two
+// copies is the same in every thread. While a copy is being loaded, it learns the distance from its own block to the
+// first copy's. In any thread, it finds the slots at that distance.
 //
-// Windows has slots that all modules share (TlsAlloc). OpenBSD's compilers emulate thread-local variables; there, slots
-// are keys (pthread_key_create).
+// Static thread-local memory is scarce: all objects that are loaded by dlopen() take theirs from one reserve of some
+// 1,600 bytes (glibc 2.36). So a slot is only one pointer, and what it points to is on the thread's stack.
+//
+// Windows has slots that all modules share (TlsAlloc). OpenBSD's compilers emulate thread-local variables, so there the
+// slots are keys (pthread_key_create).
 #pragma once
 
 #include <cstddef>
@@ -35,7 +37,7 @@ struct thread_block {
     void* slots[thread_slots];
 };
 
-// At the definition, too: GCC 12 forgets the model there.
+// Repeat this at the block's definition, where GCC 12 otherwise forgets the TLS model.
 #if defined(__ELF__)
 #define TOCSIN_STATIC_BLOCK [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]]
 #else
@@ -43,13 +45,13 @@ struct thread_block {
 #endif
 TOCSIN_STATIC_BLOCK extern constinit thread_local thread_block own_thread_block;
 
-// From this copy's block to that of the first copy. It changes only while this copy is loaded.
+// The distance from this copy's block to the first copy's. It changes only while this copy is being loaded.
 #if defined(__ELF__)
 [[gnu::visibility("hidden")]]
 #endif
 extern std::uintptr_t distance_to_first_block;
 
-// In the calling thread.
+// The first copy's block in the calling thread.
 inline thread_block& block_in_use() noexcept {
     return *reinterpret_cast<thread_block*>(reinterpret_cast<std::uintptr_t>(&own_thread_block) +
                                             distance_to_first_block);

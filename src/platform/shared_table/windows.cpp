@@ -1,13 +1,16 @@
-// Windows: modules share only the symbols that they import. So the copies of the library in a process meet in a page of
-// memory whose name only this process uses: it consists of the process's number and the time it started. A copy that
-// finds one that fits there uses that copy's table. Otherwise it enters its own.
+// Windows: modules share only the symbols that they import. So the copies of the library in a process meet in a named
+// page of memory. The name consists of the process's number and the time when the process started, so no other process
+// uses it. The page holds records of copies. If a record there fits a new copy, the new copy uses the table that the
+// record names. Otherwise the new copy enters a record with its own table.
 //
-// A module is initialized under the loader's lock, the program itself before it has a second thread of its own. A named
-// mutex excludes threads of injected modules that do the same meanwhile. No thread that holds the mutex asks for the
-// loader's lock, because a thread that waits for the mutex may hold that. Records don't change once they are in the
-// page, and are read without the mutex. A copy whose table is entered stays loaded for the life of the process: it
-// makes sure of that before its initializer returns, and can't be unloaded earlier. The page stays as well: no handle
-// to it is closed.
+// A named mutex protects the page while a copy looks for a record or enters its own. Usually only one thread at a time
+// does that: a module is initialized under the loader's lock, and the program itself before it has a second thread of
+// its own. But a thread of an injected module may do it at that moment, too. A thread that holds the mutex never asks
+// for the loader's lock, because a thread that waits for the mutex may hold the loader's lock. A record doesn't change
+// once it is in the page, so copies read it without the mutex.
+//
+// A copy that has entered its table stays loaded for the life of the process. The copy makes sure of that before its
+// initializer returns, and it can't be unloaded earlier. The page stays as well, because nobody closes a handle to it.
 //
 // If the system can't provide the page, the copy uses its own table. That is correct while it is the only copy.
 //
@@ -35,7 +38,7 @@ struct copy_record {
     DWORD slots[thread_slots];
     void* table;
     void* sleepers;
-    void* doorbells;  // and the list of threads that sleep on sockets
+    void* doorbells;  // the pool of doorbells, and the list of threads that sleep on sockets
 
     bool fits(const copy_record& other) const noexcept {
         return core_layout == other.core_layout && platform_layout == other.platform_layout &&
@@ -44,7 +47,7 @@ struct copy_record {
 };
 
 struct shared_page {
-    static constexpr std::uint32_t most = 8;  // copies of which no two fit each other
+    static constexpr std::uint32_t most = 8;  // records; no two of them fit each other
 
     std::uint32_t count;
     copy_record records[most];
@@ -62,7 +65,7 @@ void name_for_this_process(wchar_t (&name)[96], const wchar_t* what) noexcept {
 shared_page* open_page() noexcept {
     wchar_t name[96];
     name_for_this_process(name, L"copies");
-    // A new page is zero. The handle stays open.
+    // A new page is filled with zeros. The handle is never closed, so that the page stays.
     const HANDLE mapping =
         ::CreateFileMappingW(INVALID_HANDLE_VALUE, nullptr, PAGE_READWRITE, 0, sizeof(shared_page), name);
     if (mapping == nullptr) return nullptr;
@@ -89,7 +92,8 @@ private:
     HANDLE mutex_ = nullptr;
 };
 
-// The index of the first record that fits `mine`, after adding `mine` if none does; `most` if the page is full.
+// Returns the index of the record that fits `mine`. If none does, adds `mine` and returns its index, or returns `most`
+// if the page is full.
 std::uint32_t enter(shared_page& page, const copy_record& mine) noexcept {
     const page_lock lock;
     std::uint32_t index = 0;
@@ -121,7 +125,7 @@ void warn_of(const copy_record& stranger) noexcept {
     say(message);
 }
 
-// In use by all copies that share a table.
+// The system's indices of the slots, which all copies that share a table use.
 DWORD slots[thread_slots];
 
 }  // namespace
@@ -155,7 +159,7 @@ void* adopt_first_copy(void* own, std::uint64_t layout) noexcept {
     if (page == nullptr) return own;
     const std::uint32_t index = enter(*page, mine);
     for (std::uint32_t i = 0; i != index; ++i) warn_of(page->records[i]);
-    if (index == shared_page::most) return own;  // eight strangers, and the user is warned of each
+    if (index == shared_page::most) return own;  // no record fits; the user has been warned of all eight
     const copy_record& found = page->records[index];
     if (found.table == own) {
         keep_loaded(own);

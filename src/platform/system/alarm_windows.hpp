@@ -8,11 +8,14 @@
 
 namespace tocsin::platform {
 
-// Calls `run(what)` in a system thread when a deadline on the system clock has passed, as that clock shows then.
-// Repeats the call every few milliseconds until it is destroyed, so that it also wakes a thread that was about to fall
-// asleep. Does nothing for other deadlines. Windows counts a relative timeout by a clock that nobody sets; only a timer
-// with an absolute time follows the system clock when it is set forward. If the system can't make one, the wait ends by
-// its relative timeout. For what `run` must not do, see object_watch. Waitable timers exist since Windows NT 4.0.
+// Calls `run(what)` in a system thread when a deadline on the system clock has passed, even if somebody has set that
+// clock. Repeats the call every 5 milliseconds until the alarm is destroyed: a thread that was only about to fall
+// asleep misses the first call, and a later call wakes it. Does nothing for other deadlines. For what `run` must not
+// do, see object_watch.
+//
+// A wait needs this because Windows counts a relative timeout by a clock that nobody sets. Only a timer with an
+// absolute time follows the system clock when it is set forward. Such waitable timers exist since Windows NT 4.0. If
+// the system can't make one, the wait ends by its relative timeout.
 class system_alarm {
 public:
     system_alarm(const deadline& until, void (*run)(void*) noexcept, void* what) noexcept {

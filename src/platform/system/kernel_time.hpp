@@ -12,14 +12,15 @@ inline constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
 template <class Time>
 inline constexpr std::int64_t last_second = std::numeric_limits<decltype(Time::tv_sec)>::max();
 
-// Some 32-bit systems count seconds up to 2038. A time that does not fit is cut to the last second: the sleep then ends
-// early, and the thread that slept asks the deadline again.
+// Whether the type `Time` can express a time. Some 32-bit systems count seconds only up to 2038. A time that does not
+// fit is cut to the last second: the sleep then ends early, and the thread that slept asks the deadline again.
 template <class Time>
 constexpr bool fits(std::int64_t nanoseconds) noexcept {
     return nanoseconds / nanoseconds_a_second <= last_second<Time>;
 }
 
-// Systems refuse times before 1970. They passed long ago, so the first second replaces them.
+// Converts the time to the type `Time`. Systems refuse times before 1970. Such times passed long ago, so the first time
+// of 1970 replaces them.
 template <class Time>
 constexpr Time time_of(std::int64_t nanoseconds) noexcept {
     const std::int64_t from_1970 = std::max<std::int64_t>(nanoseconds, 0);

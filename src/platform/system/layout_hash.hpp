@@ -1,6 +1,6 @@
-// A number for how something lies in memory, for copies of the library in one process that share it
-// (platform/shared_table/shared_table.hpp). It is made by the compiler, out of sizes and offsets, so that nobody has to
-// remember to change it.
+// Makes a number for how an object lies in memory. Copies of the library in one process share objects only if their
+// numbers are the same (platform/shared_table/shared_table.hpp). The compiler makes the number out of sizes and
+// offsets, so nobody has to remember to change it.
 //
 //     constexpr layout_hash node = layout_hash("node").add<node>({TOCSIN_MEMBER(node, next), ...});
 #pragma once
@@ -30,8 +30,8 @@ public:
         return *this;
     }
 
-    // A base class is a member, too. Does not compile if a member has been left out that is larger than the padding at
-    // its place.
+    // Takes all members of `Type`; a base class counts as a member. If a member is left out, this does not compile,
+    // unless the member is no larger than the padding at its place.
     template <class Type>
     constexpr layout_hash& add(std::initializer_list<member_layout> members) {
         for (const member_layout& each : members) add(each.offset).add(each.size);

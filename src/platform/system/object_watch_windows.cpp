@@ -1,8 +1,10 @@
-// The system promises (Microsoft's reference of UnregisterWaitEx, Windows 2000): called with INVALID_HANDLE_VALUE it
-// returns when all calls have ended, and none begins later. Wine 8.0 breaks the second half: its waiting thread may see
-// the object signaled, and submit the call after the wait has been unregistered (27 of 1,129 calls came late where
-// eight threads did nothing else). So a call carries a number instead of an address. Under a lock it looks for the
-// watch with that number, and runs under that lock if it finds one.
+// The system promises (Microsoft's reference of UnregisterWaitEx, Windows 2000): if UnregisterWaitEx is called with
+// INVALID_HANDLE_VALUE, it returns when all calls of the callback have ended, and no call begins later. Wine 8.0 breaks
+// the second half. Its waiting thread may see the object signaled, and submit the call after the wait has been
+// unregistered. Where eight threads did nothing but start and end such waits, 27 of 1,129 calls came late.
+//
+// So the callback gets a number instead of the address of a watch. Under a lock, it looks for the watch with that
+// number. If it finds the watch, it calls the watch's function under the same lock.
 //
 // Checked by: tests/internal/windows_object_watch_test.cpp; every wait until a time of the system clock.
 #include "platform/system/object_watch_windows.hpp"
@@ -12,10 +14,10 @@
 namespace tocsin::platform {
 namespace {
 
-// The watches that have started and not ended; under the lock.
+// The watches that have started and are not destroyed. The lock protects the list.
 struct watch_list {
     mutex lock;
-    std::uintptr_t last_number = 1;  // only odd numbers, so that none is 0 after an overflow
+    std::uintptr_t last_number = 1;  // all numbers are odd, so none is 0 even after an overflow
     detail::intrusive_list<object_watch> watches;
 };
 

@@ -1,4 +1,4 @@
-// Windows: a system thread waits for a kernel object, and calls a function when it is signaled.
+// Windows: a system thread waits for a kernel object, and calls a function when the object is signaled.
 #pragma once
 
 #include "platform/system/windows.hpp"
@@ -9,8 +9,9 @@
 
 namespace tocsin::platform {
 
-// Calls `run(what)` whenever the object is signaled, from start() until the watch is destroyed. After that no call is
-// under way, and none begins. `run` must not start or destroy watches, nor take a lock under which that is done.
+// Calls `run(what)` whenever the object is signaled, from start() until the watch is destroyed. Once the destructor has
+// returned, no call is under way, and none begins. `run` must not start or destroy watches. It must not take a lock
+// that a thread may hold while it starts or destroys a watch.
 class object_watch : detail::list_links<object_watch> {
     friend class detail::intrusive_list<object_watch>;
 
@@ -20,7 +21,8 @@ public:
     object_watch(const object_watch&) = delete;
     object_watch& operator=(const object_watch&) = delete;
 
-    // At most once. `flags` are those of RegisterWaitForSingleObject. False if the system has no thread for it.
+    // Call it at most once for a watch. `flags` are those of RegisterWaitForSingleObject. Returns false if the system
+    // has no thread that can wait for the object.
     bool start(HANDLE object, ULONG flags, void (*run)(void*) noexcept, void* what) noexcept;
 
 private:

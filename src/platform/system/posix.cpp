@@ -1,4 +1,4 @@
-// POSIX, except for the few things for which Linux has a better way and Emscripten a different one.
+// The functions of system.hpp on POSIX systems. For a few things Linux has a better way, and Emscripten needs another.
 #include "platform/system/system.hpp"
 
 #include <cstdlib>
@@ -19,8 +19,8 @@
 namespace tocsin::platform {
 
 unsigned processors() noexcept {
-    // Asked while the library is loaded (core/lot/lot.cpp): then the mask is the one that the process was started with.
-    // Later it may be the mask of a thread that happens to be pinned.
+    // The first call comes while the library is being loaded (core/lot/lot.cpp). At that time the affinity mask is the
+    // one with which the process was started. Later it may be the mask of a thread that happens to be pinned.
     static const unsigned count = [] {
 #if defined(__linux__)
         cpu_set_t mask;
@@ -80,8 +80,8 @@ signal_mask signal_mask::exchange() const noexcept {
 std::uint64_t random_number() noexcept {
     std::uint64_t drawn[2]{};
 #if defined(__linux__)
-    // The kernel gives each program 16 random bytes when it starts. The C library makes its stack guard of them, so
-    // they are not used as they are.
+    // The kernel gives each program 16 random bytes when it starts. The C library makes its stack guard of these bytes,
+    // so this function returns them only mixed.
     const errno_guard guard;
     if (const auto bytes = ::getauxval(AT_RANDOM); bytes != 0)
         std::memcpy(drawn, reinterpret_cast<const void*>(bytes), sizeof drawn);
@@ -96,14 +96,14 @@ std::uint64_t random_number() noexcept {
 
 int start_thread(void (*run)() noexcept) noexcept {
     const errno_guard guard;
-#if !defined(__EMSCRIPTEN__)  // it has one module, and dlopen() ends a program that was not linked for it
+#if !defined(__EMSCRIPTEN__)  // it has one module, and its dlopen() ends a program not linked for dlopen()
     Dl_info where;
     if (::dladdr(reinterpret_cast<const void*>(run), &where) != 0) {
         ::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }
 #endif
     sigset_t all, before;
-    sigfillset(&all);  // without ::, because some systems have a macro
+    sigfillset(&all);  // without ::, because it is a macro on some systems
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     const auto body = [](void* what) -> void* {
         reinterpret_cast<void (*)() noexcept>(what)();
@@ -138,7 +138,7 @@ std::uint32_t descriptor_identity(int descriptor) noexcept {
 
 void say(const char* message) noexcept {
     const errno_guard guard;
-    // One write, so that lines of several threads do not mix. If it fails, there is nowhere to report that.
+    // One write, so that messages of several threads do not mix. If it fails, there is nowhere to report that.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, std::strlen(message));
 }
 

@@ -1,4 +1,5 @@
-// What else the algorithms ask of the system. One file per family of systems: posix.cpp, windows.cpp.
+// What the library asks of the system apart from sleeping and polling. Each family of systems has one file that defines
+// these functions: posix.cpp, windows.cpp.
 #pragma once
 
 #include <cerrno>
@@ -19,7 +20,7 @@ private:
     const int before_;
 };
 
-// The category of the errors that these functions, the poller's and readable_flag's return.
+// The category of the errors that these functions and those of the poller and of readable_flag return.
 inline const std::error_category& error_category() noexcept {
 #if defined(_WIN32)
     return std::generic_category();  // the system category has the numbers of GetLastError()
@@ -28,31 +29,33 @@ inline const std::error_category& error_category() noexcept {
 #endif
 }
 
-// How many processors the process may use, at least 1. Asked of the system once, at the first call.
+// How many processors the process may use, at least 1. The first call asks the system; later calls return the same
+// number.
 unsigned processors() noexcept;
 
-// Lets another thread that is ready run on this processor first, if there is one.
+// If another thread is ready to run on this processor, lets that thread run first.
 void yield_thread() noexcept;
 
-// Identifies the calling thread among the running threads, also for people to read (on Linux by the kernel's id).
+// A number that identifies the calling thread among the running threads. People may read it, too: on Linux it is the
+// kernel's id of the thread.
 std::uint64_t thread_number() noexcept;
-// In the child of a fork, whose only thread has a number of its own.
+// Called in the child of a fork, whose only thread has another number than the thread that called fork.
 void forget_thread_number() noexcept;
 
-// The signals that a thread blocks; on Windows nothing.
+// The signals that a thread blocks. On Windows a mask is always empty.
 class signal_mask {
 public:
-    // Of the calling thread.
+    // The mask of the calling thread.
     static signal_mask current() noexcept;
-    // Makes it the calling thread's, and returns the thread's former one.
+    // Makes this the mask of the calling thread, and returns the thread's former mask.
     signal_mask exchange() const noexcept;
 
 private:
     alignas(8) unsigned char set_[128] = {};
 };
 
-// In its scope, a thread that start_thread() made runs code of the user, with the signals blocked that the thread's
-// maker blocked. So threads and processes that this code starts inherit no more than that.
+// A scope in which a thread that start_thread() made runs code of the user. In it, the thread blocks only the signals
+// that its maker blocked. So threads and processes that the user's code starts do not inherit more blocked signals.
 class with_signals_of {
 public:
     explicit with_signals_of(const signal_mask& makers) noexcept : before_(makers.exchange()) {}
@@ -64,11 +67,11 @@ private:
     const signal_mask before_;
 };
 
-// 64 bits that differ from process to process and that nobody outside can predict; not for cryptography. Asked once,
-// while the library is loaded. Neither fails nor blocks.
+// 64 bits that differ from process to process and that nobody outside the process can predict. They are not fit for
+// cryptography. This function neither fails nor blocks. The library calls it once, while it is being loaded.
 std::uint64_t random_number() noexcept;
 
-// Mixes what is known with what is not, so that neither can be told from the result.
+// Mixes a number that others may know with one that they don't, so that neither can be told from the result.
 constexpr std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept {
     // The finalizer of SplitMix64, twice: https://prng.di.unimi.it/splitmix64.c
     constexpr auto stir = [](std::uint64_t number) {
@@ -79,12 +82,12 @@ constexpr std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept {
     return stir(stir(one) + other);
 }
 
-// Starts a thread that runs as long as the process. It handles no signals, and this copy of the library stays loaded.
-// Returns 0 or the system's error.
+// Starts a thread that runs as long as the process does. The thread handles no signals, and this copy of the library
+// stays loaded. Returns 0 or the system's error.
 int start_thread(void (*run)() noexcept) noexcept;
 
-// Whether the process is ending and the system has already ended its other threads wherever they were. That is so on
-// Windows, in the destructors of a DLL's static objects.
+// Whether the process is ending and the system has already ended its other threads, wherever they were. Windows does
+// that before it runs the destructors of a DLL's static objects.
 bool other_threads_are_gone() noexcept;
 
 // Calls `child` in the child process of every later fork, before fork returns there.
@@ -93,12 +96,12 @@ void on_fork_in_child(void (*child)() noexcept) noexcept;
 // Closes a descriptor that the library opened; on Windows a kernel handle.
 void close_descriptor(int descriptor) noexcept;
 
-// A number for what the descriptor refers to: different for two pipes, and for things of different kinds, but the same
-// for all things that have no file (on Linux event counters, epoll instances, timers). 0: it is closed, or the system
-// does not say. On Windows always 0.
+// A number for what the descriptor refers to. It differs between two pipes, and between things of different kinds. It
+// is the same for all things that have no file (on Linux event counters, epoll instances, timers). It is 0 if the
+// descriptor is closed or the system does not say. On Windows it is always 0.
 std::uint32_t descriptor_identity(int descriptor) noexcept;
 
-// Write the message to the standard error stream; die() also ends the process.
+// Both write the message to the standard error stream. die() then ends the process.
 void say(const char* message) noexcept;
 [[noreturn]] void die(const char* message) noexcept;
 

@@ -1,10 +1,14 @@
 // System calls of Linux that take a time.
 //
-// On 32-bit systems there are two of each: an older one, whose time is two longs, and a younger one, whose seconds have
-// 64 bits (since Linux 5.1; a port younger than that has only this one). The C library's time has 64 bits with musl
-// 1.2, and with glibc where _TIME_BITS says so: the younger call takes it. Kernels before 5.1 don't have that call, and
-// older filters (seccomp) forbid it: ENOSYS or EPERM, which the calls made here give for no other reason. From then on
-// the older one is called, with its time cut (kernel_time.hpp).
+// On 32-bit systems Linux has two versions of each such call. The older version takes a time of two longs. The younger
+// version, new in Linux 5.1, takes seconds of 64 bits. A port of Linux that came after 5.1 has only the younger
+// version.
+//
+// If the C library's timespec has only two longs, this file always makes the older call. But the seconds of a timespec
+// may have 64 bits: with musl 1.2, and with glibc where _TIME_BITS says so. Then this file makes the younger call.
+// Kernels before 5.1 don't have the younger call, and older filters (seccomp) forbid it. In these two cases, the call
+// fails with ENOSYS or EPERM, which the calls made here give for no other reason. From then on, this file makes the
+// older call, with the time cut to what two longs can express (kernel_time.hpp).
 #pragma once
 
 #include "platform/system/kernel_time.hpp"
@@ -21,7 +25,8 @@ struct time_of_longs {
     long tv_nsec;
 };
 
-// `call(number, time)` makes the system call. `Older` and `Younger` are its two numbers, equal if there is only one.
+// `call(number, time)` makes the system call. `Older` and `Younger` are the numbers of its two versions. They are equal
+// if there is only one version.
 template <long Older, long Younger, class Call>
 long timed_call(std::int64_t nanoseconds, Call call) noexcept {
     if constexpr (Older == Younger || sizeof(timespec) == sizeof(time_of_longs)) {

@@ -1,4 +1,4 @@
-// Windows XP and later have all of these calls.
+// The functions of system.hpp on Windows. Windows XP and later have all the system calls that this file makes.
 #include "platform/system/windows.hpp"
 
 #include "platform/system/system.hpp"
@@ -11,8 +11,9 @@
 namespace tocsin::platform {
 
 unsigned processors() noexcept {
-    // Asked while the library is loaded (core/lot/lot.cpp), as on other systems. Counts only the process's first group
-    // of processors: a program with more than 64 gets too small a number, which costs it only some speed.
+    // The first call comes while the library is being loaded (core/lot/lot.cpp), as on other systems. The count
+    // includes only the process's first group of processors. So a program with more than 64 processors gets too small a
+    // number, which costs it only some speed.
     static const unsigned count = [] {
         DWORD_PTR ours = 0;
         DWORD_PTR all = 0;
@@ -30,8 +31,9 @@ void forget_thread_number() noexcept {}
 signal_mask signal_mask::current() noexcept { return {}; }
 signal_mask signal_mask::exchange() const noexcept { return {}; }
 
-// The system's own generator may have to load a module, which is not allowed while another is being loaded. So this
-// mixes what others don't know exactly: times, numbers, and where things are in memory.
+// The system's generator may have to load a module, which is not allowed while another module is being loaded. So this
+// function mixes what others don't know exactly: times, the numbers of the process and the thread, and where things are
+// in memory.
 std::uint64_t random_number() noexcept {
     LARGE_INTEGER ticks{};
     ::QueryPerformanceCounter(&ticks);
@@ -78,7 +80,7 @@ bool other_threads_are_gone() noexcept {
     return shutdown_in_progress != nullptr && shutdown_in_progress() != 0;
 }
 
-// There is no fork.
+// Windows has no fork.
 void on_fork_in_child(void (*)() noexcept) noexcept {}
 
 void close_descriptor(int descriptor) noexcept {
@@ -88,7 +90,7 @@ void close_descriptor(int descriptor) noexcept {
 std::uint32_t descriptor_identity(int) noexcept { return 0; }
 
 void say(const char* message) noexcept {
-    // One write, so that lines of several threads do not mix. If it fails, there is nowhere to report that.
+    // One write, so that messages of several threads do not mix. If it fails, there is nowhere to report that.
     DWORD written = 0;
     ::WriteFile(::GetStdHandle(STD_ERROR_HANDLE), message, static_cast<DWORD>(std::strlen(message)), &written,
                 nullptr);

@@ -1,5 +1,5 @@
-// The Windows headers, and what several of the Windows files share. src/CMakeLists.txt sets what keeps the headers
-// small (WIN32_LEAN_AND_MEAN, NOMINMAX).
+// The Windows headers, and helpers that several of the Windows files share. src/CMakeLists.txt defines the macros that
+// keep the headers small (WIN32_LEAN_AND_MEAN, NOMINMAX).
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -11,8 +11,9 @@
 
 namespace tocsin::platform {
 
-// A function that not every Windows has, from a module that is already loaded; or null. Linked in the usual way, it
-// would keep the program from starting on a system without it.
+// Returns a function that not every Windows has, from a module that is already loaded. Returns null if the module is
+// not loaded or does not have the function. If the program were linked to such a function in the usual way, it would
+// not start on a system without it.
 template <class Function>
 Function* exported(const wchar_t* module, const char* name) noexcept {
     const HMODULE found = ::GetModuleHandleW(module);
@@ -20,7 +21,8 @@ Function* exported(const wchar_t* module, const char* name) noexcept {
     return reinterpret_cast<Function*>(reinterpret_cast<void*>(::GetProcAddress(found, name)));
 }
 
-// The timeout of a Windows wait, rounded up. A timeout too long for one wait takes several.
+// The timeout of a Windows wait until the deadline, rounded up. It is at most 2^30 milliseconds, so a longer wait
+// consists of several.
 inline DWORD milliseconds_left(const deadline& until) noexcept {
     if (until.is_never()) return INFINITE;
     constexpr std::int64_t longest = 1 << 30;
@@ -28,7 +30,7 @@ inline DWORD milliseconds_left(const deadline& until) noexcept {
     return static_cast<DWORD>(std::min(left / 1'000'000 + (left % 1'000'000 != 0 ? 1 : 0), longest));
 }
 
-// A critical section: every Windows has them, and they need only be initialized once.
+// A critical section. Every Windows has critical sections, and each needs only one initialization.
 class mutex {
 public:
     mutex() noexcept { ::InitializeCriticalSection(&it_); }

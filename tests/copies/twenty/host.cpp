@@ -1,6 +1,6 @@
 // Loads plug-ins that each have their own copy of the library, in random order, and uses them together: threads that
 // wait through one copy and are woken through another, coroutines that one copy suspends and another resumes, a fork,
-// unloading. Says nothing if all is well, except for the seed.
+// and unloading. If all is well, the host prints only the seed.
 //
 //     host <seed> <plug-in>...
 #include "plugin.hpp"
@@ -68,7 +68,8 @@ struct plugin {
     }
 };
 
-// The standard error stream goes into a file, because copies that do not fit each other say so there.
+// While it lives, the standard error stream goes into a file. Copies that do not fit each other write there; anything
+// that they write is a failure.
 class silence {
 public:
     silence() : file_(std::tmpfile()), before_(dup(2)) { dup2(fileno(file_), 2); }
@@ -113,7 +114,7 @@ void until(const char* what, Fact fact) {
     }
 }
 
-// `waits` in a thread; `wakes` once it is parked on the event, as `observer` sees it.
+// Calls `waits` in another thread, and calls `wakes` once `observer` sees that thread parked on the event.
 template <class Waits, class Wakes>
 void is_woken(const char* what, const plugin_functions& observer, byte_of_event* event, Waits waits,
               Wakes wakes) {
@@ -156,7 +157,7 @@ void waits_and_sets() {
     check(event == 0 && other == 0, "nothing is left set");
 }
 
-// A coroutine that continues destroys one that is to continue after it, of another copy.
+// A coroutine that has been resumed destroys the coroutine that is to be resumed next, which belongs to another copy.
 void one_destroys_the_next() {
     static void* second;
     static const plugin_functions* owner;
@@ -171,8 +172,8 @@ void one_destroys_the_next() {
     check(!has_second_run, "a coroutine that was destroyed does not continue");
 }
 
-// Each coroutine sets the event of the next one, through another copy. The stack does not grow with their number, and
-// set() returns before the next one continues.
+// Each coroutine of a chain sets the event of the next coroutine, through another copy. The stack does not grow with
+// the length of the chain, and set() returns before the next coroutine continues.
 struct link_of_chain {
     std::vector<link_of_chain>* all;
     std::size_t number;
@@ -216,7 +217,7 @@ void a_chain_of_coroutines() {
     check(top - link_of_chain::lowest < 64 * 1024, "the stack does not grow with the chain");
 }
 
-// Deadlines of all copies at once: each has a thread, which resumes the others' coroutines, too.
+// Deadlines of all copies at once. Each copy has a thread, which also resumes coroutines of the other copies.
 void deadlines() {
     struct set_later {
         const plugin_functions* setter;
@@ -238,8 +239,8 @@ void deadlines() {
     until("deadlines resume coroutines", [] { return count == plugins.size(); });
 }
 
-// A thread that a handler of the program starts in the child must not lose its wait, although the handlers of copies
-// that were loaded later run after it.
+// The program's fork handler starts a thread in the child. That thread must not lose its wait, although the fork
+// handlers of copies that were loaded later run after the program's.
 std::atomic<bool> was_released_in_child{false};
 byte_of_event event_of_child;
 std::thread* thread_in_child;
@@ -280,8 +281,8 @@ void forks(bool again) {
         });
 }
 
-// As plug-ins come and go. Not too many: glibc 2.36 mostly does not take back the static thread-local storage of an
-// object that is unloaded.
+// Unloads some plug-ins and loads them again. Only a few of them: glibc 2.36 mostly does not take back the static
+// thread-local storage of an object that is unloaded.
 void unload_and_load() {
     const std::size_t count = 1 + random_numbers() % 4;
     std::vector<plugin> gone;
@@ -302,7 +303,7 @@ void unload_and_load() {
     for (int i = 0; i != 3; ++i) waits_and_sets();
 }
 
-// The only copy in the process is used by a thread that ends, and unloaded; again and again.
+// Again and again: loads the only copy in the process, uses it in a thread that ends, and unloads it.
 void leaves_no_descriptor_behind(plugin one) {
     const auto use = [&] {
         one.load();

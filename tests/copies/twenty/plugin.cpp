@@ -15,14 +15,14 @@ using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::wait_status;
 
-// Every wait here has a deadline, so that the test sees a lost wake-up.
+// The deadline of every wait here, so that the test fails and does not hang if a wake-up is lost.
 constexpr auto patience = 20s;
 
 static_assert(sizeof(auto_reset_event) == sizeof(byte_of_event));
 auto_reset_event& event_at(byte_of_event* where) { return *reinterpret_cast<auto_reset_event*>(where); }
 manual_reset_event& gate_at(byte_of_event* where) { return *reinterpret_cast<manual_reset_event*>(where); }
 
-// A coroutine that frees itself, or stays when it is done.
+// A coroutine that frees its frame when it is done or, if `Stays`, keeps it.
 template <bool Stays>
 struct task {
     struct promise_type {

@@ -1,5 +1,5 @@
-// The futexes of FreeBSD and OpenBSD, made of Linux's. They show how the backends call these systems, not what the
-// systems themselves do.
+// The futexes of FreeBSD and OpenBSD, built on Linux's. With them, tests show how the backends call these systems, but
+// not what the systems themselves do.
 #include <cerrno>
 
 #include <sys/futex.h>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Linux's numbers. Its header has the same names as OpenBSD's.
+// Linux's numbers. Linux's header can't be included, because it defines the same names as OpenBSD's.
 constexpr int wait_for = 0;
 constexpr int wake = 1;
 constexpr int wait_until = 9;
@@ -37,7 +37,7 @@ int _umtx_op(void* word, int operation, unsigned long value, void*, void* time) 
     const bool system = until != nullptr && until->_clockid == CLOCK_REALTIME;
     const int how = wait_until | (system ? on_system_clock : 0);
     if (linux_futex(word, how, number, until != nullptr ? &until->_timeout : nullptr) == 0) return 0;
-    if (errno == EAGAIN) return 0;  // the word differs
+    if (errno == EAGAIN) return 0;  // the word has another value
     return -1;
 }
 

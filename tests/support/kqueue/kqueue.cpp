@@ -1,5 +1,6 @@
-// The queue is an epoll instance. epoll has one registration for each descriptor, a kqueue one for each filter. So a
-// table holds the filters of each descriptor: all level- or all edge-triggered, as the poller uses them.
+// kqueue(2) built on epoll(7): each queue is an epoll instance. epoll has one registration for each descriptor, a
+// kqueue has one for each filter. So a table holds the filters of each descriptor. The filters of one descriptor are
+// either all level-triggered or all edge-triggered, as the poller uses them.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -59,7 +60,7 @@ int apply(int queue, const struct kevent& change) {
     return result;
 }
 
-// Reports one filter of a descriptor, any that holds.
+// Reports one filter of the descriptor for which epoll has found something, and returns true. False: there is none.
 bool translate(int queue, const epoll_event& found, struct kevent& into) {
     const std::lock_guard lock(mutex);
     const auto& all = queues()[queue];

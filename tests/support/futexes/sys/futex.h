@@ -11,6 +11,6 @@ int futex(volatile std::uint32_t* word, int operation, int value, const timespec
           volatile std::uint32_t* other);
 
 namespace support {
-// Older kernels of OpenBSD return an error and leave errno alone.
+// Older kernels of OpenBSD return the error's number and do not set errno.
 inline thread_local bool futex_returns_errors = false;
 }  // namespace support

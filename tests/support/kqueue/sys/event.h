@@ -1,7 +1,7 @@
-// What src/platform/poller/kqueue.cpp uses of kqueue(2), for its tests on Linux: as the manual pages of macOS, FreeBSD
-// and OpenBSD describe it. kqueue.cpp beside it makes it of epoll(7), with none of these systems' peculiarities.
+// What src/platform/poller/kqueue.cpp uses of kqueue(2), for its tests on Linux, as the manual pages of macOS, FreeBSD
+// and OpenBSD describe it. ../kqueue.cpp implements it with epoll(7), without the peculiarities of these systems.
 #pragma once
-#pragma GCC system_header  // as the real one is: a struct and a function of one name
+#pragma GCC system_header  // as the real header is; it has a struct and a function of the same name
 
 #include <cstdint>
 #include <ctime>

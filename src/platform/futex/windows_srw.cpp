@@ -1,13 +1,15 @@
-// Windows Vista and 7, which have no WaitOnAddress: a sleeper brings a condition variable on its own stack and queues
-// itself in its word's slot. A slot's lock is a slim reader/writer lock. wait_table.hpp explains the slots, and why no
-// wake-up is lost.
+// Windows Vista and 7, which have no WaitOnAddress. A sleeper has a condition variable on its own stack and queues
+// itself in the slot of its word. A slot's lock is a slim reader/writer lock. wait_table.hpp explains the slots, and
+// why no wake-up is lost.
 //
-// The system promises (Microsoft's reference of SleepConditionVariableSRW, Windows Vista): the call frees the lock and
-// falls asleep as one step. Lock and condition variable are one word each, zero at first, and need neither
-// initialization nor destruction. The sleep may return for no reason, so `woken` decides. The system doesn't promise
-// how exactly it keeps a timeout (as in waitonaddress.cpp).
+// The system promises (Microsoft's reference of SleepConditionVariableSRW, Windows Vista):
+//   - The call frees the lock and falls asleep in one step.
+//   - The lock and the condition variable are one word each. They start as zero and need neither initialization nor
+//     destruction.
+// The sleep may return for no reason, so the sleeper looks at its `woken`. The system doesn't promise how exactly it
+// keeps a timeout (as in windows_waitonaddress.cpp).
 //
-// The library looks the functions up at run time, so that it also loads where they are missing.
+// The library looks the system's functions up at run time, so that it can be loaded on systems without them.
 //
 // Checked by: tests/internal/futex_test.cpp; the unit and stress suites, run again with TOCSIN_WINDOWS_SLEEP=srw in the
 // environment.
@@ -20,7 +22,8 @@
 namespace tocsin::platform {
 namespace {
 
-// Has the size and initial value that the system documents for SRWLOCK and CONDITION_VARIABLE: one pointer, null.
+// One pointer, null at first: the size and the initial value that the system documents for SRWLOCK and
+// CONDITION_VARIABLE.
 struct system_word {
     void* word = nullptr;
 };
@@ -90,29 +93,30 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 }  // namespace
 
 template <>
-bool srw_futex::is_available() noexcept {
+bool windows_srw_futex::is_available() noexcept {
     const functions& found = system();
     return found.lock != nullptr && found.unlock != nullptr && found.sleep != nullptr &&
            found.wake != nullptr;
 }
 
 template <>
-sleep_result srw_futex::wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
+sleep_result windows_srw_futex::wait(const futex_word& word, std::uint32_t expected,
+                                     const deadline& until) noexcept {
     const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
 template <>
-void srw_futex::wake_one(const void* word) noexcept {
+void windows_srw_futex::wake_one(const void* word) noexcept {
     const locked_slot slot(word);
     if (sleeper* const found = slot->queue.take(word)) system().wake(&found->wake);
 }
 
 template <>
-void srw_futex::after_fork() noexcept {}
+void windows_srw_futex::after_fork() noexcept {}
 
 template <>
-void** srw_futex::sleepers() noexcept {
+void** windows_srw_futex::sleepers() noexcept {
     return table.in_use();
 }
 

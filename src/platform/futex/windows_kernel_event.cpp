@@ -1,20 +1,25 @@
-// Windows before Vista: a sleeper queues itself in its word's slot and waits for a kernel event of its own.
-// wait_table.hpp explains the slots, and why no wake-up is lost. This is slower than the other two mechanisms of
-// Windows. A wake makes a system call and a sleep makes two. A sleeper whose slot keeps no spare event makes a new one.
+// Windows before Vista: a sleeper queues itself in the slot of its word and waits for a kernel event of its own.
+// wait_table.hpp explains the slots, and why no wake-up is lost. This mechanism is slower than the other two of
+// Windows: a wake makes one system call, and a sleep makes two. A sleeper takes a spare event from its slot. If the
+// slot has none, the sleeper makes a new event.
 //
 // The system promises (Microsoft's reference of CreateEvent, Windows 2000): an auto-reset event lets one waiter through
 // each time it is set, even if it was set before the wait. The system doesn't promise that it can make an event. A
-// thread that gets none tries again every millisecond. We have never run this on such a system. Tests force it on newer
-// ones.
+// thread that can't get an event tries again every millisecond. We have never run this mechanism on a system before
+// Vista. Tests force it on newer systems.
 //
-// The slot's lock: a thread that raises `users` from zero has the lock at once. Every other thread waits for the event
-// `turn`. A holder that is not the only user sets `turn` once when it unlocks, which gives the lock to one waiting
-// thread. No set is lost: only the thread that one set lets through makes the next, so two sets never merge into one.
+// The slot's lock consists of a counter `users` and an auto-reset event `turn`. A thread that raises `users` from zero
+// has the lock at once. Every other thread waits for `turn`. When a holder unlocks and is not the only user, it sets
+// `turn` once, which gives the lock to one waiting thread. No set is lost: only the thread that one set lets through
+// makes the next set, so two sets never merge into one.
 //
 // Memory order
 //   [slot-lock]   Each user of the lock changes `users`, so a thread that raises it from zero sees what earlier holders
-//                 wrote. A thread that waits for `turn` sees it too: setting and waiting for an event are full fences.
-//   [slot-turn]   `turn` is only a handle, so nothing else is published through it.
+//                 wrote. A thread that waits for `turn` sees it too, because setting an event and waiting for it are
+//                 full fences.
+//   [slot-turn]   The variable `turn` holds only the event's handle, and nothing else is published through it. So these
+//                 orders are stronger than necessary. They say that the event was made before it is used, and cost
+//                 nothing beside the system call that follows.
 //
 // Checked by: tests/internal/futex_test.cpp; the unit and stress suites, run again with
 // TOCSIN_WINDOWS_SLEEP=kernel_event in the environment.
@@ -47,14 +52,15 @@ public:
 
     sleeper_queue<sleeper> queue;  // under the lock
 
-    // A spare event, else a new one, or null. Events are made and closed outside the lock, because that takes long.
+    // Returns a spare event, else a new one. Returns null if the system can't make one. Events are made and closed
+    // outside the lock, because that takes long.
     HANDLE take_event() noexcept {
         lock();
         const HANDLE spare = spares_ != 0 ? spare_[--spares_] : nullptr;
         unlock();
         return spare != nullptr ? spare : make_event();
     }
-    // The event must not be set, and no other thread may know it.
+    // Keeps the event as a spare, or closes it. The event must not be set, and no other thread may use it any more.
     void give_back(HANDLE event) noexcept {
         lock();
         const bool is_kept = spares_ != most_spares;
@@ -91,8 +97,8 @@ private:
 
 constinit wait_table<slot> table{2};
 
-// Sleeps until a waker wakes `self`, which is queued, or the deadline has passed. The caller does not hold the slot's
-// lock.
+// Sleeps until a waker wakes `self`, which is in its slot's queue, or until the deadline has passed. The caller does
+// not hold the slot's lock.
 void sleep_enqueued(const sleeper& self, const deadline& until) noexcept {
     const system_alarm alarm(until, [](void* event) noexcept { ::SetEvent(event); }, self.event);
     do {
@@ -120,7 +126,7 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
     its_slot.lock();
     if (!self.woken) its_slot.queue.remove(self);
     its_slot.unlock();
-    ::ResetEvent(self.event);  // it may be set, if the sleep ended for another reason first
+    ::ResetEvent(self.event);  // the alarm or a waker may have set it after the sleep ended
     its_slot.give_back(self.event);
     return self.woken || !until.has_passed() ? sleep_result::returned : sleep_result::timed_out;
 }
@@ -128,19 +134,19 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 }  // namespace
 
 template <>
-bool kernel_event_futex::is_available() noexcept {
+bool windows_kernel_event_futex::is_available() noexcept {
     return true;
 }
 
 template <>
-sleep_result kernel_event_futex::wait(const futex_word& word, std::uint32_t expected,
-                                      const deadline& until) noexcept {
+sleep_result windows_kernel_event_futex::wait(const futex_word& word, std::uint32_t expected,
+                                              const deadline& until) noexcept {
     const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
 template <>
-void kernel_event_futex::wake_one(const void* word) noexcept {
+void windows_kernel_event_futex::wake_one(const void* word) noexcept {
     slot& its_slot = table.slot_of(word);
     its_slot.lock();
     if (sleeper* const found = its_slot.queue.take(word)) ::SetEvent(found->event);
@@ -148,10 +154,10 @@ void kernel_event_futex::wake_one(const void* word) noexcept {
 }
 
 template <>
-void kernel_event_futex::after_fork() noexcept {}
+void windows_kernel_event_futex::after_fork() noexcept {}
 
 template <>
-void** kernel_event_futex::sleepers() noexcept {
+void** windows_kernel_event_futex::sleepers() noexcept {
     return table.in_use();
 }
 

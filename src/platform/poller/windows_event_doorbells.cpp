@@ -1,4 +1,4 @@
-#include "platform/poller/kernel_event_doorbells.hpp"
+#include "platform/poller/windows_event_doorbells.hpp"
 
 #include <cerrno>
 #include <new>
@@ -6,20 +6,20 @@
 namespace tocsin::platform {
 namespace {
 
-// None of this is ever destroyed: rings are allowed after main.
+// Nothing here is ever destroyed, because rings are allowed after main.
 mutex& own_list_lock() noexcept {
     alignas(mutex) static unsigned char storage[sizeof(mutex)];
     static mutex* const made = new (storage) mutex;
     return *made;
 }
 constinit doorbell_pool own_doorbells;
-const pool_owner owns_doorbells(own_doorbells, kernel_event_doorbells::was_rung);
+const pool_owner owns_doorbells(own_doorbells, windows_event_doorbells::was_rung);
 
-// What the process has once.
+// What the process has only once: copies of the library use the state of the first copy.
 struct process_state {
     doorbell_pool* doorbells;
     mutex& (*list_lock)() noexcept;
-    detail::intrusive_list<socket_sleeper> sleepers;  // under that lock
+    detail::intrusive_list<socket_sleeper> sleepers;  // protected by the list_lock
 };
 constinit process_state own_state{&own_doorbells, own_list_lock, {}};
 constinit void* in_use = &own_state;
@@ -39,17 +39,17 @@ detail::intrusive_list<socket_sleeper>& socket_sleepers() noexcept { return stat
 
 mutex& socket_sleepers_lock() noexcept { return state().list_lock(); }
 
-doorbell_pool& kernel_event_doorbells::doorbells() noexcept { return *state().doorbells; }
+doorbell_pool& windows_event_doorbells::doorbells() noexcept { return *state().doorbells; }
 
-void*& kernel_event_doorbells::shared_state() noexcept { return in_use; }
+void*& windows_event_doorbells::shared_state() noexcept { return in_use; }
 
-int kernel_event_doorbells::make_doorbell(int (&ends)[2]) noexcept { return make_event(ends, FALSE); }
+int windows_event_doorbells::make_doorbell(int (&ends)[2]) noexcept { return make_event(ends, FALSE); }
 
-int kernel_event_doorbells::make_flag(int (&ends)[2]) noexcept { return make_event(ends, TRUE); }
+int windows_event_doorbells::make_flag(int (&ends)[2]) noexcept { return make_event(ends, TRUE); }
 
-void kernel_event_doorbells::strike(int descriptor, bool) noexcept { ::SetEvent(handle_of(descriptor)); }
+void windows_event_doorbells::strike(int descriptor, bool) noexcept { ::SetEvent(handle_of(descriptor)); }
 
-bool kernel_event_doorbells::was_rung(doorbell& bell) noexcept {
+bool windows_event_doorbells::was_rung(doorbell& bell) noexcept {
     const DWORD seen = ::WaitForSingleObject(handle_of(bell.wait_end()), 0);
     if (seen == WAIT_FAILED) die_of_closed_doorbell();
     if (seen != WAIT_OBJECT_0) return false;

@@ -1,5 +1,5 @@
-// Windows: doorbells that are kernel events, and what the process has once for waits on sockets, even if it holds
-// several copies of the library.
+// Windows: doorbells that are kernel events, and the list of threads that sleep on sockets. The process has one such
+// list, even if it holds several copies of the library.
 #pragma once
 
 #include "platform/poller/doorbells.hpp"
@@ -11,25 +11,26 @@ namespace tocsin::platform {
 
 class socket_sleeper;  // windows_poll.cpp
 
-// A kernel event that resets itself once its sleeper has seen it.
-struct kernel_event_doorbells {
+// A doorbell's object is one auto-reset kernel event: the wait that sees the event set also resets it. Both ends are
+// this event.
+struct windows_event_doorbells {
     static doorbell_pool& doorbells() noexcept;
     static void*& shared_state() noexcept;
     static int make_doorbell(int (&ends)[2]) noexcept;
-    // Both ends are one event, which is reset by hand.
+    // Makes one manual-reset event, which is both ends.
     static int make_flag(int (&ends)[2]) noexcept;
     static void strike(int descriptor, bool even) noexcept;
 
-    // Answers the bell if it is struck.
+    // Looks, without sleeping, whether the bell is struck. If so, answers it and returns true.
     static bool was_rung(doorbell& bell) noexcept;
 };
 
-// The threads that sleep on sockets, in the whole process, and the lock of that list.
+// The list of the process's threads that sleep on sockets, and the lock of that list.
 detail::intrusive_list<socket_sleeper>& socket_sleepers() noexcept;
 mutex& socket_sleepers_lock() noexcept;
 
-// Handles and sockets have 32 significant bits: the system promises that, so that programs of both sizes can share
-// them.
+// An int can hold a handle or a socket. The system promises that handles and sockets have 32 significant bits, so that
+// 32-bit and 64-bit programs can share them.
 inline HANDLE handle_of(int descriptor) noexcept {
     return reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(descriptor));
 }

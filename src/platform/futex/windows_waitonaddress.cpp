@@ -1,12 +1,17 @@
 // Windows 8 and later, Windows Server 2012 and later: WaitOnAddress, WakeByAddressSingle.
 //
-// The system promises (Microsoft's reference of WaitOnAddress): the call compares and falls asleep as one step with
-// respect to wakes of that address in the same process. It may return for no reason. A wake uses only the address.
+// The system promises (Microsoft's reference of WaitOnAddress):
+//   - The call compares the word and falls asleep in one step with respect to wakes of that address in the same
+//     process.
+//   - The call may return for no reason.
+//   - A wake uses only the address.
 //
-// The system promises no order of sleepers, nothing between processes, and no exact timeout. A timeout is in
-// milliseconds, counted in ticks of up to 15.6 ms. It may end early, so the thread asks the deadline again.
+// The system promises no order among sleepers, nothing between processes, and no exact timeout. A timeout is in
+// milliseconds, counted in ticks of up to 15.6 ms. The sleep may end before the timeout, so the thread asks the
+// deadline whether it has passed.
 //
-// The library looks the functions up at run time: in the API set that defines them, then in the module that has them.
+// The library looks the system's functions up at run time: first in the API set that defines them, then in the module
+// that contains them.
 //
 // Checked by: tests/internal/futex_test.cpp; every suite, as the first choice of windows.cpp.
 #include "platform/futex/futex.hpp"
@@ -57,27 +62,27 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 }  // namespace
 
 template <>
-bool waitonaddress_futex::is_available() noexcept {
+bool windows_waitonaddress_futex::is_available() noexcept {
     return system().are_there();
 }
 
 template <>
-sleep_result waitonaddress_futex::wait(const futex_word& word, std::uint32_t expected,
-                                       const deadline& until) noexcept {
+sleep_result windows_waitonaddress_futex::wait(const futex_word& word, std::uint32_t expected,
+                                               const deadline& until) noexcept {
     const errno_guard guard;
     return sleep_until(until, [&](const deadline& end) { return sleep(word, expected, end); });
 }
 
 template <>
-void waitonaddress_futex::wake_one(const void* word) noexcept {
+void windows_waitonaddress_futex::wake_one(const void* word) noexcept {
     system().wake_one(address_of(word));
 }
 
 template <>
-void waitonaddress_futex::after_fork() noexcept {}
+void windows_waitonaddress_futex::after_fork() noexcept {}
 
 template <>
-void** waitonaddress_futex::sleepers() noexcept {
+void** windows_waitonaddress_futex::sleepers() noexcept {
     return nullptr;  // the system keeps them
 }
 
