@@ -5,8 +5,8 @@
 // Invariants
 //   address-1  A waiter queues its node only if it has found the expected value after prepare_wait(), under the lock.
 //   address-2  A wake never reads the word. It reaches exactly the nodes of its own address and kind. It touches no
-//       waiter on a neighbouring address, none of another kind on the same address, and none that merely shares the
-//       bucket.
+//       waiter on a neighbouring address, no waiter of another kind on the same address, and no waiter that merely
+//       shares the bucket.
 //
 // No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter sets its filter
 // bit, makes a full fence (prepare_wait), and looks at the value. At least one of the two sees what the other has

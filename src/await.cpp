@@ -4,8 +4,8 @@
 // State
 //   A wait with a multi_wait may have further parts. Each can claim and release the waiter, as a set() can.
 //   - With limits: a stop callback, and a timer for the deadline.
-//   - With sources that may be timers or descriptors: for each clock, a timer for the sources on it
-//     (core/async/timer_thread.hpp); and a poll request for the descriptors (core/async/poll_thread.hpp).
+//   - With sources that may be timers or descriptors: a timer for the sources on the system clock, a timer for those on
+//     other clocks (core/async/timer_thread.hpp), and a poll request for descriptors (core/async/poll_thread.hpp).
 //   posted  With an executor: whether the thread that released the waiter has finished handing the coroutine over.
 //
 // Invariants
@@ -19,10 +19,10 @@
 //       handed over waits in the same way, so nobody hands it over afterwards. If an executor refuses the coroutine,
 //       the calling thread resumes it, as if there were no executor.
 //   await-4  Before a wait returns or is destroyed, it takes back the stop callback, the timers, the poll request and
-//       the nodes, in this order, and waits for any thread that uses one of these. So nobody knows of it afterwards.
+//       the nodes, in this order, and waits for any thread that uses one of these. Then nobody knows of the wait.
 //
 // No lost wake-up: as for a multi_wait, and as for [suspend] in core/lot/waiter.cpp. If a wait is destroyed before it
-// continues, what it was given is given back, as if by another set().
+// continues, the auto-reset events that it was given are given back, as if by another set().
 //
 // Memory order
 //   [posted]  The thread that has handed the coroutine over releases; the coroutine acquires before it continues.
@@ -56,7 +56,7 @@ using core::wait_slot;
 namespace {
 
 constexpr std::uint32_t posted = 1;
-constexpr std::uint32_t awaited = 2;  // a thread sleeps until it is posted
+constexpr std::uint32_t awaited = 2;  // a thread sleeps until `posted` is stored
 
 // Gives the coroutine to the executor. Returns false if the executor has refused it.
 bool post(async_executor& to, const core::resumable& what, std::coroutine_handle<> who) noexcept {

@@ -13,8 +13,8 @@
 //   event-3  Whenever that lock is free, `set` and `parked` are both on only if all queued nodes are those of
 //       subscribers and all_waiters (core/lot/subscriber.hpp). If any other waiter is parked, a set of an auto-reset
 //       event hands the event over instead. A set of a manual-reset event takes all such waiters off the queue in the
-//       step that makes it visible, and tells the subscribers in the same step. Before a set leaves an auto-reset event
-//       set, it has offered the event to all subscribers and all_waiters in the queue.
+//       step that makes the set visible, and tells the subscribers in the same step. Before a set leaves an auto-reset
+//       event set, it has offered the event to all subscribers and all_waiters in the queue.
 //   event-4  A set of an event with waiters does two things in one step, under the lock: it becomes visible, and it
 //       takes the waiters off the queue. So a set that is still under way never releases a waiter that queued after a
 //       later reset(). Nor does it release a waiter of another event that was made later at the same address.
@@ -105,7 +105,7 @@ bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node) noe
     }
 }
 
-// Undoes take_or_park(), for a wait that ended for another reason.
+// Undoes take_or_park(), for a wait that a deadline or a stop has ended.
 void withdraw(event_byte& state, core::wait_node& node) noexcept {
     core::locked_queue queue(node.key);
     queue.remove(node);
@@ -234,7 +234,8 @@ void event_reset_slow(event_byte& state) noexcept {
 }
 
 // A signal handler can't wait for the thread that it has interrupted, so it doesn't take the lock here. For a handler,
-// a held event is set but can't be taken. This is so even if the same wait for all has already taken another event.
+// a held event is set but can't be taken. This is so even if the wait for all that holds it has already taken another
+// event.
 
 bool event_is_set_slow(const event_byte& state) noexcept {
     if (core::signal_deferral::is_inside()) return true;

@@ -42,9 +42,9 @@
 //   [release]  What the flush did is visible to the followers when they are released, also along a relay's chain
 //              (waiter.cpp).
 //
-// How long the end of a group takes its leader: the leader wakes the next leader, unless that thread is behind the
-// followers in their chain. It wakes up to four followers. If there are more than four, it wakes only one of them (a
-// few on a machine with many processors), however many there are. The woken followers release the others
+// How long a leader is held after its flush: it wakes the next leader, unless that thread is behind the followers in
+// their chain. It wakes up to four followers. If there are more than four, it wakes only one of them (a few on a
+// machine with many processors), however many there are. The woken followers release the others
 // (core/lot/relay.cpp), and then a next leader that is behind them.
 // How long the lock is held: taking a group is one step if nobody in the queue may withdraw and the whole queue is
 // taken. Otherwise it is a step for each member, which claims it. The leader visits each of its followers only if the
@@ -72,7 +72,7 @@
 namespace tocsin::detail {
 using std::chrono::steady_clock;
 
-// Its node is for the queue in this file, not for a queue of the lot. So nobody looks at the node's key.
+// A member's node is for the queue in this file, not for a queue of the lot. So nobody looks at the node's key.
 struct member : submission, core::wait_node {
     member(const volatile void* object, const wait_options& options) noexcept
         : submission(object),
@@ -322,7 +322,7 @@ core::claim commit_engine::state::gather(member& self, const wait_options& how_l
     if (options.longest_gathering <= std::chrono::nanoseconds(0) || self.taken) return core::claim::signaled;
     const deadline end = end_of_gathering(self.joined, options.longest_gathering);
     if (end.has_passed()) return core::claim::signaled;
-    // Decided once, because the system clock may be set during the sleep, which moves a deadline on that clock.
+    // Decided only once: setting the system clock during the sleep moves a deadline on that clock.
     const bool own_first = how_long.until.remaining() < end.remaining();
     core::waiter pause;
     {
@@ -397,9 +397,9 @@ void commit_engine::state::fail(member& self, const std::exception_ptr& error) n
 }
 
 // Ends a group after its flush. The next leader is released first, so that it flushes while this group is still waking
-// up. But if few members have joined during the flush, it is released last, behind this group in the same chain. Then
-// the members of this group that submit again at once join the next leader's group. If the next leader were released
-// first, it would flush for few members. The others would have to wait for that flush, again and again.
+// up. But if few members have joined during the flush, the next leader is released last, behind this group in the same
+// chain. Then the members of this group that submit again at once join the next leader's group. If the next leader were
+// released first, it would flush for few members. The others would have to wait for that flush, again and again.
 void commit_engine::state::settle(member& self, group& all, group left, bool failed,
                                   steady_clock::time_point begin) noexcept {
     const auto end = steady_clock::now();

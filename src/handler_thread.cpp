@@ -27,8 +27,8 @@
 //
 // A closed handler refuses whatever is offered to it. A refused job stays with its poster, who is told. A refused
 // coroutine stays with the thread that ended its wait, and that thread resumes it (await.cpp). An accepted coroutine is
-// a job like any other: the handler runs it, or cancel() hands it out. It is resumed even if the caller of cancel()
-// drops it.
+// a job like any other: the handler runs it, or cancel() hands it out. If the caller of cancel() drops the job, the job
+// resumes the coroutine even then.
 //
 // A thread in send() waits on an event on its own stack. This event is set once: by the job when it has run, or by the
 // job's destructor if the job was dropped. Before the job runs, it forgets its sender. So its destructor does not touch

@@ -3,8 +3,8 @@
 //
 // A timer has no queue in the lot; it is a deadline of the wait. A wait for any sleeps until its first timer or its own
 // deadline passes, and then finds out which of them has passed. A wait for all sleeps until the last of its timers has
-// passed, even if a clock is set meanwhile. Then it counts the timers as ready, looks at the other sources, and sleeps
-// again if one of them is not ready.
+// passed, even if a clock is set during the sleep. Then it counts the timers as ready, looks at the other sources, and
+// sleeps again if one of them is not ready.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/model/many_model_test.cpp, tests/stress/many_stress_test.cpp.
 #include "core/wait/multi_wait.hpp"

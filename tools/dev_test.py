@@ -123,12 +123,35 @@ class Presets(unittest.TestCase):
         self.assertEqual([("configure", "arm"), ("build", "arm"), ("test", "arm")], run.steps_of("arm"))
 
 
+class MovedTree(unittest.TestCase):
+    def commands(self, home):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(run, "BUILD", Path(folder)), \
+                mock.patch.object(run, "quietly") as quietly, contextlib.redirect_stdout(io.StringIO()):
+            (Path(folder) / "dev").mkdir()
+            (Path(folder) / "dev" / "CMakeCache.txt").write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={home}\n")
+            run.configure("dev")
+            return quietly.call_args[0][1]
+
+    def test_it_is_configured_anew_and_no_other_is(self):
+        self.assertEqual(["cmake", "--preset", "dev", "--fresh"], self.commands("/elsewhere"))
+        self.assertEqual(["cmake", "--preset", "dev"], self.commands(tree.ROOT))
+
+
 class OldGlibc(unittest.TestCase):
     def test_the_libraries_of_a_pkg_config_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "tocsin.pc"
             path.write_text("Cflags: -pthread\nLibs: -L${libdir} -ltocsin -pthread -ldl\n")
             self.assertEqual({"pthread", "dl"}, old_glibc.libraries_of(path))
+
+
+class Lab(unittest.TestCase):
+    def test_it_replaces_dev_so_that_ctrl_c_reaches_it_alone(self):
+        with mock.patch.object(verbs, "require_writable"), mock.patch.object(verbs, "build_workers", lambda _: True), \
+                mock.patch.object(needs, "python_with", lambda _: Path("python")), \
+                mock.patch.object(os, "execv") as execv:
+            verbs.lab(["--quick"])
+        execv.assert_called_once_with(Path("python"), ["python", str(tree.LAB / "run.py"), "--quick"])
 
 
 class Needs(unittest.TestCase):

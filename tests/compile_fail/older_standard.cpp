@@ -1,3 +1,3 @@
-// expect: tocsin needs C\+\+20: compile with -std=c\+\+20
+// expect only: tocsin needs C\+\+20: compile with -std=c\+\+20
 // misuse: -std=c++17
 #include <tocsin/tocsin.hpp>

@@ -531,6 +531,35 @@ TEST(AwaitExecutorDeathTest, MayNotResumeInsideTheCallAfterAnotherCallInsideIt) 
         "resumed a coroutine inside the call");
 }
 
+// Its exceptions leave it.
+struct throwing_task {
+    struct promise_type {
+        throwing_task get_return_object() noexcept { return {}; }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_never final_suspend() noexcept { return {}; }
+        void return_void() noexcept {}
+        void unhandled_exception() { throw; }
+    };
+};
+
+TEST(AwaitDeathTest, AnExceptionThatLeavesAResumedCoroutineEndsTheProgram) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_DEATH_IF_SUPPORTED(
+        {
+            auto_reset_event event;
+            [](auto& on) -> throwing_task {
+                co_await async_wait(on);
+                throw std::runtime_error("left its coroutine");
+            }(event);
+            try {
+                event.set();
+            } catch (const std::runtime_error&) {
+                std::_Exit(0);
+            }
+        },
+        "left its coroutine");
+}
+
 TEST(AwaitDestroyed, LeavesNothingBehind) {
     auto_reset_event a;
     auto_reset_event b;
@@ -819,7 +848,7 @@ TEST(Await, AnAwaiterMayBeABaseOrAMember) {
     EXPECT_EQ(seen, (std::vector<int>{1, 10, 20}));
 }
 
-// Of 64-bit systems: decision 23.
+// Of 64-bit systems: decision 16.
 TEST(Await, AWaitForEventsAloneIsSmall) {
     using event_wait = decltype(async_wait(std::declval<auto_reset_event&>()));
     static_assert(sizeof(void*) != 8 || sizeof(tocsin::event_awaiter<auto_reset_event>) <= 160);

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as xml
 from dataclasses import dataclass
 from functools import cache
 
-from dev.tree import ENVIRONMENT, JOBS, LOGS, ROOT, say
+from dev.tree import BUILD, ENVIRONMENT, JOBS, LOGS, ROOT, say
 
 
 @dataclass
@@ -86,8 +86,18 @@ def steps_of(workflow):
     return [(step["type"], step["name"]) for step in found["steps"]]
 
 
+def was_moved(folder):
+    """Whether a build folder was configured for a tree in another place. CMake refuses to use it."""
+    cache = folder / "CMakeCache.txt"
+    return cache.exists() and f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" not in cache.read_text(errors="replace")
+
+
 def configure(preset, *definitions):
-    return quietly("configure", ["cmake", "--preset", preset, *definitions], f"{preset}-configure")
+    command = ["cmake", "--preset", preset, *definitions]
+    if any(was_moved(folder / preset) for folder in (BUILD, BUILD / "compilers", BUILD / "builds")):
+        say(f"  the tree was moved: the preset {preset} is built anew")
+        command.append("--fresh")
+    return quietly("configure", command, f"{preset}-configure")
 
 
 def build(preset, *targets):

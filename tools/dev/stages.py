@@ -124,7 +124,8 @@ def seldom(about, run):
 STAGES = {
     "check": Stage("format, static analysis, layers, text", whole(checks.check), has_cases=False),
     "dev": Stage("unit, internal and stress tests; debug, misuse checked", workflow("dev")),
-    "compile_fail": Stage("what must not compile", workflow("compile_fail")),
+    "compile_fail": Stage("what must not compile, with GCC and, where there is one, clang",
+                          workflow("compile_fail", [needs.CLANG], optional=True)),
     "consumer": Stage("a stranger's project: find_package, pkg-config, add_subdirectory", workflow("consumer")),
     "portable": Stage("the same tests over the portable futex", workflow("portable")),
     "release": Stage("the same tests, optimised and unchecked", workflow("release")),

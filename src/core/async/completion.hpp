@@ -16,8 +16,8 @@ public:
     completion& operator=(const completion&) = delete;
     virtual ~completion() = default;
 
-    // Called when it is due, under the lock of the thread that serves it. Returns whether that thread must call run().
-    // If so, the object exists until then.
+    // Called when the timer or poll is due, under the lock of the thread that serves it. Returns whether that thread
+    // must call run(). If so, the object exists until then.
     virtual bool claim() noexcept = 0;
     // Called under no lock, once.
     virtual void run() noexcept = 0;

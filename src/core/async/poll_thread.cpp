@@ -21,8 +21,8 @@
 // No lost wake-up: a ring ends the poll under way. If no poll is under way, the ring ends the next one at once
 // (platform/poller/poller.hpp).
 //
-// Locks: no thread takes another lock while it holds the one of this file, nor takes this one while it holds a lock of
-// the lot.
+// Locks: no thread takes another lock while it holds the lock of this file, nor takes the lock of this file while it
+// holds a lock of the lot.
 //
 // Exit and fork: nothing is destroyed, so the thread may keep running while the process exits. The child of a fork has
 // no requests and no thread; both begin anew there.
@@ -55,8 +55,8 @@ namespace tocsin::core {
 
 // The table that is polled. It has each descriptor once, however many requests name it. (Some systems let a process
 // poll no more descriptors than it may have open.) There are two exceptions. Requests that ask for hang-ups share an
-// entry only with each other, because the system tells such an entry more. So do requests that ask for `signaled`,
-// because their descriptor is the number of a kernel HANDLE.
+// entry only with each other, because the system reports more for such an entry. So do requests that ask for
+// `signaled`, because their descriptor is the number of a kernel HANDLE.
 class polled_table {
 public:
     std::span<platform::poll_entry> all() noexcept { return polls_; }
@@ -83,8 +83,8 @@ public:
 
     // The index in all() of the entry that is polled for this number.
     std::uint32_t index(std::size_t number) const noexcept { return indices_[number]; }
-    // What the poll has found for this number. Several requests may share the entry, so this returns only what concerns
-    // a request that has asked for `asked`.
+    // What the poll has found for the descriptor with this number. Several requests may share its entry, so this
+    // returns only what concerns a request that has asked for `asked`.
     readiness found(std::size_t number, readiness asked) const noexcept {
         constexpr readiness unasked = readiness::hang_up | readiness::error | readiness::invalid;
         return polls_[indices_[number]].found & (asked | unasked);

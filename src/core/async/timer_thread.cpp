@@ -22,7 +22,7 @@
 // Exit and fork: nothing is destroyed, so the threads may keep running while the process exits. The child of a fork has
 // no timers and neither of the threads. Timers and threads begin anew there.
 //
-// Several copies of the library in a process: each has threads of its own. A copy that has started one can't be
+// Several copies of the library in a process: each has threads of its own. A copy that has started a thread can't be
 // unloaded.
 //
 // Memory order: the locks order everything. The word of a thread is a futex, of which only the value matters.

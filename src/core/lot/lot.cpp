@@ -8,18 +8,18 @@
 //     the_lot           key A: first node       second node         last node
 //     +------------+    +----------------+      +-----------+      +-----------+
 //     | bucket 0   |    | key, owner ... |<---->| key ...   |<---->| key ...   |
-//     |   lock     |    | queue:         |      | (no queue |      |           |
+//     |   lock     |    | queue:         |      +-----------+      |           |
 //     |   queues ------>|   last --------------------------------->|           |
-//     |   filter   |    |   count: 3     |      |    state) |      |           |
-//     |   cursors  |    |   below[0] ------+    +-----------+      +-----------+
+//     |   filter   |    |   counts: 3 ...|                         +-----------+
+//     |   cursors  |    |   below[0] ------+    (these two carry no state of the queue)
 //     +------------+    |   below[1]: null |
 //     | bucket 1   |    +----------------+ |    key B: only node
-//     |   ...      |                       |    +------------------+
-//     +------------+                       +--->| queue:           |
-//     |   ...      |                            |   last: itself   |
-//     +------------+                            |   count: 1       |
-//                                               |   below: null, null
-//                                               +------------------+
+//     |   ...      |                       |    +---------------------+
+//     +------------+                       +--->| queue:              |
+//     |   ...      |                            |   last: itself      |
+//     +------------+                            |   counts: 1 ...     |
+//                                               |   below: null, null |
+//                                               +---------------------+
 //
 //   The hash multiplies the key by an odd number that the process draws at random when it starts. So nobody outside can
 //   choose addresses that meet in one bucket. The upper bits of the product are the bucket's index. The bits after them
@@ -29,7 +29,7 @@
 //   lot-1  Queues, the nodes in them, cursors, and changes of the filter are touched only under the bucket's lock.
 //   lot-2  A node is in its queue from append() until unlink(), or until take() detaches the whole queue. Its waiter's
 //       wait ends only after that, so a queued node always exists. `queued` says whether a cancelable node is still in
-//       the queue. Nobody asks that about other nodes, so take_all() need not visit them: it detaches a queue without
+//       the queue. Nobody reads it in other nodes, so take_all() need not visit them: it detaches a queue without
 //       cancelable nodes at the same cost, however long the queue is.
 //   lot-3  A node that take() or give_to_one() has taken off belongs to its taker until the taker releases it. Its
 //       waiter cannot continue before that: the taker has claimed it, or its wait has no other way to end.
@@ -41,37 +41,38 @@
 //   lot-5  No thread releases or wakes a waiter while it holds a bucket's lock. (A thread that holds several buckets
 //       may free one and so wake a thread that sleeps for that bucket's lock: multi_wait-3 in multi_wait.cpp.)
 //   lot-6  The node of a subscriber or an all_waiter leaves its queue only if its owner removes it. (An all_waiter does
-//       so in whichever thread calls commit().) A subscriber's node that accepts an exclusive offer moves to the end.
+//       so in whichever thread calls commit().) If a subscriber accepts an exclusive offer, its node moves to the end.
 //   lot-7  A queue is on its key's path. That path begins at the root of the tree. At each queue that it passes, its
 //       next bit selects below[0] or below[1]. So a search takes one step for each queue above its goal: at most one
 //       for each bit of a path, whatever the addresses. (After its last bit, a path continues with zeros. Two keys have
 //       the same path only if their addresses use the upper eight bits.) When a queue ends, a leaf from below takes its
-//       place, which is on the leaf's path, too. Queues with one filter bit share the first six bits of their paths. So
-//       such a queue is among the first six queues on that common path, or below them.
+//       place. That place is on the leaf's path, too. Queues with the same filter bit share the first six bits of their
+//       paths. So each of them is among the first six queues on that common path, or below these six.
 //   lot-8  A walk over a queue may free the lock after a node that stays when its turn comes, and leaves a cursor at
 //       that node. Whoever takes that node out of the queue moves the cursor to the node before it. Whoever detaches
 //       the whole queue moves the cursor to the head. Nodes join only at the end. So the nodes behind the cursor are
 //       those that the walk has not passed, in the order of arrival.
 //
 // How long a call holds the lock: it finds a queue in at most 52 steps (lot-7), or about log2(n) if the bucket has n
-// queues. Two walks free the lock at the first node that stays after `looks_per_lock` nodes: an offer to one waiter
-// (give_to_one), and the look at all_waiters when something is there for everybody (find_ready_all_waiter). Two
-// other walks are not bounded, because each must be one step: taking cancelable waiters (event-3, event-4 in
-// event.cpp), and telling subscribers (ready_list-1 in ready_list.cpp). These cost some nanoseconds for each node of
-// the queue. take() does not walk a queue that holds only all_waiters.
+// queues. Once they have looked at `looks_per_lock` nodes, two walks free the lock as soon as they are at a node that
+// stays: an offer to one waiter (give_to_one), and the look at all_waiters when something is there for everybody
+// (find_ready_all_waiter). Two other walks are not bounded, because each must be one step: taking cancelable waiters
+// (event-3, event-4 in event.cpp), at 50 to 200 ns each (docs/decisions/0004-relay.md), and telling subscribers
+// (ready_list-1 in ready_list.cpp). take() does not walk a queue that holds only all_waiters.
 //
 // A walk in several parts is still exact. An offer to one waiter is withdrawn only after every waiter was asked: new
 // waiters join behind the cursor, and the walk ends at the true end of the queue, under the lock. By then, a waiter
 // that was asked in an earlier part may want to answer differently:
-// - For an all_waiter this does not matter. A set() of another of its sources looks at it. And once the offered source
-//   is visible as set, all all_waiters are asked about it again (multi_wait.cpp).
+// - For an all_waiter this does not matter. If another of its sources is set, that set() asks it again. And once the
+//   offered source is visible as set, all all_waiters are asked about that source again (multi_wait.cpp).
 // - A subscriber must hear of the offer in the step that makes it visible. So the last part asks all subscribers again.
-// What is there for everybody is shown to the waiters in the queue when the walk begins. Later ones look on their own.
+// A source that is there for everybody is shown to the all_waiters that are in the queue when the walk begins. An
+// all_waiter that joins later looks at the source on its own.
 //
 // No lost wake-up: under the lock, a waiter calls prepare_wait() (or sets an event's parked bit: event.cpp), and then
 // looks at what it waits for. It appends its node before it frees the lock. A waker first changes what is waited for.
-// - If the waker then looks into the queue, it takes the same lock. If the waker has the lock first, the waiter's look
-//   sees the change. If the waiter has it first, the waker finds the node.
+// - If the waker then looks into the queue, it takes the same lock. If the waker takes the lock first, the waiter's
+//   look sees the change. If the waiter takes the lock first, the waker finds the node.
 // - If the waker does not look, it has made a full fence and then seen the filter bit off. The waiter has set that bit,
 //   made a full fence, and looked. Of two threads that each write, fence, and read the other's word, at least one sees
 //   the other's write. The waker has not seen the bit. So the waiter sees the change, and does not sleep.
@@ -82,10 +83,9 @@
 //                 may instead use a change and a look that are both sequentially consistent (address.cpp).
 //   [release]     What came before take() is visible when the wait ends (waiter.cpp).
 //
-// Fork: no thread that is parked or holds a lock exists in the child. So the copy of the library that owns the table
-// empties the table there, once.
 // Several copies of the library in one process: when a copy is loaded, before any thread can park, it asks for the
 // table of the first copy (platform/shared_table/shared_table.hpp). How taken nodes are released: relay.cpp.
+// Fork: in the child, no thread is parked or holds a lock. So the copy that owns the table empties it there, once.
 // Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),
 // walk_model_test.cpp (lot-8), mix_model_test.cpp, and the model of everything else that waits;
 // tests/internal/lot_test.cpp, walk_test.cpp, tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml.
@@ -132,8 +132,8 @@ void forget_parked() noexcept {
 void after_fork() noexcept {
     forks_so_far.fetch_add(1, std::memory_order_relaxed);  // no order: the only thread
     platform::forget_thread_number();
-    // The copy that owns the table empties it, once in each child. This copy was loaded before all others that use the
-    // table, so its handler runs first. It is never unloaded before the others.
+    // The owner of the table empties it, once in each child. The owner was loaded before all other copies that use the
+    // table, so its handler runs first. The owner is never unloaded before the others.
     if (the_lot == &own_table) forget_parked();
 }
 
@@ -144,7 +144,7 @@ struct at_load {
         the_lot = static_cast<lot_table*>(platform::adopt_first_copy(the_lot, layout));
         hash_multiplier = the_lot->multiplier;
         platform::on_fork_in_child(after_fork);
-        (void)platform::processors();  // before any thread is pinned
+        (void)platform::processors();  // counts them now, before any thread is pinned
     }
 };
 // Runs before any other code of this shared object or program.
@@ -192,7 +192,7 @@ void wait_queue::prepare_wait() noexcept {
 void wait_queue::clear_filter() noexcept {
     const std::uint64_t filter = bucket_.filter.load(std::memory_order_relaxed);  // no order: lot-1
     if (filter == 0 || (filter & filter_bit()) == 0) return;
-    // lot-7: another queue with this bit is one that the loop visits, or is below the last of these.
+    // lot-7: another queue with this bit is one that the loop visits, or is below the last one that it visits.
     const wait_node* each = bucket_.queues;
     for (unsigned depth = 0; each != nullptr && depth != key_hash::filter_bits; ++depth) {
         if (key_hash(each->key).filter_bit() == filter_bit()) return;

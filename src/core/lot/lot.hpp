@@ -35,14 +35,15 @@ namespace tocsin::core {
 
 class queue_cursor;
 
-// A cache line for the keys that hash to it. `filter` has a bit for each class of keys, which prepare_wait() sets. So a
-// wake costs only a load if nobody waits on a key of its class, whatever the bucket's other keys do.
+// A cache line for the keys that hash to it. `filter` has a bit for each class of keys. prepare_wait() sets the bit of
+// its key's class. While nobody waits on a key of that class, a wake of such a key only needs to load the filter,
+// whatever the bucket's other keys do.
 struct alignas(64) bucket {
     futex_lock lock;
     detail::plain<wait_node*> queues{nullptr};  // a tree of the first nodes of the keys' queues (lot-7)
     detail::atomic<std::uint64_t> filter{0};
-    detail::plain<queue_cursor*> cursors{
-        nullptr};  // a list, of walks that freed the lock for a moment (lot-8)
+    // A list of the cursors of walks that have freed the lock for a moment (lot-8).
+    detail::plain<queue_cursor*> cursors{nullptr};
 
     // Whether the bucket is as it was when the process started. Called only while the process has one thread.
     bool is_pristine() const noexcept {
@@ -112,8 +113,8 @@ void for_each_queue(const bucket& of, Look look) noexcept {
 #endif
 inline constexpr std::uint32_t looks_per_lock = TOCSIN_LOOKS_PER_LOCK;
 
-// How far a walk over the queue of a key is. A cursor keeps that place while the bucket's lock is free, whatever nodes
-// join or leave the queue then (lot-8). It serves one walk, by one thread.
+// The place that a walk over the queue of a key has reached. A cursor keeps that place while the bucket's lock is free,
+// whatever nodes join or leave the queue during that time (lot-8). It serves one walk, by one thread.
 class queue_cursor {
 public:
     explicit queue_cursor(const wait_key& key) noexcept : key_(key) {}
@@ -133,14 +134,14 @@ private:
     void give_up() noexcept;
 
     const wait_key key_;
-    // Whether it is in the bucket's list of cursors. If it isn't, the walk begins at the head of the queue.
+    // Whether the cursor is in the bucket's list. If it isn't, the walk begins at the head of the queue.
     bool listed_ = false;
     bool at_end_ = false;
-    // In use only while it is listed:
-    std::uint32_t left_;                // find_ready_all_waiter() looks at no more than so many further nodes
-    std::uint32_t forks_;               // forks() when it was listed
-    detail::plain<wait_node*> passed_;  // the last passed node that is still in the queue, or null
-    detail::plain<queue_cursor*> following_;  // the next one in the bucket's list
+    // In use only while the cursor is listed:
+    std::uint32_t left_;                      // how many more nodes find_ready_all_waiter() may look at
+    std::uint32_t forks_;                     // forks() when the cursor was listed
+    detail::plain<wait_node*> passed_;        // the last passed node that is still in the queue, or null
+    detail::plain<queue_cursor*> following_;  // the next cursor in the bucket's list
 };
 
 // What became of an offer to one waiter of a queue.
@@ -160,8 +161,9 @@ public:
     wait_queue& operator=(const wait_queue&) = delete;
 
     // Makes every later wake on this key look into the queue, and makes a full fence. The caller then looks once more
-    // at what it waits for. It appends its node, or returns without waiting. If the queue is empty when the lock is
-    // freed, the preparation is undone. For keys whose owner keeps no bit of its own that says "somebody is parked".
+    // at what it waits for, and either appends its node or returns without waiting. If the queue is empty when the lock
+    // is freed, the preparation is undone. Used for keys whose owner has no bit of its own that says "somebody is
+    // parked".
     void prepare_wait() noexcept;
 
     void append(wait_node& last) noexcept;
@@ -190,8 +192,8 @@ public:
     // Makes an exclusive offer to one node after another, oldest first, until one of these happens:
     // - A thread or coroutine can be claimed. It accepts, and its node leaves the queue.
     // - A subscriber accepts. Its node moves to the end of the queue.
-    // - An all_waiter answers `offer_result::undecided`. Its node is then in the parameter `undecided`, and the caller
-    //   must commit() it.
+    // - An all_waiter replies `reply::undecided`. The result is `offer_result::undecided`, the parameter `undecided`
+    //   points to the all_waiter's node, and the caller must call the all_waiter's commit().
     // - The lock is to be freed for a moment. The result is `unfinished`.
     // - No node is left. The result is `declined`.
     // Appends to `freed` the nodes that are to be released. After `unfinished`, or after a commit() that has failed,
@@ -199,9 +201,9 @@ public:
     offer_result give_to_one(release_list& freed, queue_cursor& offered, wait_node*& undecided) noexcept;
 
     // Asks the all_waiters behind the cursor `looked`, oldest first, about a source that is there for everybody.
-    // Returns the first that answers `undecided`; the caller must commit() it. Returns null if there is none, or after
-    // some looks. The caller repeats the call, with a new guard, until `looked` is at its end. These calls together ask
-    // once every all_waiter that was in the queue at the first call and stays in it.
+    // Returns the first that replies `undecided`, and the caller must call its commit(). Returns null if there is none,
+    // or after some looks. The caller repeats the call, with a new guard, until `looked` is at its end. An all_waiter
+    // that is in the queue from the first call to the last is asked exactly once.
     all_waiter* find_ready_all_waiter(queue_cursor& looked) noexcept;
 
     // Calls `look(const node&)` for each node of the queue, oldest first.
@@ -268,8 +270,8 @@ private:
 };
 
 // Whether a waiter that called prepare_wait() may be parked on this key. The caller has changed what such a waiter
-// waits for. This function calls `fence()`, which must make a full fence. The hash is computed before that, so after
-// the change the call costs only the fence and a load.
+// waits for. This function calls `fence()`, which must make a full fence. Everything but one load of the filter is
+// computed before the fence. So the call costs that fence and a load.
 template <class Fence>
 bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     const key_hash hash(key);

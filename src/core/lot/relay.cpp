@@ -12,14 +12,14 @@
 //   relay-2  A chain does not break, because a released thread first releases the nodes that it was given.
 //   relay-3  Coroutines come first in a chain. The waker releases all of them, since they are resumed in its thread.
 //       (take() detaches a whole queue in its order only if no node in it is cancelable. A coroutine's nodes are
-//       cancelable.)
+//       cancelable, so such a queue holds none.)
 //
 // To append one list to another, append() visits the coroutines of the second list. The threads of the second list move
 // in one step, behind all other nodes.
 //
 // If there are few nodes, wake() releases all of them itself. If there are many, it wakes one or some sleepers, and
-// gives the last of these the remaining nodes. That thread does the same before its wait returns, and wakes more of
-// them. So the waker makes a few system calls, however many threads wait.
+// gives the last of these the remaining nodes. That thread does the same before its wait returns, but wakes more
+// sleepers than the waker did. So the waker makes a few system calls, however many threads wait.
 //
 // Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6), tests/internal/lot_test.cpp,
 // tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.

@@ -3,8 +3,8 @@
 //
 // No code of the user runs in the middle of a wake-up. While a thread releases waiters (`defer_resumes`), the
 // coroutines that are to continue in this thread wait in a queue of the thread. They continue, one after the other,
-// when the last waiter has been released. If such a coroutine sets further events, it adds coroutines to the same
-// queue. So the stack grows by one coroutine, however long the chain is.
+// when the last waiter has been released. If such a coroutine sets further events, the coroutines that it releases join
+// the same queue. So the stack grows by one coroutine, however many coroutines release one another.
 //
 // State, per thread: its outermost `defer_resumes`, which holds the queue. Only the thread itself touches the queue. A
 // thread has one queue, even if the process has several copies of the library (platform/shared_table/thread_slots.hpp).

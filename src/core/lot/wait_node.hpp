@@ -40,7 +40,7 @@ struct wait_node : detail::list_links<wait_node> {
         resumable,   // never in a queue; releasing it resumes the resumable
     };
 
-    // A waiter may have several nodes. When it is claimed, `number` says for which of them.
+    // A waiter may have several nodes. When the waiter is claimed, `number` says for which of its nodes.
     wait_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t number = 0) noexcept
         : key(of), what(kind::waiter), cancelable(can_cancel), index(number), owner(&its_owner) {}
     wait_node(const wait_key& of, all_waiter& its_owner) noexcept
@@ -55,8 +55,8 @@ struct wait_node : detail::list_links<wait_node> {
     // Whether the node stays in its queue when its turn comes.
     bool stays() const noexcept { return what == kind::all_waiter || what == kind::subscriber; }
 
-    // The four members behind the key fit into its unused last bytes. That saves eight bytes in each coroutine's frame
-    // that holds a node.
+    // The four members behind the key fit into the key's unused last bytes. That saves eight bytes in every coroutine
+    // frame that holds a node.
     [[no_unique_address]] const wait_key key;
     const kind what;
     // Whether the wait may also end without this queue (by a deadline, a stop, another source). If so, whoever takes

@@ -2,20 +2,21 @@
 //
 // State
 //   claim_   Goes once from `open` to `signaled`, `timed_out` or `stopped`.
-//   word_    Begins as `running`. The waiting thread moves it to `sleeping`, polling or `suspended`. Whoever claimed
-//            the waiter moves it to `released`, also straight from `running`. A thread that polls descriptors stores
-//            the number of the doorbell that wakes it.
+//   word_    Begins as `running`. The waiting thread moves it to `sleeping`, `polling` or `suspended`. Whoever releases
+//            the waiter (waiter-2) moves it to `released`, also straight from `running`. A thread that polls
+//            descriptors stores `polling` plus the number of the doorbell that wakes it.
 //   others_  The chain of nodes that the thread releases in turn. It is written before word_ becomes `released`.
 //
 // The waiter and the relay (relay.cpp) are two halves of one protocol. The relay calls release() with a chain, and
 // finish() calls the relay's pass_on() with that chain.
 //
 // Invariants
-//   waiter-1  claim_ leaves `open` at most once, and this step decides how the wait ends. If none of a waiter's nodes
-//       is cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
+//   waiter-1  claim_ changes from `open` at most once, and this step decides how the wait ends. If none of a waiter's
+//       nodes is cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
 //   waiter-2  Whoever claimed the waiter calls release() exactly once. If the waiter's node is not cancelable, whoever
-//       took the node off the queue calls it instead. If the waiting thread claimed its own waiter, no thread calls
-//       release(). That thread claims `timed_out`, or `signaled` if it has found a source ready (multi_wait.cpp).
+//       took the node off the queue calls release() instead. If the waiting thread claimed its own waiter, no thread
+//       calls release(). The waiting thread claims `timed_out`, or `signaled` if it has found a source ready
+//       (multi_wait.cpp).
 //   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
 //       a waiter that was suspended: it then belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.

@@ -88,7 +88,8 @@ bool deferred_calls::add(void (*run)(void*) noexcept, void* what) noexcept {
     unsigned number = added_.load(relaxed);
     do {
         if (number - finished_.load(relaxed) == slot_count) return increment_last(run, what);
-        // One step takes the slot, whatever handlers interrupt this one. Calls that they defer after it come later.
+        // One step takes the slot, whatever handlers interrupt this one. A call that another handler defers after this
+        // step gets a later slot.
     } while (!added_.compare_exchange_weak(number, number + 1, relaxed));
     std::atomic<bool>& made = made_[number % slot_count];
     if (!made.load(relaxed)) ::new (static_cast<void*>(&slot_of(number))) slot;

@@ -35,7 +35,7 @@ public:
         return added_.load(std::memory_order_relaxed) ==
                finished_.load(std::memory_order_relaxed);  // no order
     }
-    // Handlers may add further calls while it runs, even in the slots of finished calls.
+    // Handlers may add further calls during run_all(), even in the slots of finished calls.
     void run_all() noexcept;
 
 private:
@@ -71,10 +71,10 @@ public:
     signal_deferral(const signal_deferral&) = delete;
     signal_deferral& operator=(const signal_deferral&) = delete;
 
-    // Called in a handler that has interrupted a thread inside: defers `run(what)` and returns true. Elsewhere returns
-    // false.
+    // If the caller is a handler that has interrupted a thread that is inside, defers `run(what)` and returns true.
+    // Otherwise returns false.
     static bool defer(void (*run)(void*) noexcept, void* what) noexcept;
-    // Whether the calling thread is inside. Asked in a handler: whether the handler has interrupted a thread inside.
+    // Whether the calling thread is inside. In a handler: whether the interrupted thread is inside.
     static bool is_inside() noexcept {
         return platform::slot_of_this_thread(platform::thread_slot::deferral) != nullptr;
     }

@@ -32,8 +32,8 @@
 // thread is to be woken.
 //
 // One wait remains in the standard library. If this destructor moves `step_` first, just as a stop begins, the
-// library's destructor waits for a callback that returns at once. That wait can still hang, because the callback may
-// return between the wait's two steps. In 1,600 stops, none hung.
+// destructor of std::stop_callback waits for a callback that returns at once. That wait can still hang, because the
+// callback may return between the wait's two steps. In 1,600 stops, none hung.
 //
 // Memory order
 //   [made]  The registration is complete before the callback destroys it.

@@ -13,8 +13,8 @@
 //       legal: `due_` is earlier than the deadline, and `has_moved_` is on: the deadline was moved to a later time, and
 //       the entry stayed where it was.
 //       illegal: `due_` is later than the deadline.
-//   timer_queue-2  first() returns an entry whose `has_moved_` is off. So no entry is due before it, and nobody begins
-//       a sleep until a deadline that was moved before.
+//   timer_queue-2  first() returns an entry whose `has_moved_` is off. So no entry is due before it. A thread that then
+//       sleeps until its `due_` does not sleep until a deadline that was moved before the call of first().
 //   timer_queue-3  take_due() returns an entry whose deadline has passed, and the entry is then in no queue. So each
 //       insertion is returned at most once, and never early.
 //
@@ -162,8 +162,8 @@ public:
         const timer_entry* const one = first();
         return one != nullptr ? at(one->due_) : deadline::never();
     }
-    // Whether the entry is due before `other`, as far as the queue can tell. If `other` is on another clock, the queue
-    // can't compare them, and returns true for the first entry.
+    // Whether the entry is due before `other`, as far as the queue can tell. If `other` is not on the queue's clock,
+    // the queue can't compare the two, and returns true only for its first entry.
     bool is_before(const timer_entry& one, const deadline& other) noexcept {
         if (other.which() == clock_) return one.due_ < other.nanoseconds();
         return first() == &one;

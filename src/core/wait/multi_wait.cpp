@@ -1,10 +1,10 @@
 // State
 //   A multi_wait waits for any or for all of its sources. In the second case this file calls it an all-wait. It has a
 //   waiter (waiter.cpp), and a slot for each source. For a source in the lot, the slot is a node in that source's
-//   queue. For a custom source, it is an entry in that source's list. For a timer, which is a deadline, and for a
-//   descriptor, which is polled, it is empty.
-//   rundown_  (rundown.hpp) A thread that looks at another thread's all-wait acquires this, so that the wait doesn't
-//             return.
+//   queue. For a custom source, the slot is an entry in that source's list. A timer, which is a deadline, and a
+//   descriptor, which is polled, leave their slots empty.
+//   rundown_  (rundown.hpp) Acquired by a thread that looks at another thread's all-wait, so that the wait doesn't
+//             return during the look.
 //   missing_  How many of an all-wait's timers and custom sources have not become ready yet.
 //
 // Invariants
@@ -15,18 +15,19 @@
 //   multi_wait-2  An all-wait takes all its sources at one instant: while all their buckets are locked and all sources
 //       are held. A thread that finds a source held takes the lock of its bucket before it relies on what it sees
 //       (event.cpp). So nobody sees one source taken and another not.
-//   multi_wait-3  A thread locks several buckets in the order of their indices. (While it still holds
-//       others, it frees one and may so wake a thread that sleeps for that bucket's lock.)
+//   multi_wait-3  A thread locks several buckets in the order of their indices. (It frees them one after another. So it
+//       may wake a thread that sleeps for the lock of one bucket while it still holds the locks of others.)
 //   multi_wait-4  All slots are filled before the first source is enlisted. A node is enlisted only while the wait is
-//       unclaimed, which is checked under the lock of the node's bucket. So a committed wait has no node in any queue.
+//       unclaimed, which is checked under the lock of the node's bucket. A commit, which holds all these locks, claims
+//       the wait and takes its nodes off their queues. So a committed wait has no node in any queue.
 //   multi_wait-5  While another thread looks at an all-wait, one of these keeps the wait from ending:
 //       - a lock that the wait takes before it ends. This is the lock of a queue in which the wait has a node, of a
 //         custom source that lists the wait, or of the thread that serves its timers.
 //       - the wait's rundown, which the other thread has acquired under such a lock.
 //       delist() takes the nodes and entries out, and then waits until nobody uses the rundown. The sources exist until
 //       then, since the wait has not returned.
-//   multi_wait-6  No code of the user runs under a lock of the lot. So custom sources and timers are not asked there.
-//       Each of them says once that it is ready, and is then no longer counted in `missing_`.
+//   multi_wait-6  No code of the user runs under a lock of the lot. So under these locks, custom sources and timers are
+//       not asked. Each of them is reported ready once, and is then no longer counted in `missing_`.
 //
 // No lost wake-up
 //   A wait for any does for each source what a wait for one event does (event.cpp): under the lock, it queues its node
@@ -35,7 +36,8 @@
 //   makes a full fence, and looks at the other sources of each all-wait in the event's queue.
 //   - If the last two unready sources are set at the same time, at least one of the two sets sees the other source
 //     ready.
-//   - If a set found no node, the wait sees that source ready, since it took the same lock later.
+//   - If a set() found no node of the wait in its event's queue, the wait sees that event ready, because the wait took
+//     the lock of that queue later.
 //   Whoever sees all sources ready commits. A commit fails if the wait has ended otherwise, or if one source is
 //   unready. In the second case, somebody has taken that source since it was seen ready. Whoever makes it ready again
 //   looks again.
@@ -48,16 +50,18 @@
 //   - A wait lacks another source when the set() looks at it. Whoever makes that source ready later looks at the wait,
 //     and sees this event. [all-check]
 //   - A commit takes sources that other waits want, too. The set() looks later at the waits behind the committed one,
-//     and sees that they lack these sources. A wait in front of it lacked something else, which is the first case.
+//     and sees that they lack these sources. A wait in front of the committed one lacked another source, which is the
+//     first case.
 //   - The queue changes while the lock is free. A commit frees all locks, and the pass frees the lock now and then.
-//     Nodes then leave and join the queue, but the pass keeps its place (lot-8). A wait that joins looks itself, at an
-//     event that is visible. So the pass ends with the last node that was there when it began, however many join.
+//     Nodes then leave and join the queue, but the pass keeps its place (lot-8). The event is visible, so a wait that
+//     joins sees it on its own. So the pass ends with the last node that was in the queue when the pass began,
+//     however many join.
 //   - The event is taken or reset. Later looks see that. Whoever sets the event again makes another pass.
 //   - Two threads set the event, or several events of one wait. Each thread makes its pass. Both may find the same wait
 //     ready. The wait's claim word lets one commit succeed, and the other commit changes nothing.
 //   So a set() costs one look for each all-wait in the queue, and a commit for each that looks ready. Each time that it
 //   locks the bucket, it makes at most `looks_per_lock` looks (lot.hpp). A commit holds the locks of the wait's own
-//   sources, for a few steps for each of these.
+//   sources, for a few steps per source.
 //
 // Memory order
 //   [all-check]    The full fences described above. Whoever makes a source ready makes one before it looks at the wait.

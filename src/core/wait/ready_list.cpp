@@ -30,12 +30,13 @@
 //   ready_list-6  Every change of a timer is one step under the lock: it is armed, moved, made ready, reported or
 //       removed. A reported timer is idle. A ready timer that is armed or moved leaves the list. So each arming is
 //       reported at most once, and never after the timer was moved or removed.
-//   ready_list-7  While the ready_list knows a sleeper, no armed timer is to end its sleep earlier than its `until`
-//       does.
-//       On the clock of `until`, no armed timer is due before `until`. On the other clock, no armed timer would have
-//       been chosen instead when the sleep began or when the timer was armed. Whoever arms or moves a timer so that
-//       this no longer holds claims the sleeper, which looks again. (A sleeper whose timer was moved to a later time or
-//       removed wakes for nothing, and looks again.)
+//   ready_list-7  While the ready_list knows a sleeper, no armed timer should end that sleep before the sleeper's
+//       `until`:
+//       - Of the armed timers on the clock of `until`, none is due before `until`.
+//       - Of the armed timers on another clock, none would have been chosen as `until`: neither when the sleep began,
+//         nor when that timer was armed.
+//       Whoever arms or moves a timer so that this no longer holds claims the sleeper, which looks again. (If the timer
+//       that `until` comes from is moved to a later time or removed, the sleeper wakes for nothing, and looks again.)
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
 // not, it makes the member ready. A begin_sleep() that takes the lock of the ready_list later finds that member, and
@@ -47,18 +48,19 @@
 // A thread that examines a member and finds its source not ready leaves the member off the list, under the bucket's
 // lock. Whoever makes the source ready next comes later, and lists the member again.
 //
-// Timers: begin_sleep() makes due timers ready, and then looks at the list. The sleep ends, at the latest, at the
-// earliest deadline of the other timers (ready_list-7). So a timer that is armed before begin_sleep() ends the sleep in
-// time. A thread that arms a timer afterwards finds the sleeper.
+// Timers: if a timer is due, begin_sleep() makes it ready, and the thread does not sleep. If none is due, a sleep ends,
+// at the latest, at the earliest deadline of the armed timers (ready_list-7). So a timer that is armed before
+// begin_sleep() ends the sleep in time. A thread that arms a timer afterwards finds the sleeper.
 //
 // A timer becomes ready only when a wait looks. It goes behind the members that are ready already. A wait makes at most
 // as many timers ready as its caller has room for. So the caller chooses for how many steps the wait holds the lock.
 //
 // Memory order: both locks order what they guard ([bucket]). What came before a set() is visible to the thread that
-// finds its source ready, by [event-publish], and to the thread that is released for it, by [release].
+// finds its source ready, by [event-publish] (event.cpp), and to the thread that is released for it, by [release]
+// (waiter.cpp).
 //
-// A manual-reset event keeps its member ready as long as it is set, so each wait reports it. If it is set and reset
-// while a thread sleeps, that thread reports it as well: it is released in the step that sets the event.
+// A manual-reset event keeps its member ready as long as it is set, so each wait reports it. If the event is set and
+// reset while a thread sleeps, that thread's wait reports the event as well: the step that sets it claims the thread.
 //
 // Checked by: tests/model/wait_set_model_test.cpp (P12), wait_set_timer_model_test.cpp, wait_set_poll_model_test.cpp
 // and mix_model_test.cpp; tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp,

@@ -66,7 +66,7 @@ public:
 
     // The ready_list that the timer is in, or null. Only add() and remove() change it.
     ready_list* list() const noexcept { return list_; }
-    // The count of forks at the time of add(). After another fork, the ready_list and its lock are another process's.
+    // forks() at the time of add(). If it has changed, the ready_list and its lock belong to another process.
     std::uint32_t forks() const noexcept { return forks_; }
     // Called while the timer is in no ready_list. add() then arms the timer with this deadline.
     void set_deadline(const deadline& when) noexcept { when_ = when; }

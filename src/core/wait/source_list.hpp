@@ -26,8 +26,8 @@ const deadline& first_deadline(std::span<const source> sources, const deadline& 
 // are served by two different threads (core/async/timer_thread.hpp).
 enum class timers : std::uint8_t { all, of_system_clock, of_others };
 std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept;
-// Among the timers that have not passed yet, returns the last to pass, as the clocks are now. Returns null if all have
-// passed. Ignores `except`, which is known to have passed.
+// Among the timers that have not passed yet, returns the last to pass, judged by the present times of the clocks.
+// Returns null if all have passed. Ignores `except`, which is known to have passed.
 const deadline* last_timer(std::span<const source> sources, timers of,
                            const deadline* except = nullptr) noexcept;
 // Call it after `first` has passed. Returns the index of the first timer in the list that has passed, or

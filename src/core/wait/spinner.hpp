@@ -31,8 +31,9 @@ public:
         return learn_spin(false);
     }
 
-    // Called after the thread is queued. Under a fixed policy, calls `released()` for as long as the policy says. Under
-    // the adaptive policy, if yielding has paid for the address, calls it after each of a few yields to other threads.
+    // Called after the thread is queued. Under a fixed policy, calls `released()` again and again, for as long as the
+    // policy says. Under the adaptive policy, if yielding has paid for the address, yields to other threads a few times
+    // and calls `released()` after each yield.
     // Returns true as soon as `released()` does.
     template <class Released>
     bool while_parked(Released released) noexcept {

@@ -1,0 +1,14 @@
+// expect of clang: address of stack memory
+#include <tocsin/event.hpp>
+#include <tocsin/source.hpp>
+
+tocsin::auto_reset_event global;
+
+tocsin::source fine() { return global; }
+
+#if defined(MISUSE)
+tocsin::source dangling() {
+    tocsin::auto_reset_event local;
+    return local;
+}
+#endif

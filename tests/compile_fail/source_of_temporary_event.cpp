@@ -1,0 +1,11 @@
+// expect: could not convert|cannot convert|no viable conversion|conversion from
+#include <tocsin/event.hpp>
+#include <tocsin/source.hpp>
+
+tocsin::auto_reset_event global;
+
+tocsin::source fine() { return global; }
+
+#if defined(MISUSE)
+tocsin::source dangling() { return tocsin::auto_reset_event(); }
+#endif
