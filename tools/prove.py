@@ -24,6 +24,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from dev.run import fresh_if_moved
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 LOGS = BUILD / "logs"
@@ -98,7 +100,7 @@ def build(given, *targets):
     """Builds the release preset, or the folder given by --build: it contains the explorer and the models."""
     if given.build is None:
         given.build = BUILD / "release"
-        if not run("configure", ["cmake", "--preset", "release"])[0]:
+        if not run("configure", ["cmake", "--preset", "release", *fresh_if_moved(given.build)])[0]:
             return False
     chosen = [part for target in targets for part in ("--target", target)]
     return run("build", ["cmake", "--build", given.build, *chosen, "--", f"-j{JOBS}"])[0]
@@ -140,7 +142,7 @@ def prove_fuzz(given):
         return Outcome(note="skipped: clang is not installed (in Debian: clang-19 libclang-rt-19-dev)")
     folder = BUILD / "fuzz"
     corpus = folder / "corpus"
-    configure = ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=None",
+    configure = ["cmake", "-S", ROOT, "-B", folder, *fresh_if_moved(folder), "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=None",
                  "-D", "CMAKE_CXX_COMPILER=clang++-19", "-D", f"CMAKE_CXX_FLAGS={FUZZ_FLAGS}",
                  "-D", "TOCSIN_CHECKED=ON", "-D", "TOCSIN_FUZZ=ON", "-D", "TOCSIN_BUILD_TESTS=ON"]
     make = ["cmake", "--build", folder, "--target", "tocsin_fuzz", "--", f"-j{JOBS}"]

@@ -10,7 +10,7 @@
 //
 // After the value or the predicate come the usual arguments of a wait, in this order: a deadline, a stop token, a spin
 // policy. Each may be left out. One combination is missing: wait_until_accepted() and wait_until_changed() do not take
-// a deadline and a spin policy without a stop token between them. Write stop_token() there.
+// a deadline and a spin policy without a stop token between them. Write stop_token() in its place.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -30,8 +30,8 @@ namespace tocsin {
 // If the object at `address` holds `expected`, sleeps until a wake on that address, the deadline or a stop request. If
 // it holds another value, returns `differed` at once. After a wake the caller looks at the value again and decides,
 // because the wake may have been meant for an earlier object at the same address. Wakes are exact: n wakes release n
-// waiters, however narrow the object is, and whatever other threads wait for beside it. Waiters are released first in,
-// first out.
+// waiters, however narrow the object is, and whatever other threads wait for at neighbouring addresses. Waiters are
+// released first in, first out.
 // If the value differs, it is read with acquire order. If a wake releases the thread, what the waker did before is
 // visible to the thread.
 // Throws std::invalid_argument for an address that is not aligned to the object's size.
@@ -136,9 +136,9 @@ detail::value_of_t<T> wait_until_changed(const T* address, detail::value_of_t<T>
     return wait_until_accepted(address, detail::differs_from(old), spin);
 }
 
-// Wake one, `count` or all of the threads that wait on the address, the longest waiting first, whatever the width of
-// their objects. Return how many they released. Only the address counts: the memory is never read and may no longer
-// exist.
+// These functions wake one, `count` or all of the threads that wait on the address, the longest waiting first, whatever
+// the width of their objects. They return how many threads they released. Only the address counts: the memory is never
+// read and may no longer exist.
 // Cost: if no thread waits there, a fence and a load. Otherwise a short lock and at most a few system calls, since many
 // released threads wake each other.
 TOCSIN_API std::size_t wake_by_address_one(const volatile void* address) noexcept;

@@ -26,7 +26,7 @@
 //     suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a coroutine that
 //     blocks its thread delays those behind it.
 //   - If an exception leaves a coroutine that was resumed in this way, it ends the program (std::terminate) inside the
-//     set().
+//     call that ended the wait.
 //   - Deadlines, timers and descriptors end a wait in a background thread of the library. Let an executor resume the
 //     coroutine elsewhere, or be brief.
 //
@@ -48,9 +48,9 @@
 //   signals, and stays until the process ends, even during exit.
 //
 //   The thread for descriptors polls all descriptors for which coroutines wait. Each poll costs a step for each of
-//   these descriptors. If something else ends a wait with descriptors, the coroutine interrupts the poll before it
-//   continues. This costs a switch to the polling thread and back. Afterwards the library does not refer to the
-//   descriptors of that wait any more.
+//   these descriptors. If something other than a descriptor ends a wait with descriptors, the coroutine interrupts the
+//   poll before it continues. This costs a switch to the polling thread and back. Afterwards the library does not refer
+//   to the descriptors of that wait any more.
 //
 //   A co_await throws std::system_error if it can't start a thread or open the doorbell, and std::bad_alloc if the
 //   table of descriptors can't grow. The background threads call now() of your own clocks under a lock: now() must not
@@ -60,7 +60,8 @@
 //   Destroying the coroutine ends its wait: the wait takes nothing, and nobody resumes the coroutine. Any thread may
 //   destroy it, unless another thread might be resuming it at the same time. So it may be destroyed:
 //   - Without an executor: where no other thread can end the wait by a set, a stop or a timeout, for instance because
-//     all of these happen in this thread. A coroutine that the same set() has resumed earlier may destroy it, too.
+//     all of these happen in this thread. If one set() ends the waits of several coroutines, those that it has resumed
+//     may also destroy those that it has yet to resume.
 //   - With an executor: wherever the executor can't be resuming it, for instance in the executor's only thread. When
 //     the destruction returns, no thread is handing the coroutine to the executor. But the executor may have been given
 //     it before: then take the handle out of the executor's queue. (Or do not destroy the coroutine: stop the wait by a
@@ -82,8 +83,8 @@
 // Restrictions
 //   - In a signal handler, do not set an event for which a coroutine may wait: set() may resume the coroutine there.
 //   - In the child of a fork, a coroutine of the parent that waits may only be destroyed.
-//   - A thread that is between a notify function and its wake() (waiting_list in source.hpp) must not set or wake
-//     another source of the same async_wait_all().
+//   - While a thread has called a notify function (waiting_list in source.hpp) for one source of an async_wait_all(),
+//     but not yet wake() on the returned list, it must not set or wake another source of that async_wait_all().
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -223,7 +224,7 @@ private:
     std::coroutine_handle<> who_;  // null, except from when the coroutine parks until it has resumed
 };
 
-// The same part of a wait with an executor.
+// The same part, for a wait with an executor.
 class event_awaiter_on_base : public event_awaiter_base {
 protected:
     friend class event_awaiter_base;
@@ -309,7 +310,8 @@ private:
     Event& event_;
 };
 
-// An awaiter that passes everything on to another awaiter. (GCC 12 copies an awaiter that a call returns by reference.)
+// An awaiter that passes everything on to another awaiter. (A reference to that awaiter would not do: if a call returns
+// an awaiter by reference, GCC 12 copies the awaiter.)
 template <class Awaiter>
 class [[nodiscard]] referred_awaiter {
 public:
@@ -381,7 +383,7 @@ concept names_an_event =
 
 // A co_await of what these functions return waits like wait(), wait_any() or wait_all(), and throws what those throw.
 // The functions copy the stop token of the limits, and ignore the spin policy: a coroutine never spins. They do not
-// copy a time point of a clock of your own, so it must exist until the wait has ended.
+// copy a time point of a clock of your own, so do not destroy the time point before the wait has ended.
 template <class Source>
     requires detail::one_by_one<Source>
 auto async_wait(const limits& how, Source&& from) noexcept {

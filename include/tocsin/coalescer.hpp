@@ -26,8 +26,8 @@ namespace tocsin {
 // a wait_set, an event's own wait().
 class coalescer {
 public:
-    // The interval is rounded up to a nanosecond. If it is zero or less, there is no pause. An interval that is out of
-    // range never ends.
+    // The interval is rounded up to whole nanoseconds. If it is zero or less, there is no pause. An interval that is
+    // out of range never ends.
     template <class Rep, class Period>
     explicit coalescer(std::chrono::duration<Rep, Period> interval) noexcept
         : interval_(detail::nanoseconds_up(interval)) {}
@@ -37,8 +37,8 @@ public:
 
     // Sleeps until the interval is over, and returns `signaled`. Call it before the next wait. Returns at once if the
     // interval is over already, or if start() was never called. A deadline or a stop may end the pause early
-    // (`timed_out`, `stopped`). The pause takes no signal: the next wait finds them all. Ignores the spin policy. Never
-    // allocates or throws.
+    // (`timed_out`, `stopped`). The pause takes no signal: the next wait finds all signals. Ignores the spin policy.
+    // Never allocates or throws.
     // Cost: a look at the clock. If it sleeps, a few more looks, and one system call to sleep.
     TOCSIN_API wait_status pause(const limits& how = {}) const noexcept;
 

@@ -77,16 +77,16 @@ public:
     //
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
     // Safe in a signal handler with the Linux futex; with the portable backend only while no thread waits. If the
-    // handler interrupted a critical section of the library in its own thread, its set() or reset() of an event with
-    // waiters is deferred: it takes effect just after the handler has returned.
+    // handler interrupted a critical section of the library in its own thread, the handler's set() or reset() of an
+    // event with waiters is deferred: it takes effect just after the handler has returned.
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
 
     // The same, but leaves the waking to the caller: adds the waits that it ends to `freed` (source.hpp). When this
     // returns, the event is set or handed over. For a caller that sets several events, or that holds a lock which the
-    // woken threads want. But waits for all are released at once, and so is everybody if this is called in a signal
-    // handler that interrupted the library. Allocates nothing.
+    // woken threads want. Two kinds of waits are still released at once: waits for all of several sources, and, if this
+    // is called in a signal handler that interrupted the library, all waits. Allocates nothing.
     void set(wake_list& freed) noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode(), &freed);
     }
@@ -96,17 +96,18 @@ public:
     void reset() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: the exchange decides
         do {
-            // A waiter is parked, so the event is unset. But a signal handler's set of it may have been deferred.
+            // A waiter is parked, so the event is unset. But a set by a signal handler may have been deferred, and a
+            // reset in that handler must come after it.
             if (seen == event_state::parked_bit || (seen & event_state::held_bit) != 0) [[unlikely]]
                 return event_reset_slow(state_);
-            // [event-publish] acquires: the reset may undo sets. A thread that then finds nothing to do must have seen
-            // what these sets published.
+            // [event-publish] acquires: the reset may undo sets. A thread that resets the event and then finds nothing
+            // to do must have seen what these sets published.
         } while (!state_.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen & ~event_state::set_bit),
                                                std::memory_order_acquire, std::memory_order_relaxed));
     }
 
-    // Whether the event is set right now. Consumes nothing. Cost: one plain load. (Also a short lock while a wait_all()
-    // takes the event together with others, which lasts a few instructions.)
+    // Whether the event is set right now. Consumes nothing. Cost: one plain load. (Also a short lock during the few
+    // instructions in which a wait_all() takes the event together with others.)
     [[nodiscard]] bool is_set() const noexcept { return event_is_set(state_); }
 
     // Takes the event if it is set, without blocking, and returns whether it did: consumes an auto-reset event, passes
@@ -115,8 +116,8 @@ public:
 
     // Blocks until a set() releases the thread, and returns for no other reason. Queued waiters are served first in,
     // first out. A thread that arrives while the event is set may take it at once. A set() counts a thread as waiting
-    // once it is queued. It is queued at once or, where spinning has recently paid, after up to 4 us of spinning
-    // (spin.hpp). A sleeping thread does not wake up now and then to look again (docs/platforms.md names the
+    // once the thread is queued. The thread is queued at once or, where spinning has recently paid, after up to 4 us of
+    // spinning (spin.hpp). A sleeping thread does not wake up now and then to look again (docs/platforms.md names the
     // exceptions).
     // Cost: that of try_wait() if the event is set, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) noexcept {

@@ -6,10 +6,10 @@
 // thread may do that first, so use O_NONBLOCK where that matters. The result says what was found (any_result::found).
 //
 // A wait first looks at the sources in front of its first descriptor. Only if none of these is ready does it look at
-// the descriptors, at all of them in one system call. The thread sleeps in such a call, too. If it also waits for an
-// event, a set() of the event wakes it through its doorbell. A doorbell is a descriptor of the thread (two where it is
-// a pipe). The thread opens it at its first wait that must sleep for descriptors, and keeps it for later waits. A wait
-// without descriptors opens none and touches none.
+// the descriptors, at all of them in one system call. The thread sleeps in such a call, too. If the thread also waits
+// for an event, a set() of that event wakes the thread through its doorbell. A doorbell is a descriptor of the thread
+// (two where it is a pipe). The thread opens it at its first wait that must sleep for descriptors, and keeps it for
+// later waits. A wait without descriptors opens none and touches none.
 //
 // A wait throws std::system_error before it takes anything:
 // - EBADF for a closed descriptor. The message has the index of the source and the descriptor.

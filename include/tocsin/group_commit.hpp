@@ -38,7 +38,7 @@ struct group_commit_options {
     // The largest number of submissions that one flush takes. Any others gather for the next flush. At least 1.
     std::size_t largest_group = (std::numeric_limits<std::size_t>::max)();
     // How long a group may wait for more members, counted from the arrival of its first member. A full group waits no
-    // longer. With zero no group is held back: it gathers members only while the flush before it runs.
+    // longer. With zero, no group is held back: a group gathers members only while the flush before it runs.
     std::chrono::nanoseconds longest_gathering{0};
 };
 
@@ -153,8 +153,8 @@ private:
     detail::flushed_group* group_;
 };
 
-// Any thread may submit at any time. The group_commit must exist until every submit() has returned. Checked builds stop
-// the program if it is destroyed earlier.
+// Any thread may submit at any time. Destroy the group_commit only after every submit() has returned. Checked builds
+// stop the program if it is destroyed earlier.
 template <class Submission>
 class group_commit {
 public:
@@ -175,7 +175,8 @@ public:
     // A thread that finds no leader becomes the leader: it flushes for itself and for those that have joined. A thread
     // that finds a leader joins. It sleeps until its leader releases it, or until it is made the next leader.
     // Cost for a leader: three short locks (at most five with longest_gathering), the flush, and a few wake-ups of
-    // other threads. These are about five at most (nine on 16 processors), however many submissions the flush covers.
+    // other threads. There are about five such wake-ups at most (nine on 16 processors), however many submissions the
+    // flush covers.
     // Cost for a thread that joins: one short lock, one sleep, and then the wake-ups of a few others of its group.
     // Allocates nothing.
     void submit(Submission& submission) { (void)engine_.submit(&submission, {}); }

@@ -154,12 +154,12 @@ public:
     // caller did before. It is run once, or handed out once by cancel().
     // If the handler is closed, post() returns false, and the job remains with the caller. So a job that posts itself
     // again stops doing so when its handler is closed. Throws std::bad_alloc.
-    // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler only one wakes
-    // it. A post to a running handler wakes nothing. Allocates for a large callable, and as the queue grows.
+    // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler, only one
+    // wakes it. A post to a running handler wakes nothing. Allocates for a large callable, and as the queue grows.
     bool post(job&& work);
 
-    // The same, but try_post() never waits, and the other two stop waiting at the deadline or when a stop is requested.
-    // A job that was not accepted remains with the caller.
+    // The same, but try_post() never waits, and post_for() and post_until() stop waiting at the deadline or when a stop
+    // is requested. A job that was not accepted remains with the caller.
     [[nodiscard]] post_status try_post(job&& work);
     template <class Rep, class Period>
     [[nodiscard]] post_status post_for(job&& work, std::chrono::duration<Rep, Period> longest,
@@ -274,7 +274,8 @@ private:
     }
 
     static sent_call& at(void* place) noexcept { return **std::launder(static_cast<sent_call**>(place)); }
-    // When the call has run, the sender may return, and this object is gone. So the job forgets the object first.
+    // When the call has run, the sender may return, and then this object is gone. So the job forgets the object before
+    // it runs the call.
     static constexpr job::operations operations{
         [](void* place) {
             sent_call& self = at(place);

@@ -1,5 +1,5 @@
-// The limits of a wait: its deadline, its stop token and its spin policy. They are the first argument of wait_any(),
-// wait_all() and the waits of coroutines, wait_set, group_commit and coalescer.
+// The limits of a wait: its deadline, its stop token and its spin policy. A `limits` object is the first argument of
+// wait_any() and wait_all(), of the waits of coroutines, and of the waits of wait_set, group_commit and coalescer.
 //
 //     tocsin::wait_any({.until = 50ms, .stop = token}, job, tocsin::readable(socket));
 //     set.wait({.until = tomorrow}, ready);
@@ -19,7 +19,7 @@
 namespace tocsin {
 
 // Refers to a stop token, or to none. Copying a token costs an atomic increment, and destroying the copy an atomic
-// decrement. A reference costs neither.
+// decrement. Copying a stop_reference costs neither.
 class stop_reference {
 public:
     constexpr stop_reference() noexcept = default;
@@ -33,7 +33,8 @@ private:
 };
 
 // Write the limits directly in the call, as in the examples above. A `limits` object that has a name refers to its stop
-// token, so it must not outlive the token. Nor must it outlive a time point of a clock of your own.
+// token, so it must not outlive the token. If its deadline was made from a time point of a clock of your own, it must
+// not outlive that time point either.
 struct limits {
     // When this deadline has passed, the wait ends with `timed_out`. A duration counts from the moment at which the
     // limits are made, so one `limits` object that is used for several waits ends them all at the same time. Making

@@ -36,9 +36,9 @@ public:
     // Returns the same descriptor until the view is destroyed.
     TOCSIN_API int descriptor() const noexcept;
 
-    // Takes the event if it is set, as the event's own try_wait() does. The descriptor stays readable until a call has
-    // found nothing to take. A loop that reports only changes (EPOLLET) must call this until it returns false. Other
-    // loops may call it as often as they like. Any thread may call it. It never blocks.
+    // Takes the event if it is set, as the event's own try_wait() does. The descriptor stays readable until a call of
+    // this function finds nothing to take. A loop that reports only changes (EPOLLET) must call this until it returns
+    // false. Other loops may call it as often as they like. Any thread may call it. It never blocks.
     // Cost: that of the event's try_wait(). A call that finds nothing also costs a short lock and a system call. A
     // set() makes a system call only if the descriptor is not readable yet.
     TOCSIN_API bool try_wait() noexcept;

@@ -7,7 +7,7 @@ namespace tocsin {
 
 enum class readiness : std::uint16_t {
     none = 0,
-    readable = 1,   // data or the end to read; a connection to accept; a timer or process that ended
+    readable = 1,   // data, or the end of the data; a connection to accept; a timer or process that ended
     writable = 2,   // room to write; a connection that was made, or failed
     urgent = 4,     // out-of-band data, or anything else that the system calls a priority (POLLPRI)
     hang_up = 8,    // both directions are closed: found even if not asked for. If asked for, also found

@@ -86,8 +86,8 @@ private:
 
 // A list of waits that have been given what they waited for, but whose threads and coroutines are still to be released.
 // The notify functions of waiting_list return such a list, and an event's set(wake_list&) adds to one. No wait in the
-// list returns before wake(), and until then nobody may destroy a coroutine that waits in it. The owner of the list
-// calls wake() once, under no lock.
+// list returns before wake(), and until then nobody may destroy a coroutine whose wait is in the list. The owner of the
+// list calls wake() once, under no lock.
 //
 //     tocsin::wake_list freed;
 //     {
@@ -166,8 +166,8 @@ private:
 };
 
 // A type with the three operations above. None of them may throw, block for long, or call back into the wait that
-// called it. The library holds no lock of its own when it calls them. If a type declares `stays_ready`, an object of
-// the type must not become unready again while a thread waits for it. wait_all() accepts only such types.
+// called it. The library holds no lock of its own when it calls them. If a type declares that it `stays_ready`, an
+// object of the type must not become unready again while a thread waits for it. wait_all() accepts only such types.
 template <class T>
 concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;

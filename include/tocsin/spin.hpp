@@ -28,15 +28,15 @@ public:
     // Sleeps at once.
     static constexpr spin_policy none() noexcept { return spin_policy(mode::none, 0); }
 
-    // Does what has recently paid: spins before the thread is queued, for up to 4 us and no longer than `longest`, and
-    // yields once the thread is queued.
+    // Does what has recently paid: spinning before the thread is queued, for up to 4 us and no longer than `longest`,
+    // and yielding after the thread is queued.
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(4)) noexcept {
         return spin_policy(mode::adaptive, longest.count());
     }
 
-    // Spins in every wait after the thread is queued, for `longest` (a second at most), and then sleeps. (For a lock,
-    // the thread spins before it is queued.) For a thread that may keep a core busy to react faster.
+    // In every wait, queues the thread, spins for `longest` (a second at most), and then sleeps. (At a lock, the thread
+    // spins before it is queued.) For a thread that may keep a core busy to react faster.
     static constexpr spin_policy fixed(std::chrono::nanoseconds longest) noexcept {
         return spin_policy(mode::fixed, longest.count());
     }
@@ -59,14 +59,14 @@ private:
     mode mode_ = mode::process;
 };
 
-// Sets the policy of all waits that are not given one. Any thread may call this at any time. Waits under way keep the
-// policy with which they began. `spin_policy()` restores the default, `adaptive()`.
+// Sets the policy of all waits whose call names no policy. Any thread may call this at any time. Waits under way keep
+// the policy with which they began. `spin_policy()` restores the default, `adaptive()`.
 TOCSIN_API void set_spin_policy(spin_policy policy) noexcept;
 [[nodiscard]] TOCSIN_API spin_policy process_spin_policy() noexcept;
 
 #if TOCSIN_COUNTERS
-// What the waits of the process have done since it began. A wait to which none of the first three counters applies is
-// not counted. A call that waits several times internally, as lock() may, is counted each time.
+// What the waits of the process have done since the process began. A wait to which none of the first three counters
+// applies is not counted. A call that waits several times internally, as lock() may, is counted each time.
 struct wait_counters {
     std::uint64_t spun = 0;     // waits that ended while spinning
     std::uint64_t yielded = 0;  // waits that ended after yielding to the scheduler

@@ -12,7 +12,7 @@
 // A call takes any number of sources in any mix, one by one or as a span. Sources are events, timers, descriptors
 // (fd.hpp) and objects of `waitable` types (source.hpp). A wait for up to 16 sources allocates nothing. A wait for more
 // takes one block of memory until it ends. More than 16 descriptors among them take a second block, and more than 64
-// take a third one in the poll.
+// take a third one during each poll.
 //
 // A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
 //
@@ -120,8 +120,8 @@ wait_status wait_all_each(const limits& how, Sources&... from) {
 // manual-reset event set. If several sources are ready at the start, takes the one with the lowest index. It does so
 // even if the deadline has passed or a stop was requested. The same source may occur twice. After the call, the caller
 // sees what it would see after a wait for the taken source alone. Never returns spuriously.
-// A wait that times out or is stopped has taken nothing, so it never eats a signal. Its index is npos. Each event
-// serves its waiters first in, first out, whether they wait in wait_any() or in the event's own wait().
+// A wait that times out or is stopped has taken nothing, so it never eats a signal. The index in its result is npos.
+// Each event serves its waiters first in, first out, whether they wait in wait_any() or in the event's own wait().
 // Cost: if a source is ready, about that of its try_wait(). Otherwise one short lock per source to queue, another per
 // source to leave the queue, and one system call to sleep.
 [[nodiscard]] inline any_result wait_any(const limits& how, std::span<const source> sources) {
@@ -147,7 +147,8 @@ any_result wait_any(Sources&&... from) {
 // when the last of them has passed.) Several wait_all() calls with sources in common do not deadlock. Each set() of an
 // auto-reset event serves the wait that has queued longest among those that can take it. Nothing is reserved for a
 // wait_all(): it may take long to get many busy events while other waits take them one by one.
-// Cost: that of wait_any(). While a thread waits for all, each set() of one of its events also looks at the others.
+// Cost: that of wait_any(). While a thread waits for all, a set() of one of its events also looks at the other
+// sources.
 [[nodiscard]] inline wait_status wait_all(const limits& how, std::span<const source> sources) {
     return detail::wait_all_slow(sources, how);
 }

@@ -97,7 +97,8 @@ public:
     TOCSIN_API wait_set();
     wait_set(const wait_set&) = delete;
     wait_set& operator=(const wait_set&) = delete;
-    // No thread may still wait in the set. Members need not be removed before, but must still exist.
+    // No thread may still wait in the set. Members need not be removed first, but an event or a descriptor that is
+    // still a member must exist until the set is destroyed.
     TOCSIN_API ~wait_set();
 
     // Waits report the tag when the member is ready. A tag may be any number except the greatest. An event must stay
@@ -106,9 +107,9 @@ public:
     // Cost: a short lock for an event, a system call for a descriptor.
     // Throws the following errors, and then the set is as it was before:
     // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.
-    // - std::system_error with EEXIST if the event or descriptor is a member already. For a descriptor, whose number is
-    //   in the message, also with EBADF, EPERM (a regular file), ENOSPC or ENOMEM. For the first descriptor, also
-    //   EMFILE or ENFILE, without its number.
+    // - std::system_error with EEXIST if the event or descriptor is a member already. For a descriptor, also with
+    //   EBADF, EPERM (a regular file), ENOSPC or ENOMEM; the message has the descriptor's number. For the first
+    //   descriptor, also with EMFILE or ENFILE; this message has no number.
     // - std::bad_alloc.
     TOCSIN_API void add(const source& what, std::uint64_t tag);
     // Changes the tag and, for a descriptor, the readiness that is asked for. Throws std::invalid_argument as add()
@@ -138,8 +139,8 @@ public:
     // - A descriptor is reported by every wait while it is ready.
     // - A timer is reported once for each reset(), never before its deadline has passed. Timers that are due come
     //   behind the members that were found ready before. Of the timers on one clock, the earliest comes first. A sleep
-    //   follows one clock: if somebody sets the system clock during the sleep, a timer on the other clock may be
-    //   reported late.
+    //   follows either the steady or the system clock. If somebody sets the system clock during the sleep, a timer on
+    //   the other of these two clocks may be reported late.
     //
     // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake the sleeping
     // thread. With descriptors, one more system call to look at them if an event or a timer is ready. With timers, a

@@ -10,7 +10,7 @@
 
 namespace tocsin {
 
-// A bit_lock in a word of its own, which meets the requirements Lockable and TimedLockable. bit_lock.hpp says what its
+// A bit_lock in a word of its own. It meets the requirements Lockable and TimedLockable. bit_lock.hpp says what its
 // members do.
 template <class Word = std::uint32_t>
 class word_lock {

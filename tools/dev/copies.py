@@ -2,7 +2,7 @@
 
 import time
 
-from dev.run import Count, one, quietly
+from dev.run import Count, fresh_if_moved, one, quietly
 from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, say
 
 WARNINGS = "-Wall -Wextra"
@@ -29,7 +29,9 @@ def build(flavor, sanitized):
     options = f"{WARNINGS} {options} {SANITIZED if sanitized else ''}"
     log = f"copies-{folder.name}"
     host = "ON" if flavor == next(iter(FLAVORS)) else "OFF"
-    configured = quietly("configure", ["cmake", "-S", ROOT / "tests" / "copies" / "twenty", "-B", folder, "-G", "Ninja",
+    source = ROOT / "tests" / "copies" / "twenty"
+    configured = quietly("configure", ["cmake", "-S", source, "-B", folder, "-G", "Ninja",
+                                       *fresh_if_moved(folder, source),
                                        f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_CXX_FLAGS={options}",
                                        f"-DTOCSIN_CHECKED={checked}", f"-DCOPIES={EACH}", f"-DHOST={host}"], log)
     return folder if configured and quietly(flavor, ["cmake", "--build", folder, "--", f"-j{JOBS}"], log) else None

@@ -86,18 +86,18 @@ def steps_of(workflow):
     return [(step["type"], step["name"]) for step in found["steps"]]
 
 
-def was_moved(folder):
-    """Whether a build folder was configured for a tree in another place. CMake refuses to use it."""
+def fresh_if_moved(folder, source=ROOT):
+    """The option with which CMake takes a build folder that was configured for a tree in another place, if it was."""
     cache = folder / "CMakeCache.txt"
-    return cache.exists() and f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" not in cache.read_text(errors="replace")
+    if not cache.exists() or f"CMAKE_HOME_DIRECTORY:INTERNAL={source}\n" in cache.read_text(errors="replace"):
+        return []
+    say(f"  the tree was moved: {folder.name} is built anew")
+    return ["--fresh"]
 
 
 def configure(preset, *definitions):
-    command = ["cmake", "--preset", preset, *definitions]
-    if any(was_moved(folder / preset) for folder in (BUILD, BUILD / "compilers", BUILD / "builds")):
-        say(f"  the tree was moved: the preset {preset} is built anew")
-        command.append("--fresh")
-    return quietly("configure", command, f"{preset}-configure")
+    fresh = [each for folder in (BUILD, BUILD / "compilers", BUILD / "builds") for each in fresh_if_moved(folder / preset)]
+    return quietly("configure", ["cmake", "--preset", preset, *definitions, *fresh[:1]], f"{preset}-configure")
 
 
 def build(preset, *targets):

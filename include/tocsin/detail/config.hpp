@@ -6,9 +6,9 @@
 #include <tocsin/needs_cxx20>  // there is no such file: that stops the compiler, after one message instead of hundreds
 #endif
 
-// Marks what a shared tocsin exports. On ELF the mark also matters to a plug-in that links the library statically and
-// is built with hidden visibility: it keeps the plug-in's table of waiters (src/core/lot/lot.cpp) visible. The dynamic
-// linker can then make all copies of the table one.
+// Marks what tocsin exports when it is a shared library. On ELF the mark also matters to a plug-in that links the
+// library statically and is built with hidden visibility: it keeps the plug-in's table of waiters
+// (src/core/lot/lot.cpp) visible. The dynamic linker can then make all copies of the table one.
 #if defined(_WIN32)
 #if defined(TOCSIN_SHARED) && defined(TOCSIN_BUILDING)
 #define TOCSIN_API __declspec(dllexport)

@@ -86,8 +86,8 @@ TOCSIN_API wait_status event_wait_slow(event_byte& state, reset_mode mode,
                                        const wait_options& options) noexcept;
 TOCSIN_API void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept;
 
-// How a wait for several sources uses an event. event_source() is a function because the address of an object in a DLL
-// is not a constant.
+// How a wait for several sources uses an event. event_source() is a function instead of a constant, because the address
+// of an object in a DLL is not a constant.
 TOCSIN_API extern const lot_source manual_reset_source;
 TOCSIN_API extern const lot_source auto_reset_source;
 inline const lot_source& event_source(reset_mode mode) noexcept {

@@ -70,9 +70,9 @@
 //                  acquires, and passes what it has acquired on to the waiting thread by [release].
 //   Everything else is ordered by the buckets' locks and by [release] in waiter.cpp.
 //
-// Checked by: tests/model/many_model_test.cpp (P10, P11, over one bucket and over two), mix_model_test.cpp,
-// first_look_model_test.cpp (multi_wait-2); tests/unit/wait_test.cpp, tests/unit/publication_test.cpp,
-// tests/stress/many_stress_test.cpp, proofs/promela/wait_all.pml.
+// Checked by: tests/model/many_model_test.cpp (P10 and P11 of docs/proofs.md, over one bucket and over two),
+// mix_model_test.cpp, first_look_model_test.cpp (multi_wait-2); tests/unit/wait_test.cpp,
+// tests/unit/publication_test.cpp, tests/stress/many_stress_test.cpp, proofs/promela/wait_all.pml.
 #include "core/wait/multi_wait.hpp"
 
 #include "core/lot/resume_queue.hpp"

@@ -12,12 +12,12 @@ inline constexpr std::int64_t no_end = -1;
 
 // The longest slice; after each slice the thread asks the deadline again. For a deadline on the system clock the
 // longest slice is a second, so that the thread notices when that clock is set. For any other deadline it is an hour,
-// because some systems give a length few bits.
+// because some systems have few bits for the length of a sleep.
 inline constexpr std::int64_t longest_unaware_of_set_clock = 1'000'000'000;
 inline constexpr std::int64_t longest_sleep = 3'600'000'000'000;
 
-// Calls `sleep(nanoseconds)` until it reports `returned`, or until the deadline itself says that it has passed. So
-// `timed_out` is never early. `sleep` sleeps for at most that many nanoseconds (without end if they are `no_end`) and
+// Calls `sleep(nanoseconds)` until `sleep` reports `returned`, or until the deadline itself says that it has passed. So
+// `timed_out` is never early. `sleep` sleeps for at most `nanoseconds` (without end if `nanoseconds` is `no_end`) and
 // reports how the sleep ended. For a deadline `never` the result is always `returned`, whatever `sleep` reports.
 template <class Sleep>
 sleep_result sleep_in_slices(const deadline& until, Sleep sleep) noexcept {

@@ -4,7 +4,7 @@
 // sleeps.
 //
 // Invariants
-//   wait_table-1  A sleeper enters its slot's queue inside futex::wait, when it has looked at the word. The sleeper
+//   wait_table-1  A sleeper enters its slot's queue inside futex::wait, after it has looked at the word. The sleeper
 //       stays there until that call returns, unless a waker takes it off. The queue changes only under the slot's lock.
 //   wait_table-2  Under the lock, a waker takes the sleeper that it wakes off the queue. So a second wake finds the
 //       next sleeper.
@@ -56,8 +56,8 @@ public:
 template <class Slot>
 class wait_table {
 public:
-    // `kind` differs between backends. A copy of the library must not use the slots of another backend, or slots or
-    // sleepers of another size. So the table's own kind also depends on these sizes.
+    // `kind` differs between backends. A copy of the library must not use the slots of another backend. Nor must it use
+    // slots or sleepers of another size, so the table's own kind also depends on these sizes.
     constexpr explicit wait_table(std::uint32_t kind) noexcept : own_(kind_of(kind)), in_use_(&own_) {}
     wait_table(const wait_table&) = delete;
     wait_table& operator=(const wait_table&) = delete;

@@ -3,8 +3,9 @@
 // The engine promises (WebAssembly threads proposal, "Wait and Notify operators"):
 //   - A wait compares the word and enqueues the thread in one step with respect to notify.
 //   - Notify wakes the thread that has waited longest on the address.
-//   - A timeout is a length and does not follow a clock that is set. A sleep may be shorter than asked for. So the
-//     thread asks the deadline whether it has passed (relative_sleep.hpp).
+//   - A timeout is a length and does not follow a clock that is set. A sleep may be shorter than asked for. So the end
+//     of a sleep does not tell whether the deadline has passed: the thread asks the deadline itself
+//     (relative_sleep.hpp).
 //   - Some threads can't wait at all: in a browser's main thread the wait instruction traps.
 //
 // Both instructions trap on an address outside the memory. Memory never shrinks, so the address of a former word is

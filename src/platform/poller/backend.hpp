@@ -1,5 +1,5 @@
-// Defines the functions of poller_backend (poller.hpp) in terms of a mechanism, which has what differs between systems.
-// A mechanism is a class with these members:
+// Defines the functions of poller_backend (poller.hpp) in terms of a mechanism, which provides what differs between
+// systems. A mechanism is a class with these members:
 //   set                      the class of its poll sets; its open() returns 0 or an error
 //   poll                     as poller_backend::poll
 //   doorbells()              the pool in use: this copy's, or that of the first copy of the library in the process

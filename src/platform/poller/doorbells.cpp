@@ -44,12 +44,12 @@
 // the entry into the system (in a checked build, also the check of the descriptors).
 //
 // Memory order
-//   [doorbell-ring]  ring(), answer() and close() are read-modify-writes of one word, `turn`. So the thread that makes
-//                    the later of any two sees what came before the earlier one.
+//   [doorbell-ring]  ring(), answer() and close() are read-modify-writes of one word, `turn`. Of any two of these
+//                    calls, the thread that makes the later one sees what came before the earlier one.
 //   [doorbell-made]  When a doorbell is opened for the first time, its descriptors are stored after its `turn` is ready
 //                    and says not rung. When it is opened again, its descriptors are stored before its `turn` says not
-//                    rung. So a thread that may strike finds the descriptors, and `identity`, which was stored with
-//                    them.
+//                    rung. So a thread that may strike finds the descriptors. It also finds `identity`, which says what
+//                    the descriptors referred to and was stored with them.
 //   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack counts its
 //                    changes in the word that holds its top. So an exchange fails if the stack has changed, even if the
 //                    same doorbell is on top again.
@@ -250,7 +250,8 @@ void doorbell_pool::forget() noexcept {
 }
 
 // Forgets the descriptors before it closes them. Otherwise a child that is forked in between would later close whatever
-// gets their numbers next. For the same reason, closes nothing if the program has already closed the descriptors.
+// gets the numbers of these descriptors next. For the same reason, closes nothing if the program has already closed the
+// descriptors.
 void doorbell_pool::close_ends(doorbell& bell) noexcept {
     const bool is_ours = bell.is_as_opened();
     const int ring_end = doorbell::descriptor(bell.ring_end_);

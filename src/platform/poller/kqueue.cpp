@@ -7,17 +7,17 @@
 //   member's readiness has the same bits on every system, hang-ups included.
 //
 // Invariants
-//   kqueue-1  A member is loud or quiet. A loud member's filters report for as long as they hold. A quiet member's
-//       filters report once for each change (EV_CLEAR). When poll(2) finds a member ready, the member is made loud, so
-//       the next wait reports it again. The kqueue may report a member that poll(2) does not find ready, because
-//       something happened that was not asked for. Such a member is made quiet, so that it does not keep the wait
-//       awake.
+//   kqueue-1  A member is loud or quiet. Its filters (its entries in the kqueue) each have a condition. The filters of
+//       a loud member report for as long as their conditions hold. The filters of a quiet member report once for each
+//       change (EV_CLEAR). When poll(2) finds a member ready, the member is made loud, so the next wait reports it
+//       again. The kqueue may report a member that poll(2) does not find ready, because something happened that was not
+//       asked for. Such a member is made quiet, so that it does not keep the wait awake.
 //   kqueue-2  The waiting thread holds the mutex while it calls poll(2) for the members and reports the result. So it
 //       reports only descriptors that are members at that moment, and nothing that was removed before.
 //
-// No lost wake-up: a member becomes quiet or loud by getting new filters. If a new filter already holds when it is
-// made, it reports that at least once. A byte stays in the bell's pipe until the sleeper reads it, and the bell's
-// filter is always loud.
+// No lost wake-up: a member becomes quiet or loud by getting new filters. If the condition of a filter already holds
+// when the filter is made, the filter reports it at least once. A byte stays in the bell's pipe until the sleeper reads
+// it, and the bell's filter is always loud.
 //
 // The systems promise (kqueue(2) of macOS 10.5, FreeBSD 8, OpenBSD 5.1 and later):
 //   - filters work as described above;
@@ -86,7 +86,7 @@ private:
         std::uint64_t tag;
     };
 
-    // These four functions work under the mutex, except in open(). report() locks the mutex itself. The callers of the
+    // Except in open(), these four functions work under the mutex. report() locks the mutex itself. The callers of the
     // other three hold it.
     int control(int descriptor, int filter, int flags) const noexcept;
     int arm(const member& made) const noexcept;

@@ -32,8 +32,8 @@ inline bool is_struck(int found, short struck) noexcept {
     return (found & struck) != 0;
 }
 
-// The function of this name that pool_owner takes (doorbells.hpp). If the program has closed the descriptor, returns
-// false and does not stop the program.
+// This is the `answer_if_struck` that a pool_owner gets (doorbells.hpp). If the program has closed the descriptor,
+// returns false and does not stop the program.
 template <class Doorbells>
 bool answer_if_struck(doorbell& bell) noexcept {
     const errno_guard guard;
@@ -74,7 +74,7 @@ private:
 inline constexpr std::int64_t no_timeout = -1;
 
 // Calls `call(nanoseconds)` until some descriptors are ready or the deadline has passed. Returns how many are ready, or
-// an error as a negative number. `call` sleeps for at most that many nanoseconds, or without end if they are
+// an error as a negative number. `call` sleeps for at most `nanoseconds`, or without end if `nanoseconds` is
 // `no_timeout`. It returns how many descriptors are ready, or -1 with the error in errno.
 template <class Call>
 int poll_until(const deadline& until, Call call) noexcept {
@@ -107,9 +107,9 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
 }
 
 // Does the wait() of a poll set that the kernel keeps. `descriptor` is that of the kernel's set, which reports
-// `Event`s. `sleep(events, nanoseconds)` waits in the set, as `call` of poll_until does. No timeout of such a set
-// follows the system clock, so for a deadline on that clock `poll(entries, until)` polls the set's descriptor.
-// `report(events, out)` turns events into the items of the result.
+// `Event`s. `sleep(events, nanoseconds)` sleeps in the set, and returns what the `call` of poll_until returns. No
+// timeout of such a set follows the system clock, so for a deadline on that clock `poll(entries, until)` polls the
+// set's descriptor. `report(events, out)` turns events into the items of the result.
 inline constexpr std::size_t most_events = 128;
 template <class Event, class Sleep, class Poll, class Report>
 poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, const deadline& until,

@@ -76,7 +76,7 @@ public:
     std::size_t size() const noexcept { return copied_.size(); }
     std::vector<Polled>& polled() noexcept { return polled_; }
 
-    // Writes the members that are ready to `out` and returns how many it wrote. Begins after the member at which the
+    // Writes to `out` the members that are ready, and returns how many it wrote. Begins after the member at which the
     // last call stopped, so that every member gets its turn. `found(polled)` says what the member of an entry is ready
     // for.
     template <class Members, class Found>

@@ -31,7 +31,7 @@ struct poll_entry {
 
 inline constexpr std::size_t no_culprit = ~std::size_t{0};
 
-// What ended a poll. `timed_out` comes alone; `ready` and `rung` may come together.
+// What ended a poll. If `timed_out` is set, nothing else is. `ready` and `rung` may both be set.
 struct poll_result {
     std::size_t ready = 0;  // how many descriptors
     bool rung = false;
@@ -88,10 +88,10 @@ public:
     // depending on the system, the set reports a closed member as `invalid` or forgets it.
     virtual int remove(int descriptor) noexcept = 0;
 
-    // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes the members that are
-    // ready to `out`, which is not empty, as many as fit. Later waits report those that did not fit, so every member
-    // gets its turn. The set is level-triggered: every wait reports what is still ready. `rung` may be set for no
-    // reason. Allocates only if the set has changed.
+    // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes to `out`, which is not
+    // empty, as many of the ready members as fit. Later waits report those that did not fit, so every member gets its
+    // turn. The set is level-triggered: every wait reports what is still ready. `rung` may be set for no reason.
+    // Allocates only if the set has changed.
     virtual poll_result wait(std::span<item> out, const deadline& until) noexcept = 0;
 
     // The set's doorbell, for ring_doorbell(). A ring ends the wait that is under way or, if no thread waits, the next
@@ -101,8 +101,9 @@ public:
     static constexpr std::uint64_t no_tag = ~std::uint64_t{0};
 };
 
-// For a deadline on the steady or the system clock, these functions follow that clock, even while somebody sets it. A
-// deadline on another clock works as in futex.hpp.
+// For a deadline on the steady or the system clock, these functions follow that clock, even while somebody sets it. For
+// a deadline on another clock, the thread sleeps until the estimated end, and then asks the deadline whether it has
+// passed.
 template <class Mechanism>
 struct poller_backend {
     // Returns a doorbell for one wait: the one that the thread kept from its last wait, else one from the pool, else a

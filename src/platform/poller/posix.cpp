@@ -18,8 +18,8 @@
 //
 // Timeouts are in milliseconds, rounded up. No timeout of poll(2) follows the system clock. So a wait until a time of
 // that clock starts a second thread. The second thread sleeps on a condition variable until that time
-// (condition_wait.hpp) and then rings. So such a wait costs a thread, and fails with EAGAIN if the system can't make
-// one.
+// (condition_wait.hpp), and then rings a doorbell that the waiting thread polls, too. Such a wait costs a thread, and
+// fails with EAGAIN if the system can't make one.
 //
 // The cost of a wait grows with the number of members. Unlike the calls of linux.cpp, the calls of this file may be
 // pthread cancellation points.

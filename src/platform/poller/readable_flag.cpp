@@ -1,6 +1,6 @@
 // A flag is an event counter (Linux) or a pipe. Each raise writes eight bytes, as an event counter demands. A pipe
-// keeps the bytes of every write until they are read. Neither object blocks. If a write finds no room, the flag is
-// already raised, so nothing is lost.
+// keeps the bytes of every write until they are read. Writes and reads never block. If a write finds no room, the flag
+// is already raised, so nothing is lost.
 #include "platform/poller/readable_flag.hpp"
 
 #include "platform/poller/poller.hpp"

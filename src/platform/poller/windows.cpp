@@ -8,8 +8,9 @@
 //       counts only for members whose serial numbers are still in the list.
 //   windows-2  No thread keeps sleeping on a copy older than the list: a thread that changes the list during a wait
 //       rings the set's bell. A thread that removes or changes a member then waits until the poll under way has ended,
-//       because that poll may have tied the member's descriptor to its event. After that poll, another thread may wait
-//       for the descriptor, or the system may give its number to something else.
+//       because that poll may have tied the member's descriptor to the poll's event (windows_poll.cpp). After that
+//       poll, another thread may wait for the descriptor, or the system may give the descriptor's number to something
+//       else.
 //   windows-3  A wait returns a poll's error only if two things hold: the copy is not older than the list, and the poll
 //       looked again after the error and found nothing (windows_poll-3). That look may find a closed handle `invalid`.
 //       Then windows-1 decides whether the finding counts.

@@ -10,7 +10,7 @@
 //   windows_poll-1  To learn whether a descriptor is ready, a poll always asks the descriptor itself (by WSAPoll, or by
 //       a wait of zero length). The poll's event only says that it is time to ask. So readiness is level-triggered,
 //       although the network reports edges.
-//   windows_poll-2  The system gives a socket one event at a time: a second WSAEventSelect would silently replace the
+//   windows_poll-2  The system ties a socket to one event at a time: a second WSAEventSelect would silently replace the
 //       first sleeper's event. So the polls that sleep on sockets are in a list, one list for all copies of the library
 //       in the process. If a poll has a socket on which another poll sleeps, it fails with EBUSY and says which socket
 //       it is.
@@ -22,13 +22,14 @@
 // its descriptors, and sleeps only if none is ready. That look sees what happened before it. What happens after the
 // look sets the poll's event or signals a handle on which the thread sleeps.
 //
-// For a surplus handle that is handed over, the system waits only once. If the poll continues after such a wait has
-// ended, it hands the handle over again. It does so in this order: the poll resets its event, hands over the handles
-// whose waits have ended, and looks at the descriptors. If a wait ends later, it sets the event again.
+// For a surplus handle that is handed over, the system waits only once. So a poll that continues after such a wait has
+// ended takes three steps, in this order: it resets its event, hands over again the handles whose waits have ended, and
+// looks at the descriptors. A wait that ends after the reset sets the event again.
 //
 // The system promises (Microsoft's references):
 //   - WaitForMultipleObjects takes 64 handles.
-//   - WSAEventSelect makes a socket non-blocking, for good. The network notes what is already the case at that call.
+//   - WSAEventSelect makes a socket non-blocking, for good. From then on, the network notes what happens to the socket
+//     (for WSAEnumNetworkEvents). It also notes what is already the case at that call.
 //   - The network notes the same thing again only after a call that reads, accepts or fails for lack of room to write.
 //     After a send that succeeds and fills the buffer, the network does not note when there is room again. So a sleep
 //     that waits for `writable` looks every 20 ms.
@@ -36,9 +37,9 @@
 //     asks for the network's note of the failure, which is an exception to windows_poll-1. The network notes a failure
 //     once. So a wait does not find a connection that failed before the wait, or whose failure another wait has been
 //     told of.
-// The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). Waiting for an
-// auto-reset event, a semaphore or a mutex takes something from it. A poll that ends for another reason may still have
-// taken it, as fd.hpp says.
+// The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). A wait for an
+// auto-reset event, a semaphore or a mutex takes something from that object. A poll may have taken something although
+// it ends for another reason, as fd.hpp says.
 //
 // Cost: a look makes one system call for all sockets and one for each handle. A poll that sleeps makes three more for
 // each socket: one ties it, one asks for the network's notes after the sleep, and one unties it. If the poll sleeps
@@ -84,7 +85,7 @@ struct surplus_handle {
     bool hand_over() noexcept {
         const auto signaled = [](void* it) noexcept {
             auto& self = *static_cast<surplus_handle*>(it);
-            // no order: the event gives it, which is set here and reset by the poll
+            // no order: the event, which is set here and reset by the poll, gives it
             self.is_waited_for.store(false, std::memory_order_relaxed);
             ::SetEvent(self.event);
         };
@@ -159,15 +160,15 @@ public:
 
     HANDLE event() const noexcept { return event_; }
 
-    // Sleeps until it is time to look again or the deadline has passed. Returns an error, if there is one. What happens
-    // after this sleep ends the next sleep.
+    // Sleeps until it is time to look again or the deadline has passed. Returns an error, if there is one. If something
+    // happens after this sleep, it ends the next sleep.
     poll_result sleep(const deadline& until) noexcept {
         const DWORD longest =
             std::min(milliseconds_left(until), waits_for_room_ ? room_again_after : INFINITE);
         const DWORD woken = size_ == 0 ? (::Sleep(longest), DWORD{WAIT_TIMEOUT})
                                        : ::WaitForMultipleObjects(size_, handles_, FALSE, longest);
         if (woken == WAIT_FAILED) return {.error = EINVAL};
-        // If the bell ended the sleep, WaitForMultipleObjects has reset its event: no later look finds the event set.
+        // If the bell ended the sleep, WaitForMultipleObjects has reset the bell's event: no later look finds it set.
         rung_ = bell_ != nullptr && woken == WAIT_OBJECT_0;
         if (rung_ || event_ == nullptr) return {};
         ::ResetEvent(event_);

@@ -53,7 +53,7 @@ void* own_slots() noexcept;
 }  // namespace tocsin::platform
 
 extern "C" {
-// The record has a C name, which the note below uses. It is hidden, so that every copy has its own record.
+// The record has a C name, which the note below uses. The name is hidden, so that every copy has its own record.
 extern __attribute__((visibility("hidden"))) tocsin::platform::copy_record tocsin_copy_record;
 __attribute__((used)) constinit tocsin::platform::copy_record tocsin_copy_record{
     nullptr, nullptr, nullptr, 0, tocsin::platform::shared_layout, tocsin::platform::own_slots};

@@ -15,9 +15,9 @@ namespace tocsin::platform {
 #define TOCSIN_TEXT(text) #text
 
 // Depends on the futex and the poller in use, the layout of the doorbells, and how many slots a thread has. Raise the
-// "1" in the text below when copies would no longer understand each other and nothing else here shows that. Examples
-// are a change of when a doorbell is struck, of the kinds of a futex's tables, or of the list of threads that sleep on
-// sockets (Windows).
+// "1" in the text below after a change by which copies no longer understand each other, if that change alters nothing
+// else here. Examples are a change of when a doorbell is struck, of the kinds of a futex's tables, or of the list of
+// threads that sleep on sockets (Windows).
 inline constexpr std::uint64_t shared_layout =
     layout_hash("1 " TOCSIN_TEXT_OF(TOCSIN_FUTEX_CHOSEN) " " TOCSIN_TEXT_OF(TOCSIN_POLLER_CHOSEN))
         .add(doorbells_layout())

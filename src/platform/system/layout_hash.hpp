@@ -25,7 +25,7 @@ public:
     }
 
     constexpr layout_hash& add(std::uint64_t number) noexcept {
-        value_ = (value_ ^ number) * 0x100'0000'01b3;  // FNV-1a, with numbers for bytes
+        value_ = (value_ ^ number) * 0x100'0000'01b3;  // FNV-1a, with numbers in place of bytes
         value_ ^= value_ >> 29;
         return *this;
     }

@@ -96,7 +96,7 @@ std::uint64_t random_number() noexcept {
 
 int start_thread(void (*run)() noexcept) noexcept {
     const errno_guard guard;
-#if !defined(__EMSCRIPTEN__)  // it has one module, and its dlopen() ends a program not linked for dlopen()
+#if !defined(__EMSCRIPTEN__)  // has one module; its dlopen() ends a program not linked for dlopen()
     Dl_info where;
     if (::dladdr(reinterpret_cast<const void*>(run), &where) != 0) {
         ::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
