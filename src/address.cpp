@@ -8,10 +8,10 @@
 //       waiter on a neighbouring address, no waiter of another kind on the same address, and no waiter that merely
 //       shares the bucket.
 //
-// No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter sets its filter
-// bit, makes a full fence (prepare_wait), and looks at the value. At least one of the two sees what the other has
-// written. If the waiter sees the new value, it returns `differed`. If the waker sees the filter bit, it takes the lock
-// and finds the node (lot.cpp).
+// No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter takes the
+// bucket's lock, sets its filter bit, makes a full fence (prepare_wait), looks at the value, and queues its node before
+// it frees the lock. At least one of the two sees what the other has written. If the waiter sees the new value, it
+// returns `differed`. If the waker sees the filter bit, it takes the lock and finds the node (lot.cpp).
 //
 // A change that wakes (store(), exchange(), fetch_add() ...) makes no fence: the change and the look at the filter are
 // both sequentially consistent. All sequentially consistent operations and fences have one order, in which the change
@@ -25,14 +25,16 @@
 //   32-bit ARM, RISC-V, POWER    The compiler puts its full fence (dmb, fence rw,rw, sync) between the two.
 //
 // Memory order
-//   [user]        The look at the value acquires. A caller that returns because the value differs can then read what
-//                 the user released with the store that changed it.
-//   [wake-check]  The two fences; for a change that wakes, the change and its look against the fence of prepare_wait().
-//                 What the waker did before its wake is visible to the waiter that it releases, by [release]
-//                 (waiter.cpp). It is also visible to a thread that sees the changed value, by the memory order that
-//                 the user gave that store. A change that wakes releases.
+//   [user]        The look at the value acquires. So a caller that returns because the value differs can read what
+//                 another thread wrote before it stored the new value, if the user made that store a release. A change
+//                 that wakes is one.
+//   [wake-check]  The two fences above; for a change that wakes, its two steps and the waiter's fence. What the waker did
+//                 before its wake becomes visible in other ways: to the waiter that it releases, by [release]
+//                 (waiter.cpp); to a thread that sees the changed value, by the memory order that the user gave to the
+//                 store of that value.
 //
-// Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp, tests/stress/.
+// Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp,
+// change_and_wake_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
 #include "core/wait/spinner.hpp"
 #include "platform/system/system.hpp"

@@ -2,22 +2,22 @@
 // of woken. To wait for one event without limits, it uses a waiter with one node instead.
 //
 // State
-//   A wait with a multi_wait may have further parts. Each can claim and release the waiter, as a set() can.
-//   - With limits: a stop callback, and a timer for the deadline.
-//   - With sources that may be timers or descriptors: a timer for the sources on the system clock, a timer for those on
+//   A wait with a multi_wait may have further parts. Each part can claim and release the waiter, as a set() can.
+//   - If it can have limits: a stop callback, and a timer for the deadline.
+//   - If sources may be timers or descriptors: one timer for all sources on the system clock, one for all sources on
 //     other clocks (core/async/timer_thread.hpp), and a poll request for descriptors (core/async/poll_thread.hpp).
 //   posted  With an executor: whether the thread that released the waiter has finished handing the coroutine over.
 //
 // Invariants
-//   await-1  All parts of a wait are begun before the waiter's word says `suspended`. After that, the suspending thread
-//       touches nothing of the wait: the coroutine may be running, or gone. A wait for one event stores `suspended`
-//       first, while nobody knows of it. It touches nothing after it has freed the lock under which it queued its node.
+//   await-1  A wait with a multi_wait begins all its parts, and then stores `suspended` in its waiter's word. A wait
+//       for one event first stores `suspended`, while nobody knows of it, then queues its node, and frees the lock.
+//       After these steps, the suspending thread touches nothing of the wait: the coroutine may be running, or gone.
 //   await-2  A suspended coroutine is resumed or handed to its executor exactly once, by the thread that released its
 //       waiter. Or it is destroyed, by a thread that claimed the waiter, cancelled the resumption, or saw `posted`.
 //   await-3  The thread that hands the coroutine over calls the executor, which may be in the coroutine's frame. So the
-//       coroutine does not continue before this call is over. A thread that destroys a coroutine while it is being
-//       handed over waits in the same way, so nobody hands it over afterwards. If an executor refuses the coroutine,
-//       the calling thread resumes it, as if there were no executor.
+//       coroutine does not continue before this call is over. A thread that destroys a coroutine during this call also
+//       waits for its end, so no thread is still handing over a coroutine that is gone. If an executor refuses the
+//       coroutine, the calling thread resumes it, as if there were no executor.
 //   await-4  Before a wait returns or is destroyed, it takes back the stop callback, the timers, the poll request and
 //       the nodes, in this order, and waits for any thread that uses one of these. Then nobody knows of the wait.
 //
@@ -25,7 +25,7 @@
 // continues, the auto-reset events that it was given are given back, as if by another set().
 //
 // Memory order
-//   [posted]  The thread that has handed the coroutine over releases; the coroutine acquires before it continues.
+//   [posted]  The store of `posted` releases; the coroutine's load of it, before the coroutine continues, acquires.
 //   [release] and [suspend] in waiter.cpp order everything else.
 //
 // Checked by: tests/model/await_model_test.cpp, tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.

@@ -1,8 +1,8 @@
 // The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on it.
 //
 // State: one bit of the user's word, which is on while the lock is held, and a queue in the lot. The queue's key is the
-// address of the word together with the number of the bit. A waiter's node has a mark, `woken`. It is on while the
-// node's thread, which has been released, is on its way to look at the bit.
+// address of the word together with the number of the bit. A waiter's node has a mark, `woken`. An unlock() turns the
+// mark on to wake the node's thread. The mark stays on while that thread is on its way to look at the bit.
 //
 // Invariants
 //   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on
@@ -14,22 +14,24 @@
 //       legal: no node is marked; only the first node is marked.
 //       illegal: a node that is not the first is marked.
 //   bit_lock-4  At most one wake is in flight: an unlock() that finds the first node marked wakes nobody. The marked
-//       thread looks at the lock's bit after its mark is gone. It does so in the critical section in which it clears
-//       the mark to sleep again. If it gives up instead, it looks after its node has left the queue. If it gets the
-//       lock, its node leaves the queue before it can unlock.
+//       thread does one of these:
+//       - It clears the mark under the bucket's lock, and looks at the lock's bit before it frees the bucket's lock.
+//       - It gives up. Then it looks at the lock's bit after its node has left the queue.
+//       - It gets the lock without clearing the mark. Then its node leaves the queue before the thread can unlock.
 //
 // No lost wake-up: for a thread that parks for the first time, the reasons are those for address waits (address.cpp).
 // The lock's bit is the value, and the read-modify-write of unlock() is the change. After that, the filter bit stays
 // on, because the node stays in the queue.
-// An unlock() that finds a mark comes, by the bucket's lock, before the look of the marked thread (bit_lock-4). So that
-// look finds the lock's bit off, or finds that a later thread holds the lock. In the second case, the unlock() of that
-// holder is still to come. It finds the mark gone, and wakes the first thread of the queue.
-// A thread may time out just as it is marked. Then it is not released. It still counts as a thread that is on its way,
-// because it looks once more after its node has left.
+// An unlock() that finds a mark holds the bucket's lock earlier than the marked thread, which then clears the mark or
+// removes its node, and looks at the lock's bit (bit_lock-4). So the marked thread finds the bit off, or on because
+// another thread has taken the lock since. In the second case, the unlock() of that other thread is still to come. It
+// finds the mark gone, and wakes the first thread of the queue.
+// A thread may time out just as it is marked. Then unlock() does not release it. The thread still counts as one that is
+// on its way, because it looks at the bit after its node has left the queue.
 //
-// Why only one wake is in flight: with long holds, a woken thread often finds the lock taken again. If each unlock()
-// woke another thread, all waiters would run, fail and sleep again in turn. The price: while the woken thread waits for
-// a processor, no other thread is told that the lock is free.
+// Why only one wake is in flight: if threads keep the lock for long, a woken thread often finds it taken again. If each
+// unlock() woke another thread, all waiters would run, fail and sleep again in turn. The price: while the woken thread
+// waits for a processor, no other thread is told that the lock is free.
 //
 // Memory order
 //   [lock-release]  The read-modify-write of unlock() releases; the one that takes the lock acquires.

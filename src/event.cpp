@@ -23,8 +23,8 @@
 //       that step. It may still search the queue of the event's address for all_waiters. If it finds a node there, the
 //       event that this node waits for still exists.
 //   event-6  `held` is on only while `set` is on and the lock is taken. While `held` is on, only the thread that turned
-//       it on changes the byte. Any other thread takes the lock before it changes the byte, or relies on what the
-//       byte says. (In the child of a fork, the bit may have stayed on. Whoever changes the byte there under the lock
+//       it on changes the byte. Any other thread that wants to change the byte, or to rely on what it says, takes the
+//       lock first. (In the child of a fork, the bit may have stayed on. Whoever changes the byte there under the lock
 //       turns the bit off.)
 //
 // No lost wake-up: under the lock, a wait moves the byte from unset to parked by a compare-and-exchange. Without the
@@ -33,8 +33,8 @@
 // - If the set comes first, the wait sees the event set and takes it.
 // - If the wait comes first, the compare-and-exchange of the set fails. The set then takes the lock and finds the node,
 //   which the wait queued before it freed the lock.
-// A wait that times out or is stopped first claims its own waiter (waiter.cpp). A set that finds this waiter claimed
-// tries the next waiter, or leaves the event set.
+// A wait that times out or is stopped has claimed its own waiter first (waiter.cpp). A set that finds this waiter
+// claimed tries the next waiter, or leaves the event set.
 //
 // Memory order
 //   [event-publish]  Every set() releases: by its read-modify-write of the byte or, when it hands the event over,
@@ -42,14 +42,16 @@
 //                    resetting acquire. All writes of the byte are read-modify-writes, so a later write never hides
 //                    what an earlier set published.
 //                    A set of an event that is already set is, in general, the read-modify-write set -> set. On x86 it
-//                    is a full fence and a load. If that load still sees the event set, the consumer's
-//                    read-modify-write that takes the event comes later, and is a full fence itself. So what the
-//                    producer wrote before its fence is visible to what the consumer reads after its own fence. Without
-//                    the producer's fence, the load may pass the producer's earlier stores. The consumer then takes the
-//                    event, misses those stores, and sleeps although there is work.
-//   [all-taken]      A wait for all first holds all its events, and then takes them one by one. Each take releases.
+//                    is a full fence and a load. Suppose that a producer sets the event, and a consumer takes it. If
+//                    the producer's load still sees the event set, the consumer's read-modify-write that takes the
+//                    event comes later, and is a full fence itself. So what the producer wrote before its fence is
+//                    visible to what the consumer reads after its own fence. Without the producer's fence, the load may
+//                    pass the producer's earlier stores. The consumer then takes the event, misses those stores, and
+//                    sleeps although there is work.
+//   [all-taken]      A wait for all first holds all its events, and then takes them one by one. Each take is a release.
 //                    is_set() and try_wait() acquire when they see an event taken. So a thread that has seen one of
-//                    these events taken finds the others held or taken. It looks at a held event under the lock.
+//                    these events taken finds the others held or taken. If it finds one held, it looks at that event
+//                    under the lock.
 //   parked           The lock orders this bit, so accesses for its sake alone are relaxed.
 //
 // Checked by: tests/model/event_model_test.cpp, mix_model_test.cpp (event-2), wait_set_model_test.cpp (event-3),

@@ -12,14 +12,15 @@
 //       steps, never over a flush, a sleep, a release or a system call to wake.
 //   group_commit-2  At most one thread leads at a time. Whenever the lock is free and the queue is not empty, one does.
 //       So every member that waits has a leader that will take it, and no two threads flush at the same time.
-//   group_commit-3  A member leaves the queue in exactly one of three ways: a leader takes it into its group, an
-//       outgoing leader takes it to be the next leader, or the member's own thread withdraws it. A member that may
-//       withdraw (at a deadline or a stop) is claimed when it is taken. From then on, its sleep can end only by its
-//       release. If the claim fails, the member's thread is about to withdraw, and the leader drops the member. So
-//       every submission is either withdrawn or flushed, never both and never neither.
-//   group_commit-4  A member that was taken is released exactly once: either when the flush that covers it has ended,
-//       or to become the leader. Its thread does not continue before that. So nobody is told of a flush that does not
-//       cover its submission, and the members of a group under way exist.
+//   group_commit-3  A member that leaves the queue does so in exactly one of three ways: a leader takes it into its
+//       group, an outgoing leader takes it to be the next leader, or the member's own thread withdraws it. A member
+//       that may withdraw (at a deadline or a stop) is claimed when it is taken. From then on, its sleep can end only
+//       by its release. If the claim fails, the member's thread is about to withdraw, and the leader drops the member.
+//       So every submission is either withdrawn or flushed, never both and never neither. (A flush may return members
+//       to the queue: group_commit-7.)
+//   group_commit-4  A member that was taken is released exactly once: either after the flush that covers it, or when it
+//       becomes the leader. Its thread does not continue before that. So nobody is told of a flush that does not cover
+//       its submission, and the members of a group under way exist.
 //   group_commit-5  A leader does not touch a member of its group once it has released that member, or a relay's chain
 //       that contains the member (core/lot/relay.cpp). No follower ever touches anything that belongs to its leader.
 //   group_commit-6  A follower's `error` is written before the follower is released, and only by the leader of its
@@ -42,13 +43,13 @@
 //   [release]  What the flush did is visible to the followers when they are released, also along a relay's chain
 //              (waiter.cpp).
 //
-// How long a leader is held after its flush: it wakes the next leader, unless that thread is behind the followers in
+// How long a leader is busy after its flush: it wakes the next leader, unless that thread is behind the followers in
 // their chain. It wakes up to four followers. If there are more than four, it wakes only one of them (a few on a
-// machine with many processors), however many there are. The woken followers release the others
-// (core/lot/relay.cpp), and then a next leader that is behind them.
+// machine with many processors), however many there are. The woken followers release the others (core/lot/relay.cpp),
+// and then a next leader that is behind them.
 // How long the lock is held: taking a group is one step if nobody in the queue may withdraw and the whole queue is
-// taken. Otherwise it is a step for each member, which claims it. The leader visits each of its followers only if the
-// flush has failed, and then without the lock.
+// taken. Otherwise the leader takes, and where necessary claims, the members one by one, at one step each. The leader
+// visits each of its followers only if the flush has failed, and then without the lock.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
@@ -185,8 +186,8 @@ deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanosecond
 }
 
 // The thread sanitizer does not see the reference count of an exception, which is in the standard library. It reports a
-// race between the thread that drops the last reference and all threads that read the exception. So under it the memory
-// is never freed.
+// race between the thread that drops the last reference and all threads that read the exception. So in a build with
+// this sanitizer, the exception's memory is never freed.
 void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
     if constexpr (detail::thread_sanitizer) new std::exception_ptr(error);
 }

@@ -21,18 +21,18 @@
 //   handler_thread-6  Under the lock, no job runs, is destroyed, or is moved by its own code: jobs are moved as bytes.
 //
 // No lost wake-up: `ready` and `room` remember a set that comes before the wait. As for handler_thread-3, the thread
-// that `room` wakes looks at the queue under the lock. If it leaves while others are blocked and there is still room,
-// it sets `room` again. A thread that gives up at a deadline or a stop has not taken a set of the event (event.hpp). So
-// it need not pass a set on.
+// that `room` wakes looks at the queue under the lock. If others are still blocked when it has finished, and there is
+// still room or the handler is closed, it sets `room` again. A thread that gives up at a deadline or a stop has not
+// taken a set of `room` (event.hpp). So it need not set `room` again.
 //
-// A closed handler refuses whatever is offered to it. A refused job stays with its poster, who is told. A refused
+// A closed handler refuses every job and every coroutine. A refused job stays with its poster, who is told. A refused
 // coroutine stays with the thread that ended its wait, and that thread resumes it (await.cpp). An accepted coroutine is
 // a job like any other: the handler runs it, or cancel() hands it out. If the caller of cancel() drops the job, the job
 // resumes the coroutine even then.
 //
 // A thread in send() waits on an event on its own stack. This event is set once: by the job when it has run, or by the
-// job's destructor if the job was dropped. Before the job runs, it forgets its sender. So its destructor does not touch
-// the sender again.
+// job's destructor if the job was dropped. Before the job runs the call, it clears its own pointer to the sender. So
+// the destructor of a job that has run does not touch the sender again.
 //
 // Memory order: the lock and the events order everything. `cancelled` is a hint. The handler may see it one job late,
 // as the contract allows.

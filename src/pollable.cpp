@@ -13,11 +13,12 @@
 //   pollable-3  A view never takes an event. It declines every offer. If it was armed, the offer also makes a thread
 //       raise the flag. So the view keeps the event from no waiter, and a set() that finds the view unarmed only looks
 //       at it.
-//   pollable-4  Under the lock, on_wake() acquires the view's rundown for each raise that is owed. The thread that owes
-//       the first raise is given the node `raising_`. When it releases that node, it raises the flag until no raise is
-//       owed. So a view may be armed, and offered the event again, while a raise is under way. The destructor removes
-//       the view's node from the queue, waits until no raise is owed, and then closes the flag. So no thread raises a
-//       descriptor that belongs to another object by now.
+//   pollable-4  An offer to an armed view owes the view one raise of the flag. Under the lock, on_wake() acquires the
+//       view's rundown once for each owed raise. The thread that owes the first raise is given the node `raising_`.
+//       When that thread releases the node, it raises the flag until no raise is owed. So a view may be armed, and
+//       offered the event again, while a raise is under way. The destructor removes the view's node from the queue,
+//       waits until no raise is owed, and then closes the flag. So no thread raises a descriptor that belongs to
+//       another object by now.
 //
 // No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, or soon will be. try_wait()
 // lowers the flag before it looks at the event under the lock. If a set() came before that look, the look finds the

@@ -2,8 +2,8 @@
 // descriptors it has a poll_set (platform/poller/poller.hpp), which is made when the first descriptor is added.
 //
 // A waiting thread sleeps on its waiter's word or, if there is a poll_set, in the poll_set's wait(). A thread that
-// claims the waiter for an event wakes the waiting thread on that word, or rings the doorbell of the poll_set. For
-// either, it needs no descriptor of the wait_set (waiter.cpp).
+// claims the waiter for an event wakes the waiting thread by that word, or rings the poll_set's doorbell by its number,
+// which is in the word. So the claiming thread uses no descriptor of the wait_set (waiter.cpp).
 //
 // No thread sleeps on its word while there is a poll_set. The waiting thread first becomes the sleeper of the
 // ready_list, and then looks for a poll_set. A thread that makes a poll_set first stores it, and then has the sleeper
@@ -18,10 +18,10 @@
 // looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
 //
 // Memory order
-//   [set-turn]  A wait releases when it ends, and the next wait acquires when it begins. So the next waiting thread
-//               sees what the last one wrote to data that only the waiting thread touches.
-//   [set-poll]  The thread that makes the poll_set releases when it stores the pointer. A thread that loads the pointer
-//               acquires.
+//   [set-turn]  A wait's turn ends with a release store, and the next wait's turn begins with an acquire. So the next
+//               waiting thread sees what the last one wrote to data that only the waiting thread touches.
+//   [set-poll]  The thread that makes the poll_set stores the pointer to it with release. A thread that loads the
+//               pointer acquires.
 //   Everything else is ordered by the lock of the ready_list (ready_list.cpp) and by the lock `admission_`.
 //
 // Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12),

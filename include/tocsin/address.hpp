@@ -8,9 +8,10 @@
 // compared bit by bit. T must be trivially copyable, of 1, 2, 4 or 8 bytes, and without padding. Change the value
 // and wake in one call, as above, or change it first and then wake.
 //
-// After the value or the predicate come the usual arguments of a wait, in this order: a deadline, a stop token, a spin
-// policy. Each may be left out. One combination is missing: wait_until_accepted() and wait_until_changed() do not take
-// a deadline and a spin policy without a stop token between them. Write stop_token() in its place.
+// Each wait takes the address, a value or a predicate, and then the usual arguments of a wait, in this order: a
+// deadline, a stop token, a spin policy. Each of these three may be left out, with one exception: if
+// wait_until_accepted() or wait_until_changed() is given a deadline and a spin policy, it needs a stop token between
+// them. Write stop_token() there if you have none.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -28,12 +29,12 @@
 namespace tocsin {
 
 // If the object at `address` holds `expected`, sleeps until a wake on that address, the deadline or a stop request. If
-// it holds another value, returns `differed` at once. After a wake the caller looks at the value again and decides,
-// because the wake may have been meant for an earlier object at the same address. Wakes are exact: n wakes release n
-// waiters, however narrow the object is, and whatever other threads wait for at neighbouring addresses. Waiters are
-// released first in, first out.
-// If the value differs, it is read with acquire order. If a wake releases the thread, what the waker did before is
-// visible to the thread.
+// it holds another value, returns `differed` at once. If the call returns `woken`, look at the value again: the wake
+// may have been meant for an earlier object at the same address. Wakes are exact: n wakes release n waiters, however
+// narrow the object is, and whatever other threads wait for at neighbouring addresses. Waiters are released first in,
+// first out.
+// A call that returns `differed` has read the value with acquire order. If a wake releases the thread, what the waker
+// did before is visible to the thread.
 // Throws std::invalid_argument for an address that is not aligned to the object's size.
 // Cost: a load if the value differs, else a short lock and one system call to sleep. Never allocates.
 template <class T>
@@ -84,9 +85,9 @@ auto differs_from(const Value& old) {
 }  // namespace detail
 
 // Sleeps until `accept` returns true for the object's value. Wakes do not end the wait as long as `accept` returns
-// false. `accept` runs in the calling thread, under no lock, once for each value that the wait looks at. A wait that
-// times out or is stopped looks once more before it returns. So a value that comes with `timed_out` or `stopped` was
-// not accepted. Errors, and the cost of each look, are those of wait_on_address().
+// false. `accept` runs in the calling thread, under no lock, once for each look at the value. A wait that times out or
+// is stopped looks once more before it returns. So a value that comes with `timed_out` or `stopped` was not accepted.
+// Errors, and the cost of each look, are those of wait_on_address().
 template <class T, class Predicate>
 [[nodiscard]] value_result<detail::value_of_t<T>> wait_until_accepted(const T* address, Predicate accept,
                                                                       const deadline& until,
@@ -136,11 +137,11 @@ detail::value_of_t<T> wait_until_changed(const T* address, detail::value_of_t<T>
     return wait_until_accepted(address, detail::differs_from(old), spin);
 }
 
-// These functions wake one, `count` or all of the threads that wait on the address, the longest waiting first, whatever
-// the width of their objects. They return how many threads they released. Only the address counts: the memory is never
-// read and may no longer exist.
-// Cost: if no thread waits there, a fence and a load. Otherwise a short lock and at most a few system calls, since many
-// released threads wake each other.
+// These functions wake one, `count` or all of the threads that wait on the address, the longest waiting first. They
+// return how many threads they released. Only the address counts: a thread is woken whatever the size of the object on
+// which it waits, and the memory is never read and may no longer exist.
+// Cost: if no thread waits there, a fence and a load. Otherwise a short lock and at most a few system calls: if many
+// threads are released, they wake each other.
 TOCSIN_API std::size_t wake_by_address_one(const volatile void* address) noexcept;
 TOCSIN_API std::size_t wake_by_address_n(const volatile void* address, std::size_t count) noexcept;
 TOCSIN_API std::size_t wake_by_address_all(const volatile void* address) noexcept;

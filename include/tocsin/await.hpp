@@ -9,70 +9,72 @@
 //
 // Bring your own coroutine type. The wait is stored in the coroutine's frame and allocates nothing. Only a table of
 // descriptors that all coroutines share may grow. On 64-bit systems a wait takes this much of the frame:
-// - for one event without limits, 168 bytes;
-// - otherwise about 350 bytes, and 200 for each source;
-// - with limits, 220 bytes more;
-// - with sources that may be timers or descriptors, 660 bytes more, which include the 220 for limits. Every argument of
-//   the type tocsin::source counts as such a source.
+// - A wait for one event without limits takes 168 bytes.
+// - Any other wait takes about 350 bytes, and 200 for each source. With limits it takes 220 bytes more. If a source may
+//   be a timer or a descriptor, it takes 660 bytes more instead, with or without limits. Every argument of the type
+//   tocsin::source counts as such a source.
 //
 // Coroutines queue among threads, first in, first out. The lists of parked waits (diagnose.hpp) name the thread in
 // which a coroutine suspended.
 //
 // Where a coroutine resumes
 //   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait resumes
-//   the coroutine. It does so inside the set(), request_stop() or wake() that ends the wait, under no lock, after that
-//   call has released everybody else.
+//   the coroutine. It does so inside the set(), request_stop() or wake_list::wake() that ends the wait, under no lock,
+//   after that call has released everybody else.
 //   - If the thread already runs a coroutine that was resumed in this way, it resumes the next one when the first
 //     suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a coroutine that
 //     blocks its thread delays those behind it.
-//   - If an exception leaves a coroutine that was resumed in this way, it ends the program (std::terminate) inside the
-//     call that ended the wait.
-//   - Deadlines, timers and descriptors end a wait in a background thread of the library. Let an executor resume the
-//     coroutine elsewhere, or be brief.
+//   - If an exception leaves a coroutine that was resumed in this way, the exception ends the program (std::terminate)
+//     inside the call that ended the wait.
+//   - Deadlines, timers and descriptors end a wait in a background thread of the library, so the coroutine resumes in
+//     that thread. There the coroutine should be brief, or an executor should resume it elsewhere.
 //
 //   With `.on(executor)`, the thread that ends the wait calls executor(std::coroutine_handle<>) instead.
 //   - The executor resumes the coroutine later, or in another thread. If it resumes the coroutine inside the call, the
 //     program ends with a message.
 //   - The executor must not throw: an exception ends the program, too.
-//   - The wait refers to the executor and does not copy it. A temporary in the co_await expression will do.
+//   - The wait refers to the executor and does not copy it. A temporary in the co_await expression lives long enough.
 //   - An executor may return `bool`. False means that it refuses the coroutine and will not resume it. The coroutine
 //     then resumes as without an executor. A handler_thread (handler_thread.hpp) is such an executor: once closed, it
 //     refuses.
 //
 // Background threads
-//   Waits for events, stop tokens and your own sources need no background thread. The library starts one
-//   - at the first co_await with a deadline or timer on the steady clock, or on a clock of your own;
-//   - at the first co_await with a deadline or timer on the system clock;
-//   - at the first co_await with a descriptor. This thread also takes a doorbell (fd.hpp).
+//   Waits for events, stop tokens and your own sources need no background thread. For other waits there are up to three
+//   such threads. The library starts each of them at the first co_await that needs it:
+//   - one for deadlines and timers on the steady clock, or on a clock of your own;
+//   - one for deadlines and timers on the system clock;
+//   - one for descriptors. This thread also takes a doorbell (fd.hpp).
 //   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, handles no
 //   signals, and stays until the process ends, even during exit.
 //
 //   The thread for descriptors polls all descriptors for which coroutines wait. Each poll costs a step for each of
-//   these descriptors. If something other than a descriptor ends a wait with descriptors, the coroutine interrupts the
-//   poll before it continues. This costs a switch to the polling thread and back. Afterwards the library does not refer
-//   to the descriptors of that wait any more.
+//   these descriptors. If something other than a descriptor ends a wait with descriptors, the coroutine first
+//   interrupts the poll, and then continues. This costs a switch to the polling thread and back. Afterwards the library
+//   does not refer to the descriptors of that wait any more.
 //
 //   A co_await throws std::system_error if it can't start a thread or open the doorbell, and std::bad_alloc if the
 //   table of descriptors can't grow. The background threads call now() of your own clocks under a lock: now() must not
 //   block or call this library.
 //
 // Destroying a coroutine that waits
-//   Destroying the coroutine ends its wait: the wait takes nothing, and nobody resumes the coroutine. Any thread may
-//   destroy it, unless another thread might be resuming it at the same time. So it may be destroyed:
+//   Destroying the coroutine ends its wait, and nobody resumes the coroutine. The wait takes no event: if it had
+//   already been given an auto-reset event, that event is set again. But a source of your own that the wait had been
+//   given stays taken.
+//
+//   Any thread may destroy the coroutine, unless another thread might be resuming it at the same time. So it may be
+//   destroyed:
 //   - Without an executor: where no other thread can end the wait by a set, a stop or a timeout, for instance because
-//     all of these happen in this thread. If one set() ends the waits of several coroutines, those that it has resumed
-//     may also destroy those that it has yet to resume.
+//     the wait needs no background thread, and only this thread makes its sources ready or stops it. If one set() ends
+//     the waits of several coroutines, those that it has resumed may also destroy those that it has yet to resume.
 //   - With an executor: wherever the executor can't be resuming it, for instance in the executor's only thread. When
-//     the destruction returns, no thread is handing the coroutine to the executor. But the executor may have been given
-//     it before: then take the handle out of the executor's queue. (Or do not destroy the coroutine: stop the wait by a
+//     the destruction returns, no thread is handing the coroutine to the executor. But a thread may have handed it over
+//     before: then take the handle out of the executor's queue. (Or do not destroy the coroutine: stop the wait by a
 //     token, and let the coroutine end.)
 //   - With an executor that may refuse: where the conditions of both points above hold.
-//   If the wait had already been given an auto-reset event, that event is set again. A source of your own that the wait
-//   had been given is not given back.
 //
 // A wait as part of a type of your own
-//   What the functions below return can be a member, if the call itself initializes the member. An event_awaiter, which
-//   awaits one event, can be a base class:
+//   An object that one of the functions below returns can be a member of your type, if the call of that function
+//   initializes the member directly. An event_awaiter, which awaits one event, can be a base class:
 //
 //     class my_wait : public tocsin::event_awaiter<tocsin::auto_reset_event> {
 //         using event_awaiter::event_awaiter;
@@ -83,8 +85,9 @@
 // Restrictions
 //   - In a signal handler, do not set an event for which a coroutine may wait: set() may resume the coroutine there.
 //   - In the child of a fork, a coroutine of the parent that waits may only be destroyed.
-//   - While a thread has called a notify function (waiting_list in source.hpp) for one source of an async_wait_all(),
-//     but not yet wake() on the returned list, it must not set or wake another source of that async_wait_all().
+//   - A notify function (waiting_list in source.hpp) gives its caller a wake_list. If the list has an async_wait_all(),
+//     the caller must call wake() on the list before it sets an event of that async_wait_all(), or calls wake() for
+//     another of its sources.
 #pragma once
 
 #include <tocsin/deadline.hpp>

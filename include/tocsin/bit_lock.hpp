@@ -39,8 +39,8 @@ TOCSIN_API void unlock_wake(const void* word, unsigned bit) noexcept;
 //   thread then keeps its place, first in the queue.
 // - One wake is in flight at a time: while a woken thread is on its way to the lock, an unlock wakes nobody else.
 // - Each bit of a word is a lock of its own: an unlock never wakes a thread that waits for another bit.
-// - Do not destroy the word while a thread holds, takes or waits for the lock. The next holder may destroy it even
-//   before this holder's unlock() has returned.
+// - Do not destroy the word while another thread holds, takes or waits for the lock. A thread that has the lock may
+//   destroy the word even before the previous holder's unlock() has returned.
 template <class Word>
 class bit_lock {
     static_assert(std::is_unsigned_v<Word> && sizeof(Word) <= 8,

@@ -8,8 +8,8 @@
 //         frames.pause();                                   // sleeps for what redraw() has left of the 16 ms
 //     }
 //
-// While the consumer works or pauses, it waits for no event. So a signal only sets its event, without a system call or
-// a wake-up. The wait after the pause finds all events that were set by then. So no signal is lost, and the pause
+// While the consumer works or pauses, it waits for no event. So a signal (a producer's set()) makes no system call and
+// wakes nobody. The wait after the pause finds all events that were set by then. So no signal is lost, and the pause
 // delays a signal by one interval at most.
 #pragma once
 

@@ -35,16 +35,16 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 
 }  // namespace detail
 
-// Converts implicitly from a duration and from a time point of any clock. A duration counts from this moment, on the
-// steady clock.
+// Converts implicitly from a duration and from a time point of any clock. A duration counts from the moment of the
+// conversion, on the steady clock.
 // - A duration is rounded up to whole nanoseconds. Durations and time points saturate: a maximal one is `never`.
-// - A duration of zero or less has passed already. Making a deadline from it costs no look at the clock. The same is
-//   true of a time point of the steady or system clock that is not after that clock's epoch, such as time_point().
+// - A duration of zero or less makes a deadline that has passed already, without a look at the clock. So does a time
+//   point of the steady or system clock that is not after that clock's epoch, such as time_point().
 // - A wait until a time on the steady or the system clock follows that clock itself, even while the thread sleeps. (The
 //   system clock may be set during the sleep.)
 // - A clock of your own needs only a now() that does not throw. A wait estimates when the deadline comes, and calls
 //   now() again at that time. A deadline made from a time point of such a clock refers to that time point, so the time
-//   point must outlive the deadline. A time point that you pass directly to a wait does so.
+//   point must outlive the deadline. A time point that you pass directly to a wait lives long enough.
 class deadline {
 public:
     enum class clock : std::uint8_t { never, passed, steady, system, other };

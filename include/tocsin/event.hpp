@@ -63,10 +63,10 @@ public:
     //   take it. If there is none, the event stays set until a wait consumes it. So two set() calls release two
     //   waiters, even if neither waiter has run in between.
     //
-    // What the caller did before set() is visible to a thread that the set releases, and to a thread that passes or
-    // consumes the set event. This holds even for a set() that finds the event set and changes nothing. A released
-    // thread may destroy the event or unmap its memory at once. So may a thread that only polled until it saw the event
-    // set: set() does not touch the event after the step that makes the set visible.
+    // What the caller did before set() is visible to a thread that this call releases, and to a thread that finds the
+    // event set and passes or consumes it. This holds even for a set() that finds the event set and changes nothing. A
+    // released thread may destroy the event or unmap its memory at once. A thread that only polled until it saw the
+    // event set may do the same: set() does not touch the event after the step that makes the set visible.
     //
     // Cost:
     // - Without waiters, one read-modify-write.
@@ -76,17 +76,17 @@ public:
     //   looks once at each wait_all() in the event's queue, and frees the lock after every 64 of them.
     //
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
-    // Safe in a signal handler with the Linux futex; with the portable backend only while no thread waits. If the
-    // handler interrupted a critical section of the library in its own thread, the handler's set() or reset() of an
-    // event with waiters is deferred: it takes effect just after the handler has returned.
+    // Safe in a signal handler with the Linux futex; with the portable backend (docs/platforms.md) only while no thread
+    // waits. If the signal interrupted its thread in a critical section of the library, the handler's set() or reset()
+    // of an event with waiters is deferred: it takes effect just after the handler has returned.
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
 
-    // The same, but leaves the waking to the caller: adds the waits that it ends to `freed` (source.hpp). When this
-    // returns, the event is set or handed over. For a caller that sets several events, or that holds a lock which the
-    // woken threads want. Two kinds of waits are still released at once: waits for all of several sources, and, if this
-    // is called in a signal handler that interrupted the library, all waits. Allocates nothing.
+    // The same, but leaves the waking to the caller: adds the waits that it ends to `freed` (source.hpp). It is meant
+    // for a caller that sets several events, or that holds a lock which the woken threads want. When this returns, the
+    // event is set or handed over, unless the set is deferred (see above). The set releases some waits itself and does
+    // not add them: waits for all of several sources and, if the set is deferred, all waits. Allocates nothing.
     void set(wake_list& freed) noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode(), &freed);
     }
@@ -114,8 +114,8 @@ public:
     // a manual-reset event. Cost: a load; for an auto-reset event that is set, also one read-modify-write.
     [[nodiscard]] bool try_wait() noexcept { return event_try_wait(state_, mode_.mode()); }
 
-    // Blocks until a set() releases the thread, and returns for no other reason. Queued waiters are served first in,
-    // first out. A thread that arrives while the event is set may take it at once. A set() counts a thread as waiting
+    // A thread that finds the event set takes it and returns. Otherwise it blocks until a set() releases it, and
+    // returns for no other reason. Queued waiters are served first in, first out. A set() counts a thread as waiting
     // once the thread is queued. The thread is queued at once or, where spinning has recently paid, after up to 4 us of
     // spinning (spin.hpp). A sleeping thread does not wake up now and then to look again (docs/platforms.md names the
     // exceptions).

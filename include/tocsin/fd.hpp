@@ -7,9 +7,9 @@
 //
 // A wait first looks at the sources in front of its first descriptor. Only if none of these is ready does it look at
 // the descriptors, at all of them in one system call. The thread sleeps in such a call, too. If the thread also waits
-// for an event, a set() of that event wakes the thread through its doorbell. A doorbell is a descriptor of the thread
-// (two where it is a pipe). The thread opens it at its first wait that must sleep for descriptors, and keeps it for
-// later waits. A wait without descriptors opens none and touches none.
+// for an event, a set() of that event wakes the thread through the thread's doorbell. A doorbell is a descriptor of the
+// thread (two where it is a pipe). The thread opens it at its first wait that must sleep for descriptors, and keeps it
+// for later waits. A wait without descriptors neither opens nor touches a doorbell.
 //
 // A wait throws std::system_error before it takes anything:
 // - EBADF for a closed descriptor. The message has the index of the source and the descriptor.
@@ -20,9 +20,9 @@
 //
 // On Windows, readable(), writable() and ready() take a SOCKET. signaled() takes a kernel HANDLE of a process, a
 // thread, or a manual-reset event or timer. Do not give it a HANDLE from which a wait takes something (an auto-reset
-// event, a semaphore, a mutex): a wait that ends for another reason would lose what it took. A wait may have more than
-// 64 sockets, and more than 64 HANDLEs. A socket that a wait sleeps on becomes non-blocking, and the wait uses the
-// socket's WSAEventSelect. Only one thread at a time can sleep on a socket. The wait of a second thread throws
+// event, a semaphore, a mutex): if the wait then ended for another reason, what it took would be lost. A wait may have
+// more than 64 sockets, and more than 64 HANDLEs. A socket that a wait sleeps on becomes non-blocking, and the wait
+// uses the socket's WSAEventSelect. Only one thread at a time can sleep on a socket. The wait of a second thread throws
 // std::system_error with EBUSY. If the peer has closed, the socket is found as `hang_up` if the wait asks for that,
 // otherwise as `readable`.
 #pragma once

@@ -149,9 +149,9 @@ public:
     handler_thread(const handler_thread&) = delete;
     handler_thread& operator=(const handler_thread&) = delete;
 
-    // Queues the job and returns true. While the queue is full, post() waits for room. In a job of the same handler it
-    // never waits, because it would wait for itself: it exceeds the capacity instead. An accepted job sees what the
-    // caller did before. It is run once, or handed out once by cancel().
+    // Queues the job and returns true. While the queue is full, post() waits for room. But a post() in a job of the
+    // same handler never waits, because the handler would wait for itself: the call exceeds the capacity instead. An
+    // accepted job sees what the caller did before. It is run once, or handed out once by cancel().
     // If the handler is closed, post() returns false, and the job remains with the caller. So a job that posts itself
     // again stops doing so when its handler is closed. Throws std::bad_alloc.
     // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler, only one
@@ -178,9 +178,9 @@ public:
     std::invoke_result_t<Call&> send(Call&& call);
 
     // Makes the handler an executor of coroutines (await.hpp): queues a job that resumes the coroutine `who`, and
-    // returns true. Never waits: if the queue is full, it exceeds the capacity. If the handler is closed, or if there
-    // is no memory for the queue to grow, returns false and will not resume the coroutine. The coroutine then resumes
-    // in the thread that ended its wait, so no coroutine is lost, whenever the handler closes.
+    // returns true. Never waits: if the queue is full, the call exceeds the capacity. If the handler is closed, or if
+    // there is no memory for the queue to grow, returns false and will not resume the coroutine. The coroutine then
+    // resumes in the thread that ended its wait. So no coroutine is lost, at whatever moment the handler closes.
     // A coroutine whose job is queued must not be destroyed. To cancel its wait, use a stop token.
     bool operator()(std::coroutine_handle<> who) noexcept;
 
@@ -192,10 +192,11 @@ public:
     void join() noexcept;
 
     // Closes the handler, waits for the job that is running, and returns the jobs that have not begun, oldest first.
-    // - If the caller runs a job of send(), that send() returns the result. If the caller drops the job, that send()
-    //   throws.
-    // - A job that resumes a coroutine does so even if the caller drops it.
-    // In a job of this handler, cancel() does not wait. If it throws std::bad_alloc, the next call returns the jobs.
+    // - One of them may be the job of a send(). If the caller of cancel() runs the job, that send() returns the result.
+    //   If the caller drops the job, that send() throws.
+    // - A job that is to resume a coroutine resumes it when the caller runs the job or drops it.
+    // In a job of this handler, cancel() does not wait. If cancel() throws std::bad_alloc, the next cancel() returns
+    // the jobs.
     [[nodiscard]] std::vector<job> cancel();
 
     // Whether the handler accepts no more jobs. Cost: a short lock.

@@ -32,9 +32,9 @@ private:
     const stop_token* token_ = nullptr;
 };
 
-// Write the limits directly in the call, as in the examples above. A `limits` object that has a name refers to its stop
-// token, so it must not outlive the token. If its deadline was made from a time point of a clock of your own, it must
-// not outlive that time point either.
+// Write the limits directly in the call, as in the examples above. If you give a `limits` object a name, it must not
+// outlive its stop token, to which it refers. If its deadline was made from a time point of a clock of your own, it
+// must not outlive that time point either.
 struct limits {
     // When this deadline has passed, the wait ends with `timed_out`. A duration counts from the moment at which the
     // limits are made, so one `limits` object that is used for several waits ends them all at the same time. Making

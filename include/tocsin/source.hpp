@@ -3,9 +3,9 @@
 //
 //     class countdown {
 //     public:
-//         bool try_wait() noexcept;                          // if the countdown is ready, takes it: true
-//         bool enlist(tocsin::wait_entry& entry) noexcept;   // appends `entry` to the list; false if it is ready
-//         void delist(tocsin::wait_entry& entry) noexcept;   // removes `entry`, if it is still in the list
+//         bool try_wait() noexcept;                          // takes the countdown if it is ready; else false
+//         bool enlist(tocsin::wait_entry& entry) noexcept;   // appends `entry` to `waiting_`; false if ready already
+//         void delist(tocsin::wait_entry& entry) noexcept;   // removes `entry`, if it is still in `waiting_`
 //         static constexpr bool stays_ready = true;          // once ready, it stays ready (for wait_all)
 //
 //         void count_down() {
@@ -94,7 +94,7 @@ private:
 //         const std::lock_guard lock(mutex);
 //         for (reader& each : readers) each.may_go.set(freed);
 //     }
-//     freed.wake();      // all of them in one relay
+//     freed.wake();      // wakes all these readers
 class [[nodiscard]] wake_list {
 public:
     wake_list() noexcept = default;
@@ -124,8 +124,8 @@ public:
     TOCSIN_API void append(wake_list&& more) noexcept;
 
     // Releases all waits in the list, and empties it. Threads that waited for events wake each other, so the calling
-    // thread makes only a few system calls, however many threads it releases. Coroutines without an executor are
-    // resumed in this call, after everybody else has been released.
+    // thread makes only a few system calls for them, however many they are. Coroutines without an executor are resumed
+    // in this call, after everybody else has been released.
     TOCSIN_API void wake() noexcept;
 
 private:
@@ -152,9 +152,9 @@ public:
     TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it was removed before
 
     // Gives the source to the wait that has queued longest among those that can take it. Returns a list with only that
-    // wait, and wake() then ends the wait. If no wait can take the source, returns an empty list, and the source is
-    // still there to take. (A wait for all takes nothing here. It only counts the source as ready, and wake() ends it
-    // only if all its sources are ready: see stays_ready.)
+    // wait, and wake() on the list ends the wait. If no wait can take the source, returns an empty list, and the source
+    // is still there to take. (If the longest waiting is a wait for all, it is in the list but does not take the source
+    // yet. It only counts the source as ready. wake() ends it only if all its sources are ready: see stays_ready.)
     TOCSIN_API wake_list notify_one() noexcept;
     // Does the same up to `most` times. Adds the waits to `freed`, and returns how many it added.
     TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;
@@ -165,9 +165,10 @@ private:
     detail::intrusive_list<wait_entry> entries_;
 };
 
-// A type with the three operations above. None of them may throw, block for long, or call back into the wait that
-// called it. The library holds no lock of its own when it calls them. If a type declares that it `stays_ready`, an
-// object of the type must not become unready again while a thread waits for it. wait_all() accepts only such types.
+// A type with the operations try_wait(), enlist() and delist(). No operation may throw, block for long, or call back
+// into the wait that called it. The library holds no lock of its own when it calls them. If a type declares that it
+// `stays_ready`, an object of the type must not become unready again while a thread waits for it. wait_all() accepts
+// only such types.
 template <class T>
 concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;

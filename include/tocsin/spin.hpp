@@ -17,8 +17,8 @@ namespace tocsin {
 // mostly sleeps at once. Every spin is bounded in time, and yielding in the number of yields. On one CPU no thread
 // spins.
 //
-// Waits for events, addresses and locks spin, and so does wait_any(). All other waits sleep at once. A thread that
-// waits for a lock spins and yields before it is queued. wait_any() with descriptors spins only under an adaptive
+// A policy applies to waits for events, addresses and locks, and to wait_any(). All other waits sleep at once. A thread
+// that waits for a lock spins and yields before it is queued. wait_any() with descriptors spins only under an adaptive
 // policy, and never yields.
 class spin_policy {
 public:

@@ -20,7 +20,8 @@
 // one that will pass first, judged when the wait begins. If somebody sets the system clock during the wait, the wait
 // may be late to notice a timer or a deadline that is not on the clock on which it sleeps.
 //
-// These errors are thrown before the wait begins. (Built without exceptions, the program ends with the same message.)
+// These errors are thrown before the wait begins. (A program built without exceptions ends instead, with the message of
+// the exception.)
 // - std::invalid_argument if there are no sources, or if a source is empty.
 // - In wait_all(), also std::invalid_argument if a source occurs twice (only timers may), is a custom source that does
 //   not stay ready, or is a descriptor.
@@ -118,8 +119,8 @@ wait_status wait_all_each(const limits& how, Sources&... from) {
 
 // Waits until a source is ready, and takes that source and no other. Taking consumes an auto-reset event and leaves a
 // manual-reset event set. If several sources are ready at the start, takes the one with the lowest index. It does so
-// even if the deadline has passed or a stop was requested. The same source may occur twice. After the call, the caller
-// sees what it would see after a wait for the taken source alone. Never returns spuriously.
+// even if the deadline has passed or a stop was requested. The same source may occur twice. What other threads did
+// before is visible to the caller as it is after a wait for the taken source alone. Never returns spuriously.
 // A wait that times out or is stopped has taken nothing, so it never eats a signal. The index in its result is npos.
 // Each event serves its waiters first in, first out, whether they wait in wait_any() or in the event's own wait().
 // Cost: if a source is ready, about that of its try_wait(). Otherwise one short lock per source to queue, another per

@@ -47,9 +47,9 @@ inline constexpr std::size_t wait_timer_size = 160;  // src/wait_set.cpp checks 
 // A timer for a wait_set. A deadline arms it. When the deadline has passed, one wait of the set reports the timer,
 // which is then no longer armed. Owns and allocates nothing.
 //
-// Any thread may call reset(), cancel() and is_armed() at any time, even while another thread waits in the set. But no
-// thread may call them while another adds, removes or destroys the timer, or destroys the set. In the child of a fork,
-// a timer that was a member may only be destroyed.
+// Any thread may call reset(), cancel() and is_armed(), even while another thread waits in the set. But no thread may
+// call them while another adds, removes or destroys the timer, or destroys the set. In the child of a fork, a timer
+// that was a member may only be destroyed.
 class wait_timer {
 public:
     TOCSIN_API wait_timer() noexcept;  // not armed
@@ -101,9 +101,9 @@ public:
     // still a member must exist until the set is destroyed.
     TOCSIN_API ~wait_set();
 
-    // Waits report the tag when the member is ready. A tag may be any number except the greatest. An event must stay
-    // where it is until it is removed. A descriptor must be removed before it is closed. If the new member is ready
-    // already, a wait that is under way reports it. Allocates.
+    // Adds an event or a descriptor as a member. When the member is ready, waits report its tag. A tag may be any
+    // number except the greatest. An event must stay where it is until it is removed. A descriptor must be removed
+    // before it is closed. If the new member is ready already, a wait that is under way reports it. Allocates.
     // Cost: a short lock for an event, a system call for a descriptor.
     // Throws the following errors, and then the set is as it was before:
     // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.
@@ -134,13 +134,13 @@ public:
     // - An auto-reset event is consumed, as by its own wait(), so each of its signals is reported once. While a thread
     //   waits here, the set and the event's other waiters are served first in, first out. The set's place in that order
     //   dates from add() or from the set's last turn, not from the beginning of the wait.
-    // - A manual-reset event is reported by every wait while it is set. If it is set and reset while a thread waits
-    //   here and no other member is ready, it is reported too.
+    // - A manual-reset event is reported by every wait while it is set. If, while a thread waits here and no other
+    //   member is ready, the event is set and then reset, the event is reported, too.
     // - A descriptor is reported by every wait while it is ready.
-    // - A timer is reported once for each reset(), never before its deadline has passed. Timers that are due come
-    //   behind the members that were found ready before. Of the timers on one clock, the earliest comes first. A sleep
-    //   follows either the steady or the system clock. If somebody sets the system clock during the sleep, a timer on
-    //   the other of these two clocks may be reported late.
+    // - A timer is reported once for each reset(), never before its deadline has passed. Timers that a wait finds due
+    //   come behind the events and timers that were found ready earlier. Of the timers on one clock, the earliest comes
+    //   first. A sleep follows either the steady or the system clock. If somebody sets the system clock during the
+    //   sleep, a timer on the other of these two clocks may be reported late.
     //
     // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake the sleeping
     // thread. With descriptors, one more system call to look at them if an event or a timer is ready. With timers, a

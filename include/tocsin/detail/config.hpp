@@ -7,8 +7,8 @@
 #endif
 
 // Marks what tocsin exports when it is a shared library. On ELF the mark also matters to a plug-in that links the
-// library statically and is built with hidden visibility: it keeps the plug-in's table of waiters
-// (src/core/lot/lot.cpp) visible. The dynamic linker can then make all copies of the table one.
+// library statically and is built with hidden visibility: the mark keeps the plug-in's table of waiters
+// (src/core/lot/lot.cpp) visible. So the dynamic linker can merge all copies of the table into one.
 #if defined(_WIN32)
 #if defined(TOCSIN_SHARED) && defined(TOCSIN_BUILDING)
 #define TOCSIN_API __declspec(dllexport)
@@ -44,8 +44,8 @@
 // which no macro matches.
 
 // If this is 1, the library stops the program when it sees misuse, with a message that names the misuse. Examples are
-// an event that is destroyed while threads wait for it, and an unlock of a lock that is not locked. The build of a
-// debug library sets this to 1 for all its users.
+// an event that is destroyed while threads wait for it, and an unlock of a lock that is not locked. A debug build of
+// the library sets this to 1, also for the programs that use the library.
 #if !defined(TOCSIN_CHECKED)
 #define TOCSIN_CHECKED 0
 #endif

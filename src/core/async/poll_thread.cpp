@@ -5,8 +5,8 @@
 // Invariants
 //   poll_thread-1  The list is touched only under the lock. So is the table, except while the thread polls: then only
 //       the thread touches it. The table names no request. The list says which requests a result concerns.
-//   poll_thread-2  A due request first leaves the list, and is then claimed under the same lock. So after cancel() a
-//       request either has been claimed, and will run, or will never be claimed.
+//   poll_thread-2  A due request leaves the list and is then claimed, both in one critical section. So after cancel(),
+//       either the request was claimed before and runs, or nobody will ever claim it.
 //   poll_thread-3  Requests run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
 //   poll_thread-4  The thread polls what it saw in the list under the lock. Whoever adds descriptors rings the thread's

@@ -5,13 +5,13 @@
 //
 // Invariants
 //   timer_thread-1  A queue is touched only under its own lock.
-//   timer_thread-2  A due timer first leaves the queue, and is then claimed under the same lock. So after cancel() a
-//       timer either has been claimed, and will run, or will never be claimed.
+//   timer_thread-2  A due timer leaves the queue and is then claimed, both in one critical section. So after cancel(),
+//       either the timer was claimed before and runs, or nobody will ever claim it.
 //   timer_thread-3  Timers run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
-//   timer_thread-4  A thread sleeps until the deadline that it saw under the lock. Whoever sets a timer that becomes
-//       the earliest changes the thread's word, and then wakes the thread. (After a cancel() the thread may wake for
-//       nothing. It then looks again.)
+//   timer_thread-4  A thread sleeps on a word (a futex) until the deadline that it saw under the lock. Whoever sets a
+//       timer that becomes the earliest changes this word, and then wakes the thread. (After a cancel() the thread may
+//       wake for nothing. It then looks again.)
 //
 // No lost wake-up: the thread reads its word under the lock, together with the earliest timer. If the word changes
 // before the thread is asleep, the futex does not let it sleep (timer_thread-4).

@@ -1,9 +1,9 @@
 // State
 //   The lot is a fixed table of buckets. The hash of a key selects a bucket. A bucket has a lock, a tree of queues, a
-//   filter word, and a list of cursors, which belong to walks that have freed the lock for a moment (lot-8). A queue
-//   belongs to one key. It is a doubly linked list of nodes, oldest first. The first node carries the state of its
-//   queue: the last node, the two subtrees of queues below the queue, and four counts. These count all nodes, the
-//   cancelable ones, those that stay when their turn comes (of subscribers and all_waiters), and all_waiters' alone.
+//   filter word, and a list of cursors. (A cursor keeps a thread's place in a queue, lot-8.) A queue belongs to one
+//   key. It is a doubly linked list of nodes, oldest first. The first node carries the state of its queue: the last
+//   node, the two subtrees of queues below the queue, and four counts. These count all nodes, the cancelable nodes, the
+//   nodes that stay when their turn comes (of subscribers and all_waiters), and the nodes of all_waiters alone.
 //
 //     the_lot           key A: first node       second node         last node
 //     +------------+    +----------------+      +-----------+      +-----------+
@@ -28,20 +28,20 @@
 // Invariants
 //   lot-1  Queues, the nodes in them, cursors, and changes of the filter are touched only under the bucket's lock.
 //   lot-2  A node is in its queue from append() until unlink(), or until take() detaches the whole queue. Its waiter's
-//       wait ends only after that, so a queued node always exists. `queued` says whether a cancelable node is still in
-//       the queue. Nobody reads it in other nodes, so take_all() need not visit them: it detaches a queue without
-//       cancelable nodes at the same cost, however long the queue is.
+//       wait ends only after that, so no queued node is ever destroyed. `queued` says whether a cancelable node is
+//       still in the queue. Nobody reads it in other nodes, so take_all() need not visit them: it detaches a queue
+//       without cancelable nodes at the same cost, however long the queue is.
 //   lot-3  A node that take() or give_to_one() has taken off belongs to its taker until the taker releases it. Its
 //       waiter cannot continue before that: the taker has claimed it, or its wait has no other way to end.
 //   lot-4  The filter bit of a key for which prepare_wait() is used:
-//       legal: the bit is off and the key's queue is empty; the bit is on, and the only queues in the bucket with that
-//       bit are those of events, which never call prepare_wait(). The second state costs a wake a needless lock.
+//       legal: the bit is off and the key's queue is empty; the bit is on, and some queue in the bucket has that bit.
+//       If only other keys' queues have it (such as events', which never call prepare_wait()), a wake locks in vain.
 //       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait()
 //       holds the lock; the bit is on, with the lock free, although no queue in the bucket has that bit.
 //   lot-5  No thread releases or wakes a waiter while it holds a bucket's lock. (A thread that holds several buckets
 //       may free one and so wake a thread that sleeps for that bucket's lock: multi_wait-3 in multi_wait.cpp.)
-//   lot-6  The node of a subscriber or an all_waiter leaves its queue only if its owner removes it. (An all_waiter does
-//       so in whichever thread calls commit().) If a subscriber accepts an exclusive offer, its node moves to the end.
+//   lot-6  The node of a subscriber or an all_waiter leaves its queue only if its owner removes it. (An all_waiter may
+//       do this in any thread that commits.) If a subscriber accepts an exclusive offer, its node moves to the end.
 //   lot-7  A queue is on its key's path. That path begins at the root of the tree. At each queue that it passes, its
 //       next bit selects below[0] or below[1]. So a search takes one step for each queue above its goal: at most one
 //       for each bit of a path, whatever the addresses. (After its last bit, a path continues with zeros. Two keys have
@@ -54,18 +54,18 @@
 //       those that the walk has not passed, in the order of arrival.
 //
 // How long a call holds the lock: it finds a queue in at most 52 steps (lot-7), or about log2(n) if the bucket has n
-// queues. Once they have looked at `looks_per_lock` nodes, two walks free the lock as soon as they are at a node that
-// stays: an offer to one waiter (give_to_one), and the look at all_waiters when something is there for everybody
+// queues. Two walks look at `looks_per_lock` nodes, and then free the lock as soon as they are at a node that stays: an
+// offer to one waiter (give_to_one), and the look at all_waiters when something is there for everybody
 // (find_ready_all_waiter). Two other walks are not bounded, because each must be one step: taking cancelable waiters
 // (event-3, event-4 in event.cpp), at 50 to 200 ns each (docs/decisions/0004-relay.md), and telling subscribers
-// (ready_list-1 in ready_list.cpp). take() does not walk a queue that holds only all_waiters.
+// (ready_list-1 in ready_list.cpp). take() does not walk a queue that has only nodes of all_waiters.
 //
 // A walk in several parts is still exact. An offer to one waiter is withdrawn only after every waiter was asked: new
 // waiters join behind the cursor, and the walk ends at the true end of the queue, under the lock. By then, a waiter
 // that was asked in an earlier part may want to answer differently:
 // - For an all_waiter this does not matter. If another of its sources is set, that set() asks it again. And once the
 //   offered source is visible as set, all all_waiters are asked about that source again (multi_wait.cpp).
-// - A subscriber must hear of the offer in the step that makes it visible. So the last part asks all subscribers again.
+// - A subscriber must hear of a set in the step that makes it visible. So the last part asks all subscribers again.
 // A source that is there for everybody is shown to the all_waiters that are in the queue when the walk begins. An
 // all_waiter that joins later looks at the source on its own.
 //

@@ -178,8 +178,8 @@ public:
     bool has_all_waiters() const noexcept { return !empty() && state().all_waiters != 0; }
 
     // Takes up to `most` waiters off the queue, oldest first, and stores their number in `taken`. Waiters that
-    // something else has already claimed leave the queue as well, but do not count. On its way, take() tells each
-    // subscriber, by an offer that is not exclusive. It passes over all_waiters, which satisfy_all_waiters() serves.
+    // something else has already claimed leave the queue as well, but do not count. On its way, take() makes each
+    // subscriber a non-exclusive offer. It passes over all_waiters, which satisfy_all_waiters() serves.
     release_list take(std::size_t most, std::size_t& taken) noexcept;
     release_list take_one() noexcept {
         std::size_t taken;
@@ -190,20 +190,20 @@ public:
         return take(static_cast<std::size_t>(-1), taken);
     }
     // Makes an exclusive offer to one node after another, oldest first, until one of these happens:
-    // - A thread or coroutine can be claimed. It accepts, and its node leaves the queue.
-    // - A subscriber accepts. Its node moves to the end of the queue.
+    // - A thread or coroutine can be claimed. Its node leaves the queue. The result is `accepted`.
+    // - A subscriber accepts. Its node moves to the end of the queue. The result is `accepted`.
     // - An all_waiter replies `reply::undecided`. The result is `offer_result::undecided`, the parameter `undecided`
     //   points to the all_waiter's node, and the caller must call the all_waiter's commit().
     // - The lock is to be freed for a moment. The result is `unfinished`.
     // - No node is left. The result is `declined`.
-    // Appends to `freed` the nodes that are to be released. After `unfinished`, or after a commit() that has failed,
-    // the caller repeats the call with a new guard and the same `offered`, which says where to continue.
+    // Appends to `freed` the nodes that are to be released. After `unfinished`, or after a commit() that returned
+    // false, the caller repeats the call with a new locked_queue and the same `offered`, which says where to continue.
     offer_result give_to_one(release_list& freed, queue_cursor& offered, wait_node*& undecided) noexcept;
 
     // Asks the all_waiters behind the cursor `looked`, oldest first, about a source that is there for everybody.
     // Returns the first that replies `undecided`, and the caller must call its commit(). Returns null if there is none,
-    // or after some looks. The caller repeats the call, with a new guard, until `looked` is at its end. An all_waiter
-    // that is in the queue from the first call to the last is asked exactly once.
+    // or if the lock is to be freed for a moment. The caller repeats the call, with a new locked_queue, until `looked`
+    // is at its end. An all_waiter that is in the queue from the first call to the last is asked exactly once.
     all_waiter* find_ready_all_waiter(queue_cursor& looked) noexcept;
 
     // Calls `look(const node&)` for each node of the queue, oldest first.

@@ -9,10 +9,11 @@
 // Invariants
 //   relay-1  A node is not touched after its waiter's release(), or after resume() of its resumable. Each of these
 //       calls may end the node's life. So the next node is read before the call.
-//   relay-2  A chain does not break, because a released thread first releases the nodes that it was given.
+//   relay-2  A chain does not break: before a released thread's wait returns, the thread releases the nodes that it was
+//       given.
 //   relay-3  Coroutines come first in a chain. The waker releases all of them, since they are resumed in its thread.
-//       (take() detaches a whole queue in its order only if no node in it is cancelable. A coroutine's nodes are
-//       cancelable, so such a queue holds none.)
+//       (take() may detach a whole queue without sorting it, but only if no node in it is cancelable. A coroutine's
+//       nodes are cancelable, so that queue has no node of a coroutine.)
 //
 // To append one list to another, append() visits the coroutines of the second list. The threads of the second list move
 // in one step, behind all other nodes.

@@ -8,7 +8,7 @@
 //
 // State, per thread: its outermost `defer_resumes`, which holds the queue. Only the thread itself touches the queue. A
 // thread has one queue, even if the process has several copies of the library (platform/shared_table/thread_slots.hpp).
-// So a queue of one copy may hold resumables of another copy.
+// So a queue that belongs to an object of one copy may contain resumables of another copy.
 //
 // Invariants
 //   resume_queue-1  A resumable whose release calls resume_here() is in the queue of the calling thread until it runs,

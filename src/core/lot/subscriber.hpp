@@ -33,9 +33,9 @@ protected:
 // sources has become visibly ready, satisfy_all_waiters() asks the all_waiter again.
 class all_waiter {
 public:
-    // `offered` is the node of an exclusive offer, or null if the source is there for everybody. Returns `declined` or
-    // `undecided`. After `undecided`, the caller must soon call commit(), once and under no lock. The all_waiter exists
-    // until then.
+    // If the offer is exclusive, `offered` is this all_waiter's node in the queue of the offered source. If the source
+    // is there for everybody, `offered` is null. Returns `declined` or `undecided`. After `undecided`, the caller must
+    // soon call commit(), once and under no lock. The all_waiter exists until then.
     virtual reply on_wake(const wait_node* offered) noexcept = 0;
     // Decides an offer to which on_wake() replied `undecided`. Returns whether it accepts. `offered` is as in
     // on_wake().

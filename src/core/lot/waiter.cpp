@@ -13,10 +13,11 @@
 // Invariants
 //   waiter-1  claim_ changes from `open` at most once, and this step decides how the wait ends. If none of a waiter's
 //       nodes is cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
-//   waiter-2  Whoever claimed the waiter calls release() exactly once. If the waiter's node is not cancelable, whoever
-//       took the node off the queue calls release() instead. If the waiting thread claimed its own waiter, no thread
-//       calls release(). The waiting thread claims `timed_out`, or `signaled` if it has found a source ready
-//       (multi_wait.cpp).
+//   waiter-2  A waiter is released as follows:
+//       - If another thread or the stop callback claimed it, that claimer calls release() exactly once.
+//       - If its node is not cancelable, whoever took the node off the queue calls release() exactly once.
+//       - If the waiting thread claimed its own waiter, no thread calls release(). The waiting thread claims
+//         `timed_out`, or `signaled` if it has found a source ready (multi_wait.cpp).
 //   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
 //       a waiter that was suspended: it then belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
@@ -28,15 +29,16 @@
 // either: it ends even a poll that begins later.
 // A coroutine suspends in the same way. Either its compare-and-exchange fails and it continues without suspending, or
 // release() sees `suspended` and resumes it.
-// If a timeout or a stop loses the claim, another thread has released the waiter, or will. The thread then sleeps on
-// without a deadline, and reports how the wait was claimed.
+// If a timeout or a stop loses the claim, another thread has released the waiter, or will. The waiting thread then
+// sleeps on without a deadline, and reports how the wait was claimed.
 //
 // Memory order
 //   [release]  The exchange in release() releases, and the loads of word_ that see `released` acquire. So what the
 //              claimer did before (the signal's data, others_) is visible to the thread.
-//   [suspend]  Suspending releases, and a release() that finds the coroutine suspended acquires. So what the coroutine
-//              did before it suspended is visible to it when it continues in the releasing thread. A coroutine that
-//              suspends before its node is queued publishes by the lock of the queue instead.
+//   [suspend]  The step to `suspended` releases, and the exchange of a release() that finds the coroutine suspended
+//              acquires. So what the coroutine did before it suspended is visible to it when it continues in the
+//              releasing thread. A coroutine that suspends before its node is queued publishes by the lock of the queue
+//              instead.
 //   claim_     Its accesses are relaxed: atomicity alone decides, and claim_ publishes nothing. A thread that has won a
 //              claim acts on it through word_ or through the bucket's lock.
 //

@@ -14,8 +14,8 @@ namespace tocsin::core {
 
 void futex_lock::lock_slow() noexcept {
     // A holder frees the lock after a few steps. If the holder may be running on another processor, this thread first
-    // looks again for about that long. The number of looks is bounded, so that a preempted or lower-priority holder
-    // hangs no thread.
+    // looks again for about that long. The number of looks is bounded, so that a holder that is preempted, or has a
+    // lower priority, can't keep this thread looking forever.
     const unsigned looks = platform::processors() > 1 ? 20 : 0;
     for (unsigned i = 0; i != looks; ++i) {
         detail::cpu_relax();

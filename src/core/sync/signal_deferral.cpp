@@ -2,8 +2,9 @@
 //
 // A handler may interrupt a thread that holds a bucket's lock. If the handler then calls set(), which needs the same
 // lock, the thread deadlocks with itself. (Every event that is built on a lock has this trap.) So a thread marks itself
-// as inside while it uses such a lock. A set() in a handler finds its own thread marked, and is deferred. The thread
-// runs it as soon as it is outside again, a few steps after the handler has returned.
+// as inside the library while it uses such a lock. A set() in a handler finds its own thread marked, and is deferred.
+// The thread runs the deferred set() as soon as the thread is outside again, a few steps after the handler has
+// returned.
 //
 // State, per thread: the mark, which is a pointer. While the thread is outside, the mark is null. While it is inside,
 // the mark points to the list of deferred calls. This list is part of the outermost signal_deferral, which is on the
@@ -16,23 +17,24 @@
 // Invariants
 //   signal_deferral-1  The thread is marked from before it asks for a bucket's lock until after it has freed the lock.
 //   signal_deferral-2  A call is deferred only while the thread is marked. It runs before the outermost signal_deferral
-//       has ended: that object clears the mark, and then looks for deferred calls once more.
-//   signal_deferral-3  Deferred calls run in the order in which they were deferred, each as often as it was deferred.
-//       The thread holds no lock then, but it is marked. So a further handler defers its call instead of overtaking
-//       others.
-//   signal_deferral-4  There are 16 slots. They may not suffice: a thread may be interrupted more often while it waits
-//       for a bucket whose holder has lost its processor. When all slots are full, only one kind of further call is
-//       accepted: one that repeats the last deferred call about the same event. It increments the count in that call's
-//       slot. Any other further call aborts the program with a message. So nothing is lost, and what happens to one
-//       event stays in order. The order between events may change: the repeated call runs right after the first, before
-//       calls about other events that were deferred between the two.
+//       has ended: that object clears the mark, and then looks for deferred calls. If it finds some, it sets the mark,
+//       runs them, clears the mark, and looks again.
+//   signal_deferral-3  Deferred calls run in the order in which they were deferred (exception: signal_deferral-4), each
+//       as often as it was deferred. While they run, the thread holds no lock, but is marked. So a further handler
+//       defers its call instead of overtaking others.
+//   signal_deferral-4  There are 16 slots for deferred calls. They may not suffice: a thread may be interrupted more
+//       often while it waits for a bucket whose holder has lost its processor. When all slots are full, only one kind
+//       of further call is accepted: one that repeats the last deferred call about the same event. It increments the
+//       count in that call's slot. Any other further call aborts the program with a message. So nothing is lost, and
+//       what happens to one event stays in order. The order between events may change: the repeated call runs right
+//       after the first, before calls about other events that were deferred between the two.
 //
 // So a set in such a handler takes effect some steps after the handler has returned. What a handler does to one event
 // stays in order, because a reset of an event with waiters is deferred, too.
 //
-// The mark stays on while the thread sleeps for a contended bucket, whose holder is a few steps from done. The portable
-// futex takes a standard mutex, and is not safe in a handler. So on a system that uses it, a set that wakes a thread is
-// not safe in a handler either.
+// The mark stays on while the thread sleeps for the lock of a contended bucket, which its holder frees after a few
+// steps. The portable futex takes a standard mutex, and is not safe in a handler. So on a system that uses the portable
+// futex, a set that wakes a thread is not safe in a handler either.
 //
 // Checked by: tests/internal/signal_handler_test.cpp; and, with a signal after each instruction of a call, by
 // tests/internal/signal_at_each_instruction_test.cpp (signal_deferral-2).

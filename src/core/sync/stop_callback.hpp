@@ -26,10 +26,10 @@
 //       destructor by the address alone. If the user's function destroys this object, the destructor runs in the
 //       callback's thread, and tells run() through `gone_`. Then run() touches nothing in the object, either.
 //
-// No lost wake-up: two waits sleep on `step_`, one in the callback for the constructor and one in the destructor for
-// the callback. The waking thread changes `step_` before it wakes. Only the thread that then sleeps changes `making` to
-// `awaited`. The constructor's single exchange to `made` replaces `making` or `awaited`, and its result says whether a
-// thread is to be woken.
+// No lost wake-up: two threads may sleep on `step_`. The callback's thread sleeps until the constructor ends, and the
+// destructor's thread until the callback ends. The other thread changes `step_` before it wakes the sleeper. Only a
+// callback's thread that then sleeps changes `making` to `awaited`. The constructor's single exchange to `made`
+// replaces `making` or `awaited`, and its result says whether that thread is to be woken.
 //
 // One wait remains in the standard library. If this destructor moves `step_` first, just as a stop begins, the
 // destructor of std::stop_callback waits for a callback that returns at once. That wait can still hang, because the

@@ -13,8 +13,9 @@
 //       legal: `due_` is earlier than the deadline, and `has_moved_` is on: the deadline was moved to a later time, and
 //       the entry stayed where it was.
 //       illegal: `due_` is later than the deadline.
-//   timer_queue-2  first() returns an entry whose `has_moved_` is off. So no entry is due before it. A thread that then
-//       sleeps until its `due_` does not sleep until a deadline that was moved before the call of first().
+//   timer_queue-2  first() returns an entry whose `has_moved_` is off. So no entry is due before it. If a deadline was
+//       moved to a later time before the call of first(), a thread that then sleeps until the entry's `due_` does not
+//       wake at the deadline's former time.
 //   timer_queue-3  take_due() returns an entry whose deadline has passed, and the entry is then in no queue. So each
 //       insertion is returned at most once, and never early.
 //

@@ -17,9 +17,9 @@
 //       (event.cpp). So nobody sees one source taken and another not.
 //   multi_wait-3  A thread locks several buckets in the order of their indices. (It frees them one after another. So it
 //       may wake a thread that sleeps for the lock of one bucket while it still holds the locks of others.)
-//   multi_wait-4  All slots are filled before the first source is enlisted. A node is enlisted only while the wait is
-//       unclaimed, which is checked under the lock of the node's bucket. A commit, which holds all these locks, claims
-//       the wait and takes its nodes off their queues. So a committed wait has no node in any queue.
+//   multi_wait-4  All nodes and entries are made before the first source is enlisted. A node is enlisted only while the
+//       wait is unclaimed, which is checked under the lock of the node's bucket. A commit, which holds all these locks,
+//       claims the wait and takes its nodes off their queues. So a committed wait has no node in any queue.
 //   multi_wait-5  While another thread looks at an all-wait, one of these keeps the wait from ending:
 //       - a lock that the wait takes before it ends. This is the lock of a queue in which the wait has a node, of a
 //         custom source that lists the wait, or of the thread that serves its timers.
@@ -31,7 +31,7 @@
 //
 // No lost wake-up
 //   A wait for any does for each source what a wait for one event does (event.cpp): under the lock, it queues its node
-//   or takes the source. enlist() asks a custom source once more, under that source's own lock.
+//   or takes the source. A custom source either lists the wait or says that it is ready, under that source's own lock.
 //   A wait for all enlists its nodes, makes a full fence, and looks at all sources. A set() makes its event ready,
 //   makes a full fence, and looks at the other sources of each all-wait in the event's queue.
 //   - If the last two unready sources are set at the same time, at least one of the two sets sees the other source
@@ -39,19 +39,19 @@
 //   - If a set() found no node of the wait in its event's queue, the wait sees that event ready, because the wait took
 //     the lock of that queue later.
 //   Whoever sees all sources ready commits. A commit fails if the wait has ended otherwise, or if one source is
-//   unready. In the second case, somebody has taken that source since it was seen ready. Whoever makes it ready again
-//   looks again.
+//   unready. In the second case, somebody has taken that source since it was seen ready. Whoever makes that source
+//   ready again looks at the wait again.
 //   While a set() is still handing an event over, the event is not visible as set. The set() offers it to all-waits in
 //   the order of the queue. If the set() then makes the event visible, it looks at all of them again.
 //
 // One pass (satisfy_all_waiters)
 //   A set() that has made its event visible looks once at each all-wait in its queue, oldest first, and commits those
 //   that look ready. It needs no second look at any of them, whatever else happens:
-//   - A wait lacks another source when the set() looks at it. Whoever makes that source ready later looks at the wait,
-//     and sees this event. [all-check]
-//   - A commit takes sources that other waits want, too. The set() looks later at the waits behind the committed one,
-//     and sees that they lack these sources. A wait in front of the committed one lacked another source, which is the
-//     first case.
+//   - A wait lacks another source when the set() looks at it. When that source becomes ready, the thread that makes it
+//     ready looks at the wait, and sees this event. [all-check]
+//   - A commit takes sources that other waits also want. The set() looks at the waits behind the committed one
+//     afterwards, and sees that they lack these sources. A wait in front of the committed one lacked another source,
+//     which is the first case.
 //   - The queue changes while the lock is free. A commit frees all locks, and the pass frees the lock now and then.
 //     Nodes then leave and join the queue, but the pass keeps its place (lot-8). The event is visible, so a wait that
 //     joins sees it on its own. So the pass ends with the last node that was in the queue when the pass began,
@@ -66,8 +66,8 @@
 // Memory order
 //   [all-check]    The full fences described above. Whoever makes a source ready makes one before it looks at the wait.
 //                  A wait makes one between enlisting its nodes and looking.
-//   [all-arrived]  A custom source that becomes ready releases. The thread that finds that no source is missing
-//                  acquires, and passes what it has acquired on to the waiting thread by [release].
+//   [all-arrived]  Whoever reports a custom source or timers ready decrements `missing_` with release. A thread that
+//                  reads zero from it acquires, and passes what it has acquired on to the waiting thread by [release].
 //   Everything else is ordered by the buckets' locks and by [release] in waiter.cpp.
 //
 // Checked by: tests/model/many_model_test.cpp (P10 and P11 of docs/proofs.md, over one bucket and over two),

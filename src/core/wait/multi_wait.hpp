@@ -52,8 +52,8 @@ public:
     // If the wait looks ready, acquires the rundown, which keeps the wait from returning, and replies `undecided`.
     reply on_wake(const wait_node* offered) noexcept override;
     // Takes all sources, if all are ready at one instant and nothing else has ended the wait. Then releases the rundown
-    // and, if it has taken the sources, the waiter. It does not take the offered source from its object: the caller
-    // hands that source over.
+    // and, if it has taken the sources, the waiter. The source of the node `offered` is an exception: commit() does not
+    // touch its object, because the caller hands that source over.
     bool commit(const wait_node* offered) noexcept override;
     // Does the same for the waiting thread itself, which needs neither rundown nor release.
     bool commit_own() noexcept { return looks_ready(nullptr) && take_everything(nullptr); }

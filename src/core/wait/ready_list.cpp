@@ -1,8 +1,8 @@
 // State
 //   A source_member is a subscriber (core/lot/subscriber.hpp). Its node is in the queue of its source from add() to
 //   remove(), whether a thread waits or not.
-//   A ready_list has a lock of its own. This lock guards the list of the members that are `ready`, which means that
-//   they are to be examined, and the thread that sleeps in the ready_list.
+//   A ready_list has a lock of its own. This lock guards two things: the list of the members that are `ready`, which
+//   means that they are to be examined; and which thread sleeps in the ready_list.
 //   The same lock guards the timers, and two queues (timer_queue.hpp) of the timers that are armed and not ready: one
 //   for the steady clock and one for the system clock. A timer is idle, or armed in one of these queues, or ready. It
 //   becomes ready when the waiting thread finds that it is due.
@@ -35,12 +35,13 @@
 //       - Of the armed timers on the clock of `until`, none is due before `until`.
 //       - Of the armed timers on another clock, none would have been chosen as `until`: neither when the sleep began,
 //         nor when that timer was armed.
-//       Whoever arms or moves a timer so that this no longer holds claims the sleeper, which looks again. (If the timer
-//       that `until` comes from is moved to a later time or removed, the sleeper wakes for nothing, and looks again.)
+//       A thread that arms or moves a timer, and so breaks this rule, claims the sleeper, which looks again. (If the
+//       timer that `until` comes from is moved to a later time or removed, the sleeper wakes for nothing, and looks
+//       again.)
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
-// not, it makes the member ready. A begin_sleep() that takes the lock of the ready_list later finds that member, and
-// does not sleep. If begin_sleep() took that lock earlier, the set() found the sleeper.
+// not, it makes the member ready. If begin_sleep() takes the lock of the ready_list after the set(), it finds that
+// member, and does not sleep. If begin_sleep() took that lock first, the set() found the sleeper.
 // If something else has claimed the sleeper (a deadline, a stop, another member), its thread is awake. The member stays
 // ready for the next wait.
 // A set() may make the member ready a moment before it makes the source ready. It does both under the bucket's lock. So
@@ -50,14 +51,15 @@
 //
 // Timers: if a timer is due, begin_sleep() makes it ready, and the thread does not sleep. If none is due, a sleep ends,
 // at the latest, at the earliest deadline of the armed timers (ready_list-7). So a timer that is armed before
-// begin_sleep() ends the sleep in time. A thread that arms a timer afterwards finds the sleeper.
+// begin_sleep() ends the sleep in time. A thread that arms a timer afterwards finds the sleeper, and claims it if
+// ready_list-7 requires that.
 //
 // A timer becomes ready only when a wait looks. It goes behind the members that are ready already. A wait makes at most
 // as many timers ready as its caller has room for. So the caller chooses for how many steps the wait holds the lock.
 //
-// Memory order: both locks order what they guard ([bucket]). What came before a set() is visible to the thread that
-// finds its source ready, by [event-publish] (event.cpp), and to the thread that is released for it, by [release]
-// (waiter.cpp).
+// Memory order: the bucket's lock and the lock of the ready_list order what they guard ([bucket]). What came before a
+// set() is visible to the thread that finds the event ready, by [event-publish] (event.cpp), and to the thread that is
+// released for the event, by [release] (waiter.cpp).
 //
 // A manual-reset event keeps its member ready as long as it is set, so each wait reports it. If the event is set and
 // reset while a thread sleeps, that thread's wait reports the event as well: the step that sets it claims the thread.

@@ -122,6 +122,7 @@ public:
     void wake() noexcept;
 
     // Only the waiting thread calls the functions below. There is one waiting thread at a time.
+
     // Takes as much of what is ready as `out` has room for, and returns how much. Passes over `skipped` in this call.
     // `skipped` may be null.
     std::size_t take_ready(std::span<ready_item> out, const member* skipped) noexcept;

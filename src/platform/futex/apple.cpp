@@ -1,6 +1,7 @@
 // macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. The library imports this function
-// weakly. Where the running system lacks it, threads sleep with the portable backend. The loader looks for the function
-// once, so all threads of a process agree. A build with an SDK that lacks the function has only the portable backend.
+// weakly. Where the running system lacks the function, threads sleep with the portable backend (portable.cpp). The
+// loader looks for the function once, so all threads of a process use the same mechanism. A build with an SDK that
+// lacks the function has only the portable backend.
 //
 // With TOCSIN_APPLE_ULOCK, which is off by default, threads of older systems sleep with __ulock_wait (macOS 10.12 and
 // later) instead of the portable backend. __ulock_wait is a private interface: app stores refuse programs that use it,
@@ -8,7 +9,7 @@
 //
 // The system promises (os/os_sync_wait_on_address.h):
 //   - A wait compares the word and enqueues the thread in one step with respect to a wake.
-//   - A wake uses only the address, within the process.
+//   - A wake uses only the address, not the word there. It wakes only threads of the same process.
 //   - A wait may return without a wake.
 //   - A timeout is an interval on the clock of mach_absolute_time, which nobody can set. That clock stops while the
 //     machine is suspended.

@@ -11,9 +11,9 @@
 
 namespace tocsin::platform {
 
-// Whether the C library's wait until a time of this clock still ends at that time if somebody sets the clock. With
-// glibc it does, because the kernel sleeps until that time. Other C libraries (macOS, OpenBSD, musl) compute the length
-// of the sleep once, when it begins.
+// True if the C library's wait until a time of this clock still ends at that time after somebody has set the clock. For
+// the system clock this is true of glibc, because there the kernel sleeps until that time. Other C libraries (macOS,
+// OpenBSD, musl) compute the length of the sleep once, when the sleep begins.
 template <class Clock>
 inline constexpr bool follows_clock = false;
 #if defined(__GLIBC__)

@@ -24,9 +24,9 @@ struct futex_backend {
     // asleep in one step with respect to wake_one. The wait gives no memory order; the caller's own loads do. Signals
     // do not end the wait. Preserves errno.
     //
-    // For a deadline on the steady or the system clock, the backend follows that clock, even while somebody sets it.
-    // For a deadline on a user's clock, the thread sleeps until the estimated end and then asks the deadline whether it
-    // has passed (sleep_until below).
+    // For a deadline on the steady or the system clock, the backend follows that clock, even while somebody sets it. A
+    // deadline on a user's clock estimates its end on the steady clock. The thread sleeps until that estimate and then
+    // asks the deadline whether it has passed (sleep_until below).
     static sleep_result wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
 
     // Wakes one thread that sleeps on the word at this address, if there is such a thread. The word may already be

@@ -1,4 +1,4 @@
-// The table of sleepers for the backends whose system keeps none: portable.cpp, windows_srw.cpp and
+// The table of sleepers for the backends whose system keeps no such table: portable.cpp, windows_srw.cpp and
 // windows_kernel_event.cpp. A slot of the table has a lock and a queue. The queue holds the sleepers whose words hash
 // to that slot, first in, first out. The backends differ in the slot's lock and in the object on which a sleeper
 // sleeps.
@@ -6,8 +6,8 @@
 // Invariants
 //   wait_table-1  A sleeper enters its slot's queue inside futex::wait, after it has looked at the word. The sleeper
 //       stays there until that call returns, unless a waker takes it off. The queue changes only under the slot's lock.
-//   wait_table-2  Under the lock, a waker takes the sleeper that it wakes off the queue. So a second wake finds the
-//       next sleeper.
+//   wait_table-2  Before a waker signals a sleeper, it removes that sleeper from the queue, under the lock. So a second
+//       wake finds the next sleeper.
 //   wait_table-3  A waker holds the lock while it signals the object on which the sleeper sleeps. The sleeper takes the
 //       lock before it returns. So the object can't vanish while the waker uses it.
 //

@@ -1,7 +1,7 @@
-// Windows before Vista: a sleeper queues itself in the slot of its word and waits for a kernel event of its own.
-// wait_table.hpp explains the slots, and why no wake-up is lost. This mechanism is slower than the other two of
-// Windows: a wake makes one system call, and a sleep makes two. A sleeper takes a spare event from its slot. If the
-// slot has none, the sleeper makes a new event.
+// Windows before Vista: a sleeper queues itself in the slot of its word and waits for a kernel event that no other
+// sleeper uses at that time. The event is a spare one of the slot or, if the slot has none, a new one. wait_table.hpp
+// explains the slots, and why no wake-up is lost. This mechanism is slower than the other two Windows mechanisms: a
+// wake makes one system call, and a sleep makes two.
 //
 // The system promises (Microsoft's reference of CreateEvent, Windows 2000): an auto-reset event lets one waiter through
 // each time it is set, even if it was set before the wait. The system doesn't promise that it can make an event. A
@@ -17,9 +17,9 @@
 //   [slot-lock]   Each user of the lock changes `users`, so a thread that raises it from zero sees what earlier holders
 //                 wrote. A thread that waits for `turn` sees it too, because setting an event and waiting for it are
 //                 full fences.
-//   [slot-turn]   The variable `turn` holds only the event's handle, and nothing else is published through it. So these
-//                 orders are stronger than necessary. They say that the event was made before it is used, and cost
-//                 nothing beside the system call that follows.
+//   [slot-turn]   The variable `turn` holds only the event's handle, and nothing else is published through it. So the
+//                 orders with this tag are stronger than necessary. They document that the event was made before it is
+//                 used. They cost nothing compared with the system call that follows.
 //
 // Checked by: tests/internal/futex_test.cpp; the unit and stress suites, run again with
 // TOCSIN_WINDOWS_SLEEP=kernel_event in the environment.

@@ -4,7 +4,7 @@
 //   - The call compares the word and falls asleep in one step with respect to wakes of that address in the same
 //     process.
 //   - The call may return for no reason.
-//   - A wake uses only the address.
+//   - A wake uses only the address, not the word there.
 //
 // The system promises no order among sleepers, nothing between processes, and no exact timeout. A timeout is in
 // milliseconds, counted in ticks of up to 15.6 ms. The sleep may end before the timeout, so the thread asks the

@@ -25,9 +25,9 @@
 //       A closed doorbell stays rung, so a later ring makes no system call. A thread that opens the doorbell again
 //       first stores the new descriptors. Then it moves `turn` to not rung, with an even count of answers, because the
 //       first strike of a new object is an even one.
-//   doorbells-4  A doorbell's number says which doorbell it is, and after how many forks the number was given. So a
-//       number from a parent names no doorbell in its child. A child counts one fork more than its parent. The count is
-//       kept modulo 131,071, so that no number equals no_doorbell.
+//   doorbells-4  A doorbell's number says which doorbell it is, and after how many forks the number was given. A child
+//       process counts one fork more than its parent, so a number from the parent names no doorbell in the child. The
+//       count is kept modulo 131,071, so that no number equals no_doorbell.
 //   doorbells-5  Every doorbell that has been made is taken by one thread or one poll set, or is kept by a thread, or
 //       is in one of the stacks. At most `most_idle` doorbells are idle, apart from those that could not be closed
 //       because their strike was still to come. The next owner of a doorbell that could not be closed answers its ring.
@@ -37,22 +37,23 @@
 // empties it, and it becomes writable. The sleeper polls for the condition that the next strike makes true. So it never
 // has to read the counter, and a wake-up costs two system calls in all: the strike and the poll.
 //
-// No lost wake-up: a ring that finds `turn` rung makes no system call. The thread that moved `turn` to rung has struck
-// the object or is about to strike it. That strike ends the sleep, and the sleeper answers after both rings. So, after
-// its answer, the sleeper sees what the second ringer did before its ring [doorbell-ring]. A ringer that is delayed
-// between moving `turn` and striking delays everybody who relies on its strike. Between these two steps there is only
-// the entry into the system (in a checked build, also the check of the descriptors).
+// No lost wake-up: a second ring, which finds `turn` rung, makes no system call. The first ringer, which moved `turn`
+// to rung, has struck the object or is about to strike it. That strike ends the sleep. The sleeper's answer comes after
+// both rings, because the second ring found the first one unanswered. So, after its answer, the sleeper sees what the
+// second ringer did before its ring [doorbell-ring]. A ringer that is delayed between moving `turn` and striking delays
+// everybody who relies on its strike. Between these two steps there is only the entry into the system (in a checked
+// build, also the check of the descriptors).
 //
 // Memory order
 //   [doorbell-ring]  ring(), answer() and close() are read-modify-writes of one word, `turn`. Of any two of these
 //                    calls, the thread that makes the later one sees what came before the earlier one.
-//   [doorbell-made]  When a doorbell is opened for the first time, its descriptors are stored after its `turn` is ready
-//                    and says not rung. When it is opened again, its descriptors are stored before its `turn` says not
-//                    rung. So a thread that may strike finds the descriptors. It also finds `identity`, which says what
-//                    the descriptors referred to and was stored with them.
+//   [doorbell-made]  When a doorbell is opened for the first time, its `turn` is ready and says not rung before its
+//                    descriptors are stored. When it is opened again, its descriptors are stored before its `turn` says
+//                    not rung. So, in both cases, a thread that may strike finds the descriptors. It also finds
+//                    `identity`, which says what the descriptors referred to when they were stored.
 //   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack counts its
-//                    changes in the word that holds its top. So an exchange fails if the stack has changed, even if the
-//                    same doorbell is on top again.
+//                    changes in the word that holds its top. So a compare-exchange of that word fails if the stack has
+//                    changed, even if the same doorbell is on top again.
 //
 // A thread may ring the number of a doorbell that was given back. Such a late ring reaches at worst the next owner of
 // the number, even if the doorbell was closed in between.
@@ -63,10 +64,10 @@
 // doorbell. The comparison can't tell two event counters (Linux) from each other, nor an event counter from an epoll
 // instance or a timer.
 //
-// Several copies of the library in a process use the table of the first copy (shared_table.hpp). A thread may keep one
-// doorbell in each copy. A copy that is unloaded closes the idle doorbells of its table. At that time nobody has any
-// other doorbell of the table, for two reasons. A thread that keeps a doorbell in a copy keeps that copy loaded until
-// the thread ends. And a copy that uses the table of another copy keeps the other copy loaded.
+// Several copies of the library in a process use the pool of the first copy (shared_table.hpp). A thread may keep one
+// doorbell in each copy. A copy that is unloaded closes the idle doorbells of its own pool. At that time nobody has any
+// other doorbell of that pool, for two reasons. A thread that keeps a doorbell in a copy keeps that copy loaded until
+// the thread ends. And a copy that uses the pool of another copy keeps the other copy loaded.
 //
 // Checked by: tests/model/doorbell_model_test.cpp and doorbell_pool_model_test.cpp (P9), over every backend by
 // tests/internal/doorbell_test.cpp, and by tests/copies.
@@ -121,9 +122,9 @@ struct thread_end {
 };
 thread_local thread_end ending;
 
-// On Windows threads keep no doorbell. Some compilers there free the storage of a thread's objects before they destroy
-// the objects (MinGW-w64 with GCC 12), so a doorbell that a thread kept would be lost. Instead, taking a doorbell from
-// the pool costs one exchange there.
+// On Windows threads keep no doorbell. With some compilers there (MinGW-w64 with GCC 12), the storage of thread-local
+// objects is freed before the objects are destroyed, so a doorbell that a thread kept would be lost. So on Windows
+// every wait that needs a doorbell takes it from the pool, which costs one exchange.
 #if defined(_WIN32)
 constexpr bool threads_keep_one = false;
 #else
@@ -249,9 +250,9 @@ void doorbell_pool::forget() noexcept {
     forks_.store((forks_.load(std::memory_order_relaxed) + 1) % most_forks, std::memory_order_relaxed);
 }
 
-// Forgets the descriptors before it closes them. Otherwise a child that is forked in between would later close whatever
-// gets the numbers of these descriptors next. For the same reason, closes nothing if the program has already closed the
-// descriptors.
+// Forgets the descriptors before it closes them. Otherwise a child that is forked between the two steps would later
+// close whatever gets the numbers of these descriptors next. Closes nothing if the program has already closed the
+// descriptors, because something else may have got their numbers.
 void doorbell_pool::close_ends(doorbell& bell) noexcept {
     const bool is_ours = bell.is_as_opened();
     const int ring_end = doorbell::descriptor(bell.ring_end_);

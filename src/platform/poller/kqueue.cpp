@@ -10,14 +10,15 @@
 //   kqueue-1  A member is loud or quiet. Its filters (its entries in the kqueue) each have a condition. The filters of
 //       a loud member report for as long as their conditions hold. The filters of a quiet member report once for each
 //       change (EV_CLEAR). When poll(2) finds a member ready, the member is made loud, so the next wait reports it
-//       again. The kqueue may report a member that poll(2) does not find ready, because something happened that was not
-//       asked for. Such a member is made quiet, so that it does not keep the wait awake.
+//       again. The kqueue may report a member for something that was not asked for, and then poll(2) does not find the
+//       member ready. Such a member is made quiet. Otherwise it would end the sleep again and again.
 //   kqueue-2  The waiting thread holds the mutex while it calls poll(2) for the members and reports the result. So it
 //       reports only descriptors that are members at that moment, and nothing that was removed before.
 //
 // No lost wake-up: a member becomes quiet or loud by getting new filters. If the condition of a filter already holds
-// when the filter is made, the filter reports it at least once. A byte stays in the bell's pipe until the sleeper reads
-// it, and the bell's filter is always loud.
+// when the filter is made, the filter reports it at least once. So nothing that happens while the filters are replaced
+// is missed. A ring is not missed either: its byte stays in the bell's pipe until the sleeper reads it, and the bell's
+// filter is always loud.
 //
 // The systems promise (kqueue(2) of macOS 10.5, FreeBSD 8, OpenBSD 5.1 and later):
 //   - filters work as described above;
@@ -25,7 +26,7 @@
 //   - a kqueue can itself be polled as a descriptor;
 //   - closing a descriptor takes it out of its kqueues;
 //   - a child process does not inherit its parent's kqueues.
-// Where there is no EVFILT_EXCEPT (FreeBSD), urgent data may not be reported at all.
+// Where there is no EVFILT_EXCEPT (FreeBSD), urgent data may go unreported.
 //
 // Timeouts are in nanoseconds. For a deadline on the system clock, posix.cpp starts a thread that follows that clock.
 //

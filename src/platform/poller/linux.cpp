@@ -9,14 +9,15 @@
 //     maximum, 2^64 - 2. Reading sets it to 0.
 //   - A timer of timerfd(2) that is set to a point of the system clock follows that clock.
 //   - Threads may call epoll_ctl and epoll_wait at the same time. epoll_wait takes what it reports under the same lock
-//     under which EPOLL_CTL_DEL removes a descriptor.
+//     under which EPOLL_CTL_DEL removes a descriptor. So a wait that begins after the removal does not report the
+//     descriptor.
 //   - The timeout of epoll_pwait2 (Linux 5.11) is in nanoseconds.
-// Where epoll_pwait2 is missing or forbidden, this file rounds a timeout up to milliseconds. On 32-bit systems the
-// younger version of ppoll may be missing or forbidden, too (timed_call_linux.hpp).
+// Where epoll_pwait2 is missing or forbidden, this file rounds a timeout up to whole milliseconds. On 32-bit systems
+// ppoll has two versions, and the younger one may be missing or forbidden, too (timed_call_linux.hpp).
 //
-// No lost wake-up: the effect of a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll looks
-// at the counter's value, not for changes. epoll queues the doorbell at every strike, and keeps it queued until
-// epoll_wait returns it.
+// No lost wake-up: the effect of a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll
+// checks the counter's value, so it finds even a strike that came before the call. epoll queues the doorbell at every
+// strike, and keeps it queued until epoll_wait returns it.
 //
 // This file makes its system calls directly. Unlike the C library's wrappers, direct calls are not pthread cancellation
 // points. (Under ThreadSanitizer this file calls the wrappers of ppoll and epoll_wait, which are such points.)

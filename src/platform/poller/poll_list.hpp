@@ -87,8 +87,9 @@ int poll_until(const deadline& until, Call call) noexcept {
 }
 
 // Does a mechanism's poll(), with three functions of the mechanism. `Doorbells::struck(bell)` says for which condition
-// a sleeper polls its doorbell. `Doorbells::was_rung(bell, found)` answers a bell that was found struck.
-// `sleep_until(list, until)` polls the list and returns what poll_until returns.
+// a sleeper polls its doorbell. `Doorbells::was_rung(bell, found)` returns whether `found`, which is what the poll
+// reported for the bell, says that the bell was struck. If so, it also answers the bell. `sleep_until(list, until)`
+// polls the list and returns what poll_until returns.
 template <class Doorbells, class SleepUntil>
 poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline& until,
                       SleepUntil sleep_until) noexcept {
@@ -108,8 +109,9 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
 
 // Does the wait() of a poll set that the kernel keeps. `descriptor` is that of the kernel's set, which reports
 // `Event`s. `sleep(events, nanoseconds)` sleeps in the set, and returns what the `call` of poll_until returns. No
-// timeout of such a set follows the system clock, so for a deadline on that clock `poll(entries, until)` polls the
-// set's descriptor. `report(events, out)` turns events into the items of the result.
+// timeout of such a set follows the system clock. So, for a deadline on that clock, the thread sleeps instead in
+// `poll(entries, until)`, which follows the clock, and polls the set's descriptor. `report(events, out)` turns events
+// into the items of the result.
 inline constexpr std::size_t most_events = 128;
 template <class Event, class Sleep, class Poll, class Report>
 poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, const deadline& until,

@@ -49,8 +49,8 @@ private:
 };
 
 // The waiting thread's own copy of the members. The thread polls the copy without the set's lock. `Polled` is the
-// system's type for an entry of a poll. Here a `Member` also has a serial number. What a poll found counts only for
-// members that have not changed since the thread copied them.
+// system's type for an entry of a poll. Each member must have a serial number, and get a new one with each change. What
+// a poll found counts only for members that have not changed since the thread copied them.
 template <class Polled>
 class member_copy {
 public:
@@ -76,9 +76,9 @@ public:
     std::size_t size() const noexcept { return copied_.size(); }
     std::vector<Polled>& polled() noexcept { return polled_; }
 
-    // Writes to `out` the members that are ready, and returns how many it wrote. Begins after the member at which the
-    // last call stopped, so that every member gets its turn. `found(polled)` says what the member of an entry is ready
-    // for.
+    // Writes to `out` the members that are ready, as many as fit, and returns how many it wrote. Begins after the
+    // member at which the last call stopped, so that every member gets its turn. `found(polled)` says what the member
+    // of an entry is ready for.
     template <class Members, class Found>
     std::size_t report(Members& members, std::span<poll_set::item> out, Found found) noexcept {
         std::size_t ready = 0;

@@ -48,9 +48,10 @@ struct poll_result {
 
 // A doorbell wakes a thread that sleeps in a poll. It is known by a small number, which other copies of the library in
 // the process also understand. When its owner no longer needs the doorbell, the doorbell returns to a pool, and its
-// number goes to the next thread that needs a doorbell. The pool closes the descriptors of all but a few doorbells
-// (doorbell_pool::most_idle), but never those of a doorbell that is being rung. So a ring that comes late reaches at
-// worst the next owner, which wakes for no reason and waits again. A late ring never reaches a stranger's descriptor.
+// number goes to the next thread that needs a doorbell. The pool keeps the descriptors of only a few doorbells open
+// (doorbell_pool::most_idle). But it never closes those of a doorbell that is being rung. So a ring that comes late,
+// after the owner has returned the doorbell, reaches at worst the next owner, which wakes for no reason and waits
+// again. A late ring never reaches a stranger's descriptor.
 using doorbell_id = std::uint32_t;
 inline constexpr doorbell_id no_doorbell = ~doorbell_id{0};
 
@@ -88,10 +89,10 @@ public:
     // depending on the system, the set reports a closed member as `invalid` or forgets it.
     virtual int remove(int descriptor) noexcept = 0;
 
-    // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes to `out`, which is not
-    // empty, as many of the ready members as fit. Later waits report those that did not fit, so every member gets its
-    // turn. The set is level-triggered: every wait reports what is still ready. `rung` may be set for no reason.
-    // Allocates only if the set has changed.
+    // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes as many of the ready
+    // members to `out` as fit; `out` must not be empty. Later waits report those that did not fit, so every member gets
+    // its turn. The set is level-triggered: every wait reports a member again while it is still ready. `rung` may be
+    // set for no reason. Allocates only if the set has changed.
     virtual poll_result wait(std::span<item> out, const deadline& until) noexcept = 0;
 
     // The set's doorbell, for ring_doorbell(). A ring ends the wait that is under way or, if no thread waits, the next
@@ -101,18 +102,19 @@ public:
     static constexpr std::uint64_t no_tag = ~std::uint64_t{0};
 };
 
-// For a deadline on the steady or the system clock, these functions follow that clock, even while somebody sets it. For
-// a deadline on another clock, the thread sleeps until the estimated end, and then asks the deadline whether it has
-// passed.
+// For a deadline on the steady or the system clock, these functions follow that clock, even while somebody sets it. A
+// deadline on another clock estimates its end on the steady clock. The thread sleeps until that estimate, and then asks
+// the deadline whether it has passed.
 template <class Mechanism>
 struct poller_backend {
     // Returns a doorbell for one wait: the one that the thread kept from its last wait, else one from the pool, else a
     // new one. This can fail only if a new one must be made, with the system's error (EMFILE, ENFILE, ENOMEM).
     static taken_doorbell take_doorbell() noexcept;
 
-    // Called after the wait for which the doorbell was taken. The thread keeps the doorbell for its next wait. When the
-    // thread ends, it puts the doorbell into the pool. This may also be called in destructors of other thread-local
-    // objects. The doorbell may have been rung, or be rung later.
+    // Called after the wait for which the doorbell was taken. The thread keeps the doorbell for its next wait, and puts
+    // it into the pool when the thread ends. If the thread already keeps a doorbell, or can keep none, this function
+    // puts the doorbell into the pool at once. The destructors of thread-local objects may also call this function. The
+    // doorbell may have been rung, or be rung later.
     static void give_doorbell_back(doorbell_id bell) noexcept;
 
     // Any thread may call this at any time, even in a signal handler, and even for a doorbell that was given back.

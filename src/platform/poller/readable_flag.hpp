@@ -1,6 +1,6 @@
-// A descriptor for a foreign event loop, readable while the flag is raised. Each flag has its own event counter, pipe
-// or kernel event. Unlike a doorbell's object, the flag's object never gets another owner: it is closed when the flag
-// is destroyed. Any loop may look at it.
+// A descriptor for a foreign event loop, readable while the flag is raised. Any event loop may poll it. Each flag has
+// its own event counter, pipe or kernel event. Unlike a doorbell's object, the flag's object never gets another owner:
+// it is closed when the flag is destroyed.
 #pragma once
 
 namespace tocsin::platform {

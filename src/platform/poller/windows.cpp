@@ -8,18 +8,20 @@
 //       counts only for members whose serial numbers are still in the list.
 //   windows-2  No thread keeps sleeping on a copy older than the list: a thread that changes the list during a wait
 //       rings the set's bell. A thread that removes or changes a member then waits until the poll under way has ended,
-//       because that poll may have tied the member's descriptor to the poll's event (windows_poll.cpp). After that
-//       poll, another thread may wait for the descriptor, or the system may give the descriptor's number to something
-//       else.
+//       because that poll may have tied the member's socket to an event of its own (windows_poll.cpp). Once that poll
+//       has ended, another thread may wait for the descriptor, or the system may give the descriptor's number to
+//       something else.
 //   windows-3  A wait returns a poll's error only if two things hold: the copy is not older than the list, and the poll
-//       looked again after the error and found nothing (windows_poll-3). That look may find a closed handle `invalid`.
-//       Then windows-1 decides whether the finding counts.
+//       looked again after the error and found nothing (windows_poll-3). If that look finds something instead, for
+//       example that a closed handle is `invalid`, the poll returns no error. Then windows-1 decides whether the
+//       finding counts.
 //
 // No lost wake-up: windows-2 holds because both sides act under the lock. While a thread that changes the list holds
 // the lock, it checks whether a thread waits. While a thread that waits holds the lock, it makes its copy and notes
-// that it waits. When the waiting thread's poll has ended, that thread takes the lock again. Before it frees the lock,
-// it counts the end of the poll and wakes all threads that await that end. So a thread that awaits the end of the next
-// poll can't take one of these wakes.
+// that it waits. So either the copy contains the change, or the thread that changes the list sees that a thread waits,
+// and rings. When the waiting thread's poll has ended, that thread takes the lock again. Before it frees the lock, it
+// raises the count of ended polls and wakes all threads that await the end of this poll. So a thread that awaits the
+// end of the next poll can't take one of these wakes.
 //
 // The cost of a wait grows with the number of members.
 //

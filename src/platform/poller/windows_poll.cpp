@@ -2,9 +2,9 @@
 // event that it makes: the poll's event. If the poll has sockets, WSAEventSelect ties all of them to that event while
 // the thread sleeps.
 //
-// State: the poll's event and its surplus handles. WaitForMultipleObjects takes 64 handles. Handles for which it has no
-// room are surplus: the system waits for them on the poll's behalf. Three things set the poll's event: the network; a
-// surplus handle that is signaled; the system clock, when the deadline has passed.
+// State: the poll's event and the poll's surplus handles. WaitForMultipleObjects takes 64 handles. Handles for which it
+// has no room are surplus: the system waits for them on the poll's behalf. Three things set the poll's event: the
+// network; a surplus handle that is signaled; the system clock, when the deadline has passed.
 //
 // Invariants
 //   windows_poll-1  To learn whether a descriptor is ready, a poll always asks the descriptor itself (by WSAPoll, or by
@@ -12,24 +12,27 @@
 //       although the network reports edges.
 //   windows_poll-2  The system ties a socket to one event at a time: a second WSAEventSelect would silently replace the
 //       first sleeper's event. So the polls that sleep on sockets are in a list, one list for all copies of the library
-//       in the process. If a poll has a socket on which another poll sleeps, it fails with EBUSY and says which socket
-//       it is.
-//   windows_poll-3  A poll returns an error only if it has looked after the error and found nothing. That look finds,
-//       for example, a handle `invalid` that was closed before the sleep.
+//       in the process. If a poll has a socket on which another poll sleeps, the poll fails with EBUSY and says which
+//       socket it is.
+//   windows_poll-3  A poll returns an error only if it has looked after the error and found nothing. If that look finds
+//       something, the poll reports the finding instead. For example, the look finds that a handle is `invalid` if it
+//       was closed before the sleep.
 //
 // No lost wake-up: a doorbell's event stays set until its sleeper has seen it, and the sleeper answers after that
 // (doorbells.cpp). A poll first ties its sockets and hands its surplus handles over to the system. Then it looks at all
 // its descriptors, and sleeps only if none is ready. That look sees what happened before it. What happens after the
 // look sets the poll's event or signals a handle on which the thread sleeps.
 //
-// For a surplus handle that is handed over, the system waits only once. So a poll that continues after such a wait has
-// ended takes three steps, in this order: it resets its event, hands over again the handles whose waits have ended, and
-// looks at the descriptors. A wait that ends after the reset sets the event again.
+// The system waits only once for a surplus handle that is handed over to it. When such a wait has ended and the poll
+// continues, the poll takes three steps, in this order: it resets its event, hands over again the handles whose waits
+// have ended, and looks at the descriptors. If another of the system's waits ends after the reset, it sets the event
+// again.
 //
 // The system promises (Microsoft's references):
 //   - WaitForMultipleObjects takes 64 handles.
 //   - WSAEventSelect makes a socket non-blocking, for good. From then on, the network notes what happens to the socket
-//     (for WSAEnumNetworkEvents). It also notes what is already the case at that call.
+//     (for WSAEnumNetworkEvents). At that call, it also notes what is already the case, except that a connection
+//     failed earlier (see below).
 //   - The network notes the same thing again only after a call that reads, accepts or fails for lack of room to write.
 //     After a send that succeeds and fills the buffer, the network does not note when there is room again. So a sleep
 //     that waits for `writable` looks every 20 ms.

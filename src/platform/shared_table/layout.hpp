@@ -14,10 +14,10 @@ namespace tocsin::platform {
 #define TOCSIN_TEXT_OF(macro) TOCSIN_TEXT(macro)
 #define TOCSIN_TEXT(text) #text
 
-// Depends on the futex and the poller in use, the layout of the doorbells, and how many slots a thread has. Raise the
-// "1" in the text below after a change by which copies no longer understand each other, if that change alters nothing
-// else here. Examples are a change of when a doorbell is struck, of the kinds of a futex's tables, or of the list of
-// threads that sleep on sockets (Windows).
+// This number depends on the futex and the poller in use, the layout of the doorbells, and how many slots a thread has.
+// Some changes alter none of these, although copies from before and after the change no longer understand each other.
+// After such a change, raise the "1" in the text below. Examples are a change of when a doorbell is struck, of the
+// kinds of a futex's tables, or of the list of threads that sleep on sockets (Windows).
 inline constexpr std::uint64_t shared_layout =
     layout_hash("1 " TOCSIN_TEXT_OF(TOCSIN_FUTEX_CHOSEN) " " TOCSIN_TEXT_OF(TOCSIN_POLLER_CHOSEN))
         .add(doorbells_layout())

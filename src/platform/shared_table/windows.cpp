@@ -4,10 +4,10 @@
 // record names. Otherwise the new copy enters a record with its own table.
 //
 // A named mutex protects the page while a copy looks for a record or enters its own. Usually only one thread at a time
-// does that: a module is initialized under the loader's lock, and the program itself before it has a second thread of
-// its own. But a thread of an injected module may do it at that moment, too. A thread that holds the mutex never asks
-// for the loader's lock, because a thread that waits for the mutex may hold the loader's lock. A record doesn't change
-// once it is in the page, so copies read it without the mutex.
+// does that: a module is initialized under the loader's lock, and the program itself is initialized before it has a
+// second thread of its own. But a thread of an injected module may do it at the same time as the program. A thread that
+// holds the mutex never asks for the loader's lock, because a thread that waits for the mutex may hold the loader's
+// lock. A record doesn't change once it is in the page, so copies read it without the mutex.
 //
 // A copy that has entered its table stays loaded for the life of the process. The copy makes sure of that before its
 // initializer returns, and it can't be unloaded earlier. The page stays as well, because nobody closes a handle to it.

@@ -1,6 +1,6 @@
-// Makes a number for how an object lies in memory. Copies of the library in one process share objects only if their
-// numbers are the same (platform/shared_table/shared_table.hpp). The compiler makes the number out of sizes and
-// offsets, so nobody has to remember to change it.
+// Computes a number from the layout of objects in memory. Copies of the library in one process share objects only if
+// the copies have the same number (platform/shared_table/shared_table.hpp). The compiler computes the number from sizes
+// and offsets, so nobody has to remember to change it.
 //
 //     constexpr layout_hash node = layout_hash("node").add<node>({TOCSIN_MEMBER(node, next), ...});
 #pragma once

@@ -96,8 +96,8 @@ void on_fork_in_child(void (*child)() noexcept) noexcept;
 // Closes a descriptor that the library opened; on Windows a kernel handle.
 void close_descriptor(int descriptor) noexcept;
 
-// A number for what the descriptor refers to. It differs between two pipes, and between things of different kinds. It
-// is the same for all things that have no file (on Linux event counters, epoll instances, timers). It is 0 if the
+// A number for what the descriptor refers to. It differs between two pipes, and between things of different kinds. But
+// all things that have no file (on Linux event counters, epoll instances, timers) have the same number. It is 0 if the
 // descriptor is closed or the system does not say. On Windows it is always 0.
 std::uint32_t descriptor_identity(int descriptor) noexcept;
 

@@ -12,8 +12,8 @@ namespace tocsin::platform {
 
 unsigned processors() noexcept {
     // The first call comes while the library is being loaded (core/lot/lot.cpp), as on other systems. The count
-    // includes only the process's first group of processors. So a program with more than 64 processors gets too small a
-    // number, which costs it only some speed.
+    // includes only the process's first group of processors, which has at most 64 of them. So a program with more
+    // processors gets too small a number, which costs it only some speed.
     static const unsigned count = [] {
         DWORD_PTR ours = 0;
         DWORD_PTR all = 0;
@@ -31,9 +31,9 @@ void forget_thread_number() noexcept {}
 signal_mask signal_mask::current() noexcept { return {}; }
 signal_mask signal_mask::exchange() const noexcept { return {}; }
 
-// The system's generator may have to load a module, which is not allowed while another module is being loaded. So this
-// function mixes what others don't know exactly: times, the numbers of the process and the thread, and where things are
-// in memory.
+// The library calls this function while it is being loaded. The system's random number generator may have to load a
+// module, which is not allowed at that time. So this function mixes what others don't know exactly: times, the numbers
+// of the process and the thread, and where things are in memory.
 std::uint64_t random_number() noexcept {
     LARGE_INTEGER ticks{};
     ::QueryPerformanceCounter(&ticks);
