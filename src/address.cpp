@@ -28,8 +28,8 @@
 //   [user]        The look at the value acquires. So a caller that returns because the value differs can read what
 //                 another thread wrote before it stored the new value, if the user made that store a release. A change
 //                 that wakes is one.
-//   [wake-check]  The two fences above; for a change that wakes, its two steps and the waiter's fence. What the waker did
-//                 before its wake becomes visible in other ways: to the waiter that it releases, by [release]
+//   [wake-check]  The two fences above; or the waiter's fence and the two steps of a change that wakes. What the waker
+//                 did before its wake becomes visible in other ways: to the waiter that it releases, by [release]
 //                 (waiter.cpp); to a thread that sees the changed value, by the memory order that the user gave to the
 //                 store of that value.
 //
