@@ -35,8 +35,8 @@
 //
 // Memory order
 //   [lock-release]  The read-modify-write of unlock() releases; the one that takes the lock acquires.
-//   [wake-check]    The read-modify-write and fence of unlock() pair with the fence of prepare_wait(). On x86 the
-//                   read-modify-write is also the fence.
+//   [wake-check]    The read-modify-write of unlock() and its look at the filter, both sequentially consistent, pair
+//                   with the fence of prepare_wait() (address.cpp).
 //   [bucket]        The bucket's lock orders the marks.
 //
 // Checked by: tests/model/lock_model_test.cpp, tests/unit/{word,bit}_lock_test.cpp, tests/stress/.
@@ -132,10 +132,7 @@ bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) n
 
 void unlock_wake(const void* word, unsigned bit) noexcept {
     const core::wait_key key = key_of(word, bit);
-    const auto fence = [] {
-        if (!rmw_is_full_fence()) full_fence();  // [wake-check]
-    };
-    if (!core::may_be_waited_on(key, fence)) return;
+    if (!core::may_be_waited_on(key)) return;  // [wake-check]
     core::waiter* next;
     {
         const core::locked_queue queue(key);

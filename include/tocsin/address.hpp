@@ -2,11 +2,11 @@
 //
 //     std::atomic<std::uint8_t> phase{0};
 //     tocsin::wait_on_address(&phase, 0);                          // sleeps while phase is 0
-//     phase.store(1); tocsin::wake_by_address_all(&phase);         // in another thread
+//     tocsin::store(&phase, 1, tocsin::wake_all);                  // in another thread
 //
 // The object is a std::atomic<T>, or a plain T that every thread accesses atomically (std::atomic_ref). Values are
 // compared bit by bit. T must be trivially copyable, of 1, 2, 4 or 8 bytes, and without padding. Change the value
-// first, then wake.
+// and wake in one call, as above, or change it first and then wake.
 //
 // Each wait takes the address, a value or a predicate, and then the usual arguments of a wait, in this order: a
 // deadline, a stop token, a spin policy. Each of these three may be left out, with one exception: if
@@ -145,5 +145,76 @@ detail::value_of_t<T> wait_until_changed(const T* address, detail::value_of_t<T>
 TOCSIN_API std::size_t wake_by_address_one(const volatile void* address) noexcept;
 TOCSIN_API std::size_t wake_by_address_n(const volatile void* address, std::size_t count) noexcept;
 TOCSIN_API std::size_t wake_by_address_all(const volatile void* address) noexcept;
+
+// How many waiters a change wakes: wake_one, wake_n(3), wake_all.
+struct wake_count {
+    std::size_t most;
+};
+inline constexpr wake_count wake_one{1};
+inline constexpr wake_count wake_all{static_cast<std::size_t>(-1)};
+constexpr wake_count wake_n(std::size_t count) noexcept { return {count}; }
+
+// Change the object, then wake, the longest waiting first. Each does to the object what the member function of
+// std::atomic<T> with its name does, with sequentially consistent order, and returns what that returns. The address
+// alone is used after the change: a thread that sees it may destroy the object at once. Callable wherever the three
+// wakes above are. If the object of a plain T is not aligned to its size, the behaviour is undefined; checked builds
+// stop the program.
+// Cost: the change and a load if no thread waits there, because the change serves as the fence that a wake of its own
+// must make. With waiters the cost is that of the wakes above.
+template <class T>
+void store(T* address, detail::value_of_t<T> value, wake_count count) noexcept {
+    detail::atomic_at(address).store(value, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+}
+template <class T>
+detail::value_of_t<T> exchange(T* address, detail::value_of_t<T> value, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).exchange(value, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
+
+// Writes `desired` and wakes if the object holds `expected`, and returns whether it did. Otherwise wakes nobody, and
+// `expected` becomes the value that was found. Never fails without a reason (compare_exchange_strong).
+template <class T>
+bool compare_exchange(T* address, detail::value_of_t<T>& expected, detail::value_of_t<T> desired,
+                      wake_count count) noexcept {
+    // [wake-check]
+    if (!detail::atomic_at(address).compare_exchange_strong(expected, desired, std::memory_order_seq_cst))
+        return false;
+    detail::wake_after_change(address, count.most);
+    return true;
+}
+
+// For the types for which std::atomic<T> has these.
+template <class T>
+detail::value_of_t<T> fetch_add(T* address, detail::difference_of_t<T> n, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).fetch_add(n, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
+template <class T>
+detail::value_of_t<T> fetch_sub(T* address, detail::difference_of_t<T> n, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).fetch_sub(n, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
+template <class T>
+detail::value_of_t<T> fetch_and(T* address, detail::value_of_t<T> bits, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).fetch_and(bits, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
+template <class T>
+detail::value_of_t<T> fetch_or(T* address, detail::value_of_t<T> bits, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).fetch_or(bits, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
+template <class T>
+detail::value_of_t<T> fetch_xor(T* address, detail::value_of_t<T> bits, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).fetch_xor(bits, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
 
 }  // namespace tocsin

@@ -79,7 +79,8 @@
 //
 // Memory order
 //   [bucket]      A bucket's lock orders everything in the bucket.
-//   [wake-check]  The fences in prepare_wait() and in may_be_waited_on(). The filter's own accesses are relaxed.
+//   [wake-check]  The fences in prepare_wait() and in may_be_waited_on(). The filter's own accesses are relaxed. A wake
+//                 may instead use a change and a look that are both sequentially consistent (address.cpp).
 //   [release]     What came before take() is visible when the wait ends (waiter.cpp).
 //
 // Several copies of the library in one process: when a copy is loaded, before any thread can park, it asks for the

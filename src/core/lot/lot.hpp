@@ -281,6 +281,14 @@ bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
            0;  // no order: the fences order it
 }
 
+// The same for a caller that has made its change in one sequentially consistent store or read-modify-write. The look is
+// sequentially consistent, too, so no fence is needed (address.cpp).
+inline bool may_be_waited_on(const wait_key& key) noexcept {
+    const key_hash hash(key);
+    const std::uint64_t filter = hash.home().filter.load(std::memory_order_seq_cst);  // [wake-check]
+    return (filter & hash.filter_bit()) != 0;
+}
+
 // How many forks lie between the process that loaded the library and this process. The child of a fork has none of its
 // parent's queues.
 std::uint32_t forks() noexcept;
