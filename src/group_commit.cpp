@@ -12,15 +12,15 @@
 //       steps, never over a flush, a sleep, a release or a system call to wake.
 //   group_commit-2  At most one thread leads at a time. Whenever the lock is free and the queue is not empty, one does.
 //       So every member that waits has a leader that will take it, and no two threads flush at the same time.
-//   group_commit-3  A member that leaves the queue does so in exactly one of three ways: a leader takes it into its
-//       group, an outgoing leader takes it to be the next leader, or the member's own thread withdraws it. A member
-//       that may withdraw (at a deadline or a stop) is claimed when it is taken. From then on, its sleep can end only
-//       by its release. If the claim fails, the member's thread is about to withdraw, and the leader drops the member.
-//       So every submission is either withdrawn or flushed, never both and never neither. (A flush may return members
-//       to the queue: group_commit-7.)
+//   group_commit-3 A member leaves the queue in one of three ways: a leader takes it into its group, an outgoing leader
+//       takes it to be the next leader, or it withdraws. A member that may withdraw (at a deadline or a stop) is
+//       claimed when it is taken. From then on, its sleep can end only by its release. If that claim fails, the member
+//       is withdrawing: the leader removes it from the queue, and its own thread does the rest. So every submission is
+//       either withdrawn or flushed, never both and never neither. (A flush may return members to the queue:
+//       group_commit-7.)
 //   group_commit-4  A member that was taken is released exactly once: either after the flush that covers it, or when it
 //       becomes the leader. Its thread does not continue before that. So nobody is told of a flush that does not cover
-//       its submission, and the members of a group under way exist.
+//       its submission, and the members of a group under way still exist.
 //   group_commit-5  A leader does not touch a member of its group once it has released that member, or a relay's chain
 //       that contains the member (core/lot/relay.cpp). No follower ever touches anything that belongs to its leader.
 //   group_commit-6  A follower's `error` is written before the follower is released, and only by the leader of its

@@ -1,7 +1,7 @@
 // How a wait is claimed, and how its thread or coroutine is released.
 //
 // State
-//   claim_   Goes once from `open` to `signaled`, `timed_out` or `stopped`.
+//   claim_   Goes from `open` to `signaled`, `timed_out` or `stopped`, at most once (waiter-1).
 //   word_    Begins as `running`. The waiting thread moves it to `sleeping`, `polling` or `suspended`. Whoever releases
 //            the waiter (waiter-2) moves it to `released`, also straight from `running`. A thread that polls
 //            descriptors stores `polling` plus the number of the doorbell that wakes it.
@@ -18,8 +18,8 @@
 //       - If its node is not cancelable, whoever took the node off the queue calls release() exactly once.
 //       - If the waiting thread claimed its own waiter, no thread calls release(). The waiting thread claims
 //         `timed_out`, or `signaled` if it has found a source ready (multi_wait.cpp).
-//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
-//       a waiter that was suspended: it then belongs to the releasing thread.
+//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. A waiter
+//       that was suspended is the exception: from then on it belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
 //
 // No lost wake-up: the waiting thread sleeps only while word_ is `sleeping`. It moves word_ from `running` to
