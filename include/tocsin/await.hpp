@@ -77,9 +77,13 @@
 //   initializes the member directly. An event_awaiter, which awaits one event, can be a base class:
 //
 //     class my_wait : public tocsin::event_awaiter<tocsin::auto_reset_event> {
+//     public:
 //         using event_awaiter::event_awaiter;
-//         bool await_resume() noexcept { ... return event_awaiter::await_resume() == wait_status::signaled; }
+//         void await_resume() noexcept { ++waits; (void)event_awaiter::await_resume(); }
 //     };
+//
+//   Or a co_await operator of your own returns an event_awaiter:
+//
 //     auto my_event::operator co_await() noexcept { return tocsin::event_awaiter(event_); }
 //
 // Restrictions

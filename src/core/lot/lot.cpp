@@ -17,8 +17,7 @@
 //     |   ...      |                       |    +---------------------+
 //     +------------+                       +--->| queue:              |
 //     |   ...      |                            |   last: itself      |
-//     +------------+                            |   counts: 1 ...     |
-//                                               |   below: null, null |
+//     +------------+                            |   below: null, null |
 //                                               +---------------------+
 //
 //   The hash multiplies the key by an odd number that the process draws at random when it starts. So nobody outside can
@@ -84,11 +83,12 @@
 //   [release]     What came before take() is visible when the wait ends (waiter.cpp).
 //
 // Several copies of the library in one process: when a copy is loaded, before any thread can park, it asks for the
-// table of the first copy (platform/shared_table/shared_table.hpp). How taken nodes are released: relay.cpp.
-// Fork: in the child, no thread is parked or holds a lock. So the copy that owns the table empties it there, once.
+// table of the first copy (platform/shared_table/shared_table.hpp).
+// Fork: the child's table still shows threads of the parent, none of which is parked or holds a lock in the child. So
+// the copy that owns the table empties it, once in each child.
 // Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),
-// walk_model_test.cpp (lot-8), mix_model_test.cpp, and the model of everything else that waits;
-// tests/internal/lot_test.cpp, walk_test.cpp, tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml.
+// walk_model_test.cpp (lot-8), mix_model_test.cpp, the models of all else that waits; tests/internal/lot_test.cpp,
+// walk_test.cpp, tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml.
 #include "core/lot/lot.hpp"
 
 #include "core/lot/shared_layout.hpp"

@@ -15,8 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 
-extern "C" void __tsan_acquire(void* address);  // NOLINT(bugprone-reserved-identifier): ThreadSanitizer's own
-extern "C" void __tsan_release(void* address);  // NOLINT(bugprone-reserved-identifier): ThreadSanitizer's own
+// Functions of ThreadSanitizer.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+extern "C" void __tsan_acquire(void* address);
+extern "C" void __tsan_release(void* address);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace tocsin::platform {
 
