@@ -15,10 +15,9 @@
 //     +------------+    |   below[1]: null |
 //     | bucket 1   |    +----------------+ |    key B: only node
 //     |   ...      |                       |    +---------------------+
-//     +------------+                       +--->| queue:              |
-//     |   ...      |                            |   last: itself      |
-//     +------------+                            |   below: null, null |
-//                                               +---------------------+
+//     +------------+                       +--->| queue: last: itself |
+//     |   ...      |                            |   below: null, null |
+//     +------------+                            +---------------------+
 //
 //   The hash multiplies the key by an odd number that the process draws at random when it starts. So nobody outside can
 //   choose addresses that meet in one bucket. The upper bits of the product are the bucket's index. The bits after them
