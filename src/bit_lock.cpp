@@ -1,8 +1,8 @@
 // The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on it.
 //
 // State: one bit of the user's word, which is on while the lock is held, and a queue in the lot. The queue's key is the
-// address of the word together with the number of the bit. A waiter's node has a mark, `woken`. An unlock() turns the
-// mark on to wake the node's thread. The mark stays on while that thread is on its way to look at the bit.
+// address of the word together with the number of the bit. A waiter's node has a mark, `woken`. An unlock() that wakes
+// the node's thread turns the mark on. The mark stays on while that thread is on its way to look at the bit.
 //
 // Invariants
 //   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on
@@ -20,8 +20,8 @@
 //       - It gets the lock without clearing the mark. Then its node leaves the queue before the thread can unlock.
 //
 // No lost wake-up: for a thread that parks for the first time, the reasons are those for address waits (address.cpp).
-// The lock's bit is the value, and the read-modify-write of unlock() is the change. After that, the filter bit stays
-// on, because the node stays in the queue.
+// The lock's bit is the value, and the read-modify-write of unlock() is the change. Once the thread has parked, the
+// filter bit stays on, because the node stays in the queue.
 // An unlock() that finds a mark holds the bucket's lock earlier than the marked thread, which then clears the mark or
 // removes its node, and looks at the lock's bit (bit_lock-4). So the marked thread finds the bit off, or on because
 // another thread has taken the lock since. In the second case, the unlock() of that other thread is still to come. It

@@ -12,8 +12,8 @@
 //       steps, never over a flush, a sleep, a release or a system call to wake.
 //   group_commit-2  At most one thread leads at a time. Whenever the lock is free and the queue is not empty, one does.
 //       So every member that waits has a leader that will take it, and no two threads flush at the same time.
-//   group_commit-3 A member leaves the queue in one of three ways: a leader takes it into its group, an outgoing leader
-//       takes it to be the next leader, or it withdraws. A member that may withdraw (at a deadline or a stop) is
+//   group_commit-3  A member leaves the queue in one of three ways: a leader takes it into its group, an outgoing
+//       leader takes it to be the next leader, or it withdraws. A member that may withdraw (at a deadline or a stop) is
 //       claimed when it is taken. From then on, its sleep can end only by its release. If that claim fails, the member
 //       is withdrawing: the leader removes it from the queue, and its own thread does the rest. So every submission is
 //       either withdrawn or flushed, never both and never neither. (A flush may return members to the queue:
@@ -31,9 +31,9 @@
 //       not withdraw, and its next taker does not claim it again.
 //
 // No lost wake-up: a thread joins, and a leader looks at the queue, under the same lock. A thread that joins behind a
-// leader has seen `led` on, so that leader has not yet looked at the queue for the last time. When it does, it finds
-// the member, and takes it or makes it lead (group_commit-2). If a member is released before its thread sleeps, the
-// sleep ends at once (waiter.cpp).
+// leader has seen `led` on, so that leader has not yet looked at the queue for the last time. When it does, it takes
+// the member, or makes the oldest member of the queue lead. This next leader then looks in its turn (group_commit-2).
+// If a member is released before its thread sleeps, the sleep ends at once (waiter.cpp).
 // The thread that makes a group full notices this under the lock, and claims the gatherer there. If there is no
 // gatherer, the leader looks at the group's size under the lock before it sleeps, or does not gather at all.
 //

@@ -2,9 +2,9 @@
 // algorithm is in core/wait/multi_wait.cpp, which also says why it is correct.
 //
 // A timer has no queue in the lot; it is a deadline of the wait. A wait for any sleeps until its first timer or its own
-// deadline passes, and then finds out which of them has passed. A wait for all sleeps until the last of its timers has
-// passed, even if a clock is set during the sleep. Then it counts the timers as ready, looks at the other sources, and
-// sleeps again if one of them is not ready.
+// deadline passes, and then finds out which of them has passed. A wait for all sleeps until its own deadline or the
+// last of its timers has passed, even if a clock is set during the sleep. When the last timer has passed, the wait
+// counts the timers as ready, looks at the other sources, and sleeps again if one of them is not ready.
 //
 // Descriptors: the cost of a poll grows with their number. So a wait for any makes one poll, in which it sleeps. This
 // poll finds what was ready at the start, too. The wait makes another poll before it, which does not sleep, only in

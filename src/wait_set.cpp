@@ -16,18 +16,22 @@
 //
 // When a wait looks at descriptors. Such a look costs a system call; finding that an event is ready costs none. So a
 // wait that finds events or timers ready reports them and does not look. Three kinds of waits do look:
-//   - A wait that finds no event and no timer ready. The poll in which it sleeps is its look.
-//   - A wait with a deadline of zero: it asks for all that is ready now.
-//   - The eighth wait in a row. It looks at the descriptors first, so that they find room in `out`.
+//   - A wait that finds no event and no timer ready. The poll in which it sleeps is its look. (If the wait is over
+//     before it sleeps, it polls without sleeping.)
+//   - A wait with a deadline of zero: it asks for all that is ready now. (If events and timers fill `out`, the next
+//     wait looks instead.)
+//   - A wait after seven in a row that did not look. It looks at the descriptors first, so that they find room in
+//     `out`.
 // So of eight waits in a row, one reports descriptors if any are ready. If more are ready than `out` has room for, the
 // poll_set gives each its turn. A poll counts as a look only if the wait reports what the poll found, or if the poll
 // found that nothing was ready. It does not count if its findings were dropped, nor if the bell took all the room in
 // `out`. A wait_set that holds no descriptors looks only when it sleeps.
 //
 // Before it sleeps, a wait looks for events again and again, if that has paid in this wait_set (core/wait/spinner.cpp).
-// It reads the number of ready members, and examines the list only if there are any. So it sees a timer or a descriptor
-// up to 4 us late. Once the thread is the sleeper, it looks for its release as the spin policy says; with a poll_set it
-// does not. All these looks decide only when the thread wakes: begin_sleep() finds whatever they have missed.
+// It reads the number of ready members, and examines the list only if there are any. The number does not change when a
+// timer becomes due or a descriptor becomes ready. So the wait may see either only when these looks end, up to 4 us
+// late. Once the thread is the sleeper, it looks for its release as the spin policy says; with a poll_set it does not.
+// All these looks decide only when the thread wakes: begin_sleep() finds whatever they have missed.
 //
 // A sleep ends, at the latest, at the wait's deadline or when the earliest timer is due. In the second case the thread
 // looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.

@@ -5,8 +5,9 @@
 // Invariants
 //   poll_thread-1  The list is touched only under the lock. So is the table, except while the thread polls: then only
 //       the thread touches it. The table names no request. The list says which requests a result concerns.
-//   poll_thread-2  A due request leaves the list and is then claimed, both in one critical section. So after cancel(),
-//       either the request was claimed before and runs, or nobody will ever claim it.
+//   poll_thread-2  A request is due when a poll has found something for its descriptors, or has failed. A due request
+//       leaves the list and is then claimed, both in one critical section. So after cancel(), either the request was
+//       claimed before and runs, or nobody will ever claim it.
 //   poll_thread-3  Requests run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
 //   poll_thread-4  The thread polls what it saw in the list under the lock. Whoever adds descriptors rings the thread's

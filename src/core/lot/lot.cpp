@@ -31,7 +31,7 @@
 //       without cancelable nodes at the same cost, however long the queue is.
 //   lot-3  A node that take() or give_to_one() has taken off belongs to its taker until the taker releases it. Its
 //       waiter cannot continue before that: the taker has claimed it, or its wait has no other way to end.
-//   lot-4  The filter bit of a key for which prepare_wait() is used:
+//   lot-4  The filter bit of a key for which prepare_wait() is used (a queue's bit is that of its key):
 //       legal: the bit is off and the key's queue is empty; the bit is on, and some queue in the bucket has that bit.
 //       If only other keys' queues have it (such as events', which never call prepare_wait()), a wake locks in vain.
 //       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait()

@@ -1,8 +1,8 @@
 // Some waits end without a sleeping thread to wake. This file has what runs then: a coroutine continues, or a flag is
 // raised (pollable.cpp).
 //
-// No code of the user runs in the middle of a wake-up. While a thread releases waiters (`defer_resumes`), the
-// coroutines that are to continue in this thread wait in a queue of the thread. They continue, one after the other,
+// A thread never resumes a coroutine in the middle of a wake-up. While a thread releases waiters (`defer_resumes`), the
+// coroutines that are to continue in this thread stay in a queue of the thread. They continue, one after the other,
 // when the last waiter has been released. If such a coroutine sets further events, the coroutines that it releases join
 // the same queue. So the stack grows by one coroutine, however many coroutines release one another.
 //

@@ -9,10 +9,11 @@
 //   nanoseconds on the queue's clock.
 //
 // Invariants
-//   timer_queue-1  An entry's `due_` is the time of its deadline, or an earlier time.
+//   timer_queue-1  An entry's `due_` is the time of its deadline (the estimated time, on a user's clock), or an earlier
+//       time.
 //       legal: `due_` is earlier than the deadline, and `has_moved_` is on: the deadline was moved to a later time, and
 //       the entry stayed where it was.
-//       illegal: `due_` is later than the deadline.
+//       illegal: `due_` is later than the deadline (on a user's clock: later than its estimated time).
 //   timer_queue-2  first() returns an entry whose `has_moved_` is off. So no entry is due before it. If a deadline was
 //       moved to a later time before the call of first(), a thread that then sleeps until the entry's `due_` does not
 //       wake at the deadline's former time.

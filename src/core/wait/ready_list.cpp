@@ -30,8 +30,8 @@
 //   ready_list-6  Every change of a timer is one step under the lock: it is armed, moved, made ready, reported or
 //       removed. A reported timer is idle. A ready timer that is armed or moved leaves the list. So each arming is
 //       reported at most once, and never after the timer was moved or removed.
-//   ready_list-7  While the ready_list knows a sleeper, no armed timer should end that sleep before the sleeper's
-//       `until`:
+//   ready_list-7  A sleeper sleeps at most until its `until`. While the ready_list knows a sleeper, no armed timer
+//       should end that sleep earlier:
 //       - Of the armed timers on the clock of `until`, none is due before `until`.
 //       - Of the armed timers on another clock, none would have been chosen as `until`: neither when the sleep began,
 //         nor when that timer was armed.
