@@ -29,7 +29,7 @@ public:
     static constexpr spin_policy none() noexcept { return spin_policy(mode::none, 0); }
 
     // Does what has recently paid: spinning before the thread is queued, for up to 4 us and no longer than `longest`,
-    // and yielding after the thread is queued.
+    // and yielding after the thread is queued. (At a lock, the thread also yields before it is queued.)
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(4)) noexcept {
         return spin_policy(mode::adaptive, longest.count());
