@@ -124,7 +124,7 @@ def what_happened(result):
 
 def write_table(path, rows):
     lines = ["# Mutants", "",
-             "Each row is the library with one thing taken away, and the model that finds it. Written by",
+             "Each row names one defect that we planted in the sources, and the model test that finds it. Written by",
              "`tools/mutants.py`, which `./dev prove` runs; the texts are in",
              "[tests/model/mutants.toml](../tests/model/mutants.toml), the proofs in [proofs.md](proofs.md).", "",
              "| proof | planted defect | in | found by |", "| --- | --- | --- | --- |"]
