@@ -73,7 +73,7 @@ public:
     // - If the event is set already: on x86 a fence and a load; elsewhere a short lock and a read-modify-write.
     // - With waiters, a short lock and at most a few system calls to wake, however many wait. Under that lock,
     //   50 to 200 ns for each waiter whose wait may also end otherwise (by a deadline, a stop or another source). set()
-    //   looks once at each wait_all() in the event's queue, and frees the lock after every 64 of them.
+    //   looks at most twice at each wait_all() in the event's queue, and frees the lock after every 64 of them.
     //
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
     // Safe in a signal handler with the Linux futex; with the portable backend (docs/platforms.md) only while no thread

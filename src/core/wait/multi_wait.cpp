@@ -13,8 +13,9 @@
 //       stays so while its bucket is locked. Then the wait is claimed. Then the source is taken, or given up if the
 //       claim has failed.
 //   multi_wait-2  An all-wait takes all its sources at one instant, in a commit: while all their buckets are locked and
-//       all sources are held. A thread that finds a source held takes the lock of its bucket before it relies on what
-//       it sees (event.cpp). So nobody sees one source taken and another not.
+//       all sources are held (except one that a set offers, which is not visible yet). A thread that finds a source
+//       held takes the lock of its bucket before it relies on what it sees (event.cpp). So nobody sees one source taken
+//       and another not.
 //   multi_wait-3  A thread locks several buckets in the order of their indices. (It frees them one after another. So it
 //       may wake a thread that sleeps for the lock of one bucket while it still holds the locks of others.)
 //   multi_wait-4  All nodes and entries are made before the first of them is enlisted, which means queued or listed. A
