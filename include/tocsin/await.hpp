@@ -93,7 +93,7 @@
 //   - In the child of a fork, a coroutine that was waiting at the fork may only be destroyed.
 //   - A notify function (waiting_list in source.hpp) gives its caller a wake_list. The list may contain the wait of an
 //     async_wait_all(). Then the caller must call wake() on this list first. Only afterwards may it set an event of
-//     that async_wait_all(), or call wake() for another source of that async_wait_all().
+//     that async_wait_all(), or call wake() on the list of another source of that async_wait_all().
 #pragma once
 
 #include <tocsin/deadline.hpp>

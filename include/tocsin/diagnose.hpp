@@ -13,7 +13,7 @@ namespace tocsin {
 
 // One parked wait: a wait that is in the queue of what it waits for. A thread that has not queued yet, or has been
 // released, is not parked. A wait that timed out or was stopped stays parked until it has left the queue. The functions
-// below neither count nor list the members of a wait_set, a thread that sleeps in a wait_set, and views (pollable).
+// below neither count nor list the members of a wait_set, a thread that sleeps in a wait_set, or views (pollable).
 struct parked_wait {
     enum class kind : std::uint8_t { event, address, lock };
 

@@ -9,12 +9,14 @@
 // system call. Otherwise the thread sleeps in one system call, which also finds the descriptors that are ready already.
 // The cost of this call grows with the number of descriptors; for many of them, use a wait_set (wait_set.hpp). Another
 // such call, which looks at all descriptors and does not sleep, comes first in these cases:
-// - A source behind a descriptor is an event that is set, a timer that has passed, or an object of a `waitable` type.
+// - A source that follows a descriptor is an event that is set, a timer that has passed, or an object of a `waitable`
+//   type.
 // - The deadline has passed, or a stop was requested.
 // - The spin policy lets the wait spin.
-// - The thread's last wait with descriptors may have passed over a descriptor that was ready. This may happen if an
-//   event behind the descriptor is set after the wait has begun and before it has looked at the descriptors. Then the
-//   wait may take the event although the descriptor was ready before. Two waits of a thread in a row never do that.
+// - The thread's last wait with descriptors may have passed over a descriptor that was ready. That can happen to a wait
+//   if an event that follows the descriptor is set after this wait has begun and before it has looked at the
+//   descriptors: it may take the event although the descriptor was ready before. Two waits of a thread in a row never
+//   do that.
 //
 // If the thread also waits for an event, a set() of that event wakes the thread through the thread's doorbell. A
 // doorbell is a descriptor of the thread (two where it is a pipe). The thread opens it when a wait with descriptors is

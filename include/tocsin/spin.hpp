@@ -13,9 +13,9 @@ namespace tocsin {
 // or sleep. Waking a thread that sleeps costs two context switches and, if its core is idle, several microseconds.
 // Spinning keeps a core busy instead.
 //
-// The default policy learns for each address whether spinning or yielding has recently paid. Where neither has, a wait
-// mostly sleeps at once. Every spin is bounded in time, and yielding in the number of yields. On one CPU no thread
-// spins.
+// The default policy, `adaptive()`, learns for each address whether spinning or yielding has recently paid. Where
+// neither has, a wait mostly sleeps at once. Every spin is bounded in time, and yielding in the number of yields. On
+// one CPU no thread spins.
 //
 // A policy applies to waits for events, addresses and locks, to wait_any() and to waits in a wait_set. All other waits
 // sleep at once. A thread that waits for a lock spins and yields before it is queued. With descriptors, wait_any() and
