@@ -20,8 +20,8 @@
 //
 // Where a coroutine resumes
 //   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait resumes
-//   the coroutine. It does so inside the set(), request_stop() or wake_list::wake() that ends the wait, under no lock,
-//   after that call has released everybody else.
+//   the coroutine. If a set(), request_stop() or wake_list::wake() ends the wait, the coroutine resumes inside that
+//   call, under no lock, after the call has released everybody else.
 //   - If the thread already runs a coroutine that was resumed in this way, it resumes the second coroutine when the
 //     first suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a coroutine
 //     that blocks its thread delays all coroutines that the thread is still to resume.
