@@ -2,6 +2,7 @@
 #include "child.hpp"
 #include "facts.hpp"
 #include "printing.hpp"
+#include "sanitizer.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
 
@@ -297,6 +298,7 @@ TEST(Descriptor, AWaitThatSleepsPollsOnce) {
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
     EXPECT_EQ(polls_among(calls), waits) << testing::PrintToString(calls);
+    if (support::address_sanitizer) return;  // it maps memory now and then
     EXPECT_EQ(calls.numbers.size() - calls.looks_at_descriptors(), waits) << testing::PrintToString(calls);
 }
 
