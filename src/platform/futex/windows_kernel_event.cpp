@@ -10,8 +10,8 @@
 //
 // The slot's lock consists of a counter `users` and an auto-reset event `turn`. A thread that raises `users` from zero
 // has the lock at once. Every other thread waits for `turn`. When a holder unlocks and is not the only user, it sets
-// `turn` once, which gives the lock to one waiting thread. No set is lost: only the thread that one set lets through
-// makes the next set, so two sets never merge into one.
+// `turn` once, which gives the lock to one waiting thread. No set is lost: only a holder that unlocks makes a set, and
+// after a set there is no holder until that set has let its thread through. So two sets never merge into one.
 //
 // Memory order
 //   [slot-lock]   Each user of the lock changes `users`, so a thread that raises it from zero sees what earlier holders

@@ -2,9 +2,9 @@
 //   While a doorbell is open, it has an object of the system that can be polled: an event counter, a pipe or a kernel
 //   event. The thread that waits for the doorbell, the *sleeper*, sleeps in a poll of this object. To *strike* the
 //   object is to make it ready by one system call, which wakes the sleeper.
-//   Every doorbell, open or closed, has a word `turn`. It says whether the doorbell is *rung*, and counts the answered
-//   rings. A ring moves `turn` to rung; if `turn` was not rung before, the ringer then strikes the object. The strike
-//   is *even* or *odd*, as that count is. To *answer* is to move `turn` back to not rung, which counts one more.
+//   Every doorbell, open or closed, has a word `turn`. It says whether the doorbell is *rung*, and counts the answers.
+//   A ring moves `turn` to rung; if `turn` was not rung before, the ringer then strikes the object. The strike is
+//   *even* or *odd*, as that count is. To *answer* is to move `turn` back to not rung, which counts one more.
 //   The pool is a fixed table of doorbells. The doorbells that nobody has are in two stacks of indices: the open ones
 //   in `idle`, the closed ones in `closed`. Each thread may keep one doorbell for its next wait.
 //

@@ -31,11 +31,11 @@
 // The system promises (Microsoft's references):
 //   - WaitForMultipleObjects takes 64 handles.
 //   - WSAEventSelect makes a socket non-blocking, for good. From then on, the network notes what happens to the socket
-//     (for WSAEnumNetworkEvents). At that call, it also notes what is already the case. But it does not note that a
-//     connection failed earlier (see below).
-//   - The network notes the same thing again only after a call that reads, accepts or fails for lack of room to write.
-//     After a send that succeeds and fills the buffer, the network does not note when there is room again. So a sleep
-//     that waits for `writable` looks every 20 ms.
+//     (for WSAEnumNetworkEvents). When WSAEventSelect is called, the network also notes what is already the case. But
+//     it does not note that a connection failed earlier (see below).
+//   - The network notes the same thing again only after a call that reads, that accepts, or that fails because there is
+//     no room to write. After a send that succeeds and fills the buffer, the network does not note when there is room
+//     again. So a sleep that waits for `writable` looks every 20 ms.
 //   - WSAPoll (Windows Vista) reports a failed connection only since Windows 10 2004. For older systems the poll also
 //     asks for the network's note of the failure, which is the exception to windows_poll-1. The network notes a failure
 //     once. So, on older systems, a wait does not find a connection that failed before the wait, or whose failure

@@ -101,7 +101,7 @@ void on_fork_in_child(void (*child)() noexcept) noexcept;
 void close_descriptor(int descriptor) noexcept;
 
 // A number for what the descriptor refers to. Two pipes have different numbers, and so do a pipe and a file. But all
-// things that have no inode of their own have the same number, even if they are of different kinds: on Linux event
+// things that have no inode of their own have the same number, even if they are of different kinds: on Linux, event
 // counters, epoll instances and timers. The number is 0 if the descriptor is closed, if the system does not say, and
 // always on Windows.
 std::uint32_t descriptor_identity(int descriptor) noexcept;

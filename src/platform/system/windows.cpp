@@ -12,10 +12,10 @@
 namespace tocsin::platform {
 
 unsigned processors() noexcept {
-    // The first call comes while the library is being loaded (core/lot/lot.cpp), as on other systems. So the result is
-    // the number of processors that the process may use at that time. It includes only the process's first group of
-    // processors, and a group has at most 64 of them. So a program with more processors gets too small a number, which
-    // costs it only some speed.
+    // Only the first call counts the processors. It comes while the library is being loaded (core/lot/lot.cpp), as on
+    // other systems. So the result is the number of processors that the process may use at that time. It includes only
+    // the process's first group of processors, and a group has at most 64 of them. So a program with more processors
+    // gets too small a number, which costs it only some speed.
     static const unsigned count = [] {
         DWORD_PTR ours = 0;
         DWORD_PTR all = 0;
