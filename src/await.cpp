@@ -2,7 +2,7 @@
 // of woken. To wait for one event without limits, it uses a waiter with one node instead.
 //
 // State
-//   A wait with a multi_wait may have further parts. Each part can claim and release the waiter, as a set() can.
+//   A wait with a multi_wait may have parts besides it. Each part can claim and release the waiter, as a set() can.
 //   - If the wait can have limits: a stop callback, and a timer for the deadline.
 //   - If timers or descriptors may be among its sources: one part for all timers on the system clock, one for those on
 //     other clocks (core/async/timer_thread.hpp), and a poll request for descriptors (core/async/poll_thread.hpp).

@@ -44,9 +44,9 @@
 //              (waiter.cpp).
 //
 // How long a leader is busy after its flush: it wakes the next leader, unless that thread is behind the followers in
-// their chain. It wakes up to four followers. If there are more than four, it wakes only one of them (a few on a
-// machine with many processors), however many there are. The woken followers release the others (core/lot/relay.cpp),
-// and then a next leader that is behind them.
+// their chain. It wakes all its followers if there are at most four. If there are more, it wakes only one of them (a
+// few on a machine with many processors), however many there are. The woken followers release the others
+// (core/lot/relay.cpp), and then a next leader that is behind them.
 // How long the lock is held: taking a group is one step if nobody in the queue may withdraw and the whole queue is
 // taken. Otherwise the leader takes, and where necessary claims, the members one by one, at one step each. The leader
 // visits each of its followers only if the flush has failed, and then without the lock.

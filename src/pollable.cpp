@@ -13,8 +13,9 @@
 //   pollable-3  A view declines every offer. (Only its try_wait() takes the event.) If the view was armed, the offer
 //       also makes a thread raise the flag. So the view keeps the event from no waiter, and a set() that finds the view
 //       unarmed only looks at it.
-//   pollable-4  An offer to an armed view owes the view one raise of the flag. Under the lock, on_wake() acquires the
-//       view's rundown once for each owed raise. The thread that owes the first raise is given the node `raising_`.
+//   pollable-4  After an offer to an armed view, one more raise of the flag is owed. Under the lock, on_wake() acquires
+//       the view's rundown once for each owed raise. If no raise was owed before, the offering thread is given the node
+//       `raising_`.
 //       When that thread releases the node, it raises the flag until no raise is owed. So a view may be armed, and
 //       offered the event again, while a raise is under way. The destructor removes the view's node from the queue,
 //       waits until no raise is owed, and then closes the flag. So no thread raises a descriptor that belongs to

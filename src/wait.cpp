@@ -9,9 +9,9 @@
 // Descriptors: the cost of a poll grows with their number. So a wait for any makes one poll, in which it sleeps. This
 // poll finds what was ready at the start, too. The wait makes another poll before it, which does not sleep, only in
 // these cases:
-//   wait-1  A source behind a descriptor may be ready at the start. If the descriptor is, too, it must be reported. So
-//       the wait peeks at the sources behind its first descriptor. If one was ready before the call, it sees that. A
-//       custom source can't be peeked at, so it counts as ready.
+//   wait-1  A source behind a descriptor (after it in the list) may be ready at the start. If the descriptor is, too,
+//       it must be reported. So the wait peeks at the sources behind its first descriptor. If one was ready before the
+//       call, it sees that. A custom source can't be peeked at, so it counts as ready.
 //   wait-2  The wait is over before it begins: what is ready must be reported all the same. A wait that a stop ends
 //       polls once more afterwards, for the same reason, unless its last poll found all descriptors idle.
 //   wait-3  The wait is about to spin, which may end it without a poll.

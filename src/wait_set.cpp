@@ -24,8 +24,8 @@
 //     `out`.
 // So of eight waits in a row, one reports descriptors if any are ready. If more are ready than `out` has room for, the
 // poll_set gives each its turn. A poll counts as a look only if the wait reports what the poll found, or if the poll
-// found that nothing was ready. It does not count if its findings were dropped, nor if the bell took all the room in
-// `out`. A wait_set that holds no descriptors looks only when it sleeps.
+// found that nothing was ready. It does not count if its findings were dropped, nor if the ring of the doorbell took
+// the only room in `out`. A wait_set that holds no descriptors looks only when it sleeps.
 //
 // Before it sleeps, a wait looks for events again and again, if that has paid in this wait_set (core/wait/spinner.cpp).
 // It reads the number of ready members, and examines the list only if there are any. The number does not change when a

@@ -57,7 +57,7 @@ namespace tocsin::core {
 // The table that is polled. It has each descriptor once, however many requests name it. (Some systems let a process
 // poll no more descriptors than it may have open.) There are two exceptions. Requests that ask for hang-ups share an
 // entry only with each other, because the system reports more for such an entry. So do requests that ask for
-// `signaled`, because their descriptor is the number of a kernel HANDLE.
+// `signaled`, because their descriptor is the number of a kernel HANDLE, not that of a socket.
 class polled_table {
 public:
     std::span<platform::poll_entry> all() noexcept { return polls_; }

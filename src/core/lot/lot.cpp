@@ -33,7 +33,7 @@
 //       waiter cannot continue before that: the taker has claimed it, or its wait has no other way to end.
 //   lot-4  The filter bit of a key for which prepare_wait() is used (a queue's bit is that of its key):
 //       legal: the bit is off and the key's queue is empty; the bit is on, and some queue in the bucket has that bit.
-//       If only other keys' queues have it (such as events', which never call prepare_wait()), a wake locks in vain.
+//       If only other keys' queues have it (even events', which never call prepare_wait()), a wake locks in vain.
 //       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait()
 //       holds the lock; the bit is on, with the lock free, although no queue in the bucket has that bit.
 //   lot-5  No thread releases or wakes a waiter while it holds a bucket's lock. (A thread that holds several buckets
@@ -51,9 +51,9 @@
 //       the whole queue moves the cursor to the head. Nodes join only at the end. So the nodes behind the cursor are
 //       those that the walk has not passed, in the order of arrival.
 //
-// How long a call holds the lock: it finds a queue in at most 52 steps (lot-7), or about log2(n) if the bucket has n
-// queues. Two walks look at `looks_per_lock` nodes, and then free the lock as soon as they are at a node that stays: an
-// offer to one waiter (give_to_one), and the look at all_waiters when something is there for everybody
+// How long a call holds the lock: it finds a queue in about log2(n) steps if the bucket has n queues, and never in more
+// than 52 (lot-7). Two walks look at `looks_per_lock` nodes, and then free the lock as soon as they are at a node that
+// stays: an offer to one waiter (give_to_one), and the look at all_waiters when something is there for everybody
 // (find_ready_all_waiter). Two other walks are not bounded, because each must be one step: taking cancelable waiters
 // (event-3, event-4 in event.cpp), at 50 to 200 ns each (docs/decisions/0004-relay.md), and telling subscribers
 // (ready_list-1 in ready_list.cpp). take() does not walk a queue that has only nodes of all_waiters.
