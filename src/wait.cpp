@@ -16,11 +16,12 @@
 //       polls once more afterwards, for the same reason, unless its last poll found all descriptors idle.
 //   wait-3  The wait is about to spin, which may end it without a poll.
 //   wait-4  The thread can't get a doorbell: what is ready must be reported all the same.
-//   wait-5  The thread's last such wait took a source behind a descriptor, and its last poll had not found all
-//       descriptors idle. This happens if an event is set while the thread is queued and its first poll has not ended.
-//       The event has then been handed over, and can't be given back unnoticed. So that wait leaves the thread a mark,
-//       and the next one polls first. If a descriptor stays ready, one of two waits in a row reports it or a source in
-//       front of it.
+//   wait-5  The thread's previous wait for any with descriptors took a source behind a descriptor, and the last poll of
+//       that wait had not found all descriptors idle. This happens if an event is set while the thread is queued and
+//       the first poll of the wait has not ended. The event has then been handed over, and can't be given back
+//       unnoticed. So that wait leaves the thread a mark, and the thread's next wait polls first. If a descriptor stays
+//       ready, one of two waits in a row reports it or a source in front of it.
+//
 // A source in front of all descriptors needs none of this. If it becomes ready before the poll has ended, the result is
 // the same as if it had been ready at the start.
 //

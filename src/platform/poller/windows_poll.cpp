@@ -18,10 +18,11 @@
 //       returns the error. If that look finds something, the poll reports the finding instead. For example, the look
 //       finds that a handle is `invalid` if it was closed before the sleep.
 //
-// No lost wake-up: a doorbell's event stays set until its sleeper has seen it, and the sleeper answers after that
-// (doorbells.cpp). A poll first ties its sockets and hands its surplus handles over to the system. Then it looks at all
-// its descriptors, and sleeps only if none is ready. That look sees what happened before it. What happens after the
-// look sets the poll's event or signals a handle on which the thread sleeps.
+// No lost wake-up: a doorbell's event stays set until the thread that sleeps for it has seen it set. Only after that
+// does this thread answer the doorbell, that is, mark it as not rung (doorbells.cpp). A poll first ties its sockets and
+// hands its surplus handles over to the system. Then it looks at all its descriptors, and sleeps only if none is ready.
+// That look sees what happened before it. What happens after the look sets the poll's event or signals a handle on
+// which the thread sleeps.
 //
 // The system waits only once for a surplus handle that is handed over to it. When such a wait has ended and the poll
 // continues, the poll takes three steps, in this order: it resets its event, hands over again the handles whose waits
