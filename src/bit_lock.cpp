@@ -1,6 +1,6 @@
 // The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on it.
 //
-// State: one bit of the user's word, which is on while the lock is held, and a queue in the lot. The queue's key is the
+// State: a bit of the user's word, and a queue in the lot. The bit is on while the lock is held. The queue's key is the
 // address of the word together with the number of the bit. A waiter's node has a mark, `woken`. An unlock() that wakes
 // the node's thread turns the mark on. The mark stays on while that thread is on its way to look at the bit.
 //

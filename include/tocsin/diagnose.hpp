@@ -25,8 +25,8 @@ struct parked_wait {
     std::string name;                             // given by name_address(), or empty
 };
 
-// Returns how many waits of any kind are parked on this address. Cost: for each of 66 kinds (event, address, 64 lock
-// bits) it locks one bucket of the library's table of waiters while it walks through the queue there.
+// Returns how many waits of any kind are parked on this address. Cost: 66 short locks, one for each kind of wait
+// (event, address, 64 lock bits). Under each lock, the call walks through one queue of the library's table of waiters.
 [[nodiscard]] TOCSIN_API std::size_t waiting_on(const volatile void* address) noexcept;
 
 // Returns all parked waits of the process. Each queue is read in one step, but not all queues at the same time. May

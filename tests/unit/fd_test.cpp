@@ -288,34 +288,39 @@ std::size_t polls_among(const support::system_calls& calls) {
 
 TEST(Descriptor, AWaitThatSleepsPollsOnce) {
     constexpr int waits = 10;
-    std::vector<connected> pairs(64);
-    auto_reset_event in_front;
-    auto_reset_event behind;
-    std::vector<source> sources{in_front};
-    for (auto& each : pairs) sources.push_back(readable(each.one));
-    sources.push_back(behind);
-    const auto calls = calls_of_waits(waits, sources);
-    REQUIRE_KNOWN_CALLS(calls);
-    EXPECT_EQ(calls.exit_code, 0);
-    EXPECT_EQ(polls_among(calls), waits) << testing::PrintToString(calls);
-    if (support::address_sanitizer) return;  // it maps memory now and then
-    EXPECT_EQ(calls.numbers.size() - calls.looks_at_descriptors(), waits) << testing::PrintToString(calls);
+    for (const std::size_t descriptors : {std::size_t{14}, std::size_t{64}}) {  // 64 take memory
+        std::vector<connected> pairs(descriptors);
+        auto_reset_event in_front;
+        auto_reset_event behind;
+        std::vector<source> sources{in_front};
+        for (auto& each : pairs) sources.push_back(readable(each.one));
+        sources.push_back(behind);
+        const auto calls = calls_of_waits(waits, sources);
+        REQUIRE_KNOWN_CALLS(calls);
+        EXPECT_EQ(calls.exit_code, 0);
+        EXPECT_EQ(polls_among(calls), waits) << testing::PrintToString(calls);
+        // AddressSanitizer maps memory now and then when a wait takes some.
+        if (descriptors == 64 && support::address_sanitizer) continue;
+        EXPECT_EQ(calls.numbers.size() - calls.looks_at_descriptors(), waits)
+            << testing::PrintToString(calls);
+    }
 }
 
 TEST(Descriptor, AnEventThatIsSetCostsAPollOnlyBehindADescriptor) {
     connected pair;
     auto_reset_event event;
-    const auto polls_of = [&](std::vector<source> sources) {
+    for (const bool is_behind : {false, true}) {
+        std::vector<source> sources{event, readable(pair.one)};
+        if (is_behind) std::ranges::reverse(sources);
         const auto calls = support::system_calls_of([&] {
             event.set();
             if (wait_any(sources).status != wait_status::signaled) _exit(1);
         });
-        return calls.known ? static_cast<int>(calls.numbers.size() - calls.looks_at_descriptors()) : -1;
-    };
-    const int in_front = polls_of({event, readable(pair.one)});
-    if (in_front < 0) GTEST_SKIP() << "this system does not permit tracing of system calls";
-    EXPECT_EQ(in_front, 0);
-    EXPECT_EQ(polls_of({readable(pair.one), event}), 1);
+        REQUIRE_KNOWN_CALLS(calls);
+        EXPECT_EQ(calls.exit_code, 0);
+        EXPECT_EQ(calls.numbers.size() - calls.looks_at_descriptors(), is_behind ? 1u : 0u)
+            << testing::PrintToString(calls);
+    }
 }
 
 // A timer behind a descriptor has passed, too; and a custom source can't be looked at without taking from it.
