@@ -4,23 +4,37 @@
 //
 // Invariants
 //   address-1  A waiter queues its node only if it has found the expected value after prepare_wait(), under the lock.
-//   address-2  A wake never reads the word. It reaches exactly the nodes of its own address and kind. It touches no
-//       waiter on a neighbouring address, no waiter of another kind on the same address, and no waiter that merely
-//       shares the bucket.
+//   address-2  A wake never reads the word. It reaches only nodes of its own address and kind: no waiter on a
+//       neighbouring address, no waiter of another kind on the same address, and no waiter that merely shares the
+//       bucket.
 //
 // No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter takes the
 // bucket's lock, sets its filter bit, makes a full fence (prepare_wait), looks at the value, and queues its node before
 // it frees the lock. At least one of the two sees what the other has written. If the waiter sees the new value, it
 // returns `differed`. If the waker sees the filter bit, it takes the lock and finds the node (lot.cpp).
 //
+// A change that wakes (store(), exchange(), fetch_add() ...) makes no fence: the change and its look at the filter are
+// both sequentially consistent. All sequentially consistent operations and fences have one order, in which the change
+// comes before its look. If its look comes after the waiter's fence, it sees the filter bit, which was written before
+// that fence. Otherwise its look comes before the fence, and so does the change. Then the waiter's look at the value,
+// which follows the fence, sees the change or a later one ([atomics.order] 4.1 to 4.4). If the change or its look had a
+// weaker order, a wake-up could be lost, as the explorer shows.
+// What Clang 19 makes of the change and its look:
+//   x86            A locked instruction or xchg, and a plain load: the locked instruction is a full fence.
+//   64-bit ARM     A release (ldaddal, stlxr, stlr) and an acquire (ldar). The processor keeps these two in order.
+//   32-bit ARM, RISC-V, POWER    The compiler puts its full fence (dmb, fence rw,rw, sync) between the two.
+//
 // Memory order
 //   [user]        The look at the value acquires. So a caller that returns because the value differs can read what
-//                 another thread wrote before it stored the new value, if the user made that store a release.
-//   [wake-check]  The two fences above. What the waker did before its wake becomes visible in other ways: to the waiter
-//                 that it releases, by [release] (waiter.cpp); to a thread that sees the changed value, by the memory
-//                 order that the user gave to the store of that value.
+//                 another thread wrote before it stored the new value, if the user made that store a release. Every
+//                 change that wakes is a release.
+//   [wake-check]  The two fences above; or the waiter's fence and the two steps of a change that wakes. What the waker
+//                 did before its wake becomes visible in other ways: to the waiter that it releases, by [release]
+//                 (waiter.cpp); to a thread that sees the changed value, by the memory order that the user gave to the
+//                 store of that value.
 //
-// Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp, tests/stress/.
+// Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp,
+// change_and_wake_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
 #include "core/wait/spinner.hpp"
 #include "platform/system/system.hpp"
@@ -66,6 +80,18 @@ void throw_misaligned(const volatile void* address, unsigned size) {
                   "tocsin::wait_on_address: address %p is not aligned to the %u bytes of its object",
                   const_cast<const void*>(address), size);
     detail::throw_or_die(std::invalid_argument(message));
+}
+
+void changed_misaligned(const volatile void* address, unsigned size) noexcept {
+    char message[128];
+    std::snprintf(message, sizeof message,
+                  "tocsin: object at %p changed, which is not aligned to its %u bytes\n",
+                  const_cast<const void*>(address), size);
+    platform::die(message);
+}
+
+void wake_after_change(const volatile void* address, std::size_t count) noexcept {
+    if (core::may_be_waited_on(key_of(address))) (void)wake(address, count);
 }
 
 address_status address_wait_slow(const volatile void* address, unsigned size, std::uint64_t expected,

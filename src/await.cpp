@@ -2,9 +2,9 @@
 // of woken. To wait for one event without limits, it uses a waiter with one node instead.
 //
 // State
-//   A wait with a multi_wait may have further parts. Each part can claim and release the waiter, as a set() can.
-//   - If it can have limits: a stop callback, and a timer for the deadline.
-//   - If sources may be timers or descriptors: one timer for all sources on the system clock, one for all sources on
+//   A wait with a multi_wait may have parts besides it. Each part can claim and release the waiter, as a set() can.
+//   - If the wait can have limits: a stop callback, and a timer for the deadline.
+//   - If timers or descriptors may be among its sources: one part for all timers on the system clock, one for those on
 //     other clocks (core/async/timer_thread.hpp), and a poll request for descriptors (core/async/poll_thread.hpp).
 //   posted  With an executor: whether the thread that released the waiter has finished handing the coroutine over.
 //
@@ -12,8 +12,8 @@
 //   await-1  A wait with a multi_wait begins all its parts, and then stores `suspended` in its waiter's word. A wait
 //       for one event first stores `suspended`, while nobody knows of it, then queues its node, and frees the lock.
 //       After these steps, the suspending thread touches nothing of the wait: the coroutine may be running, or gone.
-//   await-2  A suspended coroutine is resumed or handed to its executor exactly once, by the thread that released its
-//       waiter. Or it is destroyed, by a thread that claimed the waiter, cancelled the resumption, or saw `posted`.
+//   await-2  The thread that released the waiter resumes the coroutine or hands it to its executor, exactly once. A
+//       thread that claimed the waiter, cancelled the resumption, or saw `posted` may destroy the coroutine.
 //   await-3  The thread that hands the coroutine over calls the executor, which may be in the coroutine's frame. So the
 //       coroutine does not continue before this call is over. A thread that destroys a coroutine during this call also
 //       waits for its end, so no thread is still handing over a coroutine that is gone. If an executor refuses the

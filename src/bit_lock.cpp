@@ -1,8 +1,8 @@
 // The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on it.
 //
-// State: one bit of the user's word, which is on while the lock is held, and a queue in the lot. The queue's key is the
-// address of the word together with the number of the bit. A waiter's node has a mark, `woken`. An unlock() turns the
-// mark on to wake the node's thread. The mark stays on while that thread is on its way to look at the bit.
+// State: a bit of the user's word, and a queue in the lot. The bit is on while the lock is held. The queue's key is the
+// address of the word together with the number of the bit. A waiter's node has a mark, `woken`. An unlock() that wakes
+// the node's thread turns the mark on. The mark stays on while that thread is on its way to look at the bit.
 //
 // Invariants
 //   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on
@@ -20,8 +20,8 @@
 //       - It gets the lock without clearing the mark. Then its node leaves the queue before the thread can unlock.
 //
 // No lost wake-up: for a thread that parks for the first time, the reasons are those for address waits (address.cpp).
-// The lock's bit is the value, and the read-modify-write of unlock() is the change. After that, the filter bit stays
-// on, because the node stays in the queue.
+// The lock's bit is the value, and the read-modify-write of unlock() is the change. Once the thread has parked, the
+// filter bit stays on, because the node stays in the queue.
 // An unlock() that finds a mark holds the bucket's lock earlier than the marked thread, which then clears the mark or
 // removes its node, and looks at the lock's bit (bit_lock-4). So the marked thread finds the bit off, or on because
 // another thread has taken the lock since. In the second case, the unlock() of that other thread is still to come. It
@@ -35,8 +35,8 @@
 //
 // Memory order
 //   [lock-release]  The read-modify-write of unlock() releases; the one that takes the lock acquires.
-//   [wake-check]    The read-modify-write and fence of unlock() pair with the fence of prepare_wait(). On x86 the
-//                   read-modify-write is also the fence.
+//   [wake-check]    The read-modify-write of unlock() and its look at the filter, both sequentially consistent, pair
+//                   with the fence of prepare_wait() (address.cpp).
 //   [bucket]        The bucket's lock orders the marks.
 //
 // Checked by: tests/model/lock_model_test.cpp, tests/unit/{word,bit}_lock_test.cpp, tests/stress/.
@@ -132,10 +132,7 @@ bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) n
 
 void unlock_wake(const void* word, unsigned bit) noexcept {
     const core::wait_key key = key_of(word, bit);
-    const auto fence = [] {
-        if (!rmw_is_full_fence()) full_fence();  // [wake-check]
-    };
-    if (!core::may_be_waited_on(key, fence)) return;
+    if (!core::may_be_waited_on(key)) return;  // [wake-check]
     core::waiter* next;
     {
         const core::locked_queue queue(key);

@@ -18,10 +18,10 @@
 //   event-4  A set of an event with waiters does two things in one step, under the lock: it becomes visible, and it
 //       takes the waiters off the queue. So a set that is still under way never releases a waiter that queued after a
 //       later reset(). Nor does it release a waiter of another event that was made later at the same address.
-//   event-5  The step that makes a set visible is the exchange or, when the set hands the event over, the release of
-//       the waiter. (A set into a wake_list leaves this release to its caller.) The set does not touch the event after
-//       that step. It may still search the queue of the event's address for all_waiters. If it finds a node there, the
-//       event that this node waits for still exists.
+//   event-5  The step that makes a set visible is its change of the byte or, when the set hands the event over, the
+//       release of the waiter. (A set into a wake_list leaves this release to its caller.) The set does not touch the
+//       event after that step. It may still search the queue of the event's address for all_waiters. If it finds a node
+//       there, the event that this node waits for still exists.
 //   event-6  `held` is on only while `set` is on and the lock is taken. While `held` is on, only the thread that turned
 //       it on changes the byte. Any other thread that wants to change the byte, or to rely on what it says, takes the
 //       lock first. (In the child of a fork, the bit may have stayed on. Whoever changes the byte there under the lock
@@ -235,9 +235,9 @@ void event_reset_slow(event_byte& state) noexcept {
     if (!core::signal_deferral::defer(reset, &state)) reset(&state);
 }
 
-// A signal handler can't wait for the thread that it has interrupted, so it doesn't take the lock here. For a handler,
-// a held event is set but can't be taken. This is so even if the wait for all that holds it has already taken another
-// event.
+// A signal handler can't wait for the thread that it has interrupted. So if that thread is inside the library, the
+// handler doesn't take the lock here. Such a handler finds a held event set, but can't take it. This is so even if the
+// wait for all that holds the event has already taken another event.
 
 bool event_is_set_slow(const event_byte& state) noexcept {
     if (core::signal_deferral::is_inside()) return true;

@@ -12,15 +12,15 @@
 //       steps, never over a flush, a sleep, a release or a system call to wake.
 //   group_commit-2  At most one thread leads at a time. Whenever the lock is free and the queue is not empty, one does.
 //       So every member that waits has a leader that will take it, and no two threads flush at the same time.
-//   group_commit-3  A member that leaves the queue does so in exactly one of three ways: a leader takes it into its
-//       group, an outgoing leader takes it to be the next leader, or the member's own thread withdraws it. A member
-//       that may withdraw (at a deadline or a stop) is claimed when it is taken. From then on, its sleep can end only
-//       by its release. If the claim fails, the member's thread is about to withdraw, and the leader drops the member.
-//       So every submission is either withdrawn or flushed, never both and never neither. (A flush may return members
-//       to the queue: group_commit-7.)
+//   group_commit-3  A member leaves the queue in one of three ways: a leader takes it into its group, an outgoing
+//       leader takes it to be the next leader, or it withdraws. A member that may withdraw (at a deadline or a stop) is
+//       claimed when it is taken. From then on, its sleep can end only by its release. If that claim fails, the member
+//       is withdrawing: the leader removes it from the queue, and its own thread does the rest. So every submission is
+//       either withdrawn or flushed, never both and never neither. (A flush may return members to the queue:
+//       group_commit-7.)
 //   group_commit-4  A member that was taken is released exactly once: either after the flush that covers it, or when it
 //       becomes the leader. Its thread does not continue before that. So nobody is told of a flush that does not cover
-//       its submission, and the members of a group under way exist.
+//       its submission, and the members of a group under way still exist.
 //   group_commit-5  A leader does not touch a member of its group once it has released that member, or a relay's chain
 //       that contains the member (core/lot/relay.cpp). No follower ever touches anything that belongs to its leader.
 //   group_commit-6  A follower's `error` is written before the follower is released, and only by the leader of its
@@ -31,9 +31,9 @@
 //       not withdraw, and its next taker does not claim it again.
 //
 // No lost wake-up: a thread joins, and a leader looks at the queue, under the same lock. A thread that joins behind a
-// leader has seen `led` on, so that leader has not yet looked at the queue for the last time. When it does, it finds
-// the member, and takes it or makes it lead (group_commit-2). If a member is released before its thread sleeps, the
-// sleep ends at once (waiter.cpp).
+// leader has seen `led` on, so that leader has not yet looked at the queue for the last time. When it does, it takes
+// the member, or makes the oldest member of the queue lead. This next leader then looks in its turn (group_commit-2).
+// If a member is released before its thread sleeps, the sleep ends at once (waiter.cpp).
 // The thread that makes a group full notices this under the lock, and claims the gatherer there. If there is no
 // gatherer, the leader looks at the group's size under the lock before it sleeps, or does not gather at all.
 //
@@ -44,9 +44,9 @@
 //              (waiter.cpp).
 //
 // How long a leader is busy after its flush: it wakes the next leader, unless that thread is behind the followers in
-// their chain. It wakes up to four followers. If there are more than four, it wakes only one of them (a few on a
-// machine with many processors), however many there are. The woken followers release the others (core/lot/relay.cpp),
-// and then a next leader that is behind them.
+// their chain. It wakes all its followers if there are at most four. If there are more, it wakes only one of them (a
+// few on a machine with many processors), however many there are. The woken followers release the others
+// (core/lot/relay.cpp), and then a next leader that is behind them.
 // How long the lock is held: taking a group is one step if nobody in the queue may withdraw and the whole queue is
 // taken. Otherwise the leader takes, and where necessary claims, the members one by one, at one step each. The leader
 // visits each of its followers only if the flush has failed, and then without the lock.

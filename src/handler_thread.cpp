@@ -8,8 +8,8 @@
 //   room                     Set when a blocked thread may find room, or may find that the handler is closed.
 //
 // Invariants
-//   handler_thread-1  Each job is in exactly one place: with its poster, in the queue, in the batch, or with the thread
-//       that called cancel().
+//   handler_thread-1  Each job is in exactly one place: with its poster, in the queue, in the batch, being run by the
+//       handler, or with the thread that called cancel().
 //   handler_thread-2  Whenever the lock is free and the handler sleeps, one of these holds: the queue is empty; `ready`
 //       is set; the thread that put a job into the empty queue is about to set `ready`.
 //   handler_thread-3  Whenever the lock is free, a thread is blocked, and the queue has room or is closed, one of these
@@ -27,12 +27,12 @@
 //
 // A closed handler refuses every job and every coroutine. A refused job stays with its poster, who is told. A refused
 // coroutine stays with the thread that ended its wait, and that thread resumes it (await.cpp). An accepted coroutine is
-// a job like any other: the handler runs it, or cancel() hands it out. If the caller of cancel() drops the job, the job
-// resumes the coroutine even then.
+// a job like any other: the handler runs it, or cancel() hands it out. If the caller of cancel() destroys the job
+// without running it, the job's destructor resumes the coroutine.
 //
 // A thread in send() waits on an event on its own stack. This event is set once: by the job when it has run, or by the
-// job's destructor if the job was dropped. Before the job runs the call, it clears its own pointer to the sender. So
-// the destructor of a job that has run does not touch the sender again.
+// job's destructor if the job was destroyed without running. Before the job runs the sender's call, it clears its own
+// pointer to the sender. So the destructor of a job that has run does not touch the sender again.
 //
 // Memory order: the lock and the events order everything. `cancelled` is a hint. The handler may see it one job late,
 // as the contract allows.

@@ -10,11 +10,12 @@
 //       leaves the flag up. A try_wait() that finds nothing lowers the flag.
 //       legal: the flag is up although the event is not set. Cost: a needless try_wait(), which lowers it.
 //       illegal: the event is set and the flag is down, but no thread is about to raise it and none is in try_wait().
-//   pollable-3  A view never takes an event. It declines every offer. If it was armed, the offer also makes a thread
-//       raise the flag. So the view keeps the event from no waiter, and a set() that finds the view unarmed only looks
-//       at it.
-//   pollable-4  An offer to an armed view owes the view one raise of the flag. Under the lock, on_wake() acquires the
-//       view's rundown once for each owed raise. The thread that owes the first raise is given the node `raising_`.
+//   pollable-3  A view declines every offer. (Only its try_wait() takes the event.) If the view was armed, the offer
+//       also makes a thread raise the flag. So the view keeps the event from no waiter, and a set() that finds the view
+//       unarmed only looks at it.
+//   pollable-4  After an offer to an armed view, one more raise of the flag is owed. Under the lock, on_wake() acquires
+//       the view's rundown once for each owed raise. If no raise was owed before, the offering thread is given the node
+//       `raising_`.
 //       When that thread releases the node, it raises the flag until no raise is owed. So a view may be armed, and
 //       offered the event again, while a raise is under way. The destructor removes the view's node from the queue,
 //       waits until no raise is owed, and then closes the flag. So no thread raises a descriptor that belongs to
@@ -22,8 +23,9 @@
 //
 // No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, or soon will be. try_wait()
 // lowers the flag before it looks at the event under the lock. If a set() came before that look, the look finds the
-// event set, and try_wait() raises the flag again. A set() after the look finds the view armed. A late raise by another
-// thread may leave the flag up although the event is not set. The next try_wait() then lowers the flag.
+// event set, and try_wait() raises the flag again. A set() after the look finds the view armed, and makes a thread
+// raise the flag. A late raise by another thread may leave the flag up although the event is not set. The next
+// try_wait() then lowers the flag.
 //
 // Memory order: that of the lock, and that of the event.
 //

@@ -2,16 +2,37 @@
 // algorithm is in core/wait/multi_wait.cpp, which also says why it is correct.
 //
 // A timer has no queue in the lot; it is a deadline of the wait. A wait for any sleeps until its first timer or its own
-// deadline passes, and then finds out which of them has passed. A wait for all sleeps until the last of its timers has
-// passed, even if a clock is set during the sleep. Then it counts the timers as ready, looks at the other sources, and
-// sleeps again if one of them is not ready.
+// deadline passes, and then finds out which of them has passed. A wait for all sleeps until its own deadline or the
+// last of its timers has passed, even if a clock is set during the sleep. When the last timer has passed, the wait
+// counts the timers as ready, looks at the other sources, and sleeps again if one of them is not ready.
 //
-// Checked by: tests/unit/wait_test.cpp, tests/model/many_model_test.cpp, tests/stress/many_stress_test.cpp.
+// Descriptors: the cost of a poll grows with their number. So a wait for any makes one poll, in which it sleeps. This
+// poll finds what was ready at the start, too. The wait makes another poll before it, which does not sleep, only in
+// these cases:
+//   wait-1  A source behind a descriptor (after it in the list) may be ready at the start. If the descriptor is, too,
+//       it must be reported. So the wait peeks at the sources behind its first descriptor. If one was ready before the
+//       call, it sees that. A custom source can't be peeked at, so it counts as ready.
+//   wait-2  The wait is over before it begins: what is ready must be reported all the same. A wait that a stop ends
+//       polls once more afterwards, for the same reason, unless its last poll found all descriptors idle.
+//   wait-3  The wait is about to spin, which may end it without a poll.
+//   wait-4  The thread can't get a doorbell: what is ready must be reported all the same.
+//   wait-5  The thread's previous wait for any with descriptors took a source behind a descriptor, and the last poll of
+//       that wait had not found all descriptors idle. This happens if an event is set while the thread is queued and
+//       the first poll of the wait has not ended. The event has then been handed over, and can't be given back
+//       unnoticed. So that wait leaves the thread a mark, and the thread's next wait polls first. If a descriptor stays
+//       ready, one of two waits in a row reports it or a source in front of it.
+//
+// A source in front of all descriptors needs none of this. If it becomes ready before the poll has ended, the result is
+// the same as if it had been ready at the start.
+//
+// Checked by: tests/unit/wait_test.cpp, tests/unit/fd_test.cpp, tests/model/many_model_test.cpp (polling_model: wait-1,
+// 2, 5), tests/stress/many_stress_test.cpp.
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "core/wait/source_list.hpp"
 #include "core/wait/spinner.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/wait.hpp>
 
@@ -32,7 +53,7 @@ public:
         constexpr std::size_t each = sizeof(core::wait_slot) + sizeof(std::uint32_t) + sizeof(std::uint16_t);
         std::byte* begin = near_;
         if (sources > near) {
-            far_ = std::make_unique<std::byte[]>(sources * each);
+            far_ = std::make_unique_for_overwrite<std::byte[]>(sources * each);
             begin = far_.get();
         }
         slots_ = new (begin) core::wait_slot[sources];
@@ -95,25 +116,81 @@ core::wait_key learned_by(std::span<const source> sources) noexcept {
 
 any_result ended(core::claim how) noexcept { return {core::status_from(how, wait_status::signaled)}; }
 
-// Called when no source in front of the first descriptor is ready; if there is no descriptor, when no source is.
-any_result queue_for_any(std::span<const source> sources, const wait_options& options) {
-    descriptor_storage storage(core::descriptors::count(sources));
-    core::descriptors polled(sources, storage.get());
-    if (!polled.none()) {
-        if (const core::found_source first = core::take_first_ready(sources, &polled)) return signaled(first);
+// When a wait for any looks at its descriptors.
+class descriptor_looks {
+public:
+    explicit descriptor_looks(std::span<const source> sources)
+        : sources_(sources), storage_(core::descriptors::count(sources)), polled_(sources, storage_.get()) {}
+
+    bool none() const noexcept { return polled_.none(); }
+    platform::doorbell_id bell() const noexcept { return polled_.bell(); }
+
+    // Whether the wait looks in advance.
+    bool are_due() const noexcept {
+        if (none()) return false;
+        const bool passed_over = platform::exchange_look_due(false);                     // wait-5
+        return passed_over || core::may_be_ready_behind_the_first_descriptor(sources_);  // wait-1
     }
-    if (const core::claim how = core::ended_before_wait(options); how != core::claim::open) return ended(how);
 
-    const wait_options until_first{core::first_deadline(sources, options.until), options.stop, options.spin};
-    core::found_source found;
-    const auto take = [&]() noexcept {
-        found = core::take_first_ready(sources);
-        return static_cast<bool>(found);
-    };
-    core::spinner looking(learned_by(sources), until_first);
-    if (looking.before_parking(take)) return signaled(found);
-    if (!polled.none()) polled.take_bell();
+    // Takes the first source that is ready. Does nothing if there are no descriptors, or if this wait has found them
+    // idle already.
+    core::found_source look() { return none() || idle_ ? core::found_source{} : look_again(); }
+    core::found_source look_again() {
+        const core::found_source first = core::take_first_ready(sources_, &polled_);
+        idle_ = !first;
+        return first;
+    }
 
+    // What was ready when a stop ended the wait.
+    core::found_source look_after_stop() {
+        if (none() || idle_) return {};
+        polled_.look();
+        return polled_.first();
+    }
+
+    // Before the thread is queued. Returns what is ready if the wait can't sleep.
+    core::found_source prepare_to_sleep() {
+        if (none()) return {};
+        const int error = polled_.take_bell();
+        if (error == 0) return {};
+        if (const core::found_source first = look()) return first;  // wait-4
+        polled_.fail_without_bell(error);
+    }
+
+    platform::poll_result sleep(const deadline& until) noexcept {
+        const auto result = platform::poller::poll(polled_.all(), polled_.bell(), until);
+        idle_ = result.ready == 0 && result.error == 0;
+        return result;
+    }
+
+    std::uint32_t winner() const noexcept { return polled_.first().index; }
+
+    // The result of a wait that was claimed for this source.
+    any_result taken(std::uint32_t index) const {
+        if (none()) return {wait_status::signaled, index};
+        if (sources_[index].what() == source::kind::descriptor) {
+            polled_.check(0, platform::no_culprit);
+            return signaled(polled_.first());
+        }
+        const bool is_behind = index >= core::before_descriptors(sources_).size();
+        if (is_behind && !idle_) (void)platform::exchange_look_due(true);  // wait-5
+        return {wait_status::signaled, index};
+    }
+
+    void check(const platform::poll_result& by) const {
+        if (by.error != 0) polled_.check(by.error, by.culprit);
+    }
+
+private:
+    const std::span<const source> sources_;
+    descriptor_storage storage_;
+    core::descriptors polled_;
+    bool idle_ = false;  // no descriptor was ready when this wait looked last
+};
+
+// Queues the thread, and sleeps until a source is ready. `until_first` ends with the first timer.
+any_result sleep_for_any(std::span<const source> sources, const wait_options& until_first,
+                         descriptor_looks& looks, core::spinner& looking) {
     slot_storage slots(sources.size());
     for (;;) {
         multi_wait wait(sources, multi_wait::mode::any, slots.slots(), slots.buckets());
@@ -121,29 +198,51 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
         platform::poll_result ended_by;
         const auto made = wait.enlist();
         if (made == multi_wait::progress::waiting) {
-            const auto poll = [&]() noexcept {
-                return platform::poller::poll(polled.all(), polled.bell(), until_first.until);
-            };
-            const auto winner = [&]() noexcept { return polled.first().index; };
-            how = polled.none()
+            const auto poll = [&]() noexcept { return looks.sleep(until_first.until); };
+            const auto winner = [&]() noexcept { return looks.winner(); };
+            how = looks.none()
                       ? looking.spin_then_sleep(wait.self)
                       : wait.self.stoppable(until_first, [&]() noexcept {
-                            return core::sleep_polling(wait.self, polled.bell(), ended_by, poll, winner);
+                            return core::sleep_polling(wait.self, looks.bell(), ended_by, poll, winner);
                         });
         }
         wait.delist();
         if (made == multi_wait::progress::retry) {
-            if (take()) return signaled(found);
+            if (const auto found = looks.look_again()) return signaled(found);
             continue;
         }
-        if (how == core::claim::stopped) return ended(how);
-        if (ended_by.error != 0) polled.check(ended_by.error, ended_by.culprit);
+        if (how == core::claim::stopped) {
+            const auto found = looks.look_after_stop();  // wait-2
+            return found ? signaled(found) : ended(how);
+        }
+        looks.check(ended_by);
         if (how == core::claim::timed_out) return timed_out(sources, until_first.until);
-        const std::uint32_t index = wait.self.winner();
-        if (sources[index].what() != source::kind::descriptor) return {wait_status::signaled, index};
-        polled.check(0, platform::no_culprit);
-        return signaled(polled.first());
+        return looks.taken(wait.self.winner());
     }
+}
+
+// Called when no source in front of the first descriptor is ready; if there is no descriptor, when no source is.
+any_result queue_for_any(std::span<const source> sources, const wait_options& options) {
+    descriptor_looks looks(sources);
+    const core::claim over = core::ended_before_wait(options);
+    if (over != core::claim::open || looks.are_due()) {  // wait-2
+        if (const auto found = looks.look()) return signaled(found);
+    }
+    if (over != core::claim::open) return ended(over);
+
+    const wait_options until_first{core::first_deadline(sources, options.until), options.stop, options.spin};
+    core::spinner looking(learned_by(sources), until_first);
+    if (looking.looks_before_parking()) {  // wait-3
+        if (const auto found = looks.look()) return signaled(found);
+    }
+    core::found_source found;
+    const auto take = [&]() noexcept {
+        found = core::take_first_ready(sources);
+        return static_cast<bool>(found);
+    };
+    if (looking.before_parking(take)) return signaled(found);
+    if (const auto ready = looks.prepare_to_sleep()) return signaled(ready);
+    return sleep_for_any(sources, until_first, looks, looking);
 }
 
 }  // namespace

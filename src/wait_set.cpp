@@ -14,6 +14,25 @@
 // finds those descriptors again. A wait throws an error only while it has taken nothing, because a token that it had
 // taken would be lost.
 //
+// When a wait looks at descriptors. Such a look costs a system call; finding that an event is ready costs none. So a
+// wait that finds events or timers ready reports them and does not look. Three kinds of waits do look:
+//   - A wait that finds no event and no timer ready. The poll in which it sleeps is its look. (If the wait is over
+//     before it sleeps, it polls without sleeping.)
+//   - A wait with a deadline of zero: it asks for all that is ready now. (If events and timers fill `out`, the next
+//     wait looks instead.)
+//   - A wait after seven in a row that did not look. It looks at the descriptors first, so that they find room in
+//     `out`.
+// So of eight waits in a row, one reports descriptors if any are ready. If more are ready than `out` has room for, the
+// poll_set gives each its turn. A poll counts as a look only if the wait reports what the poll found, or if the poll
+// found that nothing was ready. It does not count if its findings were dropped, nor if the ring of the doorbell took
+// the only room in `out`. A wait_set that holds no descriptors looks only when it sleeps.
+//
+// Before it sleeps, a wait looks for events again and again, if that has paid in this wait_set (core/wait/spinner.cpp).
+// It reads the number of ready members, and examines the list only if there are any. The number does not change when a
+// timer becomes due or a descriptor becomes ready. So the wait may see either only when these looks end, up to 4 us
+// late. Once the thread is the sleeper, it looks for its release as the spin policy says; with a poll_set it does not.
+// All these looks decide only when the thread wakes: begin_sleep() finds whatever they have missed.
+//
 // A sleep ends, at the latest, at the wait's deadline or when the earliest timer is due. In the second case the thread
 // looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
 //
@@ -29,6 +48,7 @@
 // has models of its own (P12).
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
+#include "core/wait/spinner.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
@@ -39,6 +59,7 @@
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <unordered_map>
@@ -51,6 +72,13 @@ using core::ready_list;
 using core::source_member;
 using core::timer_member;
 using platform::poll_set;
+
+// One of so many waits in a row looks at descriptors. The models set it, so that few waits show it.
+#if defined(TOCSIN_WAITS_PER_LOOK)
+constexpr unsigned waits_per_look = TOCSIN_WAITS_PER_LOOK;
+#else
+constexpr unsigned waits_per_look = 8;
+#endif
 
 [[noreturn]] void fail(int error, const char* call, const source& what) {
     char message[80];
@@ -104,6 +132,8 @@ public:
         const std::lock_guard here(admission_);
         if (what.what() == source::kind::descriptor) {
             check(poll().add(what.descriptor(), what.asked(), tag), "add", what);
+            descriptors_.fetch_add(1,
+                                   std::memory_order_relaxed);  // no order: a wait that comes later sees it
             return;
         }
         const auto [place, is_new] = events_.try_emplace(what.object());
@@ -133,7 +163,9 @@ public:
         const std::lock_guard here(admission_);
         if (what.what() == source::kind::descriptor) {
             poll_set* const poll = poll_if_any();
-            return poll != nullptr && poll->remove(what.descriptor()) == 0;
+            if (poll == nullptr || poll->remove(what.descriptor()) != 0) return false;
+            descriptors_.fetch_sub(1, std::memory_order_relaxed);  // no order: at worst a needless look
+            return true;
         }
         const auto found = events_.find(what.object());
         if (found == events_.end()) return false;
@@ -163,15 +195,21 @@ public:
 
     set_result wait(std::span<ready_item> out, const detail::wait_options& options) {
         const turn mine(is_waited_in_);
+        ++unlooked_;
+        if (const auto ended = ready_or_over(out, options)) return *ended;
+        deadline until = options.until;  // of the next sleep, which may end earlier on account of a timer
+        const detail::wait_options until_first{until, options.stop, options.spin};
+        core::spinner looking({&set_, core::wait_kind::event}, until_first);
+        std::size_t found = 0;
+        const auto take = [&]() noexcept {
+            if (set_.may_have_ready()) found = set_.take_ready(out, nullptr);
+            return found != 0;
+        };
+        if (looking.before_parking(take)) return {wait_status::signaled, found};
         for (;;) {
-            if (const std::size_t found = look(out); found != 0) return {wait_status::signaled, found};
-            if (const core::claim how = core::ended_before_wait(options); how != core::claim::open) {
-                const std::size_t found = look_at_descriptors(out);
-                if (found != 0) return {wait_status::signaled, found};
-                return {core::status_from(how, wait_status::signaled)};
-            }
-            const set_result slept = sleep(out, options);
+            const set_result slept = sleep(out, options, until, looking);
             if (slept.status != wait_status::signaled || slept.count != 0) return slept;
+            if (const auto ended = ready_or_over(out, options)) return *ended;
         }
     }
 
@@ -207,51 +245,84 @@ private:
         return *made.release();
     }
 
+    bool has_descriptors() const noexcept {
+        // no order: what was added before the wait is seen; of what is added during it, the poll tells
+        return poll_if_any() != nullptr && descriptors_.load(std::memory_order_relaxed) != 0;
+    }
+
     std::size_t look_at_descriptors(std::span<ready_item> out) {
-        poll_set* const poll = poll_if_any();
-        if (poll == nullptr || out.empty()) return 0;
-        const auto found = poll->wait(out, std::chrono::nanoseconds(0));
-        if (found.error != 0)
-            detail::throw_or_die(
-                std::system_error(found.error, platform::error_category(), "tocsin::wait_set::wait"));
+        if (out.empty() || !has_descriptors()) return 0;
+        platform::poll_result found;
+        do {
+            found = poll_if_any()->wait(out, std::chrono::nanoseconds(0));
+        } while (took_the_only_room(found, out));  // a ring that comes late
+        if (found.error != 0) fail(found.error, "tocsin::wait_set::wait");
+        unlooked_ = 0;
         return found.ready;
     }
 
-    // Takes the events and timers that are ready. If there are any, it also looks at the descriptors. (If only
-    // descriptors are ready, the poll in sleep() finds them.) If events and timers fill all of `out`, the next call
-    // looks at the descriptors first.
-    std::size_t look(std::span<ready_item> out) {
-        const bool descriptors_first = std::exchange(descriptors_first_, false);
-        std::size_t found = descriptors_first ? look_at_descriptors(out) : 0;
-        const std::size_t events = set_.take_ready(out.subspan(found), nullptr);
-        found += events;
-        if (events == 0 || descriptors_first || poll_if_any() == nullptr) return found;
-        descriptors_first_ = found == out.size();
+    // Whether the bell took all the room. A descriptor may be ready all the same.
+    static bool took_the_only_room(const platform::poll_result& found, std::span<ready_item> out) noexcept {
+        return found.ready == 0 && found.rung && out.size() == 1;
+    }
+
+    // Takes the events and timers that are ready. Looks at the descriptors first if that is due, and afterwards if the
+    // caller wants `all`. (If only descriptors are ready, the poll in sleep() finds them.)
+    std::size_t look(std::span<ready_item> out, bool all) {
+        if (unlooked_ >= waits_per_look) {
+            const std::size_t found = look_at_descriptors(out);
+            return found + set_.take_ready(out.subspan(found), nullptr);
+        }
+        const std::size_t found = set_.take_ready(out, nullptr);
+        if (!all || found == 0) return found;
+        if (found == out.size()) unlooked_ = waits_per_look;  // the next wait looks
         TOCSIN_TRY { return found + look_at_descriptors(out.subspan(found)); }
         TOCSIN_CATCH(const std::system_error&) {
             return found;  // the next wait will fail the same way
         }
     }
 
-    // Returns `signaled` with a count of 0 if the caller must look again.
-    set_result sleep(std::span<ready_item> out, const detail::wait_options& options) {
+    // The result of the wait, if it need not sleep.
+    std::optional<set_result> ready_or_over(std::span<ready_item> out, const detail::wait_options& options) {
+        const bool all = options.until.which() == deadline::clock::passed;
+        if (const std::size_t found = look(out, all); found != 0)
+            return set_result{wait_status::signaled, found};
+        const core::claim how = core::ended_before_wait(options);
+        if (how == core::claim::open) return std::nullopt;
+        if (const std::size_t found = look_at_descriptors(out); found != 0)
+            return set_result{wait_status::signaled, found};
+        return set_result{core::status_from(how, wait_status::signaled)};
+    }
+
+    // Returns `signaled` with a count of 0 if the caller must look again. Sets `until`, the deadline of `looking`, to
+    // the end of this sleep.
+    set_result sleep(std::span<ready_item> out, const detail::wait_options& options, deadline& until,
+                     core::spinner& looking) {
         ready_list::sleeper self(set_);
         if (!set_.begin_sleep(self, options.until)) return {wait_status::signaled};
+        until = self.until;
         platform::poll_result polled;
         const core::claim how = self.waiting.stoppable(options, [&]() noexcept {
             poll_set* const poll = poll_if_any();
-            if (poll == nullptr) return self.waiting.sleep(self.until);
-            return core::sleep_polling(
-                self.waiting, poll->bell(), polled, [&]() noexcept { return poll->wait(out, self.until); },
-                []() noexcept { return std::uint32_t{0}; });
+            if (poll == nullptr) {
+                const auto released = [&]() noexcept { return self.waiting.is_released(); };
+                return looking.while_parked(released) ? self.waiting.finish()
+                                                      : self.waiting.sleep(self.until);
+            }
+            const auto poll_once = [&]() noexcept {
+                const platform::poll_result found = poll->wait(out, self.until);
+                if (found.ready == 0 && !took_the_only_room(found, out)) unlooked_ = 0;
+                return found;
+            };
+            return core::sleep_polling(self.waiting, poll->bell(), polled, poll_once,
+                                       []() noexcept { return std::uint32_t{0}; });
         });
         set_.end_sleep(self);
-        if (polled.error != 0)
-            detail::throw_or_die(
-                std::system_error(polled.error, platform::error_category(), "tocsin::wait_set::wait"));
+        if (polled.error != 0) fail(polled.error, "tocsin::wait_set::wait");
         if (how == core::claim::timed_out && self.until_timer) return {wait_status::signaled};
         if (how != core::claim::signaled) return {core::status_from(how, wait_status::signaled)};
         std::size_t found = polled.ready;
+        if (found != 0) unlooked_ = 0;
         const core::member* const by = self.by;
         if (by != nullptr) out[found++] = {self.tag, readiness::none};
         if (found == 0) return {wait_status::signaled};
@@ -263,7 +334,9 @@ private:
     std::unordered_map<void*, source_member*> events_;
     detail::atomic<poll_set*> poll_{nullptr};
     detail::atomic<bool> is_waited_in_{false};
-    bool descriptors_first_ = false;  // only the waiting thread touches it
+    detail::atomic<std::size_t> descriptors_{0};  // how many are members
+    // How many waits in a row have not looked at descriptors, this one included. Only the waiting thread touches it.
+    unsigned unlooked_ = 0;
     const std::uint32_t forks_ = core::forks();
 };
 

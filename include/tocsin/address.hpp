@@ -2,11 +2,11 @@
 //
 //     std::atomic<std::uint8_t> phase{0};
 //     tocsin::wait_on_address(&phase, 0);                          // sleeps while phase is 0
-//     phase.store(1); tocsin::wake_by_address_all(&phase);         // in another thread
+//     tocsin::store(&phase, 1, tocsin::wake_all);                  // in another thread
 //
 // The object is a std::atomic<T>, or a plain T that every thread accesses atomically (std::atomic_ref). Values are
 // compared bit by bit. T must be trivially copyable, of 1, 2, 4 or 8 bytes, and without padding. Change the value
-// first, then wake.
+// and wake in one call, as above, or change it first and then wake.
 //
 // Each wait takes the address, a value or a predicate, and then the usual arguments of a wait, in this order: a
 // deadline, a stop token, a spin policy. Each of these three may be left out, with one exception: if
@@ -86,8 +86,9 @@ auto differs_from(const Value& old) {
 
 // Sleeps until `accept` returns true for the object's value. Wakes do not end the wait as long as `accept` returns
 // false. `accept` runs in the calling thread, under no lock, once for each look at the value. A wait that times out or
-// is stopped looks once more before it returns. So a value that comes with `timed_out` or `stopped` was not accepted.
-// Errors, and the cost of each look, are those of wait_on_address().
+// is stopped looks once more before it returns, and returns `signaled` if `accept` then returns true. So a value that
+// comes with `timed_out` or `stopped` was not accepted. Errors, and the cost of each look, are those of
+// wait_on_address().
 template <class T, class Predicate>
 [[nodiscard]] value_result<detail::value_of_t<T>> wait_until_accepted(const T* address, Predicate accept,
                                                                       const deadline& until,
@@ -110,7 +111,7 @@ template <class T, class Predicate>
                                                                       spin_policy spin = {}) {
     return wait_until_accepted(address, std::move(accept), deadline::never(), stop, spin);
 }
-// Without a deadline and a stop token, the wait ends only with an accepted value, and returns that value.
+// With neither a deadline nor a stop token, the wait ends only with an accepted value, and returns that value.
 template <class T, class Predicate>
 detail::value_of_t<T> wait_until_accepted(const T* address, Predicate accept, spin_policy spin = {}) {
     return wait_until_accepted(address, std::move(accept), deadline::never(), stop_token(), spin).value;
@@ -138,12 +139,83 @@ detail::value_of_t<T> wait_until_changed(const T* address, detail::value_of_t<T>
 }
 
 // These functions wake one, `count` or all of the threads that wait on the address, the longest waiting first. They
-// return how many threads they released. Only the address counts: a thread is woken whatever the size of the object on
-// which it waits, and the memory is never read and may no longer exist.
+// return how many threads they released. Only the address matters: a thread is woken whatever the size of the object
+// on which it waits. The memory at the address is never read, and may no longer exist.
 // Cost: if no thread waits there, a fence and a load. Otherwise a short lock and at most a few system calls: if many
 // threads are released, they wake each other.
 TOCSIN_API std::size_t wake_by_address_one(const volatile void* address) noexcept;
 TOCSIN_API std::size_t wake_by_address_n(const volatile void* address, std::size_t count) noexcept;
 TOCSIN_API std::size_t wake_by_address_all(const volatile void* address) noexcept;
+
+// How many waiters a change wakes: wake_one, wake_n(3), wake_all.
+struct wake_count {
+    std::size_t most;
+};
+inline constexpr wake_count wake_one{1};
+inline constexpr wake_count wake_all{static_cast<std::size_t>(-1)};
+constexpr wake_count wake_n(std::size_t count) noexcept { return {count}; }
+
+// The functions from here on change the object and then wake waiters, the longest waiting first. Each function does to
+// the object what the member function of std::atomic<T> with the same name does, with sequentially consistent order,
+// and returns what that member function returns. After the change, only the address is used. So a thread that sees the
+// change may destroy the object at once. These functions may be called wherever the three wakes above may be called. If
+// the object of a plain T is not aligned to its size, the behaviour is undefined; checked builds stop the program.
+// Cost: if no thread waits there, the change and a load. (The change serves as the fence that a separate wake must
+// make.) With waiters, the cost is that of the wakes above.
+template <class T>
+void store(T* address, detail::value_of_t<T> value, wake_count count) noexcept {
+    detail::atomic_at(address).store(value, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+}
+template <class T>
+detail::value_of_t<T> exchange(T* address, detail::value_of_t<T> value, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).exchange(value, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
+
+// Writes `desired` and wakes if the object holds `expected`, and returns whether it did. Otherwise wakes nobody, and
+// `expected` becomes the value that was found. Never fails spuriously (compare_exchange_strong).
+template <class T>
+bool compare_exchange(T* address, detail::value_of_t<T>& expected, detail::value_of_t<T> desired,
+                      wake_count count) noexcept {
+    // [wake-check]
+    if (!detail::atomic_at(address).compare_exchange_strong(expected, desired, std::memory_order_seq_cst))
+        return false;
+    detail::wake_after_change(address, count.most);
+    return true;
+}
+
+// Each of these exists for the types T for which std::atomic<T> has a member function of the same name.
+template <class T>
+detail::value_of_t<T> fetch_add(T* address, detail::difference_of_t<T> n, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).fetch_add(n, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
+template <class T>
+detail::value_of_t<T> fetch_sub(T* address, detail::difference_of_t<T> n, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).fetch_sub(n, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
+template <class T>
+detail::value_of_t<T> fetch_and(T* address, detail::value_of_t<T> bits, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).fetch_and(bits, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
+template <class T>
+detail::value_of_t<T> fetch_or(T* address, detail::value_of_t<T> bits, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).fetch_or(bits, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
+template <class T>
+detail::value_of_t<T> fetch_xor(T* address, detail::value_of_t<T> bits, wake_count count) noexcept {
+    const auto old = detail::atomic_at(address).fetch_xor(bits, std::memory_order_seq_cst);  // [wake-check]
+    detail::wake_after_change(address, count.most);
+    return old;
+}
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// Coroutines that wait: they co_await whatever threads can wait for (wait.hpp), with the same guarantees.
+// Coroutines that wait: they co_await the sources that wait_any() and wait_all() accept (wait.hpp), with the same
+// guarantees.
 //
 //     task serve(int connection, tocsin::manual_reset_event& shutdown, pool& workers) {
 //         co_await tocsin::async_wait(ready);
@@ -7,23 +8,23 @@
 //         co_await tocsin::async_wait_all({.stop = token}, left_fork, right_fork);
 //     }
 //
-// Bring your own coroutine type. The wait is stored in the coroutine's frame and allocates nothing. Only a table of
-// descriptors that all coroutines share may grow. On 64-bit systems a wait takes this much of the frame:
+// Bring your own coroutine type. The wait is stored in the coroutine's frame. It allocates nothing, except that a table
+// of descriptors, which all coroutines share, may have to grow. On 64-bit systems a wait takes this much of the frame:
 // - A wait for one event without limits takes 168 bytes.
 // - Any other wait takes about 350 bytes, and 200 for each source. With limits it takes 220 bytes more. If a source may
-//   be a timer or a descriptor, it takes 660 bytes more instead, with or without limits. Every argument of the type
-//   tocsin::source counts as such a source.
+//   be a timer or a descriptor, the wait takes 660 bytes more instead, with or without limits. Every argument of the
+//   type tocsin::source counts as such a source.
 //
 // Coroutines queue among threads, first in, first out. The lists of parked waits (diagnose.hpp) name the thread in
 // which a coroutine suspended.
 //
 // Where a coroutine resumes
 //   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait resumes
-//   the coroutine. It does so inside the set(), request_stop() or wake_list::wake() that ends the wait, under no lock,
-//   after that call has released everybody else.
-//   - If the thread already runs a coroutine that was resumed in this way, it resumes the next one when the first
-//     suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a coroutine that
-//     blocks its thread delays those behind it.
+//   the coroutine. If a set(), request_stop() or wake_list::wake() ends the wait, the coroutine resumes inside that
+//   call, under no lock, after the call has released everybody else.
+//   - If the thread already runs a coroutine that was resumed in this way, it resumes the second coroutine when the
+//     first suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a coroutine
+//     that blocks its thread delays all coroutines that the thread is still to resume.
 //   - If an exception leaves a coroutine that was resumed in this way, the exception ends the program (std::terminate)
 //     inside the call that ended the wait.
 //   - Deadlines, timers and descriptors end a wait in a background thread of the library, so the coroutine resumes in
@@ -39,11 +40,11 @@
 //     refuses.
 //
 // Background threads
-//   Waits for events, stop tokens and your own sources need no background thread. For other waits there are up to three
-//   such threads. The library starts each of them at the first co_await that needs it:
+//   A wait for events and for sources of your own needs no background thread, even if it has a stop token. For other
+//   waits there are up to three such threads. The library starts each of them at the first co_await that needs it:
 //   - one for deadlines and timers on the steady clock, or on a clock of your own;
 //   - one for deadlines and timers on the system clock;
-//   - one for descriptors. This thread also takes a doorbell (fd.hpp).
+//   - one for descriptors. This thread also needs a doorbell (fd.hpp).
 //   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, handles no
 //   signals, and stays until the process ends, even during exit.
 //
@@ -63,31 +64,36 @@
 //
 //   Any thread may destroy the coroutine, unless another thread might be resuming it at the same time. So it may be
 //   destroyed:
-//   - Without an executor: where no other thread can end the wait by a set, a stop or a timeout, for instance because
-//     the wait needs no background thread, and only this thread makes its sources ready or stops it. If one set() ends
-//     the waits of several coroutines, those that it has resumed may also destroy those that it has yet to resume.
-//   - With an executor: wherever the executor can't be resuming it, for instance in the executor's only thread. When
-//     the destruction returns, no thread is handing the coroutine to the executor. But a thread may have handed it over
-//     before: then take the handle out of the executor's queue. (Or do not destroy the coroutine: stop the wait by a
-//     token, and let the coroutine end.)
-//   - With an executor that may refuse: where the conditions of both points above hold.
+//   - Without an executor: while no other thread can end the wait by a set, a stop or a timeout. That is so, for
+//     instance, if the wait needs no background thread, and only the destroying thread makes its sources ready or stops
+//     it. If one set() ends the waits of several coroutines, a coroutine that this set() has resumed may also destroy
+//     those that it has yet to resume.
+//   - With an executor: while the executor can't be resuming the coroutine, for instance in the executor's only thread.
+//     When the destruction returns, no thread is handing the coroutine to the executor. But a thread may have handed it
+//     over before. In that case, remove the handle from the executor's queue. (Or do not destroy the coroutine: stop
+//     the wait by a token, and let the coroutine end.)
+//   - With an executor that may refuse: while the conditions of both points above hold.
 //
 // A wait as part of a type of your own
 //   An object that one of the functions below returns can be a member of your type, if the call of that function
 //   initializes the member directly. An event_awaiter, which awaits one event, can be a base class:
 //
 //     class my_wait : public tocsin::event_awaiter<tocsin::auto_reset_event> {
+//     public:
 //         using event_awaiter::event_awaiter;
-//         bool await_resume() noexcept { ... return event_awaiter::await_resume() == wait_status::signaled; }
+//         void await_resume() noexcept { ++waits; (void)event_awaiter::await_resume(); }
 //     };
+//
+//   Or a co_await operator of your own returns an event_awaiter:
+//
 //     auto my_event::operator co_await() noexcept { return tocsin::event_awaiter(event_); }
 //
 // Restrictions
 //   - In a signal handler, do not set an event for which a coroutine may wait: set() may resume the coroutine there.
-//   - In the child of a fork, a coroutine of the parent that waits may only be destroyed.
-//   - A notify function (waiting_list in source.hpp) gives its caller a wake_list. If the list has an async_wait_all(),
-//     the caller must call wake() on the list before it sets an event of that async_wait_all(), or calls wake() for
-//     another of its sources.
+//   - In the child of a fork, a coroutine that was waiting at the fork may only be destroyed.
+//   - A notify function (waiting_list in source.hpp) gives its caller a wake_list. The list may contain the wait of an
+//     async_wait_all(). Then the caller must call wake() on this list first. Only afterwards may it set an event of
+//     that async_wait_all(), or call wake() on the list of another source of that async_wait_all().
 #pragma once
 
 #include <tocsin/deadline.hpp>

@@ -77,15 +77,15 @@ public:
     }
 
     // Frees the lock. What the caller did before is visible to the thread that takes the lock next. Checked builds stop
-    // the program if the lock was not held. Cost: one read-modify-write and one load, with a fence between them except
-    // on x86. If a thread waits for this bit, also a short lock and, if no woken thread is on its way, a wake.
+    // the program if the lock was not held. Cost: one read-modify-write and one load. If a thread waits for this bit,
+    // also a short lock and, if no woken thread is on its way, a wake.
     void unlock() noexcept {
 #if TOCSIN_CHECKED
         if (!is_taken(word_, bit_)) detail::unlocked_twice(word_, bit_);
 #endif
         const void* const address = word_;
-        // [lock-release] releases; the next holder acquires.
-        word_->fetch_and(static_cast<Word>(~mask(bit_)), std::memory_order_release);
+        // [lock-release] releases; the next holder acquires. [wake-check]
+        word_->fetch_and(static_cast<Word>(~mask(bit_)), std::memory_order_seq_cst);
         detail::unlock_wake(address, bit_);  // by the address alone: the word may be gone
     }
 

@@ -40,8 +40,8 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 // - A duration is rounded up to whole nanoseconds. Durations and time points saturate: a maximal one is `never`.
 // - A duration of zero or less makes a deadline that has passed already, without a look at the clock. So does a time
 //   point of the steady or system clock that is not after that clock's epoch, such as time_point().
-// - A wait until a time on the steady or the system clock follows that clock itself, even while the thread sleeps. (The
-//   system clock may be set during the sleep.)
+// - A wait until a time on the steady or the system clock follows that clock itself, even if somebody sets the system
+//   clock while the thread sleeps. (wait.hpp and wait_set.hpp describe waits on several clocks.)
 // - A clock of your own needs only a now() that does not throw. A wait estimates when the deadline comes, and calls
 //   now() again at that time. A deadline made from a time point of such a clock refers to that time point, so the time
 //   point must outlive the deadline. A time point that you pass directly to a wait lives long enough.

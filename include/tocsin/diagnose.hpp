@@ -12,8 +12,8 @@
 namespace tocsin {
 
 // One parked wait: a wait that is in the queue of what it waits for. A thread that has not queued yet, or has been
-// released, is not parked. A wait that timed out or was stopped is parked until it has left the queue. The members of a
-// wait_set, a thread that sleeps in a wait_set, and views (pollable) are not listed.
+// released, is not parked. A wait that timed out or was stopped stays parked until it has left the queue. The functions
+// below neither count nor list the members of a wait_set, a thread that sleeps in a wait_set, or views (pollable).
 struct parked_wait {
     enum class kind : std::uint8_t { event, address, lock };
 
@@ -25,8 +25,8 @@ struct parked_wait {
     std::string name;                             // given by name_address(), or empty
 };
 
-// Returns how many waits of any kind are parked on this address. Cost: for each of 66 kinds (event, address, 64 lock
-// bits) it locks one bucket of the library's table of waiters while it walks through the queue there.
+// Returns how many waits of any kind are parked on this address. Cost: 66 short locks, one for each kind of wait
+// (event, address, 64 lock bits). Under each lock, the call walks through one queue of the library's table of waiters.
 [[nodiscard]] TOCSIN_API std::size_t waiting_on(const volatile void* address) noexcept;
 
 // Returns all parked waits of the process. Each queue is read in one step, but not all queues at the same time. May

@@ -73,12 +73,12 @@ public:
     // - If the event is set already: on x86 a fence and a load; elsewhere a short lock and a read-modify-write.
     // - With waiters, a short lock and at most a few system calls to wake, however many wait. Under that lock,
     //   50 to 200 ns for each waiter whose wait may also end otherwise (by a deadline, a stop or another source). set()
-    //   looks once at each wait_all() in the event's queue, and frees the lock after every 64 of them.
+    //   looks at most twice at each wait_all() in the event's queue, and frees the lock after every 64 of them.
     //
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
     // Safe in a signal handler with the Linux futex; with the portable backend (docs/platforms.md) only while no thread
-    // waits. If the signal interrupted its thread in a critical section of the library, the handler's set() or reset()
-    // of an event with waiters is deferred: it takes effect just after the handler has returned.
+    // waits for the event. If the signal interrupted the thread in a critical section of the library, the handler's
+    // set() or reset() of an event with waiters is deferred: it takes effect just after the handler has returned.
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
@@ -96,8 +96,8 @@ public:
     void reset() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: the exchange decides
         do {
-            // A waiter is parked, so the event is unset. But a set by a signal handler may have been deferred, and a
-            // reset in that handler must come after it.
+            // With only the parked_bit, the event is unset already. But a signal handler may have set it, and that set
+            // may have been deferred. A reset in the same handler must come after that set, so it is deferred, too.
             if (seen == event_state::parked_bit || (seen & event_state::held_bit) != 0) [[unlikely]]
                 return event_reset_slow(state_);
             // [event-publish] acquires: the reset may undo sets. A thread that resets the event and then finds nothing

@@ -5,11 +5,22 @@
 // A wait does not take a descriptor that is ready: the descriptor stays ready until a thread reads or writes. Another
 // thread may do that first, so use O_NONBLOCK where that matters. The result says what was found (any_result::found).
 //
-// A wait first looks at the sources in front of its first descriptor. Only if none of these is ready does it look at
-// the descriptors, at all of them in one system call. The thread sleeps in such a call, too. If the thread also waits
-// for an event, a set() of that event wakes the thread through the thread's doorbell. A doorbell is a descriptor of the
-// thread (two where it is a pipe). The thread opens it at its first wait that must sleep for descriptors, and keeps it
-// for later waits. A wait without descriptors neither opens nor touches a doorbell.
+// A wait first looks at the sources in front of its first descriptor. If one of these is ready, the wait makes no
+// system call. Otherwise the thread sleeps in one system call, which also finds the descriptors that are ready already.
+// The cost of this call grows with the number of descriptors; for many of them, use a wait_set (wait_set.hpp). Another
+// such call, which looks at all descriptors and does not sleep, comes first in these cases:
+// - A source that follows a descriptor is an event that is set, a timer that has passed, or an object of a `waitable`
+//   type.
+// - The deadline has passed, or a stop was requested.
+// - The spin policy lets the wait spin.
+// - The thread's last wait with descriptors may have passed over a descriptor that was ready. That can happen to a wait
+//   if an event that follows the descriptor is set after this wait has begun and before it has looked at the
+//   descriptors: it may take the event although the descriptor was ready before. Two waits of a thread in a row never
+//   do that.
+//
+// If the thread also waits for an event, a set() of that event wakes the thread through the thread's doorbell. A
+// doorbell is a descriptor of the thread (two where it is a pipe). The thread opens it when a wait with descriptors is
+// first about to sleep, and keeps it for later waits. A wait without descriptors neither opens nor touches a doorbell.
 //
 // A wait throws std::system_error before it takes anything:
 // - EBADF for a closed descriptor. The message has the index of the source and the descriptor.
@@ -20,11 +31,11 @@
 //
 // On Windows, readable(), writable() and ready() take a SOCKET. signaled() takes a kernel HANDLE of a process, a
 // thread, or a manual-reset event or timer. Do not give it a HANDLE from which a wait takes something (an auto-reset
-// event, a semaphore, a mutex): if the wait then ended for another reason, what it took would be lost. A wait may have
-// more than 64 sockets, and more than 64 HANDLEs. A socket that a wait sleeps on becomes non-blocking, and the wait
-// uses the socket's WSAEventSelect. Only one thread at a time can sleep on a socket. The wait of a second thread throws
-// std::system_error with EBUSY. If the peer has closed, the socket is found as `hang_up` if the wait asks for that,
-// otherwise as `readable`.
+// event, a semaphore, a mutex). The wait might take it and yet end for another reason, and what it took would be lost.
+// A wait may have more than 64 sockets, and more than 64 HANDLEs. A socket that a wait sleeps on becomes non-blocking,
+// and the wait uses the socket's WSAEventSelect. Only one thread at a time can sleep on a socket. The wait of a second
+// thread throws std::system_error with EBUSY. If the peer has closed, the socket is found as `hang_up` if the wait asks
+// for that, otherwise as `readable`.
 #pragma once
 
 #include <tocsin/readiness.hpp>

@@ -139,11 +139,11 @@ public:
     std::size_t size() const noexcept { return group_->count; }  // at least 1
     Submission& front() const noexcept { return *begin(); }
 
-    // Leaves `first` and all submissions behind it to the next group, for a flush that limits its group by bytes or to
-    // one kind. The flush then covers only the submissions in front of `first`. The others come first in the next
-    // group, in the same order, and that group does not wait for more members. The submissions left to it can't be
-    // withdrawn any more: a submit() with a deadline waits, even past the deadline, for the flush that covers its
-    // submission.
+    // Leaves `first` and all submissions behind it to the next group, for a flush that takes only so many bytes or only
+    // one kind of submission. The flush then covers only the submissions in front of `first`. The others are at the
+    // front of the next group, in the same order, and that group does not wait for more members. The submissions left
+    // to that group can't be withdrawn any more: a submit() with a deadline waits, even past the deadline, for the
+    // flush that covers its submission.
     // Call this before you do the work that may fail, because an exception fails all submissions that are in the group
     // when it is thrown.
     // Throws std::invalid_argument if `first` is begin(): a flush covers at least one submission. Cost: a step for each
@@ -173,9 +173,9 @@ public:
     // submitter then sees what the flush did. If the flush throws, so does submit(): all submitters of the group get
     // the same exception object, so treat it as const. Other groups are not affected. `submission` must stay where it
     // is until submit() returns. Afterwards nobody touches it.
-    // A thread that finds no leader becomes the leader: it flushes for itself and for the threads that have joined. A
-    // thread that finds a leader joins: it sleeps until it is released by the leader whose flush covers its submission,
-    // or until it is made the next leader.
+    // A thread that finds no leader becomes the leader. A thread that finds a leader joins a group: it sleeps until it
+    // is released by the leader whose flush covers its submission, or until it is made the next leader. A leader
+    // flushes for itself and for the threads that have joined its group.
     // Cost for a leader: three short locks (at most five with longest_gathering), the flush, and a few wake-ups of
     // other threads. There are about five such wake-ups at most (nine on 16 processors), however many submissions the
     // flush covers.

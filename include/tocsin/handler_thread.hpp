@@ -41,7 +41,8 @@
 
 namespace tocsin {
 
-// Thrown by send() when the handler accepts no more jobs, or when the job of that send() was dropped.
+// Thrown by send() when the handler accepts no more jobs, or when the job of that send() was destroyed without being
+// run.
 class TOCSIN_API handler_closed : public std::runtime_error {
 public:
     handler_closed() : runtime_error("tocsin::handler_thread: the handler is closed") {}
@@ -57,8 +58,8 @@ enum class post_status : std::uint8_t {
 };
 
 // Something to run once, made from any movable callable without arguments. A callable of up to 48 bytes that is
-// trivially copyable (one that holds references, pointers and numbers, say) is stored inside the job. Others are
-// allocated.
+// trivially copyable (one that holds references, pointers and numbers, say) is stored inside the job, if a pointer's
+// alignment is enough for it. Other callables are allocated.
 class job {
 public:
     template <class Call>
@@ -181,7 +182,7 @@ public:
     // returns true. Never waits: if the queue is full, the call exceeds the capacity. If the handler is closed, or if
     // there is no memory for the queue to grow, returns false and will not resume the coroutine. The coroutine then
     // resumes in the thread that ended its wait. So no coroutine is lost, at whatever moment the handler closes.
-    // A coroutine whose job is queued must not be destroyed. To cancel its wait, use a stop token.
+    // Do not destroy a coroutine whose job is queued. To end a coroutine's wait early, use a stop token.
     bool operator()(std::coroutine_handle<> who) noexcept;
 
     // Makes the handler accept no more jobs. The handler thread ends when it has run the queued jobs. A thread that
@@ -192,9 +193,9 @@ public:
     void join() noexcept;
 
     // Closes the handler, waits for the job that is running, and returns the jobs that have not begun, oldest first.
-    // - One of them may be the job of a send(). If the caller of cancel() runs the job, that send() returns the result.
-    //   If the caller drops the job, that send() throws.
-    // - A job that is to resume a coroutine resumes it when the caller runs the job or drops it.
+    // - A returned job may be that of a send(). If the caller of cancel() runs the job, that send() returns the result.
+    //   If the caller destroys the job without running it, that send() throws.
+    // - A job that is to resume a coroutine resumes it when the caller runs the job, or destroys it without running it.
     // In a job of this handler, cancel() does not wait. If cancel() throws std::bad_alloc, the next cancel() returns
     // the jobs.
     [[nodiscard]] std::vector<job> cancel();

@@ -5,9 +5,9 @@
 //     set.wait({.until = tomorrow}, ready);
 //     co_await tocsin::async_wait({.stop = token}, job);
 //
-// Calls on a single object (an event, an address, a lock, a handler_thread) keep the shape of the standard library:
-// wait(), wait_for(duration), wait_until(time). Where such a call takes a stop token or a spin policy, the token
-// follows the time, and the policy comes last. Both are optional.
+// The calls in which a thread waits for one event, address or lock, or for room in a handler_thread, take no `limits`.
+// They keep the shape of the standard library: wait(), wait_for(duration), wait_until(time). Where such a call takes a
+// stop token or a spin policy, the token follows the time, and the policy comes last. Both are optional.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -43,8 +43,8 @@ struct limits {
     // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait, the wait
     // takes the source first, even if the stop was requested before.
     stop_reference stop{};
-    // How long wait_any() looks for a ready source before it sleeps. All other calls that take limits ignore the
-    // policy: they sleep, or suspend, at once.
+    // How long wait_any() and a wait_set look for what is ready before they sleep. All other calls that take limits
+    // ignore the policy: they sleep, or suspend, at once.
     spin_policy spin{};
 };
 

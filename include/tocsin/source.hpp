@@ -152,9 +152,9 @@ public:
     TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it was removed before
 
     // Gives the source to the wait that has queued longest among those that can take it. Returns a list with only that
-    // wait, and wake() on the list ends the wait. If no wait can take the source, returns an empty list, and the source
-    // is still there to take. (If the longest waiting is a wait for all, it is in the list but does not take the source
-    // yet. It only counts the source as ready. wake() ends it only if all its sources are ready: see stays_ready.)
+    // wait, and wake() on the list ends the wait. If no wait can take the source, returns an empty list, and nobody has
+    // taken the source. (The wait in the list may be a wait for all. Such a wait does not take the source yet: it only
+    // counts the source as ready. wake() ends this wait only if all its sources are ready: see stays_ready.)
     TOCSIN_API wake_list notify_one() noexcept;
     // Does the same up to `most` times. Adds the waits to `freed`, and returns how many it added.
     TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;
@@ -167,8 +167,8 @@ private:
 
 // A type with the operations try_wait(), enlist() and delist(). No operation may throw, block for long, or call back
 // into the wait that called it. The library holds no lock of its own when it calls them. If a type declares that it
-// `stays_ready`, an object of the type must not become unready again while a thread waits for it. wait_all() accepts
-// only such types.
+// `stays_ready`, an object of the type must not become unready again while a thread waits for it. Of the `waitable`
+// types, wait_all() accepts only those that declare this.
 template <class T>
 concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;

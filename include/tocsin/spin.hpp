@@ -13,13 +13,13 @@ namespace tocsin {
 // or sleep. Waking a thread that sleeps costs two context switches and, if its core is idle, several microseconds.
 // Spinning keeps a core busy instead.
 //
-// The default policy learns for each address whether spinning or yielding has recently paid. Where neither has, a wait
-// mostly sleeps at once. Every spin is bounded in time, and yielding in the number of yields. On one CPU no thread
-// spins.
+// The default policy, `adaptive()`, learns for each address whether spinning or yielding has recently paid. Where
+// neither has, a wait mostly sleeps at once. Every spin is bounded in time, and yielding in the number of yields. On
+// one CPU no thread spins.
 //
-// A policy applies to waits for events, addresses and locks, and to wait_any(). All other waits sleep at once. A thread
-// that waits for a lock spins and yields before it is queued. wait_any() with descriptors spins only under an adaptive
-// policy, and never yields.
+// A policy applies to waits for events, addresses and locks, to wait_any() and to waits in a wait_set. All other waits
+// sleep at once. A thread that waits for a lock spins and yields before it is queued. With descriptors, wait_any() and
+// a wait_set spin only under an adaptive policy, and never yield.
 class spin_policy {
 public:
     // The policy of the process (set_spin_policy()), which is `adaptive()` until it is set.
@@ -29,7 +29,7 @@ public:
     static constexpr spin_policy none() noexcept { return spin_policy(mode::none, 0); }
 
     // Does what has recently paid: spinning before the thread is queued, for up to 4 us and no longer than `longest`,
-    // and yielding after the thread is queued.
+    // and yielding after the thread is queued. (At a lock, the thread also yields before it is queued.)
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(4)) noexcept {
         return spin_policy(mode::adaptive, longest.count());

@@ -6,8 +6,8 @@
 //     set.add(shutdown, 0);
 //     set.add(tocsin::readable(listener), 1);
 //     for (tocsin::ready_item ready[64];;) {
-//         const auto found = set.wait(ready);
-//         for (const auto& each : std::span(ready).first(found.count)) serve(each.tag, each.found);
+//         const auto result = set.wait(ready);
+//         for (const auto& each : std::span(ready).first(result.count)) serve(each.tag, each.found);
 //     }
 //
 // Timers in a set are of the class wait_timer. Moving a timer to another deadline is cheap. So each connection of a
@@ -17,6 +17,7 @@
 //         tocsin::wait_timer idle;
 //         void received() { idle.reset(30s); }
 //     };
+//     connection one;
 //     set.add(one.idle, 2);
 //
 // For a few sources in one place, wait_any() (wait.hpp) is simpler. A source of your own type can't be a member: let it
@@ -130,20 +131,24 @@ public:
     // Waits until a member is ready, then reports all ready members, as many as fit into `out`. The next waits report
     // those that did not fit, so each member gets its turn. Never returns spuriously. Members that are ready at the
     // start are reported even if the deadline has passed or a stop was requested. A timeout or a stop loses nothing.
-    // Ignores the spin policy.
+    // The spin policy holds as for wait_any(): with descriptors, the wait spins only under an adaptive policy.
     // - An auto-reset event is consumed, as by its own wait(), so each of its signals is reported once. While a thread
     //   waits here, the set and the event's other waiters are served first in, first out. The set's place in that order
     //   dates from add() or from the set's last turn, not from the beginning of the wait.
-    // - A manual-reset event is reported by every wait while it is set. If, while a thread waits here and no other
-    //   member is ready, the event is set and then reset, the event is reported, too.
-    // - A descriptor is reported by every wait while it is ready.
+    // - A manual-reset event is reported by every wait while it is set. It is also reported if it is set and then reset
+    //   while a thread waits here and no other member is ready.
+    // - A descriptor is reported by every wait while it is ready, except by a wait that finds events or timers ready.
+    //   Such a wait reports descriptors only if its deadline is a duration of zero, or if the seven waits before it did
+    //   not look at them. So of eight waits in a row at least one reports ready descriptors, however busy the events
+    //   are.
     // - A timer is reported once for each reset(), never before its deadline has passed. Timers that a wait finds due
     //   come behind the events and timers that were found ready earlier. Of the timers on one clock, the earliest comes
     //   first. A sleep follows either the steady or the system clock. If somebody sets the system clock during the
     //   sleep, a timer on the other of these two clocks may be reported late.
     //
     // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake the sleeping
-    // thread. With descriptors, one more system call to look at them if an event or a timer is ready. With timers, a
+    // thread. If the wait ends before the thread sleeps (spin.hpp), neither of these calls is made. With descriptors,
+    // one more system call to look at them in every eighth wait that finds an event or a timer ready. With timers, a
     // look at the clock.
     // Throws the following errors, and has then taken nothing:
     // - std::invalid_argument if `out` is empty.

@@ -232,10 +232,14 @@ KNOWN: Mapping[str, Knowledge] = {
         (
             Reason(
                 "tocsin's wake orders itself after any earlier store by a full fence. The peer's wake loads a counter "
-                "and leaves the ordering to the caller's store.",
+                "and leaves the ordering to the caller's store. A change that wakes (address_change) needs no fence.",
                 ("wake",), ("std_atomic",), {"bytes": "4"},
             ),
         ),
+    ),
+    "address_change": Knowledge(
+        (Question("Cheapest to change a word where nobody waits, and wake", "change", "median", {"bytes": "4"}),),
+        (Target("change", FLOOR, 1.05, "median"),),
     ),
     "address_differs": Knowledge(
         targets=(Target("wait", FLOOR, 1.5, "median"),),

@@ -112,6 +112,13 @@ void check_address_word(context& run) {
     word.wake_all();
     waiters.join();
     word.wake_one();  // nobody there
+    word.store(1);
+    thread_group waiter(1, [&](std::size_t) { word.wait(1); });
+    waiter.go();
+    word.add_and_wake_one();
+    waiter.join();
+    word.add_and_wake_one();
+    word.wait(2);  // 3
     run.require(true, "");
 }
 

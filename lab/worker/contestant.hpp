@@ -12,7 +12,8 @@
 //                     either event: `static constexpr bool counts = true` if a set on a set event adds to it
 // own_lock            lock() unlock(), of whatever size it has
 // word_lock<W>        the same in a word of exactly that size; bit_lock<W>: in one bit of a word
-// address_word<W>     holds a value: store(W) wait(W expected) wake_one() wake_all()
+// address_word<W>     holds a value: store(W) wait(W expected) wake_one() wake_all(), and add_and_wake_one(), which
+//                     adds 1 to it and then wakes
 // committer           group commit, made with flush(how many submissions it covers); submit() returns after the end
 //                     of a flush that began after the call
 // event_group         auto events, made with their number; set(i) wait_any() -> i, and wait_all() if it can

@@ -58,6 +58,7 @@ TEST(OutOfMemory, APostThatThrowsLeavesTheSpaceToTheNext) {
     handler.post(std::ref(second));
     first.go.set();
     second.begun.wait();  // the last of its batch
+    support::until_parked(&second.go, 1);
     handler.post(std::ref(third));
     fill(handler);
     const std::size_t waiting = tocsin::parked_waits().size();
@@ -80,9 +81,9 @@ TEST(OutOfMemory, APostThatThrowsLeavesTheSpaceToTheNext) {
     second.go.set();
     third.begun.wait();
     support::until("the second to post", [&] { return posted.load(); });
-    EXPECT_TRUE(threw.load());
     third.go.set();
     threads.join();
+    EXPECT_TRUE(threw.load());
 }
 
 // Calls `attempt` with memory for no allocation, for one, for two and so on, until it does not throw. After each throw

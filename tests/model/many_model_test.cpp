@@ -669,6 +669,73 @@ TEST(polling_model, ADescriptorThatIsReadyTakesNoToken) {
     });
 }
 
+TEST(polling_model, OfWhatIsReadyAtTheStartTheFirstIsReported) {
+    holds_always([](run& r) {
+        poller descriptors;
+        descriptors.make_ready();
+        auto_reset_event event(true);
+        r.spawn("waiter", [&] {
+            const source descriptor(0, readiness::readable);
+            const auto how = wait_any({.spin = sleep_at_once}, those(descriptor, event));
+            model::check(how.index == 0, "the descriptor is the first");
+        });
+        r.join_all();
+        r.check(event.is_set(), "not taken");
+    });
+}
+
+TEST(polling_model, ADescriptorThatIsReadyIsReportedAlthoughTheWaitIsOverAlready) {
+    holds_always([](run& r) {
+        poller descriptors;
+        descriptors.make_ready();
+        auto_reset_event event;
+        r.spawn("waiter", [&] {
+            const source descriptor(0, readiness::readable);
+            const deadline passed(std::chrono::nanoseconds(0));
+            const auto how = wait_any({.until = passed, .spin = sleep_at_once}, those(descriptor, event));
+            model::check(how.index == 0, "ready at the start");
+        });
+        r.join_all();
+    });
+}
+
+TEST(polling_model, ADescriptorThatIsReadyIsReportedAlthoughAStopEndsTheWait) {
+    holds_always([](run& r) {
+        poller descriptors;
+        descriptors.make_ready();
+        auto_reset_event event;
+        model::stop_source source_of_stop;
+        r.spawn("stopper", [&] { source_of_stop.request_stop(); });
+        r.spawn("waiter", [&] {
+            const source descriptor(0, readiness::readable);
+            const auto how = wait_any({.stop = source_of_stop.get_token(), .spin = sleep_at_once},
+                                      those(descriptor, event));
+            model::check(how.index == 0, "ready at the start");
+        });
+        r.join_all();
+    });
+}
+
+// wait-5 (src/wait.cpp).
+TEST(polling_model, TwoWaitsInARowDoNotPassOverADescriptorThatIsReady) {
+    holds_within(2, [](run& r) {
+        poller descriptors;
+        descriptors.make_ready();
+        auto_reset_event event;
+        std::size_t index[2] = {};
+        r.spawn("setter", [&] {
+            event.set();
+            event.set();
+        });
+        r.spawn("waiter", [&] {
+            const source descriptor(0, readiness::readable);
+            for (auto& each : index) each = wait_any({.spin = sleep_at_once}, those(descriptor, event)).index;
+        });
+        r.join_all();
+        r.check(index[0] == 0 || index[1] == 0, "one of them reports it");
+    });
+}
+
 TEST(polling_model, ATimeoutOrStopTakesNothing) {
     holds_within(1, [](run& r) {
         poller descriptors;

@@ -92,7 +92,7 @@ public:
             case kind::all_gate_b: return end(wait_all({.stop = token}, on_.third, on_.second), b);
             case kind::set_a_gate: {
                 ready_item found[1];
-                const auto how = set_->wait({.stop = token}, found);
+                const auto how = set_->wait({.stop = token, .spin = sleep_at_once}, found);
                 return end(how.status, static_cast<unsigned>(found[0].tag));
             }
             case kind::task_a: return await(on_.first, a);

@@ -18,8 +18,10 @@ int tokens_in(auto_reset_event& event) { return event.try_wait() ? 1 : 0; }
 struct tally {
     int of[2] = {0, 0};
 
-    void wait(wait_set& set, std::size_t most = 2) { count(set.wait(items(most))); }
-    void wait_some_time(wait_set& set) { count(set.wait({.until = some_time()}, items(2))); }
+    void wait(wait_set& set, std::size_t most = 2) { count(set.wait({.spin = sleep_at_once}, items(most))); }
+    void wait_some_time(wait_set& set) {
+        count(set.wait({.until = some_time(), .spin = sleep_at_once}, items(2)));
+    }
     int all() const { return of[0] + of[1]; }
 
 private:

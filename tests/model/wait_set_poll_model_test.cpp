@@ -33,7 +33,8 @@ public:
     platform::poll_result wait(std::span<item> out, const deadline& until) noexcept override {
         for (;;) {
             const std::uint32_t seen = state_.load(std::memory_order_acquire);
-            if ((seen & (member | ready)) == (member | ready)) {
+            const bool hidden = rings_take_room_ && out.size() == 1 && (seen & rung) != 0;
+            if (!hidden && (seen & (member | ready)) == (member | ready)) {
                 out.front() = {tag_, readiness::readable};
                 return {.ready = 1};
             }
@@ -51,6 +52,8 @@ public:
 
     void ring() noexcept { switch_on(rung); }
     void make_ready() noexcept { switch_on(ready); }
+    // As with epoll: the bell is one of the items that a poll has room for.
+    void rings_take_room() noexcept { rings_take_room_ = true; }
 
     static inline modelled_poll_set* the_one = nullptr;
 
@@ -63,6 +66,7 @@ private:
     }
 
     std::uint64_t tag_ = 0;
+    bool rings_take_room_ = false;
     model::atomic<std::uint32_t> state_{0};
 };
 
@@ -90,7 +94,7 @@ TEST_F(wait_set_poll_model, TheFirstDescriptorIsPolledByAThreadThatWaitsAlready)
         set.add(event, 1);
         r.spawn("waiter", [&] {
             std::array<ready_item, 1> found;
-            const auto how = set.wait(found);
+            const auto how = set.wait({.spin = sleep_at_once}, found);
             model::check(how.status == wait_status::signaled && how.count == 1 && found[0].tag == 2,
                          "the descriptor");
         });
@@ -111,7 +115,7 @@ TEST_F(wait_set_poll_model, AnEventAndADescriptorAtOnceAreReportedOnceWithinTheS
         r.spawn("waiter", [&] {
             constexpr std::uint64_t untouched = 99;
             std::array<ready_item, 2> found{{{untouched, readiness::none}, {untouched, readiness::none}}};
-            const auto how = set.wait(std::span(found).first(1));
+            const auto how = set.wait({.spin = sleep_at_once}, std::span(found).first(1));
             model::check(how.status == wait_status::signaled && how.count == 1, "one is reported");
             model::check(found[0].tag != untouched && found[1].tag == untouched, "within the space for it");
             tokens = found[0].tag == 1 ? 1 : 0;
@@ -133,7 +137,7 @@ TEST_F(wait_set_poll_model, ATimeoutLosesNeitherTokenNorDescriptor) {
         unsigned tokens = 0;
         r.spawn("waiter", [&] {
             std::array<ready_item, 2> found;
-            const auto how = set.wait({.until = some_time()}, found);
+            const auto how = set.wait({.until = some_time(), .spin = sleep_at_once}, found);
             for (std::size_t i = 0; i != how.count; ++i) tokens += found[i].tag == 1 ? 1 : 0;
         });
         r.spawn("peer", [] { modelled_poll_set::the_one->make_ready(); });
@@ -142,8 +146,52 @@ TEST_F(wait_set_poll_model, ATimeoutLosesNeitherTokenNorDescriptor) {
         tokens += event.try_wait() ? 1 : 0;
         model::check(tokens == 1, "one token in, one out");
         std::array<ready_item, 1> found;
-        const auto how = set.wait(found);
+        const auto how = set.wait({.spin = sleep_at_once}, found);
         model::check(how.count == 1 && found[0].tag == 2, "the descriptor is still ready");
+    });
+}
+
+// The models let every second wait look at descriptors (TOCSIN_WAITS_PER_LOOK).
+TEST_F(wait_set_poll_model, EventsDoNotKeepADescriptorFromBeingReported) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        wait_set set;
+        set.add(event, 1);
+        set.add(readable(descriptor), 2);
+        modelled_poll_set::the_one->make_ready();
+        r.spawn("setter", [&] {
+            event.set();
+            event.set();
+        });
+        r.spawn("waiter", [&] {
+            bool seen = false;
+            for (int i = 0; i != 2; ++i) {
+                std::array<ready_item, 1> found;
+                const auto how = set.wait({.spin = sleep_at_once}, found);
+                model::check(how.count == 1, "something is ready");
+                seen |= found[0].tag == 2;
+            }
+            model::check(seen, "one of two waits reports it");
+        });
+        r.join_all();
+    });
+}
+
+// A bell that was rung for a wait that had ended takes the only room of the next poll.
+TEST_F(wait_set_poll_model, ALateRingDoesNotHideADescriptor) {
+    holds_always([](run& r) {
+        wait_set set;
+        set.add(readable(descriptor), 2);
+        modelled_poll_set::the_one->make_ready();
+        modelled_poll_set::the_one->rings_take_room();
+        modelled_poll_set::the_one->ring();
+        r.spawn("waiter", [&] {
+            std::array<ready_item, 1> found;
+            const deadline passed(std::chrono::nanoseconds(0));
+            const auto how = set.wait({.until = passed, .spin = sleep_at_once}, found);
+            model::check(how.count == 1 && found[0].tag == 2, "the descriptor");
+        });
+        r.join_all();
     });
 }
 
@@ -155,7 +203,7 @@ TEST_F(wait_set_poll_model, ATimerWakesAThreadThatPolls) {
         set.add(readable(descriptor), 2);
         r.spawn("waiter", [&] {
             std::array<ready_item, 2> found;
-            const auto how = set.wait(found);
+            const auto how = set.wait({.spin = sleep_at_once}, found);
             model::check(how.status == wait_status::signaled && how.count == 1 && found[0].tag == 1,
                          "the timer");
         });
@@ -172,7 +220,7 @@ TEST_F(wait_set_poll_model, ATagChangesUnderTheLock) {
         set.add(event, 1);
         r.spawn("waiter", [&] {
             std::array<ready_item, 1> found;
-            (void)set.wait(found);
+            (void)set.wait({.spin = sleep_at_once}, found);
             model::check(found[0].tag == 1 || found[0].tag == 2, "one of its tags");
         });
         r.spawn("setter", [&] { event.set(); });

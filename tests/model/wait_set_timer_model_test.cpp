@@ -21,10 +21,16 @@ deadline now() { return deadline(std::chrono::nanoseconds(0)); }
 struct tally {
     int of[2] = {0, 0};
 
-    void wait(wait_set& set, std::size_t room = 2) { count(set.wait(std::span(found_).first(room))); }
-    void wait_some_time(wait_set& set) { count(set.wait({.until = some_time()}, found_)); }
+    void wait(wait_set& set, std::size_t room = 2) {
+        count(set.wait({.spin = sleep_at_once}, std::span(found_).first(room)));
+    }
+    void wait_some_time(wait_set& set) {
+        count(set.wait({.until = some_time(), .spin = sleep_at_once}, found_));
+    }
     // What no wait has reported yet.
-    void wait_for_what_is_left(wait_set& set) { count(set.wait({.until = now()}, found_)); }
+    void wait_for_what_is_left(wait_set& set) {
+        count(set.wait({.until = now(), .spin = sleep_at_once}, found_));
+    }
 
 private:
     void count(const set_result& result) {

@@ -78,6 +78,9 @@ void an_address_is_waited_for(Word from, Word to) {
     });
     expect(tocsin::wait_until_changed(&word, from) == to, "the value it was changed to");
     changes.join();
+    std::thread changes_back([&] { tocsin::exchange(&word, from, tocsin::wake_all); });
+    expect(tocsin::wait_until_changed(&word, to) == from, "the value it was changed back to");
+    changes_back.join();
 }
 
 void misuse() {

@@ -67,10 +67,17 @@ TYPED_TEST(AddressStorm, HandOffsBetweenNeighboursLoseNothing) {
             jitter(random);
             steps.fetch_add(1, std::memory_order_relaxed);
             const bool last = time.is_over();
-            word.store(last ? static_cast<TypeParam>(0xFE + (1 - parity))
-                            : static_cast<TypeParam>((value + 1) % 0xF0),
-                       std::memory_order_release);
-            wake_by_address_one(&word);
+            const auto next = last ? static_cast<TypeParam>(0xFE + (1 - parity))
+                                   : static_cast<TypeParam>((value + 1) % 0xF0);
+            switch (random.below(4)) {
+                case 0:
+                    word.store(next, std::memory_order_release);
+                    wake_by_address_one(&word);
+                    break;
+                case 1: tocsin::store(&word, next, tocsin::wake_one); break;
+                case 2: EXPECT_EQ(tocsin::exchange(&word, next, tocsin::wake_n(1)), value); break;
+                default: EXPECT_TRUE(tocsin::compare_exchange(&word, value, next, tocsin::wake_all));
+            }
             if (last) return;
         }
     });
@@ -143,8 +150,12 @@ TYPED_TEST(AddressStorm, ASemaphoreKeepsItsCount) {
             entered.fetch_add(1);
             jitter(random);
             inside.fetch_sub(1);
-            permits.fetch_add(1);
-            wake_by_address_one(&permits);
+            if (random.one_in(2)) {
+                permits.fetch_add(1);
+                wake_by_address_one(&permits);
+            } else {
+                tocsin::fetch_add(&permits, TypeParam{1}, tocsin::wake_one);
+            }
         }
     });
     threads.join();
@@ -195,6 +206,36 @@ TYPED_TEST(AddressStorm, LocksExcludeUnderTimeouts) {
     EXPECT_EQ(tocsin::waiting_on(&whole), 0u);
     std::printf("%zu bytes: %ld + %ld + %ld locks, %ld refused\n", sizeof(TypeParam), counts[0], counts[1],
                 counts[2], refused.load());
+}
+
+// A lock of the simplest kind, made of changes that wake. Its bit is beside others that the users flip.
+TYPED_TEST(AddressStorm, ALockOfChangesThatWakeExcludes) {
+    const stress_time time;
+    constexpr TypeParam locked = 1;
+    std::atomic<TypeParam> word{0};
+    long count = 0;
+    std::atomic<long> taken{0};
+    thread_group threads;
+    threads.start_many(5, "user", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(number) + 200);
+        while (!time.is_over()) {
+            for (TypeParam seen; ((seen = word.fetch_or(locked)) & locked) != 0;)
+                (void)wait_on_address(&word, seen);
+            ++count;
+            jitter(random);
+            taken.fetch_add(1);
+            switch (random.below(3)) {
+                case 0: tocsin::fetch_and(&word, static_cast<TypeParam>(~locked), tocsin::wake_one); break;
+                case 1: tocsin::fetch_xor(&word, static_cast<TypeParam>(locked | 2), tocsin::wake_one); break;
+                default: tocsin::fetch_sub(&word, locked, tocsin::wake_one);
+            }
+        }
+    });
+    threads.join();
+    EXPECT_EQ(count, taken.load());
+    EXPECT_EQ(word.load() & locked, 0);
+    EXPECT_EQ(tocsin::waiting_on(&word), 0u);
+    std::printf("%zu bytes: %ld turns\n", sizeof(TypeParam), count);
 }
 
 }  // namespace

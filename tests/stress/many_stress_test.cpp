@@ -261,6 +261,35 @@ TEST(ManyStress, NoSetAndNoByteIsLostByAWaitForBoth) {
     close(pair[1]);
     std::printf("%ld rounds\n", rounds);
 }
+
+// A descriptor that is ready all the time is in front of an event that others set all the time. The event may be handed
+// to a wait that has not polled yet, but not to two in a row.
+TEST(ManyStress, TwoWaitsInARowDoNotPassOverADescriptorThatIsReady) {
+    const stress_time time;
+    int pair[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    ASSERT_EQ(write(pair[1], "x", 1), 1);
+    auto_reset_event event;
+    std::atomic<bool> enough{false};
+    thread_group threads;
+    threads.start_many(2, "setter", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(number));
+        for (; !enough.load(); jitter(random)) event.set();
+    });
+    long waits = 0;
+    long passed_over = 0;
+    for (bool in_a_row = false; !time.is_over(); ++waits) {
+        const bool passed = tocsin::wait_any(readable(pair[0]), event).index != 0;
+        EXPECT_FALSE(in_a_row && passed);
+        in_a_row = passed;
+        passed_over += passed ? 1 : 0;
+    }
+    enough.store(true);
+    threads.join();
+    close(pair[0]);
+    close(pair[1]);
+    std::printf("%ld waits, %ld passed over the descriptor\n", waits, passed_over);
+}
 #endif
 
 // The event becomes ready while the wait is between its first look and its sleep. The waiter owns the event and

@@ -139,6 +139,53 @@ TEST(WaitSetStress, TokensInAreTokensOut) {
     std::printf("%ld tokens\n", in);
 }
 
+// Two threads set events all the time. Of eight waits in a row, one reports a descriptor that is always ready.
+TEST(WaitSetStress, NoDescriptorStarvesWhileEventsAreSet) {
+    const stress_time time;
+    constexpr std::uint64_t count = 3;
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    ASSERT_EQ(write(ends[1], "x", 1), 1);
+    counted_event all[count];
+    wait_set set;
+    for (std::uint64_t i = 0; i != count; ++i) set.add(all[i].event, i);
+    set.add(tocsin::readable(ends[0]), count);
+    std::atomic<bool> enough{false};
+    thread_group threads;
+    threads.start_many(2, "sets", [&](int number) {
+        random_source random(static_cast<std::uint64_t>(20 + number));
+        for (; !enough.load(); jitter(random)) all[random.below(count)].put();
+    });
+    random_source random(5);
+    long waits = 0;
+    for (int without = 0; !time.is_over(); ++waits) {
+        ready_item items[5];
+        const auto found = set.wait(std::span(items).first(1 + random.below(5)));
+        ++without;
+        for (std::size_t i = 0; i != found.count; ++i) {
+            if (items[i].tag == count) {
+                without = 0;
+            } else {
+                all[items[i].tag].got();
+            }
+        }
+        EXPECT_LT(without, 8);
+    }
+    enough.store(true);
+    threads.join();
+    long in = 0;
+    long out = 0;
+    for (auto& each : all) {
+        if (each.event.try_wait()) each.got();
+        in += each.in.load();
+        out += each.out.load();
+    }
+    EXPECT_EQ(in, out);
+    close(ends[0]);
+    close(ends[1]);
+    std::printf("%ld waits, %ld tokens\n", waits, in);
+}
+
 // Events and descriptors with the shortest possible lives: removed, and destroyed at once.
 TEST(WaitSetStress, MembersMayGoAsSoonAsTheyAreRemoved) {
     const stress_time time;

@@ -248,10 +248,7 @@ TEST(AtomicWaitAfter, AChange) {
     std::atomic<std::uint8_t> phase{0};
 
     const auto wait = [&] { return tocsin::wait_until_changed(&phase, 0); };
-    const auto signal = [&] {
-        phase.store(1);
-        tocsin::wake_by_address_all(&phase);
-    };
+    const auto signal = [&] { tocsin::store(&phase, 1, tocsin::wake_all); };
 
     signal();
     EXPECT_EQ(wait(), 1);

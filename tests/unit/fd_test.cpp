@@ -2,6 +2,7 @@
 #include "child.hpp"
 #include "facts.hpp"
 #include "printing.hpp"
+#include "sanitizer.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
 
@@ -22,6 +23,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -264,6 +266,102 @@ TEST(Descriptor, AThousandWaitsOfAThreadOpenOneDoorbell) {
     EXPECT_EQ(open_descriptors(), before);
 }
 
+// Linux: how often the waits polled. Each of them times out. They don't spin, which would be one more poll.
+support::system_calls calls_of_waits(int waits, std::vector<source>& sources) {
+    return support::system_calls_of([&] { (void)wait_any({.until = 5ms}, sources); },  // opens the doorbell
+                                    [&] {
+                                        for (int i = 0; i != waits; ++i) {
+                                            const auto ended = wait_any(
+                                                {.until = 1ms, .spin = tocsin::spin_policy::none()}, sources);
+                                            if (ended.status != wait_status::timed_out) _exit(1);
+                                        }
+                                    });
+}
+
+std::size_t polls_among(const support::system_calls& calls) {
+    std::size_t found = calls.count(SYS_ppoll);
+#if defined(SYS_poll)
+    found += calls.count(SYS_poll);
+#endif
+    return found;
+}
+
+TEST(Descriptor, AWaitThatSleepsPollsOnce) {
+    constexpr int waits = 10;
+    for (const std::size_t descriptors : {std::size_t{14}, std::size_t{64}}) {  // 64 take memory
+        std::vector<connected> pairs(descriptors);
+        auto_reset_event in_front;
+        auto_reset_event behind;
+        std::vector<source> sources{in_front};
+        for (auto& each : pairs) sources.push_back(readable(each.one));
+        sources.push_back(behind);
+        const auto calls = calls_of_waits(waits, sources);
+        REQUIRE_KNOWN_CALLS(calls);
+        EXPECT_EQ(calls.exit_code, 0);
+        EXPECT_EQ(polls_among(calls), waits) << testing::PrintToString(calls);
+        // AddressSanitizer maps memory now and then when a wait takes some.
+        if (descriptors == 64 && support::address_sanitizer) continue;
+        EXPECT_EQ(calls.numbers.size() - calls.looks_at_descriptors(), waits)
+            << testing::PrintToString(calls);
+    }
+}
+
+TEST(Descriptor, AnEventThatIsSetCostsAPollOnlyBehindADescriptor) {
+    connected pair;
+    auto_reset_event event;
+    for (const bool is_behind : {false, true}) {
+        std::vector<source> sources{event, readable(pair.one)};
+        if (is_behind) std::ranges::reverse(sources);
+        const auto calls = support::system_calls_of([&] {
+            event.set();
+            if (wait_any(sources).status != wait_status::signaled) _exit(1);
+        });
+        REQUIRE_KNOWN_CALLS(calls);
+        EXPECT_EQ(calls.exit_code, 0);
+        EXPECT_EQ(calls.numbers.size() - calls.looks_at_descriptors(), is_behind ? 1u : 0u)
+            << testing::PrintToString(calls);
+    }
+}
+
+// A timer behind a descriptor has passed, too; and a custom source can't be looked at without taking from it.
+TEST(Descriptor, ThatIsReadyAtTheStartComesBeforeWhatIsBehindIt) {
+    struct one_token {
+        bool try_wait() noexcept { return std::exchange(there, false); }
+        bool enlist(tocsin::wait_entry& entry) noexcept {
+            if (there) return false;
+            waiting.append(entry);
+            return true;
+        }
+        void delist(tocsin::wait_entry& entry) noexcept { waiting.remove(entry); }
+        bool there = true;
+        tocsin::waiting_list waiting;
+    };
+    connected pair;
+    pair.write_byte();
+    one_token token;
+    tocsin::manual_reset_event gate(true);
+    EXPECT_EQ(wait_any(readable(pair.one), after(0ns)).index, 0u);
+    EXPECT_EQ(wait_any(readable(pair.one), token).index, 0u);
+    EXPECT_TRUE(token.there);
+    EXPECT_EQ(wait_any(readable(pair.one), gate).index, 0u);
+    EXPECT_EQ(wait_any({.until = 0s}, readable(pair.one), gate).index, 0u);
+    char byte;
+    EXPECT_EQ(read(pair.one, &byte, 1), 1);
+    EXPECT_EQ(wait_any(readable(pair.one), token).index, 1u);
+    EXPECT_EQ(wait_any(readable(pair.one), after(0ns)).index, 1u);
+}
+
+TEST(Descriptor, ThatIsReadyIsFoundByAWaitThatIsOverAlready) {
+    connected pair;
+    pair.write_byte();
+    auto_reset_event event;
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_EQ(wait_any({.stop = stop.get_token()}, event, readable(pair.one)).index, 1u);
+    EXPECT_EQ(wait_any({.until = 0s}, event, readable(pair.one)).index, 1u);
+    EXPECT_EQ(wait_any({.until = steady_clock::now() - 1s}, readable(pair.one), event).index, 0u);
+}
+
 TEST(Descriptor, AWaitContinuesAfterSignals) {
     support::signal_counter signals(SIGUSR1);
     connected pair;
@@ -346,6 +444,10 @@ TEST(Descriptor, ExhaustionIsAnErrorAndLosesNothing) {
                       if (error.code().value() != EMFILE) return 3;
                   }
                   if (tocsin::waiting_on(&event) != 0) return 4;
+                  if (write(ends[1], "x", 1) != 1) return 7;
+                  if (wait_any(readable(ends[0]), event).index != 0) return 8;  // ready: needs no doorbell
+                  char byte;
+                  if (read(ends[0], &byte, 1) != 1) return 9;
                   event.set();
                   if (wait_any(readable(ends[0]), event).index != 1) return 5;  // ready: needs no doorbell
                   for (const int each : all) close(each);

@@ -105,6 +105,7 @@ TEST(Errno, IsLeftAloneByEveryCall) {
     keeps_errno("stopped wait", [&] { (void)gate.wait(stop.get_token()); });
     keeps_errno("wait_on_address", [&] { (void)tocsin::wait_on_address(&word, 0u, 100us); });
     keeps_errno("wake", [&] { tocsin::wake_by_address_all(&word); });
+    keeps_errno("change that wakes", [&] { tocsin::store(&word, 0u, tocsin::wake_all); });
     keeps_errno("lock", [&] { lock.lock(), (void)lock.try_lock_for(100us), lock.unlock(); });
     keeps_errno("bit", [&] { bit.lock(), (void)bit.try_lock_for(100us), bit.unlock(); });
     keeps_errno("waiting_on", [&] { (void)tocsin::waiting_on(&word); });

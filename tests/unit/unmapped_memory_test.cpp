@@ -112,9 +112,11 @@ TEST(AWordInUnmappedMemory, IsNotTouchedByALateWakeOrUnlock) {
         for (int i = 0; i < count; ++i) {
             shared* page = nullptr;
             while ((page = request.exchange(nullptr)) == nullptr) std::this_thread::yield();
-            if (i % 2 == 0) {
+            if (i % 4 == 0) {
                 page->word.store(1, std::memory_order_release);
                 tocsin::wake_by_address_all(&page->word);
+            } else if (i % 4 == 2) {
+                tocsin::store(&page->word, 1, tocsin::wake_all);
             } else {
                 page->lock.unlock();
             }

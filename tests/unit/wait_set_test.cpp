@@ -361,6 +361,45 @@ TEST(WaitSet, ReportsADescriptorOnceInAWaitThatBeginsWithIt) {
     EXPECT_EQ(ready_in(set), (tags{0, 1}));
 }
 
+// wait_set.hpp: of eight waits in a row that find events, one looks at the descriptors.
+TEST(WaitSet, OneOfEightWaitsReportsADescriptorHoweverBusyTheEventsAre) {
+    channel pipe;
+    pipe.put();
+    manual_reset_event gates[3];
+    wait_set set;
+    set.add(readable(pipe.out()), 0);
+    for (std::size_t i = 0; i != 3; ++i) {
+        gates[i].set();
+        set.add(gates[i], 1 + i);
+    }
+    for (const std::size_t room : {1u, 2u, 3u, 4u, 64u}) {
+        int since_descriptor = 0;
+        int since_gate = 0;
+        for (int i = 0; i != 200; ++i) {
+            std::vector<ready_item> items(room);
+            const auto found = set.wait(items);
+            ASSERT_EQ(found.status, wait_status::signaled);
+            ++since_descriptor;
+            ++since_gate;
+            for (std::size_t k = 0; k != found.count; ++k)
+                (items[k].tag == 0 ? since_descriptor : since_gate) = 0;
+            ASSERT_LT(since_descriptor, 8) << "room for " << room;
+            ASSERT_LT(since_gate, 2) << "room for " << room;
+        }
+    }
+}
+
+// A wait that asks what is ready now is told of everything.
+TEST(WaitSet, AWaitThatIsOverAlreadyReportsDescriptorsBesideEvents) {
+    channel pipe;
+    pipe.put();
+    manual_reset_event gate(true);
+    wait_set set;
+    set.add(readable(pipe.out()), 1);
+    set.add(gate, 2);
+    for (int i = 0; i != 20; ++i) EXPECT_EQ(ready_in(set), (tags{1, 2}));
+}
+
 TEST(WaitSet, EitherKindWakesAThreadThatSleepsInThePoller) {
     for (const bool by_event : {true, false}) {
         channel pipe;
@@ -534,6 +573,132 @@ TEST(WaitSet, WithoutDescriptorsItMakesNoSystemCallButToSleepAndWake) {
     EXPECT_EQ(calls.count(SYS_read) + calls.count(SYS_write), 0u);
 }
 #endif
+
+#if TOCSIN_ON_POSIX
+// Linux: calls that look at descriptors.
+std::size_t polls_among(const support::system_calls& calls) {
+    std::size_t found = calls.count(SYS_epoll_pwait);
+#if defined(SYS_poll)
+    found += calls.count(SYS_poll);
+#endif
+#if defined(SYS_epoll_wait)
+    found += calls.count(SYS_epoll_wait);
+#endif
+#if defined(SYS_epoll_pwait2)
+    found += calls.count(SYS_epoll_pwait2);
+#endif
+    return found;
+}
+
+// What a child process needs that is traced: a fork leaves a set to the parent.
+struct set_with_a_descriptor {
+    set_with_a_descriptor() {
+        set.add(event, 1);
+        set.add(readable(idle.out()), 2);
+    }
+    channel idle;
+    auto_reset_event event;
+    wait_set set;
+};
+
+TEST(WaitSet, OneOfEightWaitsThatFindAnEventLooksAtDescriptors) {
+    for (const bool removed : {false, true}) {
+        std::unique_ptr<set_with_a_descriptor> it;
+        const auto calls = support::system_calls_of(
+            [&] {
+                it = std::make_unique<set_with_a_descriptor>();
+                if (removed) it->set.remove(readable(it->idle.out()));
+            },
+            [&] {
+                ready_item items[4];
+                for (int i = 0; i != 80; ++i) {
+                    it->event.set();
+                    if (it->set.wait(items).count != 1) _exit(1);
+                }
+            });
+        REQUIRE_KNOWN_CALLS(calls);
+        EXPECT_EQ(calls.exit_code, 0);
+        EXPECT_EQ(polls_among(calls), removed ? 0u : 10u) << testing::PrintToString(calls);
+        EXPECT_EQ(calls.numbers.size() - calls.looks_at_descriptors(), polls_among(calls))
+            << testing::PrintToString(calls);
+    }
+}
+
+TEST(WaitSet, AWaitThatSleepsLooksAtDescriptorsOnce) {
+    std::unique_ptr<set_with_a_descriptor> it;
+    const auto calls = support::system_calls_of(
+        [&] { it = std::make_unique<set_with_a_descriptor>(); },
+        [&] {
+            ready_item items[4];
+            for (int i = 0; i != 20; ++i) {
+                const auto found = it->set.wait({.until = 1ms, .spin = tocsin::spin_policy::none()}, items);
+                if (found.count != 0) _exit(1);
+            }
+        });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.exit_code, 0);
+    EXPECT_EQ(polls_among(calls), 20u) << testing::PrintToString(calls);
+}
+#endif
+
+// How much processor time a wait of 100 ms in vain uses.
+std::chrono::nanoseconds burnt_in_vain(wait_set& set, tocsin::spin_policy policy) {
+    std::chrono::nanoseconds burnt{};
+    thread_group threads;
+    threads.start("waiter", [&] {
+        const auto before = support::cpu_time_of(pthread_self());
+        ready_item item;
+        const auto begin = std::chrono::steady_clock::now();
+        EXPECT_EQ(set.wait({.until = 100ms, .spin = policy}, {&item, 1}).status, wait_status::timed_out);
+        EXPECT_GE(std::chrono::steady_clock::now() - begin, 100ms);
+        burnt = support::cpu_time_of(pthread_self()) - before;
+    });
+    threads.join();
+    return burnt;
+}
+
+TEST(WaitSet, SpinsNoLongerThanThePolicySays) {
+    channel idle;
+    for (const bool with_descriptor : {false, true}) {
+        auto_reset_event event;
+        wait_set set;
+        set.add(event, 1);
+        if (with_descriptor) set.add(readable(idle.out()), 2);
+        EXPECT_LT(burnt_in_vain(set, tocsin::spin_policy::none()), 20ms);
+        EXPECT_LT(burnt_in_vain(set, tocsin::spin_policy()), 20ms);
+        EXPECT_LT(burnt_in_vain(set, tocsin::spin_policy::fixed(10ms)), 40ms);
+    }
+}
+
+TEST(WaitSet, ReportsTheSameWhateverThePolicySays) {
+    using tocsin::spin_policy;
+    for (const auto& policy : {spin_policy(), spin_policy::none(), spin_policy::adaptive(50us),
+                               spin_policy::fixed(1us), spin_policy::fixed(20ms)}) {
+        channel idle;
+        for (const bool with_descriptor : {false, true}) {
+            auto_reset_event ping;
+            auto_reset_event pong;
+            wait_set set;
+            set.add(ping, 1);
+            if (with_descriptor) set.add(readable(idle.out()), 2);
+            thread_group threads;
+            threads.start("answers", [&] {
+                for (int i = 0; i != 200; ++i) {
+                    ready_item items[2];
+                    const auto found = set.wait({.spin = policy}, items);
+                    EXPECT_TRUE(found.count == 1 && items[0].tag == 1);
+                    pong.set();
+                }
+            });
+            for (int i = 0; i != 200; ++i) {
+                ping.set();
+                pong.wait();
+            }
+            threads.join();
+            EXPECT_FALSE(ping.is_set());
+        }
+    }
+}
 
 // The machine is noisy, so this compares the least of many measurements, with a wide margin. A wait that looked at
 // every idle member would cost hundreds of times as much.

@@ -1,11 +1,14 @@
-// How a typed object becomes the bits that an address wait compares. The wait itself is in src/address.cpp.
+// How a typed object becomes the bits that an address wait compares, and the atomic object that a change uses. The
+// waits and wakes are in src/address.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/wait_options.hpp>
 #include <tocsin/status.hpp>
 
+#include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -29,13 +32,22 @@ struct value_of<model::atomic<T>> {
 template <class T>
 using value_of_t = typename value_of<std::remove_cv_t<T>>::type;
 
+// What fetch_add() and fetch_sub() take.
 template <class T>
-std::uint64_t bits_of(const T& value) noexcept {
+using difference_of_t = typename std::atomic<value_of_t<T>>::difference_type;
+
+template <class T>
+constexpr void require_bits() noexcept {
     static_assert(std::is_trivially_copyable_v<T>, "tocsin: an address wait needs a trivially copyable type");
     static_assert(sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8,
                   "tocsin: an address wait needs an object of 1, 2, 4 or 8 bytes");
     static_assert(std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>,
                   "tocsin: an address wait compares bits, so the type must not have padding");
+}
+
+template <class T>
+std::uint64_t bits_of(const T& value) noexcept {
+    require_bits<T>();
     std::conditional_t<sizeof(T) == 1, std::uint8_t,
                        std::conditional_t<sizeof(T) == 2, std::uint16_t,
                                           std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>
@@ -64,12 +76,33 @@ value_of_t<T> load_value(const T* address) noexcept {
 }
 
 [[noreturn]] TOCSIN_API void throw_misaligned(const volatile void* address, unsigned size);
+[[noreturn]] TOCSIN_API void changed_misaligned(const volatile void* address, unsigned size) noexcept;
+
+inline bool is_aligned(const volatile void* address, unsigned size) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(address) & (size - 1)) == 0;
+}
 
 inline void check_aligned(const volatile void* address, unsigned size) {
-    if ((reinterpret_cast<std::uintptr_t>(address) & (size - 1)) != 0) [[unlikely]] {
+    if (!is_aligned(address, size)) [[unlikely]]
         throw_misaligned(address, size);
-    }
 }
+
+// The object, for an atomic change: itself, or a std::atomic_ref of a plain one.
+template <class T>
+decltype(auto) atomic_at(T* address) noexcept {
+    using value = value_of_t<T>;
+    require_bits<value>();
+#if TOCSIN_CHECKED
+    if (!is_aligned(address, sizeof(value))) changed_misaligned(address, sizeof(value));
+#endif
+    if constexpr (std::is_same_v<std::remove_volatile_t<T>, value>)
+        return std::atomic_ref<value>(const_cast<value&>(*address));
+    else
+        return (*address);
+}
+
+// Wakes up to `count`. The caller has changed the object in one sequentially consistent step. [wake-check]
+TOCSIN_API void wake_after_change(const volatile void* address, std::size_t count) noexcept;
 
 TOCSIN_API address_status address_wait_slow(const volatile void* address, unsigned size,
                                             std::uint64_t expected, const wait_options& options) noexcept;

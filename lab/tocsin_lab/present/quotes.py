@@ -28,6 +28,7 @@ QUOTED = (
     Quote("set an event that is set already", "redundant_set", {"event": "auto", "producers": "1"}, "set"),
     Quote("set and take, nobody sleeps", "pairs", {"operation": "auto_set_wait"}, "time"),
     Quote("wake an address on which nobody waits", "address_wake", {"bytes": "4", "stranger": "none"}, "wake"),
+    Quote("change a word on which nobody waits, and wake", "address_change", {"bytes": "4"}, "change"),
     Quote("take the one of 8 events that is set", "wait_many", {"what": "ready", "events": "8"}, "time"),
     Quote("2 threads hand an event round", "hurdles", {"threads": "2"}, "hurdle"),
     Quote("16 threads hand an event round", "hurdles", {"threads": "16"}, "hurdle"),

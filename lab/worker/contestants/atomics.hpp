@@ -48,6 +48,10 @@ struct atomics {
         void wait(Word expected) const noexcept { word_.wait(expected, Kind::acquire); }
         void wake_one() noexcept { word_.notify_one(); }
         void wake_all() noexcept { word_.notify_all(); }
+        void add_and_wake_one() noexcept {
+            word_.fetch_add(1);
+            word_.notify_one();
+        }
 
     private:
         atomic<Word> word_{0};

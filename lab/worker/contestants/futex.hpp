@@ -77,6 +77,10 @@ struct raw_futex {
         }
         void wake_one() noexcept { futex_wake(word_, 1); }
         void wake_all() noexcept { futex_wake(word_); }
+        void add_and_wake_one() noexcept {
+            word_.fetch_add(1);
+            wake_one();
+        }
 
     private:
         futex_word word_{0};

@@ -103,6 +103,10 @@ struct rust_parking_lot : monitored<parking_lot_monitor> {
         void wait(Word expected) const noexcept { lab_park(&word_, sizeof(Word), expected); }
         void wake_one() noexcept { lab_unpark_one(&word_); }
         void wake_all() noexcept { lab_unpark_all(&word_); }
+        void add_and_wake_one() noexcept {
+            word_.fetch_add(1);
+            wake_one();
+        }
 
     private:
         std::atomic<Word> word_{0};
@@ -191,6 +195,10 @@ struct rust_atomic_wait {
         }
         void wake_one() noexcept { lab_atomic_wake_one(&word_); }
         void wake_all() noexcept { lab_atomic_wake_all(&word_); }
+        void add_and_wake_one() noexcept {
+            word_.fetch_add(1);
+            wake_one();
+        }
 
     protected:
         std::atomic<Word> word_{0};

@@ -32,6 +32,10 @@ struct onetbb {
         }
         void wake_one() noexcept { tbb::detail::r1::notify_by_address_one(&word_); }
         void wake_all() noexcept { tbb::detail::r1::notify_by_address_all(&word_); }
+        void add_and_wake_one() noexcept {
+            word_.fetch_add(1);
+            wake_one();
+        }
 
     protected:
         template <class Predicate>

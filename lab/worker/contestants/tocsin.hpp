@@ -51,6 +51,7 @@ struct tocsin_adapter {
         void wait(Word expected) const { (void)tocsin::wait_on_address(&word_, expected, Policy::spin()); }
         void wake_one() noexcept { (void)tocsin::wake_by_address_one(&word_); }
         void wake_all() noexcept { (void)tocsin::wake_by_address_all(&word_); }
+        void add_and_wake_one() noexcept { (void)tocsin::fetch_add(&word_, Word{1}, tocsin::wake_one); }
 
     private:
         std::atomic<Word> word_{0};

@@ -1,4 +1,5 @@
-// Address waits without a sleeper: a wake that finds no waiter, a wait that finds another value than the expected one.
+// Address waits without a sleeper: a wake that finds no waiter, a change that wakes and finds none, a wait that finds
+// another value than the expected one.
 #include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
@@ -85,6 +86,35 @@ struct address_wake : scenario_of<address_wake, address_words> {
     }
 };
 
+struct address_change : scenario_of<address_change, address_words> {
+    static const scenario_info& info() {
+        static const scenario_info about{
+            .name = "address_change",
+            .question = "What does it cost to change a word on which nobody waits, and to wake?",
+            .method = "one thread pinned to a core adds 1 to a word and wakes one waiter, in batches",
+            .columns = {{"change", "median", "a change", "ns", true},
+                        {"change", "p99", "p99", "ns"},
+                        syscalls_column},
+            .cases = widths({""}),
+            .floor = "the read-modify-write alone",
+        };
+        return about;
+    }
+
+    static void run_floor(context& run) {
+        pin(run);
+        std::atomic<std::uint32_t> word{0};
+        time_batches(run, "change", word, [](auto& subject) { keep(subject.fetch_add(1)); });
+    }
+
+    template <class Word>
+    static void run_with(context& run) {
+        pin(run);
+        Word word;
+        time_batches(run, "change", word, [](Word& subject) { subject.add_and_wake_one(); });
+    }
+};
+
 struct address_differs : scenario_of<address_differs, address_words> {
     static const scenario_info& info() {
         static const scenario_info about{
@@ -116,6 +146,7 @@ struct address_differs : scenario_of<address_differs, address_words> {
 };
 
 const registration<address_wake> address_wake_registered{lineup{}};
+const registration<address_change> address_change_registered{lineup{}};
 const registration<address_differs> address_differs_registered{lineup{}};
 
 }  // namespace

@@ -5,8 +5,9 @@
 // Invariants
 //   poll_thread-1  The list is touched only under the lock. So is the table, except while the thread polls: then only
 //       the thread touches it. The table names no request. The list says which requests a result concerns.
-//   poll_thread-2  A due request leaves the list and is then claimed, both in one critical section. So after cancel(),
-//       either the request was claimed before and runs, or nobody will ever claim it.
+//   poll_thread-2  A request is due when a poll has found something for its descriptors, or has failed. A due request
+//       leaves the list and is then claimed, both in one critical section. So after cancel(), either the request was
+//       claimed before and runs, or nobody will ever claim it.
 //   poll_thread-3  Requests run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
 //   poll_thread-4  The thread polls what it saw in the list under the lock. Whoever adds descriptors rings the thread's
@@ -56,7 +57,7 @@ namespace tocsin::core {
 // The table that is polled. It has each descriptor once, however many requests name it. (Some systems let a process
 // poll no more descriptors than it may have open.) There are two exceptions. Requests that ask for hang-ups share an
 // entry only with each other, because the system reports more for such an entry. So do requests that ask for
-// `signaled`, because their descriptor is the number of a kernel HANDLE.
+// `signaled`, because their descriptor is the number of a kernel HANDLE, not that of a socket.
 class polled_table {
 public:
     std::span<platform::poll_entry> all() noexcept { return polls_; }

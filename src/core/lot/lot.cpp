@@ -16,11 +16,9 @@
 //     +------------+    |   below[1]: null |
 //     | bucket 1   |    +----------------+ |    key B: only node
 //     |   ...      |                       |    +---------------------+
-//     +------------+                       +--->| queue:              |
-//     |   ...      |                            |   last: itself      |
-//     +------------+                            |   counts: 1 ...     |
-//                                               |   below: null, null |
-//                                               +---------------------+
+//     +------------+                       +--->| queue: last: itself |
+//     |   ...      |                            |   below: null, null |
+//     +------------+                            +---------------------+
 //
 //   The hash multiplies the key by an odd number that the process draws at random when it starts. So nobody outside can
 //   choose addresses that meet in one bucket. The upper bits of the product are the bucket's index. The bits after them
@@ -34,9 +32,9 @@
 //       without cancelable nodes at the same cost, however long the queue is.
 //   lot-3  A node that take() or give_to_one() has taken off belongs to its taker until the taker releases it. Its
 //       waiter cannot continue before that: the taker has claimed it, or its wait has no other way to end.
-//   lot-4  The filter bit of a key for which prepare_wait() is used:
+//   lot-4  The filter bit of a key for which prepare_wait() is used (a queue's bit is that of its key):
 //       legal: the bit is off and the key's queue is empty; the bit is on, and some queue in the bucket has that bit.
-//       If only other keys' queues have it (such as events', which never call prepare_wait()), a wake locks in vain.
+//       If only other keys' queues have it (even events', which never call prepare_wait()), a wake locks in vain.
 //       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait()
 //       holds the lock; the bit is on, with the lock free, although no queue in the bucket has that bit.
 //   lot-5  No thread releases or wakes a waiter while it holds a bucket's lock. (A thread that holds several buckets
@@ -54,9 +52,9 @@
 //       the whole queue moves the cursor to the head. Nodes join only at the end. So the nodes behind the cursor are
 //       those that the walk has not passed, in the order of arrival.
 //
-// How long a call holds the lock: it finds a queue in at most 52 steps (lot-7), or about log2(n) if the bucket has n
-// queues. Two walks look at `looks_per_lock` nodes, and then free the lock as soon as they are at a node that stays: an
-// offer to one waiter (give_to_one), and the look at all_waiters when something is there for everybody
+// How long a call holds the lock: it finds a queue in about log2(n) steps if the bucket has n queues, and never in more
+// than 52 (lot-7). Two walks look at `looks_per_lock` nodes, and then free the lock as soon as they are at a node that
+// stays: an offer to one waiter (give_to_one), and the look at all_waiters when something is there for everybody
 // (find_ready_all_waiter). Two other walks are not bounded, because each must be one step: taking cancelable waiters
 // (event-3, event-4 in event.cpp), at 50 to 200 ns each (docs/decisions/0004-relay.md), and telling subscribers
 // (ready_list-1 in ready_list.cpp). take() does not walk a queue that has only nodes of all_waiters.
@@ -80,15 +78,17 @@
 //
 // Memory order
 //   [bucket]      A bucket's lock orders everything in the bucket.
-//   [wake-check]  The fences in prepare_wait() and in may_be_waited_on(). The filter's own accesses are relaxed.
+//   [wake-check]  The fences in prepare_wait() and in may_be_waited_on(). The filter's own accesses are relaxed. A wake
+//                 may instead use a change and a look that are both sequentially consistent (address.cpp).
 //   [release]     What came before take() is visible when the wait ends (waiter.cpp).
 //
 // Several copies of the library in one process: when a copy is loaded, before any thread can park, it asks for the
-// table of the first copy (platform/shared_table/shared_table.hpp). How taken nodes are released: relay.cpp.
-// Fork: in the child, no thread is parked or holds a lock. So the copy that owns the table empties it there, once.
+// table of the first copy (platform/shared_table/shared_table.hpp).
+// Fork: the child's table still shows threads of the parent, none of which is parked or holds a lock in the child. So
+// the copy that owns the table empties it, once in each child.
 // Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),
-// walk_model_test.cpp (lot-8), mix_model_test.cpp, and the model of everything else that waits;
-// tests/internal/lot_test.cpp, walk_test.cpp, tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml.
+// walk_model_test.cpp (lot-8), mix_model_test.cpp, the models of all else that waits; tests/internal/lot_test.cpp,
+// walk_test.cpp, tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml.
 #include "core/lot/lot.hpp"
 
 #include "core/lot/shared_layout.hpp"

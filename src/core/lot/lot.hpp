@@ -1,6 +1,7 @@
 // The lot is where waiters park. It is a process-wide table that leads from a key (an address and what it is waited on
-// for) to a first-in-first-out queue of nodes. The lot allocates no nodes. Each node is part of its owner: it is on the
-// stack of a waiting thread, in a coroutine's frame, or in a subscriber. Why it is correct: lot.cpp.
+// for) to a first-in-first-out queue of nodes. The lot allocates no nodes. A node is on the stack of a waiting
+// thread (in memory that the thread allocates, if it waits for more than 16 sources), in a coroutine's frame, or in a
+// subscriber. Why it is correct: lot.cpp.
 //
 //     waiter self;
 //     wait_node node(key, self, cancelable);
@@ -165,10 +166,9 @@ public:
     wait_queue(const wait_queue&) = delete;
     wait_queue& operator=(const wait_queue&) = delete;
 
-    // Makes every later wake on this key look into the queue, and makes a full fence. The caller then looks once more
-    // at what it waits for, and either appends its node or returns without waiting. If the queue is empty when the lock
-    // is freed, the preparation is undone. Used for keys whose owner has no bit of its own that says "somebody is
-    // parked".
+    // Makes every later wake on this key look into the queue, and makes a full fence. The caller then looks at what it
+    // waits for, and either appends its node or returns without waiting. If the queue is empty when the lock is freed,
+    // the preparation is undone. Used for keys whose owner has no bit of its own that says "somebody is parked".
     void prepare_wait() noexcept;
 
     void append(wait_node& last) noexcept;
@@ -200,7 +200,8 @@ public:
         return take(static_cast<std::size_t>(-1), taken);
     }
     // Makes an exclusive offer to one node after another, oldest first, until one of these happens:
-    // - A thread or coroutine can be claimed. Its node leaves the queue. The result is `accepted`.
+    // - The node is that of a thread or coroutine whose wait has not ended otherwise. The node leaves the queue. The
+    //   result is `accepted`.
     // - A subscriber accepts. Its node moves to the end of the queue. The result is `accepted`.
     // - An all_waiter replies `reply::undecided`. The result is `offer_result::undecided`, the parameter `undecided`
     //   points to the all_waiter's node, and the caller must call the all_waiter's commit().
@@ -281,7 +282,7 @@ private:
 
 // Whether a waiter that called prepare_wait() may be parked on this key. The caller has changed what such a waiter
 // waits for. This function calls `fence()`, which must make a full fence. Everything but one load of the filter is
-// computed before the fence. So the call costs that fence and a load.
+// computed before the fence. So only that load comes after it.
 template <class Fence>
 bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     const key_hash hash(key);
@@ -289,6 +290,14 @@ bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     fence();  // [wake-check]
     return (filter.load(std::memory_order_relaxed) & hash.filter_bit()) !=
            0;  // no order: the fences order it
+}
+
+// The same for a caller that has made its change in one sequentially consistent store or read-modify-write. The look is
+// sequentially consistent, too, so no fence is needed (address.cpp).
+inline bool may_be_waited_on(const wait_key& key) noexcept {
+    const key_hash hash(key);
+    const std::uint64_t filter = hash.home().filter.load(std::memory_order_seq_cst);  // [wake-check]
+    return (filter & hash.filter_bit()) != 0;
 }
 
 // How many forks lie between the process that loaded the library and this process. The child of a fork has none of its

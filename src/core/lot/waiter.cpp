@@ -1,7 +1,7 @@
 // How a wait is claimed, and how its thread or coroutine is released.
 //
 // State
-//   claim_   Goes once from `open` to `signaled`, `timed_out` or `stopped`.
+//   claim_   Goes from `open` to `signaled`, `timed_out` or `stopped`, at most once (waiter-1).
 //   word_    Begins as `running`. The waiting thread moves it to `sleeping`, `polling` or `suspended`. Whoever releases
 //            the waiter (waiter-2) moves it to `released`, also straight from `running`. A thread that polls
 //            descriptors stores `polling` plus the number of the doorbell that wakes it. If the thread shares a word
@@ -16,13 +16,15 @@
 //   waiter-1  claim_ changes from `open` at most once, and this step decides how the wait ends. If none of a waiter's
 //       nodes is cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
 //   waiter-2  A waiter is released as follows:
-//       - If another thread or the stop callback claimed it, that claimer calls release() exactly once.
+//       - If another thread or the stop callback claimed it, that claimer calls release() exactly once. (Exception: a
+//         thread claims a coroutine's waiter in order to destroy the coroutine. Then no thread calls release().)
 //       - If its node is not cancelable, whoever took the node off the queue calls release() exactly once.
 //       - If the waiting thread claimed its own waiter, no thread calls release(). The waiting thread claims
 //         `timed_out`, or `signaled` if it has found a source ready (multi_wait.cpp).
+//       Whoever is to call release() may leave the call to a relay or, with a wake_list, to the owner of that list.
 //       If the thread shares a word, mark_released() and a wake of that word replace release().
-//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. The exception is
-//       a waiter that was suspended: it then belongs to the releasing thread.
+//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. A waiter
+//       that was suspended is the exception: from then on it belongs to the releasing thread.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
 //   waiter-5  A thread that shares a word is never given others to release, so one member holds either. A shared word's
 //       address is stored plus 1; a node's address is even. Of a waiter that shares no word, only the releasing thread

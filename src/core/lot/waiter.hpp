@@ -35,8 +35,8 @@ public:
     bool try_claim(claim reason, std::uint32_t index = 0) noexcept;
 
     // Makes the thread or coroutine runnable. Gives a thread the nodes `others`, which that thread releases in turn.
-    // `others` is null if there are none, and always for a coroutine. Whoever claimed the waiter calls this once, under
-    // no lock. The waiter may be gone before this returns.
+    // `others` is null if there are none, and always for a coroutine. Called exactly once (waiter-2), under no lock.
+    // The waiter may be gone before this returns.
     void release(wait_node* others) noexcept;
 
     // The thread will sleep on this word, together with others (shared_word.cpp). The thread itself calls this before

@@ -13,9 +13,9 @@
 namespace tocsin::core {
 
 void futex_lock::lock_slow() noexcept {
-    // A holder frees the lock after a few steps. If the holder may be running on another processor, this thread first
-    // looks again for about that long. The number of looks is bounded, so that a holder that is preempted, or has a
-    // lower priority, can't keep this thread looking forever.
+    // A holder frees the lock after a few steps. If the holder may be running on another processor, this thread looks
+    // at the word for about that long before it sleeps. The number of looks is bounded, so that a holder that is
+    // preempted, or has a lower priority, can't keep this thread looking forever.
     const unsigned looks = platform::processors() > 1 ? 20 : 0;
     for (unsigned i = 0; i != looks; ++i) {
         detail::cpu_relax();

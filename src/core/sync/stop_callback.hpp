@@ -28,8 +28,8 @@
 //
 // No lost wake-up: two threads may sleep on `step_`. The callback's thread sleeps until the constructor ends, and the
 // destructor's thread until the callback ends. The other thread changes `step_` before it wakes the sleeper. Only a
-// callback's thread that then sleeps changes `making` to `awaited`. The constructor's single exchange to `made`
-// replaces `making` or `awaited`, and its result says whether that thread is to be woken.
+// callback's thread that is about to sleep changes `making` to `awaited`. The constructor's single exchange to `made`
+// replaces `making` or `awaited`, and its result says whether the callback's thread is to be woken.
 //
 // One wait remains in the standard library. If this destructor moves `step_` first, just as a stop begins, the
 // destructor of std::stop_callback waits for a callback that returns at once. That wait can still hang, because the

@@ -1,6 +1,6 @@
 // A queue of deadlines on one clock, the earliest first. It is used for coroutines (core/async/timer_thread.cpp) and
 // for the timers of a wait_set (core/wait/ready_list.cpp). It owns nothing, allocates nothing and locks nothing.
-// Whoever uses it holds the lock that guards it, and the models check that (`plain`).
+// Whoever uses it holds the lock that guards it. The models check that: they report a race on any `plain` member.
 //
 // State
 //   The times of the steady and the system clock can't be translated into each other, so a queue serves one of these
@@ -9,13 +9,14 @@
 //   nanoseconds on the queue's clock.
 //
 // Invariants
-//   timer_queue-1  An entry's `due_` is the time of its deadline, or an earlier time.
+//   timer_queue-1  An entry's `due_` is the time of its deadline (the estimated time, on a user's clock), or an earlier
+//       time.
 //       legal: `due_` is earlier than the deadline, and `has_moved_` is on: the deadline was moved to a later time, and
 //       the entry stayed where it was.
-//       illegal: `due_` is later than the deadline.
-//   timer_queue-2  first() returns an entry whose `has_moved_` is off. So no entry is due before it. If a deadline was
-//       moved to a later time before the call of first(), a thread that then sleeps until the entry's `due_` does not
-//       wake at the deadline's former time.
+//       illegal: `due_` is later than the deadline (on a user's clock: later than its estimated time).
+//   timer_queue-2  first() returns the entry with the earliest `due_`, and that entry's `has_moved_` is off. So no
+//       entry is due before it. If a deadline was moved to a later time before the call of first(), a thread that then
+//       sleeps until the returned entry's `due_` does not wake at the moved deadline's former time.
 //   timer_queue-3  take_due() returns an entry whose deadline has passed, and the entry is then in no queue. So each
 //       insertion is returned at most once, and never early.
 //

@@ -12,14 +12,16 @@
 //       something else. A source in the lot is taken in three steps. First the source is held: it is ready, and
 //       stays so while its bucket is locked. Then the wait is claimed. Then the source is taken, or given up if the
 //       claim has failed.
-//   multi_wait-2  An all-wait takes all its sources at one instant: while all their buckets are locked and all sources
-//       are held. A thread that finds a source held takes the lock of its bucket before it relies on what it sees
-//       (event.cpp). So nobody sees one source taken and another not.
+//   multi_wait-2  An all-wait takes all its sources at one instant, in a commit: while all their buckets are locked and
+//       all sources are held (except one that a set offers, which is not visible yet). A thread that finds a source
+//       held takes the lock of its bucket before it relies on what it sees (event.cpp). So nobody sees one source taken
+//       and another not.
 //   multi_wait-3  A thread locks several buckets in the order of their indices. (It frees them one after another. So it
 //       may wake a thread that sleeps for the lock of one bucket while it still holds the locks of others.)
-//   multi_wait-4  All nodes and entries are made before the first source is enlisted. A node is enlisted only while the
-//       wait is unclaimed, which is checked under the lock of the node's bucket. A commit, which holds all these locks,
-//       claims the wait and takes its nodes off their queues. So a committed wait has no node in any queue.
+//   multi_wait-4  All nodes and entries are made before the first of them is enlisted, which means queued or listed. A
+//       node is enlisted only while the wait is unclaimed, which is checked under the lock of the node's bucket. A
+//       commit, which holds all these locks, claims the wait and takes its nodes off their queues. So a committed wait
+//       has no node in any queue.
 //   multi_wait-5  While another thread looks at an all-wait, one of these keeps the wait from ending:
 //       - a lock that the wait takes before it ends. This is the lock of a queue in which the wait has a node, of a
 //         custom source that lists the wait, or of the thread that serves its timers.
@@ -32,15 +34,15 @@
 // No lost wake-up
 //   A wait for any does for each source what a wait for one event does (event.cpp): under the lock, it queues its node
 //   or takes the source. A custom source either lists the wait or says that it is ready, under that source's own lock.
-//   A wait for all enlists its nodes, makes a full fence, and looks at all sources. A set() makes its event ready,
-//   makes a full fence, and looks at the other sources of each all-wait in the event's queue.
+//   An all-wait enlists its nodes, makes a full fence, and looks at all sources. A set() makes its event ready, makes a
+//   full fence, and looks at the other sources of each all-wait in the event's queue.
 //   - If the last two unready sources are set at the same time, at least one of the two sets sees the other source
 //     ready.
 //   - If a set() found no node of the wait in its event's queue, the wait sees that event ready, because the wait took
 //     the lock of that queue later.
 //   Whoever sees all sources ready commits. A commit fails if the wait has ended otherwise, or if one source is
-//   unready. In the second case, somebody has taken that source since it was seen ready. Whoever makes that source
-//   ready again looks at the wait again.
+//   unready. In the second case, that source has been taken or reset since it was seen ready. Whoever makes it ready
+//   again looks at the wait again.
 //   While a set() is still handing an event over, the event is not visible as set. The set() offers it to all-waits in
 //   the order of the queue. If the set() then makes the event visible, it looks at all of them again.
 //

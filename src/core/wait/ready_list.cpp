@@ -30,8 +30,8 @@
 //   ready_list-6  Every change of a timer is one step under the lock: it is armed, moved, made ready, reported or
 //       removed. A reported timer is idle. A ready timer that is armed or moved leaves the list. So each arming is
 //       reported at most once, and never after the timer was moved or removed.
-//   ready_list-7  While the ready_list knows a sleeper, no armed timer should end that sleep before the sleeper's
-//       `until`:
+//   ready_list-7  A sleeper sleeps at most until its `until`. While the ready_list knows a sleeper, no armed timer
+//       should end that sleep earlier:
 //       - Of the armed timers on the clock of `until`, none is due before `until`.
 //       - Of the armed timers on another clock, none would have been chosen as `until`: neither when the sleep began,
 //         nor when that timer was armed.
@@ -56,6 +56,9 @@
 //
 // A timer becomes ready only when a wait looks. It goes behind the members that are ready already. A wait makes at most
 // as many timers ready as its caller has room for. So the caller chooses for how many steps the wait holds the lock.
+//
+// A thread that looks before it sleeps (wait_set.cpp) reads the number of ready members without the lock. That number
+// decides only whether it takes the lock and looks. Whatever it reads, begin_sleep() finds what is ready.
 //
 // Memory order: the bucket's lock and the lock of the ready_list order what they guard ([bucket]). What came before a
 // set() is visible to the thread that finds the event ready, by [event-publish] (event.cpp), and to the thread that is
@@ -109,14 +112,22 @@ void ready_list::make_ready(member& which) noexcept {
     if (which.ready_) return;
     which.ready_ = true;
     ready_.append(which);
-    ++ready_count_;
+    set_ready_count(ready_count() + 1);
 }
 
 void ready_list::clear_ready(member& which) noexcept {
     if (!which.ready_) return;
     which.ready_ = false;
     ready_.remove(which);
-    --ready_count_;
+    set_ready_count(ready_count() - 1);
+}
+
+std::size_t ready_list::ready_count() const noexcept {
+    return ready_count_.load(std::memory_order_relaxed);  // no order: under the lock
+}
+
+void ready_list::set_ready_count(std::size_t count) noexcept {
+    ready_count_.store(count, std::memory_order_relaxed);  // no order: under the lock; else a guess
 }
 
 void ready_list::add(source_member& joining) noexcept {
@@ -247,7 +258,7 @@ std::size_t ready_list::take_ready(std::span<ready_item> out, const member* skip
         {
             const guard here(*this);
             if (looks == std::numeric_limits<std::size_t>::max()) make_due_ready(out.size());
-            looks = std::min<std::size_t>(looks, ready_count_);
+            looks = std::min(looks, ready_count());
             if (looks == 0) break;
             --looks;
             member* const next = ready_.first();

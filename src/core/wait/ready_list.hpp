@@ -123,6 +123,11 @@ public:
 
     // Only the waiting thread calls the functions below. There is one waiting thread at a time.
 
+    // Whether take_ready() may find something, without taking the lock. The answer may be out of date, and timers don't
+    // count.
+    bool may_have_ready() const noexcept {
+        return ready_count_.load(std::memory_order_relaxed) != 0;  // no order: a guess
+    }
     // Takes as much of what is ready as `out` has room for, and returns how much. Passes over `skipped` in this call.
     // `skipped` may be null.
     std::size_t take_ready(std::span<ready_item> out, const member* skipped) noexcept;
@@ -151,10 +156,12 @@ private:
     void forget(timer_member& leaving) noexcept;
     void make_ready(member& which) noexcept;
     void clear_ready(member& which) noexcept;
+    std::size_t ready_count() const noexcept;
+    void set_ready_count(std::size_t count) noexcept;
 
     futex_lock lock_;
-    detail::intrusive_list<member> ready_;  // the longest ready first
-    detail::plain<std::size_t> ready_count_{0};
+    detail::intrusive_list<member> ready_;        // the longest ready first
+    detail::atomic<std::size_t> ready_count_{0};  // written under the lock
     detail::plain<sleeper*> sleeper_{nullptr};
     timer_queue steady_timers_{deadline::clock::steady};
     timer_queue system_timers_{deadline::clock::system};

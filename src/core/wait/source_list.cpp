@@ -5,6 +5,7 @@
 
 #include "platform/system/system.hpp"
 
+#include <tocsin/detail/event_state.hpp>
 #include <tocsin/detail/refuse.hpp>
 
 #include <algorithm>
@@ -135,13 +136,15 @@ void descriptors::look() {
     check(found.error, found.culprit);
 }
 
-void descriptors::take_bell() {
+int descriptors::take_bell() noexcept {
     const auto taken = platform::poller::take_doorbell();
-    if (taken.error != 0) {
-        detail::throw_or_die(std::system_error(taken.error, platform::error_category(),
-                                               "tocsin::wait_any: cannot get a doorbell"));
-    }
     bell_ = taken.id;
+    return taken.error;
+}
+
+void descriptors::fail_without_bell(int error) {
+    detail::throw_or_die(
+        std::system_error(error, platform::error_category(), "tocsin::wait_any: cannot get a doorbell"));
 }
 
 found_source descriptors::first() const noexcept {
@@ -195,6 +198,20 @@ found_source take_first_ready(std::span<const source> sources, descriptors* poll
 std::span<const source> before_descriptors(std::span<const source> sources) noexcept {
     const auto is_descriptor = [](const source& each) { return each.what() == source::kind::descriptor; };
     return {sources.begin(), std::ranges::find_if(sources, is_descriptor)};
+}
+
+bool may_be_ready_behind_the_first_descriptor(std::span<const source> sources) noexcept {
+    const auto may_be_ready = [](const source& each) {
+        switch (each.what()) {
+            case source::kind::lot:
+                return detail::event_may_be_set(*static_cast<const detail::event_byte*>(each.object()));
+            case source::kind::custom: return true;  // only taking it would tell
+            case source::kind::timer: return each.when().has_passed();
+            case source::kind::descriptor: break;
+        }
+        return false;
+    };
+    return std::ranges::any_of(sources.subspan(before_descriptors(sources).size()), may_be_ready);
 }
 
 }  // namespace tocsin::core

@@ -57,9 +57,11 @@ public:
     std::span<platform::poll_entry> all() noexcept { return all_; }
     platform::doorbell_id bell() const noexcept { return bell_; }
 
-    // look() and take_bell() throw std::system_error when they fail.
-    void look();  // polls all descriptors, without sleeping
-    void take_bell();
+    // Polls all descriptors, without sleeping. Throws std::system_error if that fails.
+    void look();
+    // Returns 0, or the error with which to call fail_without_bell(), which throws std::system_error.
+    int take_bell() noexcept;
+    [[noreturn]] static void fail_without_bell(int error);
 
     // The first descriptor that was found ready.
     found_source first() const noexcept;
@@ -82,5 +84,7 @@ found_source take_first_ready(std::span<const source> sources, descriptors* poll
 
 // The sources in front of the first descriptor.
 std::span<const source> before_descriptors(std::span<const source> sources) noexcept;
+// Whether one behind it may be ready. If one was ready before the call, this is true; it takes nothing.
+bool may_be_ready_behind_the_first_descriptor(std::span<const source> sources) noexcept;
 
 }  // namespace tocsin::core

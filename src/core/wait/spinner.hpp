@@ -15,6 +15,9 @@ class spinner {
 public:
     spinner(const wait_key& key, const detail::wait_options& options) noexcept;
 
+    // Whether before_parking() will look.
+    bool looks_before_parking() const noexcept { return looks_; }
+
     // Called before the thread is queued. If spinning has paid for the address, calls `ready()` again and again, for a
     // few microseconds at most. Returns true as soon as `ready()` does. The thread is not queued yet. So if an event is
     // set and reset again between two looks, the wait does not end.

@@ -11,9 +11,9 @@
 
 namespace tocsin::platform {
 
-// True if the C library's wait until a time of this clock still ends at that time after somebody has set the clock. For
-// the system clock this is true of glibc, because there the kernel sleeps until that time. Other C libraries (macOS,
-// OpenBSD, musl) compute the length of the sleep once, when the sleep begins.
+// True if a wait of the C library until a time of `Clock` ends when that clock shows that time, even if somebody sets
+// the clock during the wait. For the system clock this is true of glibc, because there the kernel itself sleeps until
+// that time. Other C libraries (macOS, OpenBSD, musl) compute the length of the sleep once, when the sleep begins.
 template <class Clock>
 inline constexpr bool follows_clock = false;
 #if defined(__GLIBC__)

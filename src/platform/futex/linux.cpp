@@ -6,7 +6,8 @@
 //     that clock when somebody sets it.
 //   - A wake on an unmapped address does nothing.
 //   - A wait may return without a wake.
-// On 32-bit systems the call has two versions, and the kernel may lack the younger one (timed_call_linux.hpp).
+// On 32-bit systems Linux has two versions of this system call, and the kernel may lack the younger one
+// (timed_call_linux.hpp).
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
 #include "platform/system/timed_call_linux.hpp"

@@ -16,9 +16,10 @@ inline constexpr std::int64_t no_end = -1;
 inline constexpr std::int64_t longest_unaware_of_set_clock = 1'000'000'000;
 inline constexpr std::int64_t longest_sleep = 3'600'000'000'000;
 
-// Calls `sleep(nanoseconds)` until `sleep` reports `returned`, or until the deadline itself says that it has passed. So
-// `timed_out` is never early. `sleep` sleeps for at most `nanoseconds` (without end if `nanoseconds` is `no_end`) and
-// reports how the sleep ended. For a deadline `never` the result is always `returned`, whatever `sleep` reports.
+// Calls `sleep(nanoseconds)` until `sleep` reports `returned`, or until the deadline itself says that it has passed.
+// Only in the second case is the result `timed_out`, so `timed_out` is never early. `sleep` sleeps for at most
+// `nanoseconds` and reports how the sleep ended. For a deadline `never`, calls `sleep` only once, with `no_end`: then
+// `sleep` has no time limit, and the result is `returned`, whatever `sleep` reports.
 template <class Sleep>
 sleep_result sleep_in_slices(const deadline& until, Sleep sleep) noexcept {
     if (until.is_never()) {

@@ -3,15 +3,15 @@
 // explains the slots, and why no wake-up is lost. This mechanism is slower than the other two Windows mechanisms: a
 // wake makes one system call, and a sleep makes two.
 //
-// The system promises (Microsoft's reference of CreateEvent, Windows 2000): an auto-reset event lets one waiter through
-// each time it is set, even if it was set before the wait. The system doesn't promise that it can make an event. A
-// thread that can't get an event tries again every millisecond. We have never run this mechanism on a system before
-// Vista. Tests force it on newer systems.
+// The system promises (Microsoft's reference of CreateEvent, Windows 2000): a set of an auto-reset event lets one
+// thread through, even a thread that begins to wait later. Two sets with no thread let through between them count as
+// one. The system doesn't promise that it can make an event. A thread that can't get an event tries again every
+// millisecond. We have never run this mechanism on a system before Vista. Tests force it on newer systems.
 //
 // The slot's lock consists of a counter `users` and an auto-reset event `turn`. A thread that raises `users` from zero
 // has the lock at once. Every other thread waits for `turn`. When a holder unlocks and is not the only user, it sets
-// `turn` once, which gives the lock to one waiting thread. No set is lost: only the thread that one set lets through
-// makes the next set, so two sets never merge into one.
+// `turn` once, which gives the lock to one waiting thread. No set is lost: only a holder that unlocks makes a set, and
+// after a set there is no holder until that set has let its thread through. So two sets never merge into one.
 //
 // Memory order
 //   [slot-lock]   Each user of the lock changes `users`, so a thread that raises it from zero sees what earlier holders

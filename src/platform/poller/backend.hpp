@@ -1,11 +1,12 @@
 // Defines the functions of poller_backend (poller.hpp) in terms of a mechanism, which provides what differs between
 // systems. A mechanism is a class with these members:
-//   set                      the class of its poll sets; its open() returns 0 or an error
+//   set                      the class of the mechanism's poll sets; set::open() returns 0 or an error
 //   poll                     as poller_backend::poll
-//   doorbells()              the pool in use: this copy's, or that of the first copy of the library in the process
+//   doorbells()              the pool of doorbells that this copy of the library uses: its own, or that of the first
+//                            copy in the process
 //   shared_state()           as poller_backend::shared_state
-//   make_doorbell(ends)      opens a doorbell's object and sets `ends` to two descriptors, one to ring and one to wait
-//                            on (they may be the same); returns 0 or an error
+//   make_doorbell(ends)      opens a doorbell's object (for example a pipe) and sets `ends` to two descriptors, one to
+//                            ring and one to wait on (they may be the same); returns 0 or an error
 //   make_flag(ends)          opens a readable_flag's object and sets `ends` to two descriptors, one to write and one to
 //                            read (they may be the same); returns 0 or an error
 //   strike(ring_end, even)   makes a doorbell's object ready; `even` is for objects with two kinds of strikes

@@ -2,9 +2,9 @@
 //   While a doorbell is open, it has an object of the system that can be polled: an event counter, a pipe or a kernel
 //   event. The thread that waits for the doorbell, the *sleeper*, sleeps in a poll of this object. To *strike* the
 //   object is to make it ready by one system call, which wakes the sleeper.
-//   Every doorbell, open or closed, has a word `turn`. It says whether the doorbell is *rung*, and counts the answered
-//   rings. A ring moves `turn` to rung; if `turn` was not rung before, the ringer then strikes the object. To *answer*
-//   is to move `turn` back to not rung.
+//   Every doorbell, open or closed, has a word `turn`. It says whether the doorbell is *rung*, and counts the answers.
+//   A ring moves `turn` to rung; if `turn` was not rung before, the ringer then strikes the object. The strike is
+//   *even* or *odd*, as that count is. To *answer* is to move `turn` back to not rung, which counts one more.
 //   The pool is a fixed table of doorbells. The doorbells that nobody has are in two stacks of indices: the open ones
 //   in `idle`, the closed ones in `closed`. Each thread may keep one doorbell for its next wait.
 //
@@ -13,13 +13,13 @@
 //       object, once. No other thread strikes it. So a ring costs one system call, or none while an earlier ring is
 //       unanswered.
 //   doorbells-2  Only the doorbell's owner (the thread or poll set that has taken it) answers, and only after it has
-//       seen the object struck. So no strike comes after the answer to its ring: the object's state always belongs to
-//       the current turn.
+//       seen the object struck. So no strike comes after the answer to its ring: the strike that the owner sees always
+//       belongs to the latest ring that moved `turn` to rung.
 //   doorbells-3  The thread that has moved `turn` to rung may use the descriptors until it has struck, so they must
-//       stay open until then. A thread closes a doorbell in these steps:
+//       stay open until then. The owner closes a doorbell in these steps:
 //       - It tries to move `turn` from not rung to rung, as a ringer does. If it succeeds, it closes the descriptors
 //         instead of striking.
-//       - If the doorbell is rung already, the thread checks whether the object has been struck. If so, the thread
+//       - If the doorbell is rung already, the owner checks whether the object has been struck. If so, the owner
 //         answers and repeats the first step once.
 //       - If the strike is still to come, the doorbell stays open and goes to the idle ones, however many there are.
 //       A closed doorbell stays rung, so a later ring makes no system call. A thread that opens the doorbell again
@@ -45,8 +45,8 @@
 // build, also the check of the descriptors).
 //
 // Memory order
-//   [doorbell-ring]  ring(), answer() and close() are read-modify-writes of one word, `turn`. Of any two of these
-//                    calls, the thread that makes the later one sees what came before the earlier one.
+//   [doorbell-ring]  ring(), answer() and a close() that succeeds are read-modify-writes of one word, `turn`. Of any
+//                    two of these calls, the thread that makes the later one sees what came before the earlier one.
 //   [doorbell-made]  When a doorbell is opened for the first time, its `turn` is ready and says not rung before its
 //                    descriptors are stored. When it is opened again, its descriptors are stored before its `turn` says
 //                    not rung. So, in both cases, a thread that may strike finds the descriptors. It also finds

@@ -15,8 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 
-extern "C" void __tsan_acquire(void* address);  // NOLINT(bugprone-reserved-identifier): ThreadSanitizer's own
-extern "C" void __tsan_release(void* address);  // NOLINT(bugprone-reserved-identifier): ThreadSanitizer's own
+// Functions of ThreadSanitizer.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+extern "C" void __tsan_acquire(void* address);
+extern "C" void __tsan_release(void* address);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace tocsin::platform {
 
@@ -62,7 +65,7 @@ private:
     static constexpr std::uint32_t rung = 1;
     static bool is_even(std::uint32_t turn) noexcept { return (turn & 2) == 0; }
 
-    detail::atomic<std::uint32_t> turn_{0};  // lowest bit: rung; the bits above: how many rings were answered
+    detail::atomic<std::uint32_t> turn_{0};  // lowest bit: rung; the bits above: how many answers
 };
 
 // Called when a poll or a ring has found that the program closed a descriptor of a doorbell. Wake-ups are lost then.

@@ -16,7 +16,7 @@
 // ppoll has two versions, and the younger one may be missing or forbidden, too (timed_call_linux.hpp).
 //
 // No lost wake-up: the effect of a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll
-// checks the counter's value, so it finds even a strike that came before the call. epoll queues the doorbell at every
+// checks the counter's value, so it also finds a strike that came before the call. epoll queues the doorbell at every
 // strike, and keeps it queued until epoll_wait returns it.
 //
 // This file makes its system calls directly. Unlike the C library's wrappers, direct calls are not pthread cancellation

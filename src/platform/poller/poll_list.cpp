@@ -35,6 +35,7 @@ short to_poll_events(readiness asked) noexcept {
 
 readiness from_poll_events(short found) noexcept {
     readiness result = readiness::none;
+    if (found == 0) return result;  // as of most descriptors of most polls
     for (const pair& each : pairs) {
         if ((found & each.theirs) != 0) result = result | each.ours;
     }

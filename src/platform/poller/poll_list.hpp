@@ -109,9 +109,9 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
 
 // Does the wait() of a poll set that the kernel keeps. `descriptor` is that of the kernel's set, which reports
 // `Event`s. `sleep(events, nanoseconds)` sleeps in the set, and returns what the `call` of poll_until returns. No
-// timeout of such a set follows the system clock. So, for a deadline on that clock, the thread sleeps instead in
-// `poll(entries, until)`, which follows the clock, and polls the set's descriptor. `report(events, out)` turns events
-// into the items of the result.
+// timeout of such a set follows the system clock. So, for a deadline on that clock, the thread sleeps in
+// `poll(entries, until)` instead, which follows the clock. The only entry is then the set's descriptor.
+// `report(events, out)` turns events into the items of the result.
 inline constexpr std::size_t most_events = 128;
 template <class Event, class Sleep, class Poll, class Report>
 poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, const deadline& until,

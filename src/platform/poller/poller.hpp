@@ -46,12 +46,12 @@ struct poll_result {
     bool ended() const noexcept { return ready != 0 || timed_out || error != 0; }
 };
 
-// A doorbell wakes a thread that sleeps in a poll. It is known by a small number, which other copies of the library in
-// the process also understand. When its owner no longer needs the doorbell, the doorbell returns to a pool, and its
-// number goes to the next thread that needs a doorbell. The pool keeps the descriptors of only a few doorbells open
-// (doorbell_pool::most_idle). But it never closes those of a doorbell that is being rung. So a ring that comes late,
-// after the owner has returned the doorbell, reaches at worst the next owner, which wakes for no reason and waits
-// again. A late ring never reaches a stranger's descriptor.
+// A doorbell wakes a thread that sleeps in a poll. It is known by a number, which other copies of the library in the
+// process also understand. When its owner no longer needs the doorbell, the doorbell returns to a pool, and its number
+// goes to the next owner. Of the doorbells that nobody owns, the pool keeps only a few open (doorbell_pool::most_idle),
+// and closes the descriptors of the others. But it never closes the descriptors of a doorbell that is being rung. So a
+// ring that comes late, after the owner has returned the doorbell, reaches at worst the next owner, which wakes for no
+// reason and waits again. A late ring never reaches a stranger's descriptor.
 using doorbell_id = std::uint32_t;
 inline constexpr doorbell_id no_doorbell = ~doorbell_id{0};
 
@@ -85,8 +85,8 @@ public:
     virtual int add(int descriptor, readiness asked, std::uint64_t tag) noexcept = 0;
     virtual int change(int descriptor, readiness asked, std::uint64_t tag) noexcept = 0;
     // A wait that begins after remove() has returned does not report the descriptor's tag. A wait that is under way may
-    // have found the descriptor before, and then still reports the tag. Remove a descriptor before you close it:
-    // depending on the system, the set reports a closed member as `invalid` or forgets it.
+    // have found the descriptor before the removal, and may then still report the tag. Remove a descriptor before you
+    // close it: depending on the system, the set reports a closed member as `invalid` or forgets it.
     virtual int remove(int descriptor) noexcept = 0;
 
     // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes as many of the ready

@@ -11,11 +11,12 @@
 //   posix-2  No thread keeps sleeping on a copy older than the list: a thread that changes the list during a wait rings
 //       the set's bell.
 //
-// No lost wake-up: the byte of a strike stays in the doorbell's pipe until the sleeper reads it, and the sleeper
-// answers only after it has read the byte (doorbells.cpp). posix-2 holds because both sides act under the mutex. While
-// a thread that changes the list holds the mutex, it checks whether a thread waits. While a thread that waits holds the
-// mutex, it makes its copy and notes that it waits. So either the copy contains the change, or the thread that changes
-// the list sees that a thread waits, and rings.
+// No lost wake-up: to strike a doorbell is to write a byte into its pipe, and to answer it is to mark it as not rung
+// (doorbells.cpp). The byte stays in the pipe until the sleeper reads it, and the sleeper answers only after it has
+// read the byte. posix-2 holds because both sides act under the mutex. A thread that changes the list checks, while it
+// holds the mutex, whether a thread waits. A thread that is about to wait makes its copy and notes that it waits, both
+// while it holds the mutex. So either the copy contains the change, or the thread that changes the list sees that a
+// thread waits, and rings.
 //
 // Timeouts are in milliseconds, rounded up. No timeout of poll(2) follows the system clock. So a wait until a time of
 // that clock starts a second thread. The second thread sleeps on a condition variable until that time

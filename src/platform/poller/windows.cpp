@@ -11,17 +11,16 @@
 //       because that poll may have tied the member's socket to an event of its own (windows_poll.cpp). Once that poll
 //       has ended, another thread may wait for the descriptor, or the system may give the descriptor's number to
 //       something else.
-//   windows-3  A wait returns a poll's error only if two things hold: the copy is not older than the list, and the poll
-//       looked again after the error and found nothing (windows_poll-3). If that look finds something instead, for
-//       example that a closed handle is `invalid`, the poll returns no error. Then windows-1 decides whether the
-//       finding counts.
+//   windows-3  A wait returns a poll's error only if the copy is not older than the list. Otherwise the wait polls
+//       again with a new copy. A poll that finds something after an error returns no error (windows_poll-3), for
+//       example if it finds that a closed handle is `invalid`. Then windows-1 decides whether the finding counts.
 //
 // No lost wake-up: windows-2 holds because both sides act under the lock. While a thread that changes the list holds
 // the lock, it checks whether a thread waits. While a thread that waits holds the lock, it makes its copy and notes
 // that it waits. So either the copy contains the change, or the thread that changes the list sees that a thread waits,
 // and rings. When the waiting thread's poll has ended, that thread takes the lock again. Before it frees the lock, it
-// raises the count of ended polls and wakes all threads that await the end of this poll. So a thread that awaits the
-// end of the next poll can't take one of these wakes.
+// raises the count of ended polls and wakes all threads that await the end of this poll. No thread can await the end of
+// the next poll before the lock is free, so none of these wakes goes to such a thread.
 //
 // The cost of a wait grows with the number of members.
 //

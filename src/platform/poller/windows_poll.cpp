@@ -7,39 +7,40 @@
 // network; a surplus handle that is signaled; the system clock, when the deadline has passed.
 //
 // Invariants
-//   windows_poll-1  To learn whether a descriptor is ready, a poll always asks the descriptor itself (by WSAPoll, or by
-//       a wait of zero length). The poll's event only says that it is time to ask. So readiness is level-triggered,
-//       although the network reports edges.
+//   windows_poll-1  To learn whether a descriptor is ready, a poll asks the descriptor itself (by WSAPoll, or by a wait
+//       of zero length). The one exception is a failed connection, as explained below. The poll's event only says that
+//       it is time to ask. So readiness is level-triggered, although the network reports edges.
 //   windows_poll-2  The system ties a socket to one event at a time: a second WSAEventSelect would silently replace the
 //       first sleeper's event. So the polls that sleep on sockets are in a list, one list for all copies of the library
 //       in the process. If a poll has a socket on which another poll sleeps, the poll fails with EBUSY and says which
 //       socket it is.
-//   windows_poll-3  A poll returns an error only if it has looked after the error and found nothing. If that look finds
-//       something, the poll reports the finding instead. For example, the look finds that a handle is `invalid` if it
-//       was closed before the sleep.
+//   windows_poll-3  If the preparation for a sleep or the sleep itself fails, the poll looks once more before it
+//       returns the error. If that look finds something, the poll reports the finding instead. For example, the look
+//       finds that a handle is `invalid` if it was closed before the sleep.
 //
-// No lost wake-up: a doorbell's event stays set until its sleeper has seen it, and the sleeper answers after that
-// (doorbells.cpp). A poll first ties its sockets and hands its surplus handles over to the system. Then it looks at all
-// its descriptors, and sleeps only if none is ready. That look sees what happened before it. What happens after the
-// look sets the poll's event or signals a handle on which the thread sleeps.
+// No lost wake-up: a doorbell's event stays set until the thread that sleeps for it has seen it set. Only after that
+// does this thread answer the doorbell, that is, mark it as not rung (doorbells.cpp). A poll first ties its sockets and
+// hands its surplus handles over to the system. Then it looks at all its descriptors, and sleeps only if none is ready.
+// That look sees what happened before it. What happens after the look sets the poll's event or signals a handle on
+// which the thread sleeps.
 //
 // The system waits only once for a surplus handle that is handed over to it. When such a wait has ended and the poll
 // continues, the poll takes three steps, in this order: it resets its event, hands over again the handles whose waits
 // have ended, and looks at the descriptors. If another of the system's waits ends after the reset, it sets the event
-// again.
+// again, so the next sleep ends at once.
 //
 // The system promises (Microsoft's references):
 //   - WaitForMultipleObjects takes 64 handles.
 //   - WSAEventSelect makes a socket non-blocking, for good. From then on, the network notes what happens to the socket
-//     (for WSAEnumNetworkEvents). At that call, it also notes what is already the case, except that a connection
-//     failed earlier (see below).
-//   - The network notes the same thing again only after a call that reads, accepts or fails for lack of room to write.
-//     After a send that succeeds and fills the buffer, the network does not note when there is room again. So a sleep
-//     that waits for `writable` looks every 20 ms.
+//     (for WSAEnumNetworkEvents). When WSAEventSelect is called, the network also notes what is already the case. But
+//     it does not note that a connection failed earlier (see below).
+//   - The network notes the same thing again only after a call that reads, that accepts, or that fails because there is
+//     no room to write. After a send that succeeds and fills the buffer, the network does not note when there is room
+//     again. So a sleep that waits for `writable` looks every 20 ms.
 //   - WSAPoll (Windows Vista) reports a failed connection only since Windows 10 2004. For older systems the poll also
-//     asks for the network's note of the failure, which is an exception to windows_poll-1. The network notes a failure
-//     once. So a wait does not find a connection that failed before the wait, or whose failure another wait has been
-//     told of.
+//     asks for the network's note of the failure, which is the exception to windows_poll-1. The network notes a failure
+//     once. So, on older systems, a wait does not find a connection that failed before the wait, or whose failure
+//     another wait has been told of.
 // The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). A wait for an
 // auto-reset event, a semaphore or a mutex takes something from that object. A poll may have taken something although
 // it ends for another reason, as fd.hpp says.

@@ -4,9 +4,10 @@
 // the visibility of its symbols, even if it was loaded with RTLD_LOCAL. So a copy finds the other copies although it
 // shares no symbol with them.
 //
-// The dynamic linker loads and initializes one object at a time. A copy chooses its table before any other code of its
-// object runs (constructor priority in lot.cpp). So when a copy looks for the others, the record of every copy loaded
-// earlier already names the first copy's table.
+// The dynamic linker initializes one object at a time. A copy chooses its table before any other code of its object
+// runs (constructor priority in lot.cpp). So when a copy looks for the others, the record of every copy that was
+// initialized earlier already names a table. Among copies that fit each other, this is the first copy's table. The
+// search skips the record of a copy that is not initialized yet, because that record names no table.
 #include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/shared_table/layout.hpp"

@@ -2,7 +2,7 @@
 // the copies have the same number (platform/shared_table/shared_table.hpp). The compiler computes the number from sizes
 // and offsets, so nobody has to remember to change it.
 //
-//     constexpr layout_hash node = layout_hash("node").add<node>({TOCSIN_MEMBER(node, next), ...});
+//     constexpr layout_hash hash = layout_hash("node").add<node>({TOCSIN_MEMBER(node, next), ...});
 #pragma once
 
 #include <cstddef>

@@ -9,9 +9,9 @@
 
 namespace tocsin::platform {
 
-// Calls `run(what)` whenever the object is signaled, from start() until the watch is destroyed. Once the destructor has
-// returned, no call is under way, and none begins. `run` must not start or destroy watches. It must not take a lock
-// that a thread may hold while it starts or destroys a watch.
+// Calls `run(what)` whenever the object is signaled (with WT_EXECUTEONLYONCE, only the first time), from start() until
+// the watch is destroyed. Once the destructor has returned, no call is under way, and none begins. `run` must not start
+// or destroy watches. Nor must it take a lock that any thread holds while that thread starts or destroys a watch.
 class object_watch : detail::list_links<object_watch> {
     friend class detail::intrusive_list<object_watch>;
 

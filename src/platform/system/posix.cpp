@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -59,6 +60,11 @@ void forget_thread_number() noexcept {
 #if defined(__linux__)
     known_thread_number = 0;
 #endif
+}
+
+bool exchange_look_due(bool due) noexcept {
+    constinit thread_local bool is_due = false;
+    return std::exchange(is_due, due);
 }
 
 static_assert(sizeof(sigset_t) <= sizeof(signal_mask) && alignof(sigset_t) <= alignof(signal_mask));

@@ -42,6 +42,10 @@ std::uint64_t thread_number() noexcept;
 // Called in the child of a fork, whose only thread has another number than the thread that called fork.
 void forget_thread_number() noexcept;
 
+// Sets the calling thread's mark, which says whether its next wait_any() with descriptors looks at them first
+// (src/wait.cpp). Returns the mark's former value. A new thread's mark is off.
+bool exchange_look_due(bool due) noexcept;
+
 // The signals that a thread blocks. On Windows a mask is always empty.
 class signal_mask {
 public:
@@ -96,9 +100,10 @@ void on_fork_in_child(void (*child)() noexcept) noexcept;
 // Closes a descriptor that the library opened; on Windows a kernel handle.
 void close_descriptor(int descriptor) noexcept;
 
-// A number for what the descriptor refers to. It differs between two pipes, and between things of different kinds. But
-// all things that have no file (on Linux event counters, epoll instances, timers) have the same number. It is 0 if the
-// descriptor is closed or the system does not say. On Windows it is always 0.
+// A number for what the descriptor refers to. Two pipes have different numbers, and so do a pipe and a file. But all
+// things that have no inode of their own have the same number, even if they are of different kinds: on Linux, event
+// counters, epoll instances and timers. The number is 0 if the descriptor is closed, if the system does not say, and
+// always on Windows.
 std::uint32_t descriptor_identity(int descriptor) noexcept;
 
 // Both write the message to the standard error stream. die() then ends the process.

@@ -7,13 +7,15 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace tocsin::platform {
 
 unsigned processors() noexcept {
-    // The first call comes while the library is being loaded (core/lot/lot.cpp), as on other systems. The count
-    // includes only the process's first group of processors, which has at most 64 of them. So a program with more
-    // processors gets too small a number, which costs it only some speed.
+    // Only the first call counts the processors. It comes while the library is being loaded (core/lot/lot.cpp), as on
+    // other systems. So the result is the number of processors that the process may use at that time. It includes only
+    // the process's first group of processors, and a group has at most 64 of them. So a program with more processors
+    // gets too small a number, which costs it only some speed.
     static const unsigned count = [] {
         DWORD_PTR ours = 0;
         DWORD_PTR all = 0;
@@ -27,6 +29,11 @@ void yield_thread() noexcept { ::SwitchToThread(); }
 
 std::uint64_t thread_number() noexcept { return ::GetCurrentThreadId(); }
 void forget_thread_number() noexcept {}
+
+bool exchange_look_due(bool due) noexcept {
+    constinit thread_local bool is_due = false;
+    return std::exchange(is_due, due);
+}
 
 signal_mask signal_mask::current() noexcept { return {}; }
 signal_mask signal_mask::exchange() const noexcept { return {}; }

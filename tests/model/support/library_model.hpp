@@ -35,6 +35,7 @@ inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
 
 // Of each thread of a run (platform/shared_table/thread_slots.hpp).
 inline void* slots[64][platform::thread_slots] = {};
+inline bool looks_due[64] = {};  // platform::exchange_look_due()
 
 // A deadline that may pass at any point of a run.
 inline deadline some_time() { return std::chrono::hours(1); }
@@ -148,6 +149,7 @@ inline void explore_both(const char* search, model::options how, const model::te
     const model::test_body whole = [&program](model::run& r) {
         for (auto& of_thread : slots)
             std::ranges::fill(of_thread, nullptr);  // what a run that was cut short left
+        std::ranges::fill(looks_due, false);
         program(r);
     };
     for (const bool x86 : {false, true}) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace tocsin {
 
@@ -78,6 +79,10 @@ void yield_thread() noexcept {}
 
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
 void forget_thread_number() noexcept {}
+
+bool exchange_look_due(bool due) noexcept {
+    return std::exchange(library_model::looks_due[static_cast<std::size_t>(model::this_thread())], due);
+}
 
 void* slot_of_this_thread(thread_slot which) noexcept {
     return library_model::slots[static_cast<std::size_t>(model::this_thread())]

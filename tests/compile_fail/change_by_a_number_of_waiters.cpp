@@ -1,0 +1,6 @@
+// expect: could not convert|no known conversion|no matching function
+#include <tocsin/address.hpp>
+
+#if defined(MISUSE)
+void change(std::atomic<int>* address) { tocsin::fetch_add(address, 1, 3); }  // wake_n(3)
+#endif

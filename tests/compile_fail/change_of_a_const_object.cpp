@@ -1,0 +1,6 @@
+// expect: const
+#include <tocsin/address.hpp>
+
+#if defined(MISUSE)
+void change(const std::atomic<int>* address) { tocsin::store(address, 1, tocsin::wake_all); }
+#endif

@@ -1,0 +1,11 @@
+// expect: must not have padding
+#include <tocsin/address.hpp>
+
+struct padded {
+    std::uint8_t one;
+    std::uint16_t two;
+};
+
+#if defined(MISUSE)
+void change(std::atomic<padded>* address) { tocsin::store(address, padded{}, tocsin::wake_all); }
+#endif

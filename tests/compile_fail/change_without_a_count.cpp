@@ -1,0 +1,6 @@
+// expect: too few arguments|no matching function
+#include <tocsin/address.hpp>
+
+#if defined(MISUSE)
+void change(std::atomic<int>* address) { tocsin::store(address, 1); }
+#endif
