@@ -33,7 +33,7 @@
 //
 // Memory order: the lock orders everything. The count of polls is a futex, of which only the value matters.
 //
-// Checked by: tests/model/poll_request_model_test.cpp (P13), tests/unit/await_test.cpp,
+// Checked by: tests/model/poll_request_model_test.cpp (P13 of docs/proofs.md), tests/unit/await_test.cpp,
 // tests/stress/await_stress_test.cpp.
 #include "core/async/poll_thread.hpp"
 

@@ -27,7 +27,8 @@
 //
 // Memory order: the locks order everything. The word of a thread is a futex, of which only the value matters.
 //
-// Checked by: tests/model/timer_model_test.cpp (P13), tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
+// Checked by: tests/model/timer_model_test.cpp (P13 of docs/proofs.md), tests/unit/await_test.cpp,
+// tests/stress/await_stress_test.cpp.
 #include "core/async/timer_thread.hpp"
 
 #include "core/async/background.hpp"

@@ -7,7 +7,8 @@
 //     wait_node node(key, self, cancelable);
 //     {
 //         locked_queue queue(key);                     // takes the bucket's lock
-//         if (... nothing to take ...) queue.append(node);
+//         if (... something to take ...) return;       // without waiting
+//         queue.append(node);
 //     }                                                // frees the lock
 //     self.sleep(options);
 //

@@ -25,8 +25,8 @@
 // Threads that share a word (shared_word.cpp) are released together, by one call. If there are many nodes, a sleeper in
 // front of such threads gets them and all other remaining nodes, and the waker wakes nobody else.
 //
-// Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6), tests/internal/lot_test.cpp,
-// tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.
+// Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6 of docs/proofs.md),
+// tests/internal/lot_test.cpp, tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.
 #include "core/lot/relay.hpp"
 
 #include "core/lot/resume_queue.hpp"
@@ -42,8 +42,9 @@ namespace {
 // A waker releases up to `relay_above` nodes without a relay. If there are more, it wakes `waker_wakes()` sleepers and
 // gives the last of them the remaining nodes. That thread wakes `relay_wakes` sleepers, passes on what is left, and so
 // on. A thread that is not asleep yet costs no system call, and does not count.
-// The numbers are a compromise. The waker should be held up as briefly as possible. But in a chain of single wake-ups,
-// every processor is idle between two wake-ups, and waking an idle processor costs most (docs/decisions/0004-relay.md).
+// The numbers are a compromise. The waker should be held up as briefly as possible. But in a chain in which each thread
+// wakes only the next one, every processor falls idle before its next wake-up, and waking an idle processor costs most
+// (docs/decisions/0004-relay.md).
 #if !defined(TOCSIN_RELAY_ABOVE)
 #define TOCSIN_RELAY_ABOVE 4
 #define TOCSIN_RELAY_WAKES 16

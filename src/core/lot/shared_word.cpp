@@ -1,10 +1,11 @@
 // How one call wakes many threads, while a set still decides for each of them whether it is released.
 //
-// Threads that wait for the same gate leave its queue together. So they may sleep on one word, which belongs to the
-// bucket. Each still has its own state word (waiter.cpp), which says whether this thread is released. The first of them
-// sleeps on a word of its own: it is the delegate. A set wakes the delegate alone and gives it the other nodes (the
-// relay, relay.cpp). The delegate marks each of them released, and then wakes all who sleep on the shared word, with
-// one call, before its own wait returns. So the setter makes one system call, and all others together cost one more.
+// Threads that wait for the same gate (a manual-reset event) leave its queue together. So they may sleep on one word,
+// which belongs to the bucket. Each still has its own state word (waiter.cpp), which says whether this thread is
+// released. The first of them sleeps on a word of its own: it is the delegate. A set wakes the delegate alone and gives
+// it the other nodes (the relay, relay.cpp). The delegate marks each of them released, and then wakes all who sleep on
+// the shared word, with one call, before its own wait returns. So the setter makes one system call, and all others
+// together cost one more.
 //
 // State
 //   wakes_     counts the wake-ups of the word. It is in a bucket (core/lot/lot.hpp) and exists as long as the lot.
@@ -16,13 +17,15 @@
 //       (take_all), or taken out by its own thread after a deadline. Nothing releases it alone. So waits for an
 //       auto-reset event, for an address, with a stop token or for several sources sleep on words of their own.
 //   shared_word-2  A waiter knows whether it shares a word before its node is queued, and never changes it.
-//   shared_word-3  Whoever marks a sleeping sharer released counts and wakes afterwards, on the word that the sharer
-//       sleeps on. The marked waiter may be gone before that. The word is not.
+//   shared_word-3  If a thread has marked a sleeping sharer released, it afterwards adds 1 to wakes_ in the word that
+//       the sharer sleeps on, and wakes the sleepers of that word. The marked waiter may be gone by then. The word is
+//       not.
 //   shared_word-4  A thread that joins a queue shares the word if the queue has a delegate in front. If the delegate's
 //       deadline has passed, and a sharer has become the first, those that join are delegates. A queue that leaves in
 //       one step has a delegate in front. In a release_list that take() fills node by node, coroutines come first, then
-//       a delegate, then all sharers, then everybody else. If there are sharers only, the setter does the delegate's
-//       work. This order is for speed alone: the relay releases each node of a chain, in whatever order they are.
+//       a delegate, then all sharers, then everybody else. If this list has sharers but no delegate, the setter does
+//       the delegate's work. This order is for speed alone: the relay releases each node of a chain, in whatever order
+//       they are.
 //
 // No lost wake-up: a thread loads wakes_, then looks at its state word, then sleeps if wakes_ is still the number that
 // it has loaded. A releaser marks the state word, then adds 1 to wakes_, then wakes. If the thread's look misses the
@@ -43,8 +46,8 @@
 //
 // Fork: in the child nobody sleeps, so wakes_ may have any value.
 //
-// Checked by: tests/model/shared_word_model_test.cpp, event_model_test.cpp and mix_model_test.cpp (P6, P16);
-// tests/internal/shared_word_test.cpp, tests/stress/gate_reset_stress_test.cpp.
+// Checked by: tests/model/shared_word_model_test.cpp, event_model_test.cpp and mix_model_test.cpp (P6, P16 of
+// docs/proofs.md); tests/internal/shared_word_test.cpp, tests/stress/gate_reset_stress_test.cpp.
 #include "core/lot/shared_word.hpp"
 
 #include "core/lot/lot.hpp"

@@ -24,7 +24,8 @@
 //       not registered, so no thread waits for it.
 //   stop_callback-3  After storing `over`, the callback's thread touches nothing in this object: it wakes the
 //       destructor by the address alone. If the user's function destroys this object, the destructor runs in the
-//       callback's thread, and tells run() through `gone_`. Then run() touches nothing in the object, either.
+//       callback's thread, inside run(). Through `gone_`, it sets a flag on the stack of run(). Then run() touches
+//       nothing in the object, either.
 //
 // No lost wake-up: two threads may sleep on `step_`. The callback's thread sleeps until the constructor ends, and the
 // destructor's thread until the callback ends. The other thread changes `step_` before it wakes the sleeper. Only a

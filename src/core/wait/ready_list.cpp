@@ -33,8 +33,8 @@
 //   ready_list-7  A sleeper sleeps at most until its `until`. While the ready_list knows a sleeper, no armed timer
 //       should end that sleep earlier:
 //       - Of the armed timers on the clock of `until`, none is due before `until`.
-//       - Of the armed timers on another clock, none would have been chosen as `until`: neither when the sleep began,
-//         nor when that timer was armed.
+//       - An armed timer on another clock would not have been chosen as `until` when the sleep began. If the timer was
+//         armed during the sleep, it would not have been chosen at that moment, either.
 //       A thread that arms or moves a timer, and so breaks this rule, claims the sleeper, which looks again. (If the
 //       timer that `until` comes from is moved to a later time or removed, the sleeper wakes for nothing, and looks
 //       again.)
@@ -67,8 +67,8 @@
 // A manual-reset event keeps its member ready as long as it is set, so each wait reports it. If the event is set and
 // reset while a thread sleeps, that thread's wait reports the event as well: the step that sets it claims the thread.
 //
-// Checked by: tests/model/wait_set_model_test.cpp (P12), wait_set_timer_model_test.cpp, wait_set_poll_model_test.cpp
-// and mix_model_test.cpp; tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp,
+// Checked by: tests/model/wait_set_model_test.cpp (P12 of docs/proofs.md), wait_set_timer_model_test.cpp,
+// wait_set_poll_model_test.cpp and mix_model_test.cpp; tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp,
 // tests/unit/publication_test.cpp, tests/stress/wait_set_stress_test.cpp.
 #include "core/wait/ready_list.hpp"
 
