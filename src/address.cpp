@@ -18,7 +18,7 @@
 // comes before its look. If its look comes after the waiter's fence, it sees the filter bit, which was written before
 // that fence. Otherwise its look comes before the fence, and so does the change. Then the waiter's look at the value,
 // which follows the fence, sees the change or a later one ([atomics.order] 4.1 to 4.4). If the change or its look had a
-// weaker order, a wake-up could be lost, as the explorer shows.
+// weaker order, a wake-up could be lost, as the model explorer (docs/proofs.md) shows.
 // What Clang 19 makes of the change and its look:
 //   x86            A locked instruction or xchg, and a plain load: the locked instruction is a full fence.
 //   64-bit ARM     A release (ldaddal, stlxr, stlr) and an acquire (ldar). The processor keeps these two in order.

@@ -13,7 +13,7 @@
 //       for one event first stores `suspended`, while nobody knows of it, then queues its node, and frees the lock.
 //       After these steps, the suspending thread touches nothing of the wait: the coroutine may be running, or gone.
 //   await-2  The thread that released the waiter resumes the coroutine or hands it to its executor, exactly once. A
-//       thread that claimed the waiter, cancelled the resumption, or saw `posted` may destroy the coroutine.
+//       thread that claimed the waiter, saw `posted`, or took the coroutine out of its resume_queue may destroy it.
 //   await-3  The thread that hands the coroutine over calls the executor, which may be in the coroutine's frame. So the
 //       coroutine does not continue before this call is over. A thread that destroys a coroutine during this call also
 //       waits for its end, so no thread is still handing over a coroutine that is gone. If an executor refuses the

@@ -22,10 +22,10 @@
 // No lost wake-up: for a thread that parks for the first time, the reasons are those for address waits (address.cpp).
 // The lock's bit is the value, and the read-modify-write of unlock() is the change. Once the thread has parked, the
 // filter bit stays on, because the node stays in the queue.
-// An unlock() that finds a mark holds the bucket's lock earlier than the marked thread, which then clears the mark or
-// removes its node, and looks at the lock's bit (bit_lock-4). So the marked thread finds the bit off, or on because
-// another thread has taken the lock since. In the second case, the unlock() of that other thread is still to come. It
-// finds the mark gone, and wakes the first thread of the queue.
+// If an unlock() finds a mark, it has held the bucket's lock before the marked thread takes that lock. The marked
+// thread then clears the mark or removes its node, and looks at the lock's bit (bit_lock-4). So the marked thread finds
+// the bit off, or on because another thread has taken the lock since. In the second case, the unlock() of that other
+// thread is still to come. It finds the mark gone, and wakes the first thread of the queue.
 // A thread may time out just as it is marked. Then unlock() does not release it. The thread still counts as one that is
 // on its way, because it looks at the bit after its node has left the queue.
 //

@@ -15,9 +15,10 @@
 //       event hands the event over instead. A set of a manual-reset event takes all such waiters off the queue in the
 //       step that makes the set visible, and tells the subscribers in the same step. Before a set leaves an auto-reset
 //       event set, it has offered the event to all subscribers and all_waiters in the queue.
-//   event-4  A set of an event with waiters does two things in one step, under the lock: it becomes visible, and it
-//       takes the waiters off the queue. So a set that is still under way never releases a waiter that queued after a
-//       later reset(). Nor does it release a waiter of another event that was made later at the same address.
+//   event-4  A set of an event with waiters makes its changes in one step, under the lock: it takes the waiters off the
+//       queue and, unless it hands the event over, turns `set` on. So a set that is still under way never releases a
+//       waiter that queued after a later reset(). Nor does it release a waiter of another event that was made later at
+//       the same address.
 //   event-5  The step that makes a set visible is its change of the byte or, when the set hands the event over, the
 //       release of the waiter. (A set into a wake_list leaves this release to its caller.) The set does not touch the
 //       event after that step. It may still search the queue of the event's address for all_waiters. If it finds a node

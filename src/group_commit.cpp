@@ -21,8 +21,8 @@
 //   group_commit-4  A member that was taken is released exactly once: either after the flush that covers it, or when it
 //       becomes the leader. Its thread does not continue before that. So nobody is told of a flush that does not cover
 //       its submission, and the members of a group under way still exist.
-//   group_commit-5  A leader does not touch a member of its group once it has released that member, or a relay's chain
-//       that contains the member (core/lot/relay.cpp). No follower ever touches anything that belongs to its leader.
+//   group_commit-5  Once a leader has released a member, or a relay's chain with the member in it (core/lot/relay.cpp),
+//       it does not touch the member. No follower ever touches anything that belongs to its leader.
 //   group_commit-6  A follower's `error` is written before the follower is released, and only by the leader of its
 //       group.
 //   group_commit-7  A flush may leave members to the next group. The critical section that ends the group puts these
@@ -31,7 +31,7 @@
 //       not withdraw, and its next taker does not claim it again.
 //
 // No lost wake-up: a thread joins, and a leader looks at the queue, under the same lock. A thread that joins behind a
-// leader has seen `led` on, so that leader has not yet looked at the queue for the last time. When it does, it takes
+// leader has seen `led` on. So that leader's last look at the queue is still to come. At that look, the leader takes
 // the member, or makes the oldest member of the queue lead. This next leader then looks in its turn (group_commit-2).
 // If a member is released before its thread sleeps, the sleep ends at once (waiter.cpp).
 // The thread that makes a group full notices this under the lock, and claims the gatherer there. If there is no
@@ -51,7 +51,7 @@
 // taken. Otherwise the leader takes, and where necessary claims, the members one by one, at one step each. The leader
 // visits each of its followers only if the flush has failed, and then without the lock.
 //
-// Checked by: tests/model/group_commit_model_test.cpp (P14), proofs/promela/group_commit.pml,
+// Checked by: tests/model/group_commit_model_test.cpp (P14 of docs/proofs.md), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
 #include "core/lot/lot.hpp"
 #include "core/lot/waiter.hpp"

@@ -12,9 +12,9 @@
 //       handler, or with the thread that called cancel().
 //   handler_thread-2  Whenever the lock is free and the handler sleeps, one of these holds: the queue is empty; `ready`
 //       is set; the thread that put a job into the empty queue is about to set `ready`.
-//   handler_thread-3  Whenever the lock is free, a thread is blocked, and the queue has room or is closed, one of these
-//       holds: `room` is set; a thread is about to set `room`; a thread that `room` woke is on its way to the lock, and
-//       will set `room` again if others are to be woken.
+//   handler_thread-3  Whenever the lock is free and a thread is blocked although the queue has room or is closed, one
+//       of these holds: `room` is set; a thread is about to set `room`; a thread that `room` woke is on its way to the
+//       lock, and will set `room` again if others are to be woken.
 //   handler_thread-4  Once closed, the queue accepts no job. The handler ends when it finds the queue empty and closed.
 //   handler_thread-5  Only the handler touches batch and position until it has set `finished`. After that, a thread
 //       that holds the lock may touch them.

@@ -13,13 +13,13 @@
 //   pollable-3  A view declines every offer. (Only its try_wait() takes the event.) If the view was armed, the offer
 //       also makes a thread raise the flag. So the view keeps the event from no waiter, and a set() that finds the view
 //       unarmed only looks at it.
-//   pollable-4  After an offer to an armed view, one more raise of the flag is owed. Under the lock, on_wake() acquires
-//       the view's rundown once for each owed raise. If no raise was owed before, the offering thread is given the node
-//       `raising_`.
-//       When that thread releases the node, it raises the flag until no raise is owed. So a view may be armed, and
-//       offered the event again, while a raise is under way. The destructor removes the view's node from the queue,
-//       waits until no raise is owed, and then closes the flag. So no thread raises a descriptor that belongs to
-//       another object by now.
+//   pollable-4  After an offer to an armed view, one more raise of the flag is owed. The offer is a call of on_wake(),
+//       under the lock. on_wake() acquires the view's rundown (core/sync/rundown.hpp) once for each owed raise. If no
+//       raise was owed before, on_wake() appends the node `raising_` to the release_list of the offering thread.
+//       Whoever releases this node raises the flag until no raise is owed. So a view may be armed, and offered the
+//       event again, while a raise is under way. The destructor removes the view's node from the queue, waits until no
+//       raise is owed, and then closes the flag. So no thread raises a descriptor that belongs to another object by
+//       now.
 //
 // No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, or soon will be. try_wait()
 // lowers the flag before it looks at the event under the lock. If a set() came before that look, the look finds the
@@ -29,7 +29,7 @@
 //
 // Memory order: that of the lock, and that of the event.
 //
-// Checked by: tests/model/pollable_model_test.cpp (P12), tests/unit/pollable_test.cpp,
+// Checked by: tests/model/pollable_model_test.cpp (P12 of docs/proofs.md), tests/unit/pollable_test.cpp,
 // tests/stress/wait_set_stress_test.cpp, examples/loops.
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"

@@ -12,8 +12,8 @@
 //   wait-1  A source behind a descriptor (after it in the list) may be ready at the start. If the descriptor is, too,
 //       it must be reported. So the wait peeks at the sources behind its first descriptor. If one was ready before the
 //       call, it sees that. A custom source can't be peeked at, so it counts as ready.
-//   wait-2  The wait is over before it begins: what is ready must be reported all the same. A wait that a stop ends
-//       polls once more afterwards, for the same reason, unless its last poll found all descriptors idle.
+//   wait-2  The wait is over before it begins: what is ready must be reported all the same. For the same reason, if a
+//       stop ends the wait, the wait polls once more afterwards, unless its last poll found all descriptors idle.
 //   wait-3  The wait is about to spin, which may end it without a poll.
 //   wait-4  The thread can't get a doorbell: what is ready must be reported all the same.
 //   wait-5  The thread's previous wait for any with descriptors took a source behind a descriptor, and the last poll of

@@ -2,8 +2,9 @@
 // descriptors it has a poll_set (platform/poller/poller.hpp), which is made when the first descriptor is added.
 //
 // A waiting thread sleeps on its waiter's word or, if there is a poll_set, in the poll_set's wait(). A thread that
-// claims the waiter for an event wakes the waiting thread by that word, or rings the poll_set's doorbell by its number,
-// which is in the word. So the claiming thread uses no descriptor of the wait_set (waiter.cpp).
+// claims the waiter for an event wakes the waiting thread by that word. If the waiting thread polls, the word contains
+// the number that the poll_set's doorbell has in a pool (platform/poller/poller.hpp), and the claiming thread rings
+// this doorbell. So the claiming thread uses no descriptor of the wait_set (waiter.cpp).
 //
 // No thread sleeps on its word while there is a poll_set. The waiting thread first becomes the sleeper of the
 // ready_list, and then looks for a poll_set. A thread that makes a poll_set first stores it, and then has the sleeper
@@ -24,8 +25,9 @@
 //     `out`.
 // So of eight waits in a row, one reports descriptors if any are ready. If more are ready than `out` has room for, the
 // poll_set gives each its turn. A poll counts as a look only if the wait reports what the poll found, or if the poll
-// found that nothing was ready. It does not count if its findings were dropped, nor if the ring of the doorbell took
-// the only room in `out`. A wait_set that holds no descriptors looks only when it sleeps.
+// found that nothing was ready. It does not count if its findings were dropped. Nor does it count if `out` has room for
+// one result only, and the poll filled this room with the doorbell. A wait_set that holds no descriptors looks only
+// when it sleeps.
 //
 // Before it sleeps, a wait looks for events again and again, if that has paid in this wait_set (core/wait/spinner.cpp).
 // It reads the number of ready members, and examines the list only if there are any. The number does not change when a
@@ -43,9 +45,9 @@
 //               pointer acquires.
 //   Everything else is ordered by the lock of the ready_list (ready_list.cpp) and by the lock `admission_`.
 //
-// Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12),
+// Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12 of docs/proofs.md),
 // tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp. The ready_list
-// has models of its own (P12).
+// has models of its own (P12, too).
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "core/wait/spinner.hpp"
