@@ -11,9 +11,10 @@
 
 namespace tocsin::platform {
 
-// True if a wait of the C library until a time of `Clock` ends when that clock shows that time, even if somebody sets
-// the clock during the wait. For the system clock this is true of glibc, because there the kernel itself sleeps until
-// that time. Other C libraries (macOS, OpenBSD, musl) compute the length of the sleep once, when the sleep begins.
+// Suppose that a wait of the C library has a deadline on `Clock`, and that somebody sets this clock during the wait.
+// True if the wait still ends when the clock reaches the deadline. For the system clock this is true of glibc, because
+// there the kernel itself sleeps until the deadline. Other C libraries (macOS, OpenBSD, musl) compute the length of the
+// sleep once, when the sleep begins.
 template <class Clock>
 inline constexpr bool follows_clock = false;
 #if defined(__GLIBC__)

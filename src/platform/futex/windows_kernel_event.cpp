@@ -3,10 +3,11 @@
 // explains the slots, and why no wake-up is lost. This mechanism is slower than the other two Windows mechanisms: a
 // wake makes one system call, and a sleep makes two.
 //
-// The system promises (Microsoft's reference of CreateEvent, Windows 2000): a set of an auto-reset event lets one
-// thread through, even a thread that begins to wait later. Two sets with no thread let through between them count as
-// one. The system doesn't promise that it can make an event. A thread that can't get an event tries again every
-// millisecond. We have never run this mechanism on a system before Vista. Tests force it on newer systems.
+// The system promises (Microsoft's reference of CreateEvent, Windows 2000): each SetEvent of an auto-reset event lets
+// one thread through, even a thread that begins to wait later. If no thread is let through between two calls of
+// SetEvent, the two count as one. The system doesn't promise that it can make an event. A thread that can't get an
+// event tries again every millisecond. We have never run this mechanism on a system before Vista. Tests force it on
+// newer systems.
 //
 // The slot's lock consists of a counter `users` and an auto-reset event `turn`. A thread that raises `users` from zero
 // has the lock at once. Every other thread waits for `turn`. When a holder unlocks and is not the only user, it sets

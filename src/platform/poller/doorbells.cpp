@@ -2,9 +2,10 @@
 //   While a doorbell is open, it has an object of the system that can be polled: an event counter, a pipe or a kernel
 //   event. The thread that waits for the doorbell, the *sleeper*, sleeps in a poll of this object. To *strike* the
 //   object is to make it ready by one system call, which wakes the sleeper.
-//   Every doorbell, open or closed, has a word `turn`. It says whether the doorbell is *rung*, and counts the answers.
-//   A ring moves `turn` to rung; if `turn` was not rung before, the ringer then strikes the object. The strike is
-//   *even* or *odd*, as that count is. To *answer* is to move `turn` back to not rung, which counts one more.
+//   Every doorbell, open or closed, has a word `turn`. It says whether the doorbell is *rung*, and it holds a count of
+//   answers. To *answer* is to move `turn` from rung back to not rung, which raises that count by one. A ring moves
+//   `turn` to rung; if `turn` was not rung before, the ringer then strikes the object. The strike is *even* if the
+//   count of answers is even, otherwise *odd*.
 //   The pool is a fixed table of doorbells. The doorbells that nobody has are in two stacks of indices: the open ones
 //   in `idle`, the closed ones in `closed`. Each thread may keep one doorbell for its next wait.
 //
@@ -21,7 +22,8 @@
 //         instead of striking.
 //       - If the doorbell is rung already, the owner checks whether the object has been struck. If so, the owner
 //         answers and repeats the first step once.
-//       - If the strike is still to come, the doorbell stays open and goes to the idle ones, however many there are.
+//       - If the object has not been struck, or if the repeated step fails, a strike may still come. So the doorbell
+//         stays open and goes to the idle ones, however many there are.
 //       A closed doorbell stays rung, so a later ring makes no system call. A thread that opens the doorbell again
 //       first stores the new descriptors. Then it moves `turn` to not rung, with an even count of answers, because the
 //       first strike of a new object is an even one.
@@ -30,7 +32,8 @@
 //       count is kept modulo 131,071, so that no number equals no_doorbell.
 //   doorbells-5  Every doorbell that has been made is taken by one thread or one poll set, or is kept by a thread, or
 //       is in one of the stacks. At most `most_idle` doorbells are idle, apart from those that could not be closed
-//       because their strike was still to come. The next owner of a doorbell that could not be closed answers its ring.
+//       because a strike might still come (doorbells-3). The next owner of a doorbell that could not be closed answers
+//       its ring.
 //
 // Because of doorbells-2, the object need not be reset between two strikes. linux.cpp uses this: there the object is an
 // event counter, and its strikes alternate. An even strike fills the counter, which becomes readable. An odd strike
@@ -47,10 +50,11 @@
 // Memory order
 //   [doorbell-ring]  ring(), answer() and a close() that succeeds are read-modify-writes of one word, `turn`. Of any
 //                    two of these calls, the thread that makes the later one sees what came before the earlier one.
-//   [doorbell-made]  When a doorbell is opened for the first time, its `turn` is ready and says not rung before its
-//                    descriptors are stored. When it is opened again, its descriptors are stored before its `turn` says
-//                    not rung. So, in both cases, a thread that may strike finds the descriptors. It also finds
-//                    `identity`, which says what the descriptors referred to when they were stored.
+//   [doorbell-made]  A ringer strikes nothing if it finds no descriptor or finds `turn` rung. When a doorbell is opened
+//                    for the first time, its `turn` says not rung already, and the descriptor to strike is stored last.
+//                    When it is opened again, its descriptors are stored first, and its `turn` moves to not rung last.
+//                    So, in both cases, a thread that may strike finds the descriptors. It also finds `identity`, which
+//                    says what the descriptors referred to when they were stored.
 //   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack counts its
 //                    changes in the word that holds its top. So a compare-exchange of that word fails if the stack has
 //                    changed, even if the same doorbell is on top again.

@@ -6,8 +6,9 @@
 //
 // The dynamic linker initializes one object at a time. A copy chooses its table before any other code of its object
 // runs (constructor priority in lot.cpp). So when a copy looks for the others, the record of every copy that was
-// initialized earlier already names a table. Among copies that fit each other, this is the first copy's table. The
-// search skips the record of a copy that is not initialized yet, because that record names no table.
+// initialized earlier already names a table. Copies that sleep and queue in the same way *fit* each other. All copies
+// that fit each other name the same table: that of the first of them. The search skips the record of a copy that is not
+// initialized yet, because that record names no table.
 #include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/shared_table/layout.hpp"
