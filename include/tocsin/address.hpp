@@ -158,8 +158,9 @@ constexpr wake_count wake_n(std::size_t count) noexcept { return {count}; }
 // The functions from here on change the object and then wake waiters, the longest waiting first. Each function does to
 // the object what the member function of std::atomic<T> with the same name does, with sequentially consistent order,
 // and returns what that member function returns. After the change, only the address is used. So a thread that sees the
-// change may destroy the object at once. These functions may be called wherever the three wakes above may be called. If
-// the object of a plain T is not aligned to its size, the behaviour is undefined; checked builds stop the program.
+// change may destroy the object at once. Like the three wakes above, these functions may be called before main, after
+// it, and in destructors of thread-local objects, but not in signal handlers. If the object of a plain T is not aligned
+// to its size, the behaviour is undefined; checked builds stop the program.
 // Cost: if no thread waits there, the change and a load. (The change serves as the fence that a separate wake must
 // make.) With waiters, the cost is that of the wakes above.
 template <class T>

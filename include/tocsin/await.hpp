@@ -66,12 +66,12 @@
 //   destroyed:
 //   - Without an executor: while no other thread can end the wait by a set, a stop or a timeout. That is so, for
 //     instance, if the wait needs no background thread, and only the destroying thread makes its sources ready or stops
-//     it. If one set() ends the waits of several coroutines, a coroutine that this set() has resumed may also destroy
-//     those that it has yet to resume.
-//   - With an executor: while the executor can't be resuming the coroutine, for instance in the executor's only thread.
-//     When the destruction returns, no thread is handing the coroutine to the executor. But a thread may have handed it
-//     over before. In that case, remove the handle from the executor's queue. (Or do not destroy the coroutine: stop
-//     the wait by a token, and let the coroutine end.)
+//     it. If one set() ends the waits of several coroutines, a coroutine that this set() has resumed may destroy the
+//     coroutines that this set() has yet to resume.
+//   - With an executor: while the executor can't be resuming the coroutine. That is so, for instance, if the executor
+//     has only one thread, and that thread destroys the coroutine. When the destruction returns, no thread is handing
+//     the coroutine to the executor. But a thread may have handed it over by then. In that case, remove the handle from
+//     the executor's queue. (Or do not destroy the coroutine: stop the wait by a token, and let the coroutine end.)
 //   - With an executor that may refuse: while the conditions of both points above hold.
 //
 // A wait as part of a type of your own

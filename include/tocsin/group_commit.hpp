@@ -139,10 +139,10 @@ public:
     std::size_t size() const noexcept { return group_->count; }  // at least 1
     Submission& front() const noexcept { return *begin(); }
 
-    // Leaves `first` and all submissions behind it to the next group, for a flush that takes only so many bytes or only
-    // one kind of submission. The flush then covers only the submissions in front of `first`. The others are at the
-    // front of the next group, in the same order, and that group does not wait for more members. The submissions left
-    // to that group can't be withdrawn any more: a submit() with a deadline waits, even past the deadline, for the
+    // For a flush that can take only so many bytes, or only one kind of submission: leaves `first` and all submissions
+    // behind it to the next group. This flush then covers only the submissions in front of `first`. The others are at
+    // the front of the next group, in the same order, and that group does not wait for more members. The submissions
+    // left to that group can't be withdrawn any more: a submit() with a deadline waits, even past the deadline, for the
     // flush that covers its submission.
     // Call this before you do the work that may fail, because an exception fails all submissions that are in the group
     // when it is thrown.

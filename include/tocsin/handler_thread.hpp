@@ -195,7 +195,8 @@ public:
     // Closes the handler, waits for the job that is running, and returns the jobs that have not begun, oldest first.
     // - A returned job may be that of a send(). If the caller of cancel() runs the job, that send() returns the result.
     //   If the caller destroys the job without running it, that send() throws.
-    // - A job that is to resume a coroutine resumes it when the caller runs the job, or destroys it without running it.
+    // - If a job is to resume a coroutine, the coroutine resumes when the caller runs the job, or destroys the job
+    //   without running it.
     // In a job of this handler, cancel() does not wait. If cancel() throws std::bad_alloc, the next cancel() returns
     // the jobs.
     [[nodiscard]] std::vector<job> cancel();

@@ -151,10 +151,11 @@ public:
     TOCSIN_API void append(wait_entry& entry) noexcept;
     TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it was removed before
 
-    // Gives the source to the wait that has queued longest among those that can take it. Returns a list with only that
-    // wait, and wake() on the list ends the wait. If no wait can take the source, returns an empty list, and nobody has
-    // taken the source. (The wait in the list may be a wait for all. Such a wait does not take the source yet: it only
-    // counts the source as ready. wake() ends this wait only if all its sources are ready: see stays_ready.)
+    // Gives the source to the wait that has queued longest among those that can take it, and returns a list with only
+    // that wait. If no wait can take the source, returns an empty list, and nobody has taken the source.
+    // If that wait is for any, it has taken the source, and wake() on the list ends the wait. If that wait is for all,
+    // it has not taken the source yet, and only counts it as ready. So the source must stay ready (`waitable` below),
+    // and wake() ends the wait only if all its sources are ready.
     TOCSIN_API wake_list notify_one() noexcept;
     // Does the same up to `most` times. Adds the waits to `freed`, and returns how many it added.
     TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;

@@ -128,10 +128,11 @@ public:
     TOCSIN_API void change(wait_timer& timer, std::uint64_t tag);
     TOCSIN_API bool remove(wait_timer& timer) noexcept;
 
-    // Waits until a member is ready, then reports all ready members, as many as fit into `out`. The next waits report
-    // those that did not fit, so each member gets its turn. Never returns spuriously. Members that are ready at the
-    // start are reported even if the deadline has passed or a stop was requested. A timeout or a stop loses nothing.
-    // The spin policy holds as for wait_any(): with descriptors, the wait spins only under an adaptive policy.
+    // Waits until a member is ready, then reports all ready members, as many as fit into `out`. (Ready descriptors may
+    // be left to a later wait: see below.) The next waits report those that did not fit, so each member gets its turn.
+    // Never returns spuriously. Members that are ready at the start are reported even if the deadline has passed or a
+    // stop was requested. A timeout or a stop loses nothing. The spin policy holds as for wait_any(): with descriptors,
+    // the wait spins only under an adaptive policy.
     // - An auto-reset event is consumed, as by its own wait(), so each of its signals is reported once. While a thread
     //   waits here, the set and the event's other waiters are served first in, first out. The set's place in that order
     //   dates from add() or from the set's last turn, not from the beginning of the wait.
@@ -142,9 +143,10 @@ public:
     //   not look at them. So of eight waits in a row at least one reports ready descriptors, however busy the events
     //   are.
     // - A timer is reported once for each reset(), never before its deadline has passed. Timers that a wait finds due
-    //   come behind the events and timers that were found ready earlier. Of the timers on one clock, the earliest comes
-    //   first. A sleep follows either the steady or the system clock. If somebody sets the system clock during the
-    //   sleep, a timer on the other of these two clocks may be reported late.
+    //   come behind the events that are ready at that moment, and behind the timers that were found due earlier and not
+    //   yet reported. Of the timers on one clock, the earliest comes first. A sleep follows either the steady or the
+    //   system clock. If somebody sets the system clock during the sleep, a timer on the other of these two clocks may
+    //   be reported late.
     //
     // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake the sleeping
     // thread. If the wait ends before the thread sleeps (spin.hpp), neither of these calls is made. With descriptors,
