@@ -26,7 +26,7 @@ MODEL = ROOT / "tests" / "model"
 FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_FUTEX_CHOSEN=model_futex",
          "-DTOCSIN_POLLER_CHOSEN=model_poller", "-DTOCSIN_CHECKED=1",
          "-DTOCSIN_RELAY_ABOVE=1", "-DTOCSIN_RELAY_WAKES=1", "-DTOCSIN_LOOKS_PER_LOCK=1",
-         "-DTOCSIN_WAITS_PER_LOOK=2"]
+         "-DTOCSIN_WAITS_PER_LOOK=2", "-DTOCSIN_WAITERS_PER_BATCH=2"]
 SECONDS = 300
 
 

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -58,12 +59,38 @@ void start_one_by_one(thread_group& threads, const Event& event, int count, Wait
     }
 }
 
-TEST(SharedWord, AllWaitersOfAGateButTheFirstShareOne) {
+TEST(SharedWord, AllWaitersOfAGateButTheFirstOfEachBatchShareOne) {
     manual_reset_event gate;
     thread_group threads;
     start_one_by_one(threads, gate, 3, [&] { gate.wait(); });
     start_one_by_one(threads, gate, 3, [&] { (void)gate.wait_for(1h); });
     EXPECT_EQ(sharers_of(&gate), 5u);
+    gate.set();
+    threads.join();
+}
+
+TEST(SharedWord, EachBatchOfABroadcastIsReleased) {
+    constexpr auto size = static_cast<int>(tocsin::core::waiters_per_batch);
+    for (const bool timed : {false, true}) {
+        manual_reset_event gate;
+        thread_group threads;
+        threads.start_many(3 * size, "waiter",
+                           [&](int i) { timed&& i % 2 != 0 ? (void)gate.wait_for(1h) : gate.wait(); });
+        until_parked(&gate, 3 * size);
+        EXPECT_EQ(sharers_of(&gate), 3u * (size - 1));
+        gate.set();
+        threads.join();
+    }
+}
+
+// A thread that can be stopped shares no word. But it can wake those who do.
+TEST(SharedWord, AStoppableWaitInFrontBecomesTheDelegate) {
+    manual_reset_event gate;
+    std::stop_source stop;
+    thread_group threads;
+    start_one_by_one(threads, gate, 1, [&] { (void)gate.wait(stop.get_token()); });
+    start_one_by_one(threads, gate, 9, [&] { gate.wait(); });
+    EXPECT_EQ(sharers_of(&gate), 9u);
     gate.set();
     threads.join();
 }
@@ -90,7 +117,7 @@ TEST(SharedWord, ASetOfAGateMakesOneCallHoweverManyWait) {
     using namespace tocsin::platform;
     if (!std::is_same_v<futex, linux_futex>) GTEST_SKIP() << "its wake is no system call";
     manual_reset_event gate;
-    constexpr std::size_t waiters = 50;
+    constexpr std::size_t waiters = 2 * tocsin::core::waiters_per_batch + 10;
     const auto calls = support::system_calls_of(
         [&] {
             std::vector<std::atomic<pid_t>> ids(waiters);
@@ -170,26 +197,26 @@ TEST(SharedWord, SetsIntoAListReleaseTheWaitersOfAllGates) {
     threads.join();
 }
 
-// A walk over the queue puts a delegate in front of those whom it releases, and these in front of everybody else.
+// A walk over the queue puts a delegate in front of the sharers, and the batches in front of all other threads.
 TEST(SharedWord, AListBeginsWithADelegateAndItsSharers) {
     static const char place = 0;
     const wait_key key{&place, wait_kind::event};
-    std::vector<waiter> own(3);
-    std::vector<waiter> shared(3);
-    release_list list;
+    const std::map<char, kind> kinds{{'s', kind::sharer}, {'d', kind::delegate}, {'w', kind::waiter}};
+    std::vector<waiter> waiters(7);
     std::vector<std::unique_ptr<wait_node>> nodes;
-    for (std::size_t i = 0; i != own.size(); ++i) {
-        nodes.push_back(std::make_unique<wait_node>(key, shared[i], true));
-        nodes.back()->what = kind::sharer;
-        list.append(*nodes.back());
-        nodes.push_back(std::make_unique<wait_node>(key, own[i], true));
+    release_list list;
+    for (const char letter : std::string("swdswds")) {
+        nodes.push_back(std::make_unique<wait_node>(key, waiters[nodes.size()], true));
+        nodes.back()->what = kinds.at(letter);
         list.append(*nodes.back());
     }
     std::string order;
     const wait_list all = list.take_nodes();
-    for (const wait_node* each = all.first(); each != nullptr; each = wait_list::next(*each))
-        order += each->what == kind::sharer ? 's' : 'd';
-    EXPECT_EQ(order, "dsssdd");
+    for (const wait_node* each = all.first(); each != nullptr; each = wait_list::next(*each)) {
+        for (const auto& [letter, what] : kinds)
+            if (each->what == what) order += letter;
+    }
+    EXPECT_EQ(order, "dssdsww");
 }
 
 #if TOCSIN_ON_POSIX

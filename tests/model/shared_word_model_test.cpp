@@ -26,9 +26,10 @@ struct gate {
 shared_word* word(std::size_t number) { return &core::the_lot->at[0].shared[number]; }
 
 // Passes the open gate, or sleeps on the word (null: on one of its own): for ever or, if `cancelable`, until some time.
-claim pass(gate& door, shared_word* shared, bool cancelable) {
+claim pass(gate& door, shared_word* shared, bool cancelable, wait_node::kind own = wait_node::kind::waiter) {
     waiter self;
     wait_node node(door.key, self, cancelable);
+    node.what = own;
     if (shared != nullptr) {
         node.what = wait_node::kind::sharer;
         self.share(*shared);
@@ -108,6 +109,29 @@ TEST(shared_word_model, WhoeverSharesNoWordIsReleasedBehindThoseWhoDo) {
         for (const char* name : {"own word", "another own word"})
             r.spawn(name, [&] { (void)pass(door, nullptr, false); });
         r.spawn("opener", [&] { (void)open(door); });
+        r.join_all();
+    });
+}
+
+// The thread that marks the first sharer gives the next delegate the second, and wakes the first afterwards.
+TEST(shared_word_model, TheNextDelegateTakesOver) {
+    holds_within(1, [](run& r) {
+        gate door;
+        r.spawn("first word", [&] { (void)pass(door, word(0), false); });
+        r.spawn("delegate", [&] { (void)pass(door, nullptr, false, wait_node::kind::delegate); });
+        r.spawn("second word", [&] { (void)pass(door, word(1), false); });
+        r.spawn("opener", [&] { (void)open(door); });
+        r.join_all();
+    });
+}
+
+// Two batches of two threads each wait for one event. Some of these threads may pass before it is set.
+TEST(shared_word_model, ASetReleasesEveryBatch) {
+    holds_within(1, [](run& r) {
+        manual_reset_event event;
+        for (const char* name : {"one", "two", "three", "four"})
+            r.spawn(name, [&] { event.wait(sleep_at_once); });
+        r.spawn("setter", [&] { event.set(); });
         r.join_all();
     });
 }

@@ -294,8 +294,7 @@ bool wait_queue::take_off(wait_node& node) noexcept {
 release_list wait_queue::take(std::size_t most, std::size_t& taken) noexcept {
     taken = 0;
     if (empty()) return {};
-    if (state().cancelables == 0 && most >= state().count &&
-        is_delegate(*nodes_.first())) {  // lot-2, shared_word-4
+    if (state().cancelables == 0 && most >= state().count && !is_sharer(first())) {  // lot-2, shared_word-4
         taken = state().count;
         return release_list(detach_all());
     }
@@ -322,6 +321,7 @@ offer_result wait_queue::give_to_one(release_list& freed, queue_cursor& offered,
         switch (each->what) {
             case kind::waiter:
             case kind::sharer:
+            case kind::delegate:
                 if (!take_off(*each)) break;
                 freed.append(*each);
                 return offer_result::accepted;

@@ -47,10 +47,7 @@ struct alignas(64) bucket {
     detail::atomic<std::uint64_t> filter{0};
     // A list of the cursors of walks that have freed the lock for a moment (lot-8).
     detail::plain<queue_cursor*> cursors{nullptr};
-    shared_word
-        shared[8];  // on which threads of its queues sleep (shared_word.cpp); a key's path chooses one
-
-    shared_word& word_of(std::uint64_t path) noexcept { return shared[path >> 61]; }
+    shared_word shared[8];  // on which threads sleep together (wait_queue::word_of())
 
     // Whether the bucket is as it was when the process started. Called only while the process has one thread.
     bool is_pristine() const noexcept {
@@ -173,8 +170,8 @@ public:
     void prepare_wait() noexcept;
 
     void append(wait_node& last) noexcept;
-    // The same for a thread that leaves only with all others or at its deadline (shared_word-1). If the queue has a
-    // delegate, the thread is to sleep on the word that it shares with others.
+    // The same for a thread that leaves only with all others or at its deadline (shared_word-1). The thread becomes a
+    // delegate, or is to sleep on a word that it shares with others.
     void append_to_share(wait_node& last) noexcept;
     // Takes a cancelable node out of the queue, unless another thread has already done so.
     void remove(wait_node& cancelled) noexcept {
@@ -234,6 +231,7 @@ private:
     wait_queue(const wait_key& key, const key_hash& hash) noexcept
         : wait_queue(key, hash.home(), hash.path) {}
 
+    shared_word& word_of(std::uint32_t group) const noexcept;
     wait_node::queue_state& state() const noexcept { return nodes_.first()->queue; }
     wait_node* find(const wait_key& key) noexcept;
     bool take_off(wait_node& node) noexcept;

@@ -23,7 +23,8 @@
 // sleepers than the waker did. So the waker makes a few system calls, however many threads wait.
 //
 // Threads that share a word (shared_word.cpp) are released together, by one call. If there are many nodes, a sleeper in
-// front of such threads gets them and all other remaining nodes, and the waker wakes nobody else.
+// front of such threads gets them and all other remaining nodes, and the waker wakes nobody else. If that sleeper finds
+// a second one in front of further such threads, it gives the second one these threads and all nodes behind them.
 //
 // Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6 of docs/proofs.md),
 // tests/internal/lot_test.cpp, tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.
@@ -67,7 +68,12 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
     const bool many = is_longer_than(relay_above, first);
     for (wait_node* each = first; each != nullptr;) {
         if (is_sharer(each)) {
-            each = release_sharers(*each);
+            shared_word* const asleep = mark_sharers(each);
+            // The next delegate marks its sharers while this thread wakes those that it has marked.
+            const bool next_takes_over = leads_sharers(each) && each->owner->is_asleep();
+            if (next_takes_over) each->owner->release(wait_list::next(*each));
+            if (asleep != nullptr) asleep->wake_all();  // shared_word-3
+            if (next_takes_over) return;
             continue;
         }
         wait_node* const next = wait_list::next(*each);  // relay-1
@@ -86,14 +92,20 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
 }  // namespace
 
 void release_list::append(wait_node& node) noexcept {
-    if (node.what == wait_node::kind::waiter && node.owner->is_coroutine()) {
+    using kind = wait_node::kind;
+    if (node.what == kind::waiter && node.owner->is_coroutine()) {
         nodes_.insert_after(last_coroutine_, node);
         last_coroutine_ = &node;
-        return;
+    } else if (node.what == kind::delegate || node.what == kind::sharer) {  // shared_word-4
+        wait_node* const front =
+            last_coroutine_ != nullptr ? wait_list::next(*last_coroutine_) : nodes_.first();
+        const bool to_front =
+            last_of_batches_ == nullptr || (node.what == kind::delegate && is_sharer(front));
+        nodes_.insert_after(to_front ? last_coroutine_ : last_of_batches_, node);
+        if (last_of_batches_ == nullptr || !to_front) last_of_batches_ = &node;
+    } else {
+        nodes_.append(node);
     }
-    wait_node* const front = last_coroutine_ != nullptr ? wait_list::next(*last_coroutine_) : nodes_.first();
-    if (front == nullptr || is_sharer(front) == is_sharer(&node)) return nodes_.append(node);
-    nodes_.insert_after(is_sharer(front) ? last_coroutine_ : front, node);  // shared_word-4
 }
 
 void release_list::append(release_list&& more) noexcept {

@@ -33,6 +33,8 @@ public:
 private:
     wait_list nodes_;
     wait_node* last_coroutine_ = nullptr;
+    wait_node* last_of_batches_ =
+        nullptr;  // the last delegate or sharer that append(node) has put into the list
 };
 
 // Called by a released thread. Releases the nodes that this thread was given: `first` and those behind it.

@@ -1,16 +1,22 @@
 // How one call wakes many threads, while a set still decides for each of them whether it is released.
 //
-// Threads that wait for the same gate (a manual-reset event) leave its queue together. So they may sleep on one word,
-// which belongs to the bucket. Each still has its own state word (waiter.cpp), which says whether this thread is
-// released. The first of them sleeps on a word of its own: it is the delegate. A set wakes the delegate alone and gives
-// it the other nodes (the relay, relay.cpp). The delegate marks each of them released, and then wakes all who sleep on
-// the shared word, with one call, before its own wait returns. So the setter makes one system call, and all others
-// together cost one more.
+// Threads that wait for the same gate (a manual-reset event) leave its queue together. So many of them may sleep on one
+// word. Each still has its own state word (waiter.cpp), which says whether this thread is released. The queue consists
+// of batches of up to `waiters_per_batch` threads. The first thread of a batch sleeps on a word of its own: it is the
+// delegate. All others of the batch share a word: they are sharers.
+//
+// A set wakes the first delegate alone, and gives it all other nodes (the relay, relay.cpp). Before the delegate's wait
+// returns, the delegate does three things:
+//   1. It marks each sharer of its batch released.
+//   2. It wakes the next delegate, and gives that thread the nodes of the later batches.
+//   3. It wakes all who sleep on the word of its batch, with one call.
+// So the setter makes one system call, and each batch costs two more. On several processors, the next delegate does its
+// step 1 while this one does its step 3.
 //
 // State
 //   wakes_     counts the wake-ups of the word. It is in a bucket (core/lot/lot.hpp) and exists as long as the lot.
 //   waiter     `sharing` in its state word: the thread sleeps on the shared word, or is about to.
-//   node       its kind is `sharer`. A thread's node of kind `waiter` can be the delegate.
+//   node       its kind is `sharer` or `delegate`.
 //
 // Invariants
 //   shared_word-1  A waiter shares a word only if its node leaves the queue in one of two ways: with all others
@@ -20,12 +26,12 @@
 //   shared_word-3  If a thread has marked a sleeping sharer released, it afterwards adds 1 to wakes_ in the word that
 //       the sharer sleeps on, and wakes the sleepers of that word. The marked waiter may be gone by then. The word is
 //       not.
-//   shared_word-4  A thread that joins a queue shares the word if the queue has a delegate in front. If the delegate's
-//       deadline has passed, and a sharer has become the first, those that join are delegates. A queue that leaves in
-//       one step has a delegate in front. In a release_list that take() fills node by node, coroutines come first, then
-//       a delegate, then all sharers, then everybody else. If this list has sharers but no delegate, the setter does
-//       the delegate's work. This order is for speed alone: the relay releases each node of a chain, in whatever order
-//       they are.
+//   shared_word-4  A thread that joins a queue becomes a sharer if the queue has a delegate in front, and the thread
+//       doesn't begin a batch. Otherwise it becomes a delegate. (A thread in front that sleeps on its own word for
+//       another reason becomes a delegate, too.) A queue that leaves in one step has no sharer in front. In a
+//       release_list that take() fills node by node, coroutines come first, then the batches with a delegate in front,
+//       then everybody else. If this list has sharers but no delegate, the setter does the delegate's work. This order
+//       is for speed alone: the relay releases each node of a chain, in whatever order they are.
 //
 // No lost wake-up: a thread loads wakes_, then looks at its state word, then sleeps if wakes_ is still the number that
 // it has loaded. A releaser marks the state word, then adds 1 to wakes_, then wakes. If the thread's look misses the
@@ -35,8 +41,8 @@
 // sees the same, and need not wake it. (The count wraps around. A thread would sleep on if it stood still between its
 // load and its sleep while 2^32 wake-ups of this word passed, or a multiple.)
 //
-// Strangers: keys with the same bucket and the same first three bits of their paths share the word. A wake for one of
-// them wakes the sleepers of all. Each of these looks at its own state word and sleeps again.
+// Strangers: batches of different keys may have the same word. A wake for one of them wakes the sleepers of all. Each
+// of these looks at its own state word and sleeps again.
 //
 // Memory order
 //   [shared-wake]  the addition to wakes_ releases and its load acquires: whoever sees the addition sees the mark.
@@ -52,6 +58,9 @@
 
 #include "core/lot/lot.hpp"
 
+#include <cstddef>
+#include <iterator>
+
 namespace tocsin::core {
 
 void shared_word::wake_all() noexcept {
@@ -63,27 +72,41 @@ bool is_sharer(const wait_node* node) noexcept {
     return node != nullptr && node->what == wait_node::kind::sharer;
 }
 
-bool is_delegate(const wait_node& node) noexcept {
-    return node.what == wait_node::kind::waiter && !node.owner->is_coroutine();
+bool leads_sharers(const wait_node* node) noexcept {
+    return node != nullptr && node->what == wait_node::kind::delegate && is_sharer(wait_list::next(*node));
 }
 
-wait_node* release_sharers(wait_node& first) noexcept {
-    shared_word& word = first.owner->shared();
+shared_word* mark_sharers(wait_node*& each) noexcept {
+    shared_word& word = each->owner->shared();
     bool asleep = false;
-    wait_node* each = &first;
     while (is_sharer(each) && &each->owner->shared() == &word) {
         wait_node* const next = wait_list::next(*each);  // relay-1
         if (each->owner->mark_released()) asleep = true;
         each = next;
     }
-    if (asleep) word.wake_all();  // shared_word-3
-    return each;
+    return asleep ? &word : nullptr;
+}
+
+// The words of all buckets form a ring. A key's path and bucket choose the word of its first batch. The next batches
+// have the next words.
+shared_word& wait_queue::word_of(std::uint32_t batch) const noexcept {
+    constexpr std::size_t words = std::size(decltype(bucket::shared){});
+    const auto home = static_cast<std::size_t>(&bucket_ - the_lot->at);
+    const std::size_t number = home * words + static_cast<std::size_t>(path_ >> 61) + batch;
+    return the_lot->at[number / words % std::size(the_lot->at)].shared[number % words];
 }
 
 void wait_queue::append_to_share(wait_node& last) noexcept {
-    if (!empty() && is_delegate(*first())) {  // shared_word-4
-        last.what = wait_node::kind::sharer;
-        last.owner->share(bucket_.word_of(path_));
+    using kind = wait_node::kind;
+    const std::uint32_t before = empty() ? 0 : static_cast<std::uint32_t>(state().count);
+    if (before != 0 && first()->what == kind::waiter && !first()->owner->is_coroutine()) {
+        first()->what = kind::delegate;
+    }
+    if (before % waiters_per_batch == 0 || first()->what != kind::delegate) {  // shared_word-4
+        last.what = kind::delegate;
+    } else {
+        last.what = kind::sharer;
+        last.owner->share(word_of(before / waiters_per_batch));
     }
     append(last);
 }

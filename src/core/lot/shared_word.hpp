@@ -31,12 +31,20 @@ private:
     detail::atomic<std::uint32_t> wakes_{0};
 };
 
-// Whether a thread waits with the node that shares a word with others. Null: no.
-bool is_sharer(const wait_node* node) noexcept;
-// Whether a thread waits with it that sleeps on a word of its own, and can be given others to release.
-bool is_delegate(const wait_node& node) noexcept;
+// How many waiters of a queue form a batch: a delegate, and those that share one word.
+#if !defined(TOCSIN_WAITERS_PER_BATCH)
+#define TOCSIN_WAITERS_PER_BATCH 64
+#endif
+inline constexpr std::uint32_t waiters_per_batch = TOCSIN_WAITERS_PER_BATCH;
 
-// Releases the sharer `first` and those directly behind it that share the same word. Returns the node behind them.
-wait_node* release_sharers(wait_node& first) noexcept;
+// Whether the node is a sharer's. Null: no.
+bool is_sharer(const wait_node* node) noexcept;
+// Whether the node is that of a delegate with sharers directly behind it. Null: no.
+bool leads_sharers(const wait_node* node) noexcept;
+
+// The first half of the release of the sharer `each` and of those directly behind it that share the same word: marks
+// them released, and moves `each` behind them. Returns their word if any of them may be asleep on it. Then the caller
+// must call wake_all(). Otherwise returns null.
+shared_word* mark_sharers(wait_node*& each) noexcept;
 
 }  // namespace tocsin::core

@@ -36,6 +36,7 @@ struct wait_node : detail::list_links<wait_node> {
     enum class kind : std::uint8_t {
         waiter,      // leaves the queue; its waiter is claimed and released
         sharer,      // the same for a thread that shares a word with others (shared_word.cpp)
+        delegate,    // the same for a thread that wakes sharers after its own release (shared_word.cpp)
         all_waiter,  // stays; its all_waiter is asked, and commits once it can have all its sources
         subscriber,  // stays; its subscriber is told
         resumable,   // never in a queue; releasing it resumes the resumable
@@ -54,14 +55,16 @@ struct wait_node : detail::list_links<wait_node> {
     // Whether a thread or a coroutine waits with this node.
     bool is_wait() const noexcept { return has_waiter() || what == kind::all_waiter; }
     // Whether `owner` is its waiter.
-    bool has_waiter() const noexcept { return what == kind::waiter || what == kind::sharer; }
+    bool has_waiter() const noexcept {
+        return what == kind::waiter || what == kind::sharer || what == kind::delegate;
+    }
     // Whether the node stays in its queue when its turn comes.
     bool stays() const noexcept { return what == kind::all_waiter || what == kind::subscriber; }
 
     // The four members behind the key fit into the key's unused last bytes. That saves eight bytes in every coroutine
     // frame that holds a node.
     [[no_unique_address]] const wait_key key;
-    detail::plain<kind> what;  // a waiter may become a sharer before it is queued
+    detail::plain<kind> what;  // a waiter may become a sharer or a delegate
     // Whether the wait may also end without this queue (by a deadline, a stop, another source). If so, whoever takes
     // the node off the queue must also claim its waiter, and may find that the wait has already ended. If not, taking
     // the node off is enough.
