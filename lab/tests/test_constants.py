@@ -4,7 +4,7 @@ import re
 import unittest
 from pathlib import Path
 
-from tocsin_lab.analyse.simulation import BUCKETS, RELAY_ABOVE, RELAY_WAKES, waker_wakes
+from tocsin_lab.analyse.simulation import BATCH, BUCKETS, RELAY_ABOVE, RELAY_WAKES, waker_wakes
 
 CORE = Path(__file__).resolve().parents[2] / "src" / "core"
 RULE = re.compile(
@@ -24,6 +24,9 @@ class ConstantTest(unittest.TestCase):
     def test_relay(self) -> None:
         self.assertEqual(int(self.in_source(r"#define TOCSIN_RELAY_ABOVE (\d+)")[1]), RELAY_ABOVE)
         self.assertEqual(int(self.in_source(r"#define TOCSIN_RELAY_WAKES (\d+)")[1]), RELAY_WAKES)
+
+    def test_batch(self) -> None:
+        self.assertEqual(int(self.in_source(r"#define TOCSIN_WAITERS_PER_BATCH (\d+)")[1]), BATCH)
 
     def test_waker(self) -> None:
         rule = {name: int(value) for name, value in self.in_source(RULE.pattern).groupdict().items()}

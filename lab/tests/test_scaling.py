@@ -46,6 +46,20 @@ class BroadcastTest(unittest.TestCase):
         self.assertGreater(relay[1], 0.8 * relay[0])
         self.assertLess(tree[1], 0.3 * tree[0])
 
+    def test_batches_are_woken_by_one_call_each(self) -> None:
+        # On one core: a wake of each, a switch to each, and one back to the delegate, which has run before the others.
+        found = broadcast(Way.BATCHES, 1, 64, COSTS)
+        self.assertEqual(found.last, 100 + 64 * 1_000 + 65 * 2_000)
+        # Up to four are released by the waker, as by a relay.
+        self.assertEqual(broadcast(Way.BATCHES, 2, 4, COSTS).last, broadcast(Way.RELAY, 2, 4, COSTS).last)
+
+    def test_batches_gain_from_more_cores_and_their_waker_is_held_for_one_wake(self) -> None:
+        found = [broadcast(Way.BATCHES, cores, 10_000, COSTS) for cores in (2, 8, 64)]
+        self.assertEqual({one.held for one in found}, {100 + 5_000})
+        self.assertLess(found[1].last, found[0].last)
+        relay = broadcast(Way.RELAY, 64, 10_000, COSTS)
+        self.assertLess(found[2].last, 0.3 * relay.last)
+
     def test_everybody_wakes_once(self) -> None:
         for way in Way:
             for cores in (1, 2, 3, 17, 256):

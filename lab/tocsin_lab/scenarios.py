@@ -134,9 +134,9 @@ KNOWN: Mapping[str, Knowledge] = {
         ),
         (
             Reason(
-                "tocsin wakes by a relay: each woken thread wakes further ones, with one system call each. One call "
-                "that wakes them all gets the last one up sooner where cores are few, but holds the waker all that "
-                "time (decision 4).",
+                "tocsin's waker wakes one thread. That thread wakes up to 63 others by one call, and another thread "
+                "does the same for the next 64 (decision 4). One call by the waker saves these steps, but holds the "
+                "waker until nearly all are awake.",
                 ("last", "cpu"), WAKES_ALL_AT_ONCE,
             ),
         ),

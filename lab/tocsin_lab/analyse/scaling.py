@@ -21,7 +21,7 @@ CORES = (2, 8, 32, 96, 256)
 WAITERS = (10, 100, 1_000, 10_000, 100_000)
 MOST_CORES, MOST_WAITERS = 1_024, 1_000_000
 CONTESTANTS = {
-    "tocsin": Way.RELAY,
+    "tocsin": Way.BATCHES,
     "raw_futex": Way.AT_ONCE,
     "futex_relay": Way.CHAIN,
     "rejected_one_by_one": Way.ONE_BY_ONE,

@@ -14,6 +14,7 @@ from enum import Enum
 BUCKETS = 4096  # of the lot
 RELAY_ABOVE = 4  # the waker itself releases up to this many
 RELAY_WAKES = 16  # each woken thread of a relay wakes this many
+BATCH = 64  # a delegate, and the waiters of a gate that it wakes by one call
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,18 @@ class Way(Enum):
     ONE_BY_ONE = "one call each"
     CHAIN = "relay of 1"
     RELAY = "relay of 16"
+    BATCHES = "batches of 64"
     TREE = "tree of 16"
+
+
+@dataclass(frozen=True)
+class Duty:
+    """To wake a thread, and to give it others that it wakes in turn."""
+
+    index: int
+    given: range = range(0)
+    with_next: bool = False  # the same call wakes the thread of the next duty
+    marked: int = 0  # threads whose nodes and words are written before the call
 
 
 @dataclass(frozen=True)
@@ -99,45 +111,66 @@ class Broadcast:
         self.awake.sort()
         return Awakening(self.held, self.awake[(len(self.awake) - 1) // 2], self.awake[-1])
 
-    # Duties: lists of (the thread to wake, the threads that it has to wake in turn)
-
-    def duties_of_the_waker(self) -> list[tuple[int, range]]:
+    def duties_of_the_waker(self) -> list[Duty]:
         everybody = range(len(self.homes))
-        if self.way in (Way.AT_ONCE, Way.ONE_BY_ONE) or (self.way is not Way.CHAIN and len(everybody) <= RELAY_ABOVE):
-            return [(index, range(0)) for index in everybody]
-        return self.share(everybody, 1 if self.way is Way.CHAIN else waker_wakes(self.cores))
+        if self.way is Way.AT_ONCE:
+            return self.one_call(everybody, marked=0)
+        if self.way is Way.ONE_BY_ONE:
+            return self.share(everybody, len(everybody))
+        if self.way is Way.CHAIN:
+            return self.share(everybody, 1)
+        if len(everybody) <= RELAY_ABOVE:
+            return self.few(everybody)
+        return self.share(everybody, 1 if self.way is Way.BATCHES else waker_wakes(self.cores))
 
-    def duties_of(self, remaining: range) -> list[tuple[int, range]]:
-        if self.way is not Way.CHAIN and len(remaining) <= RELAY_ABOVE:
-            return [(index, range(0)) for index in remaining]
-        return self.share(remaining, 1 if self.way is Way.CHAIN else RELAY_WAKES)
+    def duties_of(self, remaining: range) -> list[Duty]:
+        if self.way is Way.BATCHES:
+            own, later = remaining[: BATCH - 1], remaining[BATCH - 1 :]
+            if not later:
+                return self.one_call(own, marked=len(own))
+            return [Duty(later[0], later[1:], marked=len(own) + 1), *self.one_call(own, marked=0)]
+        if self.way is Way.CHAIN:
+            return self.share(remaining, 1)
+        if len(remaining) <= RELAY_ABOVE:
+            return self.few(remaining)
+        return self.share(remaining, RELAY_WAKES)
 
-    def share(self, remaining: range, count: int) -> list[tuple[int, range]]:
+    def few(self, threads: range) -> list[Duty]:
+        if self.way is Way.BATCHES:  # the first has a word of its own
+            return [*self.share(threads[:1], 1), *self.one_call(threads[1:], marked=len(threads) - 1)]
+        return self.share(threads, len(threads))
+
+    def one_call(self, threads: range, marked: int) -> list[Duty]:
+        last = len(threads) - 1
+        return [Duty(index, with_next=at != last, marked=0 if at else marked) for at, index in enumerate(threads)]
+
+    def share(self, remaining: range, count: int) -> list[Duty]:
         """Wakes the first `count`. A relay gives all remaining threads to the last of them, a tree an equal part to
         each."""
         woken, left = remaining[:count], remaining[count:]
-        if self.way is not Way.TREE:
-            return [(index, left if index == woken[-1] else range(0)) for index in woken]
+        if self.way is not Way.TREE or not woken:
+            return [Duty(index, left if index == woken[-1] else range(0), marked=1) for index in woken]
         bounds = [len(left) * part // len(woken) for part in range(len(woken) + 1)]
-        return [(index, left[bounds[part] : bounds[part + 1]]) for part, index in enumerate(woken)]
+        return [Duty(index, left[bounds[part] : bounds[part + 1]], marked=1) for part, index in enumerate(woken)]
 
     # What a thread does on a core
 
-    def wake_from(self, core: int, duties: deque[tuple[int, range]], then: Callable[[int], None]) -> None:
+    def wake_from(self, core: int, duties: deque[Duty], then: Callable[[int], None]) -> None:
         """Does one wake after the other; then calls `then`, on whatever core the thread has reached."""
         if not duties:
             then(core)
             return
-        index, given = duties.popleft()
-        target = self.core_for(self.homes[index])
+        duty = duties.popleft()
+        given = duty.given
+        target = self.core_for(self.homes[duty.index])
         asleep = target in self.idle
         cost = self.costs.wake_idle if asleep else self.costs.wake
         start = self.clock.now
-        if self.cores > 1 and self.way is not Way.AT_ONCE:
-            start += 2 * self.costs.line  # the waiter's node and its word
+        if self.cores > 1:
+            start += 2 * duty.marked * self.costs.line  # the waiter's node and its word
         if self.way is Way.TREE and self.cores > 1:
             start += len(given) * self.costs.line  # dividing a list walks it
-        moved = self.costs.migration if target != self.homes[index] else 0.0
+        moved = self.costs.migration if target != self.homes[duty.index] else 0.0
 
         def life(where: int) -> None:
             self.wake_from(where, deque(self.duties_of(given)), self.waiter_goes_on)
@@ -147,10 +180,9 @@ class Broadcast:
             self.clock.at(start + self.costs.start_idle + moved, lambda: life(target))
         else:
             self.clock.at(start + cost, lambda: self.make_ready(target, life, moved))
-        in_one_call = self.way is Way.AT_ONCE and duties
 
         def returned() -> None:
-            if in_one_call or not self.ready[core]:
+            if duty.with_next or not self.ready[core]:
                 self.wake_from(core, duties, then)
                 return
             if then == self.waker_continues:
