@@ -221,7 +221,7 @@ TEST(walk_model, ASetHearsOfATokenThatBecomesVisibleLater) {
         queue.done();
         r.spawn("waiter", [&] {
             ready_item found[1];
-            model::check(set.wait(found).count == 1, "reported");
+            model::check(set.wait({.spin = sleep_at_once}, found).count == 1, "reported");
         });
         event.set();
         r.join_all();
