@@ -71,9 +71,10 @@ public:
     // Cost:
     // - Without waiters, one read-modify-write.
     // - If the event is set already: on x86 a fence and a load; elsewhere a short lock and a read-modify-write.
-    // - With waiters, a short lock and at most a few system calls to wake, however many wait. Under that lock,
-    //   50 to 200 ns for each waiter whose wait may also end otherwise (by a deadline, a stop or another source). set()
-    //   looks at most twice at each wait_all() in the event's queue, and frees the lock after every 64 of them.
+    // - With waiters, a short lock and at most a few system calls to wake, however many wait. Under that lock, set()
+    //   spends 50 to 200 ns on each waiter whose wait may also end otherwise (by a deadline, a stop or another source).
+    // - If wait_all()s are in the event's queue, set() looks at each of them at most twice. It frees the lock for a
+    //   moment after every 64 looks.
     //
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
     // Safe in a signal handler with the Linux futex; with the portable backend (docs/platforms.md) only while no thread

@@ -13,10 +13,10 @@
 //   type.
 // - The deadline has passed, or a stop was requested.
 // - The spin policy lets the wait spin.
-// - The thread's last wait with descriptors may have passed over a descriptor that was ready. Such a wait takes an
-//   event that follows the descriptor, although the descriptor was ready before the event. This can happen if the event
-//   is set after the wait has begun and before the wait has looked at the descriptors. Two waits of a thread in a row
-//   never both do that.
+// - The thread's last wait with descriptors may have passed over a ready descriptor: it took an event that follows the
+//   descriptor, although the descriptor was ready before the event. This can happen if the event is set after the wait
+//   has begun and before the wait has looked at the descriptors. Since the next wait looks first, two waits of a thread
+//   in a row never both pass over a descriptor.
 //
 // If the thread also waits for an event, a set() of that event wakes the thread through the thread's doorbell. A
 // doorbell is a descriptor of the thread (two where it is a pipe). The thread opens it when a wait with descriptors is

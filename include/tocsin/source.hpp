@@ -151,15 +151,15 @@ public:
     TOCSIN_API void append(wait_entry& entry) noexcept;
     TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it was removed before
 
-    // Gives the source to the wait that has queued longest among those that can take it, and returns a list with only
-    // that wait. If no wait can take the source, returns an empty list, and nobody has taken the source.
-    // If that wait is for any, it has taken the source, and wake() on the list ends the wait. If that wait is for all,
-    // it has not taken the source yet, and only counts it as ready. So the source must stay ready (`waitable` below),
-    // and wake() ends the wait only if all its sources are ready.
+    // Notifies the wait that has queued longest among those that can take the source, and returns a list with only that
+    // wait. If no wait can take the source, returns an empty list, and nobody has taken the source.
+    // - If the notified wait is for any of its sources, it has taken this source, and wake() on the list ends the wait.
+    // - If the notified wait is for all its sources, it has not taken this source, and only counts it as ready. So the
+    //   source must stay ready (`waitable` below), and wake() ends the wait only if all its sources are ready.
     TOCSIN_API wake_list notify_one() noexcept;
     // Does the same up to `most` times. Adds the waits to `freed`, and returns how many it added.
     TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;
-    // Gives the source to all waits. For a source that stays ready.
+    // Notifies all waits. For a source that stays ready.
     TOCSIN_API wake_list notify_all() noexcept;
 
 private:

@@ -24,9 +24,10 @@ struct futex_backend {
     // asleep in one step with respect to wake_one. The wait gives no memory order; the caller's own loads do. Signals
     // do not end the wait. Preserves errno.
     //
-    // For a deadline on the steady or the system clock, the backend follows that clock, even while somebody sets it. A
-    // deadline on a user's clock estimates its end on the steady clock. The thread sleeps until that estimate and then
-    // asks the deadline whether it has passed (sleep_until below).
+    // For a deadline on the steady or the system clock, the backend follows that clock, even while somebody sets it.
+    // For a deadline on a user's clock, the thread asks the deadline how much time is left, and sleeps that long on the
+    // steady clock. The answer is an estimate, so the thread then asks whether the deadline has passed (sleep_until
+    // below).
     static sleep_result wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
 
     // Wakes one thread that sleeps on the word at this address, if there is such a thread. The word may already be
@@ -79,7 +80,7 @@ template <>
 void** futex::sleepers() noexcept;
 
 // Calls `sleep(until)` if the deadline is `never`, or is on the steady or the system clock. For a deadline on another
-// clock, the thread sleeps until the end that the deadline estimates on the steady clock, then asks the deadline again.
+// clock, the thread asks the deadline how much time is left, sleeps that long on the steady clock, and then asks again.
 template <class Sleep>
 sleep_result sleep_until(const deadline& until, Sleep sleep) noexcept {
     switch (until.which()) {

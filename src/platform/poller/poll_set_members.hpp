@@ -77,8 +77,8 @@ public:
     std::vector<Polled>& polled() noexcept { return polled_; }
 
     // Writes to `out` the members that are ready, as many as fit, and returns how many it wrote. Begins after the
-    // member at which the last call stopped, so that every member gets its turn. `found(polled)` says what the member
-    // of an entry is ready for.
+    // member at which the last call stopped, so that every member gets its turn. `found(entry)` returns for what the
+    // descriptor of `entry`, an entry of polled(), is ready.
     template <class Members, class Found>
     std::size_t report(Members& members, std::span<poll_set::item> out, Found found) noexcept {
         std::size_t ready = 0;

@@ -102,9 +102,9 @@ public:
     static constexpr std::uint64_t no_tag = ~std::uint64_t{0};
 };
 
-// For a deadline on the steady or the system clock, these functions follow that clock, even while somebody sets it. A
-// deadline on another clock estimates its end on the steady clock. The thread sleeps until that estimate, and then asks
-// the deadline whether it has passed.
+// For a deadline on the steady or the system clock, these functions follow that clock, even while somebody sets it. For
+// a deadline on another clock, the thread asks the deadline how much time is left, and sleeps that long on the steady
+// clock. The answer is an estimate, so the thread then asks whether the deadline has passed.
 template <class Mechanism>
 struct poller_backend {
     // Returns a doorbell for one wait: the one that the thread kept from its last wait, else one from the pool, else a

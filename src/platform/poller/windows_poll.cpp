@@ -3,13 +3,13 @@
 // the thread sleeps.
 //
 // State: the poll's event and the poll's surplus handles. WaitForMultipleObjects takes 64 handles. Handles for which it
-// has no room are surplus: the system waits for them on the poll's behalf. Three things set the poll's event: the
-// network; a surplus handle that is signaled; the system clock, when the deadline has passed.
+// has no room are surplus: the system waits for them on the poll's behalf. Three things set the poll's event: Winsock
+// (the system's sockets); a surplus handle that is signaled; the system clock, when the deadline has passed.
 //
 // Invariants
 //   windows_poll-1  To learn whether a descriptor is ready, a poll asks the descriptor itself (by WSAPoll, or by a wait
 //       of zero length). The one exception is a failed connection, as explained below. The poll's event only says that
-//       it is time to ask. So readiness is level-triggered, although the network reports edges.
+//       it is time to ask. So readiness is level-triggered, although Winsock reports edges.
 //   windows_poll-2  The system ties a socket to one event at a time: a second WSAEventSelect would silently replace the
 //       first sleeper's event. So the polls that sleep on sockets are in a list, one list for all copies of the library
 //       in the process. If a poll has a socket on which another poll sleeps, the poll fails with EBUSY and says which
@@ -18,7 +18,7 @@
 //       returns the error. If that look finds something, the poll reports the finding instead. For example, the look
 //       finds that a handle is `invalid` if it was closed before the sleep.
 //
-// No lost wake-up: a doorbell's event stays set until the thread that sleeps for it has seen it set. Only after that
+// No lost wake-up: a doorbell's event stays set until the thread that waits for it has seen it set. Only after that
 // does this thread answer the doorbell, that is, mark it as not rung (doorbells.cpp). A poll first ties its sockets and
 // hands its surplus handles over to the system. Then it looks at all its descriptors, and sleeps only if none is ready.
 // That look sees what happened before it. What happens after the look sets the poll's event or signals a handle on
@@ -31,23 +31,23 @@
 //
 // The system promises (Microsoft's references):
 //   - WaitForMultipleObjects takes 64 handles.
-//   - WSAEventSelect makes a socket non-blocking, for good. From then on, the network notes what happens to the socket
-//     (for WSAEnumNetworkEvents). When WSAEventSelect is called, the network also notes what is already the case. But
-//     it does not note that a connection failed earlier (see below).
-//   - The network notes the same thing again only after a call that reads, that accepts, or that fails because there is
-//     no room to write. After a send that succeeds and fills the buffer, the network does not note when there is room
+//   - WSAEventSelect makes a socket non-blocking, for good. From then on, Winsock records what happens to the socket;
+//     WSAEnumNetworkEvents reads these records. When WSAEventSelect is called, Winsock also records what is already the
+//     case, but not that a connection failed earlier (see below).
+//   - Winsock records the same thing again only after a call that reads, that accepts, or that fails because there is
+//     no room to write. After a send that succeeds and fills the buffer, Winsock does not record that there is room
 //     again. So a sleep that waits for `writable` looks every 20 ms.
-//   - WSAPoll (Windows Vista) reports a failed connection only since Windows 10 2004. For older systems the poll also
-//     asks for the network's note of the failure, which is the exception to windows_poll-1. The network notes a failure
-//     once. So, on older systems, a wait does not find a connection that failed before the wait, or whose failure
-//     another wait has been told of.
+//   - WSAPoll (Windows Vista) reports a failed connection only since version 2004 of Windows 10. For older systems the
+//     poll also asks for Winsock's record of the failure, which is the exception to windows_poll-1. Winsock records a
+//     failure once. So, on older systems, a wait does not find a connection that failed before the wait, or whose
+//     failure another wait has been told of.
 // The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). A wait for an
 // auto-reset event, a semaphore or a mutex takes something from that object. A poll may have taken something although
 // it ends for another reason, as fd.hpp says.
 //
 // Cost: a look makes one system call for all sockets and one for each handle. A poll that sleeps makes three more for
-// each socket: one ties it, one asks for the network's notes after the sleep, and one unties it. If the poll sleeps
-// again, it asks for the notes again. So the cost grows with the number of descriptors. A poll also compares its
+// each socket: one ties it, one asks for Winsock's records after the sleep, and one unties it. If the poll sleeps
+// again, it asks for the records again. So the cost grows with the number of descriptors. A poll also compares its
 // sockets one by one with each other and with those of other sleepers. A thread that waits for room on a socket wakes
 // 50 times a second.
 //
@@ -180,7 +180,7 @@ public:
     }
     bool rung() const noexcept { return rung_; }
 
-    // Adds failed connections to what was found. On older systems only the network's notes tell of them.
+    // Adds failed connections to what was found. On older systems only Winsock's records tell of them.
     void add_notes() noexcept {
         for (poll_entry& each : tied()) {
             WSANETWORKEVENTS noted{};

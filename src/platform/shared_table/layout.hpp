@@ -15,10 +15,11 @@ namespace tocsin::platform {
 #define TOCSIN_TEXT(text) #text
 
 // This number depends on the futex and the poller in use, the layout of the doorbells, and how many slots a thread has.
-// Some changes alter none of these, although copies from before and after the change no longer understand each other.
-// Examples of such changes: a ring strikes a doorbell (makes its object ready) at another time; the numbers for the
-// kinds of tables of sleepers change (`kind` in wait_table.hpp); the list of threads that sleep on sockets changes
-// (Windows). After such a change, raise the "1" in the text below.
+// Some changes of the source alter none of these, although copies built before and after the change do not understand
+// each other. After such a change, raise the "1" in the text below. Such changes are, for example, those of:
+// - the moment at which a ring strikes a doorbell (makes its object ready);
+// - the numbers for the kinds of tables of sleepers (`kind` in wait_table.hpp);
+// - on Windows, the entries of the list of threads that sleep on sockets (windows_poll.cpp).
 inline constexpr std::uint64_t shared_layout =
     layout_hash("1 " TOCSIN_TEXT_OF(TOCSIN_FUTEX_CHOSEN) " " TOCSIN_TEXT_OF(TOCSIN_POLLER_CHOSEN))
         .add(doorbells_layout())
