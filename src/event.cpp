@@ -270,12 +270,11 @@ wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_optio
     return core::status_from(how, wait_status::signaled);
 }
 
-void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept {
+void event_check_destroyed(const event_byte& state, const char* type) noexcept {
     if ((state.load(std::memory_order_relaxed) & parked_bit) == 0) return;  // no order: may miss the misuse
     if (core::locked_queue(key_of(state)).empty()) return;                  // event-2: in the child of a fork
     char message[160];
-    std::snprintf(message, sizeof message, "tocsin: %s at %p destroyed while threads wait on it\n",
-                  mode == reset_mode::manual_reset ? "manual_reset_event" : "auto_reset_event",
+    std::snprintf(message, sizeof message, "tocsin: %s at %p destroyed while threads wait on it\n", type,
                   static_cast<const void*>(&state));
     platform::die(message);
 }

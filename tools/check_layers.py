@@ -19,6 +19,8 @@ VOCABULARY = {"deadline", "limits", "readiness", "source", "spin", "status", "st
 # Features that are built on another feature. Everything else that features share belongs in core.
 BUILT_ON = {
     "await": {"wait"},  # the same sources and results, for coroutines
+    "latch": {"event"},  # a count, and an event to wait for
+    "barrier": {"event"},  # the same with two events
     "word_lock": {"bit_lock"},  # a bit lock on a word of its own
     "handler_thread": {"event", "word_lock"},  # a queue under a lock, and an event to sleep on
 }

@@ -50,7 +50,8 @@ public:
 #if TOCSIN_CHECKED
     // Checked builds stop the program if a thread still waits.
     constexpr ~basic_event() {
-        if (!std::is_constant_evaluated()) event_check_destroyed(state_, mode_.mode());
+        if (std::is_constant_evaluated()) return;
+        check_destroyed(mode_.mode() == reset_mode::manual_reset ? "manual_reset_event" : "auto_reset_event");
     }
 #else
     ~basic_event() = default;
@@ -163,6 +164,9 @@ public:
 
     // For wait_any() and wait_all() (wait.hpp).
     operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&state_, event_source(mode_.mode())}; }
+
+    // Checked builds: ends the program if a thread still waits. The message says that the event is a `type`.
+    void check_destroyed(const char* type) const noexcept { event_check_destroyed(state_, type); }
 
     // For awaiters (await.hpp).
     friend constexpr Mode mode_of(const basic_event& event) noexcept { return event.mode_; }

@@ -1,5 +1,5 @@
-// What wait_any() and wait_all() (wait.hpp) wait for: events, descriptors (fd.hpp), timers (wait.hpp), and any type of
-// your own that has three operations:
+// What wait_any() and wait_all() (wait.hpp) wait for: events, latches, a barrier's tokens, descriptors (fd.hpp), timers
+// (wait.hpp), and any type of your own that has three operations:
 //
 //     class countdown {
 //     public:
@@ -18,7 +18,7 @@
 //         }
 //     };
 //
-// examples/countdown has the complete class.
+// examples/countdown has the complete class. (It is an example: tocsin::latch in latch.hpp is a ready-made countdown.)
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -177,7 +177,8 @@ concept waitable = requires(T& object, wait_entry& entry) {
     { object.delist(entry) } noexcept -> std::same_as<void>;
 };
 
-// Refers to one thing to wait for. Converts implicitly from events and from every `waitable` type.
+// Refers to one thing to wait for. Converts implicitly from events, latches, a barrier's tokens and every `waitable`
+// type.
 class source {
 public:
     enum class kind : std::uint8_t { lot, timer, descriptor, custom };

@@ -3,6 +3,7 @@
 
 #include <tocsin/address.hpp>
 #include <tocsin/await.hpp>
+#include <tocsin/barrier.hpp>
 #include <tocsin/bit_lock.hpp>
 #include <tocsin/coalescer.hpp>
 #include <tocsin/deadline.hpp>
@@ -11,6 +12,7 @@
 #include <tocsin/fd.hpp>
 #include <tocsin/group_commit.hpp>
 #include <tocsin/handler_thread.hpp>
+#include <tocsin/latch.hpp>
 #include <tocsin/limits.hpp>
 #include <tocsin/pollable.hpp>
 #include <tocsin/readiness.hpp>

@@ -137,7 +137,7 @@ public:
     //   waits here, the set and the event's other waiters are served first in, first out. The set's place in that order
     //   dates from add() or from the set's last turn, not from the beginning of the wait.
     // - A manual-reset event is reported by every wait while it is set. It is also reported if it is set and then reset
-    //   while a thread waits here and no other member is ready.
+    //   while a thread waits here and no other member is ready. The same is true of a latch and of a barrier's token.
     // - A descriptor is reported by every wait while it is ready, except by a wait that finds events or timers ready.
     //   Such a wait reports descriptors only if its deadline is a duration of zero, or if the seven waits before it did
     //   not look at them. So of eight waits in a row at least one reports ready descriptors, however busy the events

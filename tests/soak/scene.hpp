@@ -32,6 +32,7 @@ std::vector<scene_kind> event_scenes();
 std::vector<scene_kind> duel_scenes();
 std::vector<scene_kind> gate_scenes();
 std::vector<scene_kind> one_shot_scenes();
+std::vector<scene_kind> barrier_scenes();
 std::vector<scene_kind> address_scenes();
 std::vector<scene_kind> lock_scenes();
 std::vector<scene_kind> commit_scenes();

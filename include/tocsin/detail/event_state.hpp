@@ -84,7 +84,8 @@ TOCSIN_API void event_set_slow(event_byte& state, reset_mode mode, wake_list* fr
 TOCSIN_API void event_reset_slow(event_byte& state) noexcept;
 TOCSIN_API wait_status event_wait_slow(event_byte& state, reset_mode mode,
                                        const wait_options& options) noexcept;
-TOCSIN_API void event_check_destroyed(const event_byte& state, reset_mode mode) noexcept;
+// Ends the program if a thread waits on the event. The message says that it is a `type`.
+TOCSIN_API void event_check_destroyed(const event_byte& state, const char* type) noexcept;
 
 // How a wait for several sources uses an event. event_source() is a function instead of a constant, because the address
 // of an object in a DLL is not a constant.

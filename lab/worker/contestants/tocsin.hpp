@@ -228,6 +228,29 @@ struct rejected_no_spin : tocsin_adapter<no_spin> {
     };
 };
 
+struct tocsin_latch {
+    static constexpr contestant_info info{
+        .name = "tocsin_latch",
+        .label = "tocsin, latch",
+        .role = role::variant,
+        .about = "a tocsin::latch of one, made anew where an event would be reset",
+        .limits = "works once",
+        .no_auto_event = "works once",
+        .no_lock = "works once",
+        .no_address_wait = "waits on itself only",
+    };
+
+    class manual_event {
+    public:
+        void set() noexcept { latch_.count_down(); }
+        bool is_set() const noexcept { return latch_.try_wait(); }
+        void wait() const noexcept { latch_.wait(); }
+
+    private:
+        tocsin::latch latch_{1};
+    };
+};
+
 struct tocsin_long_spin {
     static constexpr contestant_info info{
         .name = "tocsin_long_spin",

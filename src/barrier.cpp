@@ -1,0 +1,50 @@
+// A barrier is a count and two gates, which are manual-reset events: one for the phases with even numbers, and one for
+// those with odd numbers. The thread that makes the last arrival of a phase ends it. All waits are for the gate of one
+// phase, so what src/event.cpp says of a set and of a wait holds for barriers.
+//
+// State
+//   missing_   how many arrivals the current phase still expects, times two, plus one if the phase's number is odd.
+//   expected_  how many arrivals the next phase will expect.
+//   ended_     the two gates.
+//
+// Invariants
+//   barrier-1  Each arrival changes `missing_` in one read-modify-write. It learns from it how many arrivals were
+//       missing, and whether the phase is odd. So exactly one arrival of a phase finds no more missing than it brings:
+//       the last one. Only its thread calls the completion function and end().
+//   barrier-2  From the last arrival until the gate is set, only the thread of the last arrival changes the barrier.
+//       Any other arrival in this time is one too many. If it comes before end() has stored the new count, it finds
+//       zero missing and ends the program. If it comes after that store, it is counted in the new phase. No thread can
+//       arrive so early without a mistake, since nothing has told it yet that the new phase has begun.
+//   barrier-3  While a phase is current, its gate is unset. end() resets the next phase's gate before it stores the new
+//       count. That gate belongs to the phase before the one that ends. Nobody may wait for that phase any more, so the
+//       gate has no waiters. (The header asks this of whoever uses a token, as the standard does.)
+//   barrier-4  The set of the gate is the last step of the last arrival. In every other arrival, the read-modify-write
+//       of `missing_` is the last step, and it comes before the set. So no arrival touches the barrier after a thread
+//       can pass, except as event-5 allows: the set may search the queue of the gate's address.
+//
+// No lost wake-up: the last arrival sets the gate, and event.cpp shows that a set reaches every waiter.
+//
+// Memory order
+//   [arrive]    Every arrival releases and acquires by its read-modify-write. Within a phase, all changes of `missing_`
+//               are read-modify-writes, so the last arrival acquires from all before it. The set of the gate passes on
+//               what it has acquired, and what the completion function did, by [event-publish].
+//   new phase   The store that begins a phase, and the reset of its gate, come before the set of the last gate. Whoever
+//               may arrive in the new phase has passed that gate, has set it, or has heard from a thread that has. So
+//               both are visible to it, and the store needs no order.
+//   expected_   A thread that drops changes it before it arrives, and the last arrival reads it. So [arrive] orders it.
+//
+// Checked by: tests/model/barrier_model_test.cpp (P18 of docs/proofs.md), tests/unit/barrier_test.cpp,
+// tests/stress/latch_stress_test.cpp.
+#include <tocsin/barrier.hpp>
+
+namespace tocsin::detail {
+
+void phases::end(std::uint32_t parity) noexcept {
+    const std::uint32_t next = parity ^ 1;
+    ended_[next].reset();
+    const std::uint32_t expected = expected_.load(std::memory_order_relaxed);  // no order: [arrive] orders it
+    missing_.store((expected << 1) | next, std::memory_order_relaxed);  // no order: the gate's set orders it
+    ended_[parity].set();                                               // barrier-4
+}
+
+}  // namespace tocsin::detail

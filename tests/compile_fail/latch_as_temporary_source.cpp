@@ -1,0 +1,9 @@
+// expect only: tocsin: nobody can set a temporary
+#include <tocsin/latch.hpp>
+#include <tocsin/wait.hpp>
+
+void wait_for_name(const tocsin::latch& done) { (void)tocsin::wait_any(done); }
+
+#if defined(MISUSE)
+void wait_for_temporary() { (void)tocsin::wait_any(tocsin::latch(1)); }
+#endif

@@ -1,0 +1,8 @@
+// expect: refuse_arrivals
+#include <tocsin/latch.hpp>
+
+constinit tocsin::latch zero(0);
+
+#if defined(MISUSE)
+constinit tocsin::latch negative(-1);
+#endif

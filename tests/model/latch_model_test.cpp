@@ -1,0 +1,163 @@
+// Latches in every interleaving of small programs: nobody passes before the last count, everybody passes after it, what
+// came before each count is visible, and nothing is touched that is gone. Proof P18 in docs/proofs.md.
+#include "support/library_model.hpp"
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::plain;
+using model::run;
+
+TEST(latch_model, TheLastCountReleasesAndEveryCountPublishes) {
+    holds_always([](run& r) {
+        latch both(2);
+        plain<int> first{0};
+        plain<int> second{0};
+        r.spawn("first", [&] {
+            first = 1;
+            both.count_down();
+        });
+        r.spawn("second", [&] {
+            second = 2;
+            both.arrive_and_wait(1, sleep_at_once);
+            model::check(first == 1 && second == 2, "what came before each count is visible");
+        });
+        r.join_all();
+        r.check(both.try_wait(), "the latch stays open");
+    });
+}
+
+TEST(latch_model, NobodyPassesEarlyAndAllPass) {
+    holds_within(2, [](run& r) {
+        latch both(2);
+        plain<int> first{0};
+        plain<int> second{0};
+        for (const char* name : {"waiter 1", "waiter 2"}) {
+            r.spawn(name, [&] {
+                both.wait(sleep_at_once);
+                model::check(first + second == 3, "what came before each count is visible");
+            });
+        }
+        r.spawn("first", [&] {
+            first = 1;
+            both.count_down();
+        });
+        r.spawn("second", [&] {
+            second = 2;
+            both.count_down();
+        });
+        r.join_all();
+    });
+}
+
+TEST(latch_model, APollThatFindsItOpenSeesEverything) {
+    holds_always([](run& r) {
+        latch both(2);
+        plain<int> data{0};
+        r.spawn("first", [&] {
+            data = 1;
+            both.count_down();
+        });
+        r.spawn("second", [&] {
+            both.count_down(0);
+            both.count_down();
+            if (both.try_wait()) model::check(data == 1, "what came before the other count is visible");
+        });
+        r.join_all();
+        r.check(both.try_wait(), "both have counted");
+    });
+}
+
+TEST(latch_model, TheThreadReleasedMayDestroyIt) {
+    holds_always([](run& r) {
+        auto* const both = new latch(2);
+        r.spawn("counter", [both] { both->count_down(); });
+        r.spawn("owner", [both] {
+            both->arrive_and_wait(1, sleep_at_once);
+            delete both;
+        });
+        r.join_all();
+    });
+    holds_within(2, [](run& r) {
+        auto* const both = new latch(2);
+        for (const char* name : {"counter 1", "counter 2"}) r.spawn(name, [both] { both->count_down(); });
+        r.spawn("owner", [both] {
+            both->wait(sleep_at_once);
+            delete both;
+        });
+        r.join_all();
+    });
+}
+
+TEST(latch_model, AThreadThatPolledMayDestroyIt) {
+    holds_always([](run& r) {
+        auto* const one = new latch(1);
+        r.spawn("counter", [one] { one->count_down(); });
+        r.spawn("owner", [one] {
+            while (!one->try_wait()) model::cpu_relax();
+            delete one;
+        });
+        r.join_all();
+    });
+}
+
+// Otherwise it might open the latch between the two steps of the last count.
+TEST(latch_model, ACountOfZeroNeverOpensTheLatch) {
+    holds_always([](run& r) {
+        auto* const one = new latch(1);
+        r.spawn("counter", [one] { one->count_down(); });
+        r.spawn("owner", [one] {
+            one->count_down(0);
+            one->wait(sleep_at_once);
+            delete one;
+        });
+        r.join_all();
+    });
+}
+
+// The owner times out, polls, destroys the latch, and waits on a new one at the same address.
+TEST(latch_model, ALateCountNeverOpensANewLatchAtTheSameAddress) {
+    holds_within(3, [](run& r) {
+        alignas(latch) unsigned char memory[sizeof(latch)];
+        auto* const one = new (memory) latch(1);
+        r.spawn("counter", [one] { one->count_down(); });
+        r.spawn("owner", [&memory, one] {
+            const auto first = one->wait_until(some_time(), sleep_at_once);
+            if (first == wait_status::signaled || one->try_wait()) {
+                one->~latch();
+                auto* const next = new (memory) latch(1);
+                model::check(next->wait_until(some_time(), sleep_at_once) == wait_status::timed_out,
+                             "nobody counted the second latch down");
+                next->~latch();
+            }
+        });
+        r.join_all();
+    });
+}
+
+TEST(latch_model, WaitsForSeveralSourcesTakeIt) {
+    holds_within(2, [](run& r) {
+        latch one(1);
+        latch two(2);
+        auto_reset_event token;
+        r.spawn("all", [&] {
+            model::check(wait_all({.spin = sleep_at_once}, one, token, two) == wait_status::signaled, "all");
+        });
+        r.spawn("any", [&] {
+            const auto found = wait_any({.spin = sleep_at_once}, two, one);
+            model::check(found.status == wait_status::signaled, "any");
+            two.count_down();
+        });
+        r.spawn("counter", [&] {
+            two.count_down();
+            token.set();
+            one.count_down();
+        });
+        r.join_all();
+        r.check(!token.is_set() && one.try_wait() && two.try_wait(),
+                "the token is taken, the latches are not");
+    });
+}
+
+}  // namespace
