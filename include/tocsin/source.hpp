@@ -45,7 +45,7 @@ struct wait_node;
 namespace detail {
 
 // How to wait for a source whose waiters queue in the lot, the library's table of waiters. `object` is the byte of an
-// event (event_state.hpp), and the waiters wait on its address. The functions marked "locked" are called under the lock
+// event (event_state.hpp) or the word of a semaphore (semaphore.hpp), and the waiters wait on its address. The functions marked "locked" are called under the lock
 // of that address's bucket. Why it is correct: src/core/wait/multi_wait.cpp.
 struct lot_source {
     std::uint8_t wait_kind;                            // core::wait_kind
@@ -59,6 +59,7 @@ struct lot_source {
     bool (*mark_parked)(void* object, bool even_if_ready) noexcept;
     void (*clear_parked)(void* object) noexcept;         // locked: no node is queued any more
     void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again; null: it stays ready
+    bool is_event = false;  // the first look reads the event's byte itself, without a call
 };
 
 // Lets an event's set(wake_list&) add to a wake_list.
@@ -206,6 +207,7 @@ public:
     void* object() const noexcept { return object_; }
     const operations& custom() const noexcept { return *operations_; }
     const detail::lot_source& lot() const noexcept { return *lot_; }
+    bool is_event() const noexcept { return kind_ == kind::lot && lot_->is_event; }
     const deadline& when() const noexcept { return when_; }
     int descriptor() const noexcept { return descriptor_; }
     readiness asked() const noexcept { return asked_; }

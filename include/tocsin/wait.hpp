@@ -74,7 +74,7 @@ TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const limi
 // The inline part of the first look, at the events in front of all other sources: takes the first one that is set.
 // Returns its index, or npos if it took none.
 inline std::size_t take_leading(std::span<const source> sources) noexcept {
-    for (std::size_t i = 0; i != sources.size() && sources[i].what() == source::kind::lot; ++i) {
+    for (std::size_t i = 0; i != sources.size() && sources[i].is_event(); ++i) {
         if (!event_may_be_set(*static_cast<const event_byte*>(sources[i].object()))) continue;
         return sources[i].lot().try_take(sources[i].object()) ? i : any_result::npos;
     }

@@ -324,6 +324,9 @@ offer_result wait_queue::give_to_one(release_list& freed, queue_cursor& offered,
                 if (!take_off(*each)) break;
                 freed.append(*each);
                 return offer_result::accepted;
+            case kind::collector:
+                if (!give_to_collector(static_cast<collector_node&>(*each), freed)) break;
+                return offer_result::accepted;
             case kind::all_waiter:
                 if (each->all->on_wake(each) == reply::declined) break;
                 undecided = each;
@@ -342,6 +345,18 @@ offer_result wait_queue::give_to_one(release_list& freed, queue_cursor& offered,
     if (!offered.listed_) return offer_result::declined;
     end(offered);
     return offer_to_subscribers(freed);
+}
+
+// Returns false if the node's wait has ended otherwise, and what the node misses last is not for it.
+bool wait_queue::give_to_collector(collector_node& node, release_list& freed) noexcept {
+    if (node.missing != 1) {
+        --node.missing;
+        return true;
+    }
+    if (!take_off(node)) return false;
+    node.missing = 0;
+    freed.append(node);
+    return true;
 }
 
 bool wait_queue::offer_to_subscriber(wait_node& node, release_list& freed) noexcept {
