@@ -17,15 +17,15 @@
 //       what the node has collected.
 //   semaphore-4  Permits are collected by one node at a time among those whose waits can still be given permits: the
 //       oldest. A node leaves the queue when it misses none. So a wait for several never holds permits that an older
-//       wait for several needs. (A node whose wait has just ended otherwise may still hold some. Its thread is on its way
-//       to hand them out.)
+//       wait for several needs. (A node whose wait has just ended otherwise may still hold some. Its thread is about to
+//       hand them out.)
 //   semaphore-5  A release gives its permits in steps, under the lock: it hands a permit to a node, or adds permits to
 //       the count, or commits a wait for all. It does not touch the semaphore after the step that gives the last of
 //       them. It may still search the queue of the semaphore's address for all_waiters. If it finds a node there, the
 //       semaphore that this node waits for still exists.
-//   semaphore-6  `held` is on only while a permit is free and the lock is taken. While `held` is on, only the thread that
-//       turned it on takes permits; any other thread that wants to take one takes the lock first. Other threads may add
-//       permits. (In the child of a fork, the bit may have stayed on. Whoever changes the word there under the lock
+//   semaphore-6  `held` is on only while a permit is free and the lock is taken. While `held` is on, only the thread
+//       that turned it on takes permits. Any other thread that wants to take one takes the lock first. Other threads
+//       may add permits. (In the child of a fork, the bit may have stayed on. A wait or a try that takes the lock there
 //       turns it off.)
 //
 // No lost wake-up: under the lock, a wait moves the word from "too few permits" to `parked` by a compare-and-exchange,

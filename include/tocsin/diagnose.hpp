@@ -26,7 +26,8 @@ struct parked_wait {
 };
 
 // Returns how many waits of any kind are parked on this address. Cost: 67 short locks, one for each kind of wait
-// (event, address, semaphore, 64 lock bits). Under each lock, the call walks through one queue of the library's table of waiters.
+// (event, address, semaphore, 64 lock bits). Under each lock, the call walks through one queue of the library's table
+// of waiters.
 [[nodiscard]] TOCSIN_API std::size_t waiting_on(const volatile void* address) noexcept;
 
 // Returns all parked waits of the process. Each queue is read in one step, but not all queues at the same time. May
@@ -37,8 +38,9 @@ struct parked_wait {
 // is written as printf's %p writes it on this system.
 [[nodiscard]] TOCSIN_API std::string describe_parked_waits();
 
-// Names an event, semaphore, object or lock. parked_waits() and describe_parked_waits() show the name until another name replaces
-// it. An empty name removes it. Remove a name before its address is used for something else. May throw std::bad_alloc.
+// Names an event, semaphore, object or lock. parked_waits() and describe_parked_waits() show the name until another
+// name replaces it. An empty name removes it. Remove a name before its address is used for something else. May throw
+// std::bad_alloc.
 TOCSIN_API void name_address(const volatile void* address, std::string name);
 
 }  // namespace tocsin

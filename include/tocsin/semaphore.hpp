@@ -55,7 +55,8 @@ TOCSIN_API void semaphore_check_destroyed(const semaphore_word& word) noexcept;
                                                      std::ptrdiff_t permits, std::ptrdiff_t most);
 
 inline bool semaphore_try_acquire(semaphore_word& word, std::uint32_t permits) noexcept {
-    // [all-taken] acquires: a thread that finds this permit taken by a wait for all sees that wait's other sources held.
+    // [all-taken] acquires: a thread that finds this permit taken by a wait for all sees that wait's other sources
+    // held.
     std::uint32_t seen = word.load(std::memory_order_acquire);
     while (semaphore_state::free_permits(seen) >= permits) {
         if ((seen & semaphore_state::held_bit) != 0) [[unlikely]]
@@ -107,8 +108,8 @@ public:
     // The greatest count: least_max_value.
     static constexpr std::ptrdiff_t max() noexcept { return least_max_value; }
 
-    // Throws std::invalid_argument if `desired` is negative or greater than max(). As the initialiser of a constant, that
-    // does not compile.
+    // Throws std::invalid_argument if `desired` is negative or greater than max(). In a constant expression, such a
+    // count does not compile.
     constexpr explicit counting_semaphore(std::ptrdiff_t desired) : word_(word_of(desired)) {}
     counting_semaphore(const counting_semaphore&) = delete;
     counting_semaphore& operator=(const counting_semaphore&) = delete;
@@ -124,15 +125,16 @@ public:
     // Gives `update` permits: hands them to those who wait, and adds the others to the count. Zero permits are allowed,
     // and change nothing.
     // - Throws std::invalid_argument if `update` is negative.
-    // - Throws std::system_error (std::errc::value_too_large) if the count would become greater than max(). The count is
-    //   that of the free permits: those that have been handed over do not count. If several threads release too much at
-    //   the same time while others wait, a release of several permits may have handed over some of them before it
+    // - Throws std::system_error (std::errc::value_too_large) if the count would become greater than max(). The count
+    //   is that of the free permits: those that have been handed over do not count. If several threads release too much
+    //   at the same time while others wait, a release of several permits may have handed over some of them before it
     //   throws. It adds none of the others.
     // Cost: without waiters, one read-modify-write. With waiters, a short lock, and at most a few system calls to wake,
     // however many permits. Like set() of an event, it looks at each wait_all() in its queue.
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
-    // Safe in a signal handler as set() of an event is (event.hpp). If a release in a handler is deferred, it takes one
-    // step for each permit, and permits beyond 1,073,741,823 are dropped.
+    // Safe in a signal handler under the conditions of an event's set() (event.hpp). A release in a handler that has
+    // interrupted the library is deferred, if threads wait: one deferred call for each permit. Permits of a deferred
+    // release are added even beyond max().
     void release(std::ptrdiff_t update = 1) {
         std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: the exchange decides
         do {

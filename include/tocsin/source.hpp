@@ -45,8 +45,9 @@ struct wait_node;
 namespace detail {
 
 // How to wait for a source whose waiters queue in the lot, the library's table of waiters. `object` is the byte of an
-// event (event_state.hpp) or the word of a semaphore (semaphore.hpp), and the waiters wait on its address. The functions marked "locked" are called under the lock
-// of that address's bucket. Why it is correct: src/core/wait/multi_wait.cpp.
+// event (event_state.hpp) or the word of a semaphore (semaphore.hpp), and the waiters wait on its address. The
+// functions marked "locked" are called under the lock of that address's bucket. Why it is correct:
+// src/core/wait/multi_wait.cpp.
 struct lot_source {
     std::uint8_t wait_kind;                            // core::wait_kind
     bool (*try_take)(void* object) noexcept;           // if it is ready, takes it

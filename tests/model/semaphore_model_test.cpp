@@ -435,6 +435,25 @@ TEST(semaphore_model, NobodySeesHalfOfAWaitForAll) {
     });
 }
 
+// The same for a thread that looks at an event afterwards. ([all-taken]: a look that finds no permit acquires, and
+// taking a held permit releases.)
+TEST(semaphore_model, AThreadThatFindsThePermitTakenFindsTheEventTaken) {
+    holds_within(2, [](run& r) {
+        semaphore permits(1);
+        auto_reset_event event{true};
+        r.spawn("waiter", [&] { (void)wait_all(permits, event); });
+        r.spawn("looker", [&] {
+            if (permits.try_acquire()) {
+                permits.release();
+            } else {
+                model::check(!event.is_set(), "taken together with the permit");
+            }
+        });
+        r.join_all();
+        expect_free(r, permits, 0);
+    });
+}
+
 TEST(semaphore_model, ASetReportsEachPermitOnce) {
     holds_within(2, [](run& r) {
         semaphore permits(0);

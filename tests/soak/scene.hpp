@@ -34,6 +34,7 @@ std::vector<scene_kind> gate_scenes();
 std::vector<scene_kind> one_shot_scenes();
 std::vector<scene_kind> address_scenes();
 std::vector<scene_kind> lock_scenes();
+std::vector<scene_kind> semaphore_scenes();
 std::vector<scene_kind> commit_scenes();
 std::vector<scene_kind> handler_scenes();
 std::vector<scene_kind> short_life_scenes();

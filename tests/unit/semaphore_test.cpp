@@ -242,7 +242,7 @@ TEST(Semaphore, ATimeoutNeverEatsAPermit) {
         int taken = 0;
         thread_group threads;
         threads.start("timed", [&] { taken = semaphore.try_acquire_for(20us) ? 1 : 0; });
-        std::this_thread::sleep_for(10us);
+        std::this_thread::sleep_for(10us);  // no fact to wait for: at about the deadline
         semaphore.release();
         threads.join();
         EXPECT_EQ(taken + (semaphore.try_acquire() ? 1 : 0), 1);
