@@ -1,5 +1,5 @@
-// What wait_any() and wait_all() (wait.hpp) wait for: events, descriptors (fd.hpp), timers (wait.hpp), and any type of
-// your own that has three operations:
+// What wait_any() and wait_all() (wait.hpp) wait for: events, semaphores (semaphore.hpp), descriptors (fd.hpp), timers
+// (wait.hpp), and any type of your own that has three operations:
 //
 //     class countdown {
 //     public:
@@ -178,7 +178,8 @@ concept waitable = requires(T& object, wait_entry& entry) {
     { object.delist(entry) } noexcept -> std::same_as<void>;
 };
 
-// Refers to one thing to wait for. Converts implicitly from events and from every `waitable` type.
+// Refers to one thing to wait for. Converts implicitly from events, semaphores and every `waitable`
+// type.
 class source {
 public:
     enum class kind : std::uint8_t { lot, timer, descriptor, custom };

@@ -9,10 +9,10 @@
 //     if (tocsin::wait_any({.until = 50ms}, job, tocsin::at(tomorrow)).status == tocsin::wait_status::timed_out) ...
 //     tocsin::wait_all(left_fork, right_fork);
 //
-// A call takes any number of sources in any mix, one by one or as a span. Sources are events, timers, descriptors
-// (fd.hpp) and objects of `waitable` types (source.hpp). A wait for up to 16 sources allocates nothing. A wait for more
-// takes one block of memory until it ends. More than 16 descriptors among them take a second block, and more than 64
-// take a third block during each poll.
+// A call takes any number of sources in any mix, one by one or as a span. Sources are events, semaphores
+// (semaphore.hpp), timers, descriptors (fd.hpp) and objects of `waitable` types (source.hpp). A wait for up to 16
+// sources allocates nothing. A wait for more takes one block of memory until it ends. More than 16 descriptors among
+// them take a second block, and more than 64 take a third block during each poll.
 //
 // A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
 //

@@ -94,8 +94,8 @@ constexpr bool is_source() {
             "std::vector<tocsin::source>(begin, end) of these objects, and pass that");
     } else {
         static_assert(accepted,
-                      "tocsin: this argument is no source: sources are events, after(), at(), readable(), "
-                      "writable() and "
+                      "tocsin: this argument is no source: sources are events, semaphores, after(), at(), "
+                      "readable(), writable() and "
                       "types with try_wait(), enlist() and delist() that are noexcept (tocsin/source.hpp)");
     }
     return accepted;
