@@ -1,7 +1,11 @@
 // Every interleaving of small programs over semaphores. No permit is lost, made or taken twice, no wake-up is lost,
 // waits for several permits neither deadlock nor starve, nothing is touched that is gone. Proof P17 in docs/proofs.md.
-// Programs that lock several buckets use events and semaphores that may share the one bucket.
+// The program is built twice, with one bucket and with two.
 #include "support/library_model.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
 namespace {
 
@@ -22,6 +26,19 @@ std::size_t waiting_for(const semaphore& on) {
 std::uint32_t word_of(semaphore& of) {
     const source itself = of;
     return static_cast<const detail::semaphore_word*>(itself.object())->load(std::memory_order_relaxed);
+}
+
+// One of these events: one in another bucket than the semaphore, if there are two buckets.
+auto_reset_event& elsewhere(const semaphore& from, std::span<auto_reset_event> events) {
+    const auto bucket_of = [](const void* address, core::wait_kind kind) {
+        return core::key_hash({address, kind}).index;
+    };
+    std::size_t chosen = 0;
+    while (core::bucket_bits != 0 && bucket_of(&events[chosen], core::wait_kind::event) ==
+                                         bucket_of(&from, core::wait_kind::semaphore)) {
+        ++chosen;
+    }
+    return events[chosen];
 }
 
 // At the end of a run: exactly so many permits are free, and nobody waits or holds (semaphore-1, semaphore-6).
@@ -343,7 +360,8 @@ TEST(semaphore_model, AWaitForAnyAndAWaitForSeveralShareTheQueue) {
 TEST(semaphore_model, AWaitForAllTakesBothAndTheReleaseIsEnough) {
     holds_within(2, [](run& r) {
         semaphore permits(0);
-        auto_reset_event event;
+        auto_reset_event events[16];
+        auto_reset_event& event = elsewhere(permits, events);
         plain<int> data{0};
         r.spawn("releaser", [&] {
             data = 1;
@@ -370,6 +388,23 @@ TEST(semaphore_model, AWaitForAllThatTimesOutTakesNothing) {
                 [&] { taken = wait_all({.until = some_time()}, permits, event) == wait_status::signaled; });
         r.join_all();
         r.check(event.try_wait() != taken, "both were taken, or none");
+        expect_free(r, permits, taken ? 0 : 1);
+    });
+}
+
+// It holds the semaphore, and then finds that the event has been taken.
+TEST(semaphore_model, AWaitForAllThatFindsTheEventTakenEndsItsHold) {
+    holds_within(2, [](run& r) {
+        semaphore permits(1);
+        auto_reset_event event{true};
+        bool gone = false;
+        bool taken = false;
+        r.spawn("passer-by", [&] { gone = event.try_wait(); });
+        r.spawn("waiter", [&] {
+            taken = wait_all({.until = some_time()}, permits, event) == wait_status::signaled;
+        });
+        r.join_all();
+        r.check(!gone || !taken, "the event was taken once");
         expect_free(r, permits, taken ? 0 : 1);
     });
 }
