@@ -400,9 +400,8 @@ TEST(semaphore_model, AWaitForAllThatFindsTheEventTakenEndsItsHold) {
         bool gone = false;
         bool taken = false;
         r.spawn("passer-by", [&] { gone = event.try_wait(); });
-        r.spawn("waiter", [&] {
-            taken = wait_all({.until = some_time()}, permits, event) == wait_status::signaled;
-        });
+        r.spawn("waiter",
+                [&] { taken = wait_all({.until = some_time()}, permits, event) == wait_status::signaled; });
         r.join_all();
         r.check(!gone || !taken, "the event was taken once");
         expect_free(r, permits, taken ? 0 : 1);

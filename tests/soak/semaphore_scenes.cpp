@@ -93,8 +93,12 @@ private:
                            : 0;
             }
             case 3: return tocsin::wait_any({.until = longest}, never_set_, free_).index == 1 ? 1 : 0;
-            case 4: return tocsin::wait_all({.until = longest}, always_set_, free_) == wait_status::signaled ? 1 : 0;
-            default: self.timed([&] { return free_.acquire(wanted, some_spin(random)), true; }); return wanted;
+            case 4:
+                return tocsin::wait_all({.until = longest}, always_set_, free_) == wait_status::signaled ? 1
+                                                                                                         : 0;
+            default:
+                self.timed([&] { return free_.acquire(wanted, some_spin(random)), true; });
+                return wanted;
         }
     }
 

@@ -58,8 +58,9 @@ int take_somehow(semaphore& from, auto_reset_event& never, random_source& random
             const bool pulled = random.one_in(4);
             std::jthread stopper;
             if (pulled) stopper = std::jthread([&] { stop.request_stop(); });
-            const auto how = pulled ? from.acquire(wanted, stop.get_token(), some_spin(random))
-                                    : from.try_acquire_for(wanted, longest, stop.get_token(), some_spin(random));
+            const auto how = pulled
+                                 ? from.acquire(wanted, stop.get_token(), some_spin(random))
+                                 : from.try_acquire_for(wanted, longest, stop.get_token(), some_spin(random));
             return taken(how == wait_status::signaled, wanted);
         }
         case 6: return taken(tocsin::wait_any({.until = longest}, never, from).index == 1, 1);
