@@ -45,8 +45,9 @@ parked_wait as_parked(const core::wait_node& node) {
         result.what = parked_wait::kind::lock;
         result.bit = kind - first_bit;
     } else {
-        result.what =
-            node.key.what == core::wait_kind::event ? parked_wait::kind::event : parked_wait::kind::address;
+        constexpr parked_wait::kind kinds[] = {parked_wait::kind::event, parked_wait::kind::address,
+                                               parked_wait::kind::semaphore};
+        result.what = kinds[kind];
     }
     result.address = node.key.address;
     result.thread = node.thread;
@@ -99,7 +100,7 @@ std::vector<parked_wait> parked_waits() {
 }
 
 std::string describe_parked_waits() {
-    constexpr const char* kinds[] = {"event", "address", "lock"};
+    constexpr const char* kinds[] = {"event", "address", "lock", "semaphore"};
     const auto now = std::chrono::steady_clock::now();
     std::string text;
     for (const parked_wait& each : parked_waits()) {

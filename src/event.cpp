@@ -211,6 +211,7 @@ constexpr lot_source source_of{
     .give_back = Mode == reset_mode::manual_reset
                      ? nullptr
                      : +[](void* event) noexcept { event_set_slow(byte_of(event), Mode); },
+    .is_event = true,
 };
 
 }  // namespace

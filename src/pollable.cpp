@@ -119,8 +119,8 @@ private:
 
 pollable::pollable(const source& event) {
     if (event.what() != source::kind::lot)
-        detail::throw_or_die(
-            std::invalid_argument("tocsin::pollable: only an event can be looked at this way"));
+        detail::throw_or_die(std::invalid_argument(
+            "tocsin::pollable: only an event or a semaphore can be looked at this way"));
     state_ = std::make_unique<state>(event);
 }
 

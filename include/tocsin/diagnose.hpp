@@ -15,18 +15,19 @@ namespace tocsin {
 // released, is not parked. A wait that timed out or was stopped stays parked until it has left the queue. The functions
 // below neither count nor list the members of a wait_set, a thread that sleeps in a wait_set, or views (pollable).
 struct parked_wait {
-    enum class kind : std::uint8_t { event, address, lock };
+    enum class kind : std::uint8_t { event, address, lock, semaphore };
 
     kind what;
-    const void* address;                          // of the event, the object, or the lock's word
-    unsigned bit;                                 // if `what` is a lock: which bit of the word
-    std::uint64_t thread;                         // as the system numbers it (Linux: the kernel's thread id)
+    const void* address;   // of the event, the object, the semaphore, or the lock's word
+    unsigned bit;          // if `what` is a lock: which bit of the word
+    std::uint64_t thread;  // as the system numbers it (Linux: the kernel's thread id)
     std::chrono::steady_clock::time_point since;  // when it was parked
     std::string name;                             // given by name_address(), or empty
 };
 
-// Returns how many waits of any kind are parked on this address. Cost: 66 short locks, one for each kind of wait
-// (event, address, 64 lock bits). Under each lock, the call walks through one queue of the library's table of waiters.
+// Returns how many waits of any kind are parked on this address. Cost: 67 short locks, one for each kind of wait
+// (event, address, semaphore, 64 lock bits). Under each lock, the call walks through one queue of the library's table
+// of waiters.
 [[nodiscard]] TOCSIN_API std::size_t waiting_on(const volatile void* address) noexcept;
 
 // Returns all parked waits of the process. Each queue is read in one step, but not all queues at the same time. May
@@ -37,8 +38,9 @@ struct parked_wait {
 // is written as printf's %p writes it on this system.
 [[nodiscard]] TOCSIN_API std::string describe_parked_waits();
 
-// Names an event, object or lock. parked_waits() and describe_parked_waits() show the name until another name replaces
-// it. An empty name removes it. Remove a name before its address is used for something else. May throw std::bad_alloc.
+// Names an event, semaphore, object or lock. parked_waits() and describe_parked_waits() show the name until another
+// name replaces it. An empty name removes it. Remove a name before its address is used for something else. May throw
+// std::bad_alloc.
 TOCSIN_API void name_address(const volatile void* address, std::string name);
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// An event as a descriptor, for somebody else's loop (epoll, libuv, GLib, Asio, poll). This is the reverse of fd.hpp.
+// An event or a semaphore as a descriptor, for somebody else's loop (epoll, libuv, GLib, Asio, poll). This is the
+// reverse of fd.hpp.
 //
 //     tocsin::pollable view(job);
 //     loop.on_readable(view.descriptor(), [&] {
@@ -20,12 +21,13 @@ namespace tocsin {
 // event is not set, because another thread may take the event first. Do nothing with the descriptor but poll it: the
 // view alone reads, writes and closes it. The event must outlive the view and stay where it is. Each view of an event
 // has a descriptor of its own. After fork, a view belongs to the parent: the child may only destroy it.
+// All this holds for a semaphore, too: a free permit is what a set event is, and a view takes one permit at a time.
 class pollable {
 public:
     // On Linux opens one descriptor, an eventfd. On other POSIX systems opens a pipe, which takes two descriptors. On
     // Windows opens a kernel event, whose HANDLE is the descriptor.
-    // Throws std::invalid_argument if `event` is not an event, std::system_error (EMFILE, ENFILE, ENOMEM),
-    // std::bad_alloc.
+    // Throws std::invalid_argument if `event` is neither an event nor a semaphore, std::system_error (EMFILE, ENFILE,
+    // ENOMEM), std::bad_alloc.
     TOCSIN_API explicit pollable(const source& event);
     pollable(const pollable&) = delete;
     pollable& operator=(const pollable&) = delete;

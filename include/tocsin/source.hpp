@@ -1,5 +1,5 @@
-// What wait_any() and wait_all() (wait.hpp) wait for: events, latches, a barrier's tokens, descriptors (fd.hpp), timers
-// (wait.hpp), and any type of your own that has three operations:
+// What wait_any() and wait_all() (wait.hpp) wait for: events, semaphores, latches, a barrier's tokens, descriptors
+// (fd.hpp), timers (wait.hpp), and any type of your own that has three operations:
 //
 //     class countdown {
 //     public:
@@ -45,8 +45,9 @@ struct wait_node;
 namespace detail {
 
 // How to wait for a source whose waiters queue in the lot, the library's table of waiters. `object` is the byte of an
-// event (event_state.hpp), and the waiters wait on its address. The functions marked "locked" are called under the lock
-// of that address's bucket. Why it is correct: src/core/wait/multi_wait.cpp.
+// event (event_state.hpp) or the word of a semaphore (semaphore.hpp), and the waiters wait on its address. The
+// functions marked "locked" are called under the lock of that address's bucket. Why it is correct:
+// src/core/wait/multi_wait.cpp.
 struct lot_source {
     std::uint8_t wait_kind;                            // core::wait_kind
     bool (*try_take)(void* object) noexcept;           // if it is ready, takes it
@@ -59,6 +60,7 @@ struct lot_source {
     bool (*mark_parked)(void* object, bool even_if_ready) noexcept;
     void (*clear_parked)(void* object) noexcept;         // locked: no node is queued any more
     void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again; null: it stays ready
+    bool is_event = false;  // the first look reads the event's byte itself, without a call
 };
 
 // Lets an event's set(wake_list&) add to a wake_list.
@@ -177,8 +179,8 @@ concept waitable = requires(T& object, wait_entry& entry) {
     { object.delist(entry) } noexcept -> std::same_as<void>;
 };
 
-// Refers to one thing to wait for. Converts implicitly from events, latches, a barrier's tokens and every `waitable`
-// type.
+// Refers to one thing to wait for. Converts implicitly from events, semaphores, latches, a barrier's tokens and every
+// `waitable` type.
 class source {
 public:
     enum class kind : std::uint8_t { lot, timer, descriptor, custom };
@@ -208,6 +210,7 @@ public:
     void* object() const noexcept { return object_; }
     const operations& custom() const noexcept { return *operations_; }
     const detail::lot_source& lot() const noexcept { return *lot_; }
+    bool is_event() const noexcept { return kind_ == kind::lot && lot_->is_event; }
     const deadline& when() const noexcept { return when_; }
     int descriptor() const noexcept { return descriptor_; }
     readiness asked() const noexcept { return asked_; }

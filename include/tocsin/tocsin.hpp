@@ -16,6 +16,7 @@
 #include <tocsin/limits.hpp>
 #include <tocsin/pollable.hpp>
 #include <tocsin/readiness.hpp>
+#include <tocsin/semaphore.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>

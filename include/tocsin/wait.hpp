@@ -9,11 +9,11 @@
 //     if (tocsin::wait_any({.until = 50ms}, job, tocsin::at(tomorrow)).status == tocsin::wait_status::timed_out) ...
 //     tocsin::wait_all(left_fork, right_fork);
 //
-// A call takes any number of sources in any mix, one by one or as a span. Sources are events, latches (latch.hpp), a
-// barrier's tokens (barrier.hpp), timers, descriptors (fd.hpp) and objects of `waitable` types (source.hpp). A wait for
-// up to 16 sources allocates nothing. A wait for more takes one block of memory until it ends. More than 16 descriptors
-// among them take a second block, and more than 64 take a third block during each poll. To a wait, a latch or a token
-// is a manual-reset event.
+// A call takes any number of sources in any mix, one by one or as a span. Sources are events, semaphores
+// (semaphore.hpp), latches (latch.hpp), a barrier's tokens (barrier.hpp), timers, descriptors (fd.hpp) and objects of
+// `waitable` types (source.hpp). A wait for up to 16 sources allocates nothing. A wait for more takes one block of
+// memory until it ends. More than 16 descriptors among them take a second block, and more than 64 take a third block
+// during each poll. To a wait, a latch or a token is a manual-reset event.
 //
 // A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
 //
@@ -75,7 +75,7 @@ TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const limi
 // The inline part of the first look, at the events in front of all other sources: takes the first one that is set.
 // Returns its index, or npos if it took none.
 inline std::size_t take_leading(std::span<const source> sources) noexcept {
-    for (std::size_t i = 0; i != sources.size() && sources[i].what() == source::kind::lot; ++i) {
+    for (std::size_t i = 0; i != sources.size() && sources[i].is_event(); ++i) {
         if (!event_may_be_set(*static_cast<const event_byte*>(sources[i].object()))) continue;
         return sources[i].lot().try_take(sources[i].object()) ? i : any_result::npos;
     }

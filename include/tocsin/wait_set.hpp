@@ -1,6 +1,6 @@
-// A set of events, descriptors and timers. Members are added once and waited for often. The cost of a wait depends on
-// how many members are ready, not on how many are idle. (Where the system has neither epoll nor kqueue, as on Windows,
-// idle descriptors do cost something.)
+// A set of events, semaphores, descriptors and timers. Members are added once and waited for often. The cost of a wait
+// depends on how many members are ready, not on how many are idle. (Where the system has neither epoll nor kqueue, as
+// on Windows, idle descriptors do cost something.)
 //
 //     tocsin::wait_set set;
 //     set.add(shutdown, 0);

@@ -7,6 +7,7 @@
 #include "threads.hpp"
 
 #include <tocsin/event.hpp>
+#include <tocsin/semaphore.hpp>
 
 #include <gtest/gtest.h>
 
@@ -92,6 +93,43 @@ TEST(Trap22, SetInASignalHandlerDoesNotDeadlockWithWhatItInterrupts) {
     support::until("the last signal arrives", [&] { return received.load() > so_far; });
     enough.store(true);
     threads.join();
+}
+
+// The handler interrupts a thread that releases, takes and waits; every permit that it gives must come out.
+TEST(Trap22, ReleaseInASignalHandlerLosesNoPermit) {
+    if (sleeps_on_the_portable_futex())
+        GTEST_SKIP() << "a handler must not wake a sleeper of the portable futex, which takes a mutex";
+    static tocsin::counting_semaphore<> permits(0);
+    static std::atomic<long> given{0};
+    const support::handled_signal handled(SIGUSR1, [](int) {
+        permits.release(2);
+        given.fetch_add(2);
+    });
+    std::atomic<bool> enough{false};
+    std::atomic<long> taken{0};
+    thread_group threads;
+    threads.start("interrupted", [&] {
+        while (!enough.load()) {
+            permits.release();
+            given.fetch_add(1);
+            if (permits.try_acquire_for(2, 10us)) taken.fetch_add(2);
+        }
+    });
+    threads.start("receiver", [&] {
+        while (!enough.load() || taken.load() != given.load()) {
+            if (permits.try_acquire_for(20us)) taken.fetch_add(1);
+        }
+    });
+    (void)threads.id(0);
+    const auto end = steady_clock::now() + 300ms;
+    while (steady_clock::now() < end) {
+        pthread_kill(threads.handle(0), SIGUSR1);
+        std::this_thread::sleep_for(30us);  // no fact to wait for: anywhere in a round
+    }
+    enough.store(true);
+    threads.join();
+    EXPECT_EQ(taken.load(), given.load());
+    EXPECT_FALSE(permits.try_acquire());
 }
 
 // The deferred calls of handlers, made here by the thread itself, which signal_deferral cannot tell apart.

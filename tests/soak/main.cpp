@@ -78,8 +78,8 @@ public:
                             std::chrono::duration<double, std::ratio<60>>(given.minutes))) {
         for (const auto& some :
              {duel_scenes(), event_scenes(), gate_scenes(), one_shot_scenes(), barrier_scenes(),
-              address_scenes(), lock_scenes(), commit_scenes(), handler_scenes(), short_life_scenes(),
-              many_scenes(), set_scenes(), await_scenes()}) {
+              address_scenes(), lock_scenes(), semaphore_scenes(), commit_scenes(), handler_scenes(),
+              short_life_scenes(), many_scenes(), set_scenes(), await_scenes()}) {
             for (const scene_kind& each : some) {
                 kinds_.push_back(each);
                 books_.emplace_back(each.name);

@@ -35,6 +35,7 @@ std::vector<scene_kind> one_shot_scenes();
 std::vector<scene_kind> barrier_scenes();
 std::vector<scene_kind> address_scenes();
 std::vector<scene_kind> lock_scenes();
+std::vector<scene_kind> semaphore_scenes();
 std::vector<scene_kind> commit_scenes();
 std::vector<scene_kind> handler_scenes();
 std::vector<scene_kind> short_life_scenes();

@@ -93,10 +93,11 @@ constexpr bool is_source() {
             "tocsin: a list of sources is a std::span<const tocsin::source>, alone after the limits: make a "
             "std::vector<tocsin::source>(begin, end) of these objects, and pass that");
     } else {
-        static_assert(accepted,
-                      "tocsin: this argument is no source: sources are events, latches, tokens of a barrier, "
-                      "after(), at(), readable(), writable() and "
-                      "types with try_wait(), enlist() and delist() that are noexcept (tocsin/source.hpp)");
+        static_assert(
+            accepted,
+            "tocsin: this argument is no source: sources are events, semaphores, latches, tokens of a "
+            "barrier, after(), at(), readable(), writable() and "
+            "types with try_wait(), enlist() and delist() that are noexcept (tocsin/source.hpp)");
     }
     return accepted;
 }

@@ -24,7 +24,7 @@ using lineup =
                 pthread_cond, eventfd_event, pipe_event, posix_semaphore, std_atomic, std_binary_semaphore,
                 std_counting_semaphore, std_latch, std_mutex, pthread_mutex, group_one_cond, group_cond_each,
                 group_futex, group_atomic, std_cond_flags, eventfd_poll, pipe_poll, pipe_select,
-                eventfd_epoll, tocsin_wait_any, tocsin_coalesced, rejected_futex_word, rejected_one_by_one,
-                rejected_no_spin>;
+                eventfd_epoll, tocsin_wait_any, tocsin_coalesced, tocsin_semaphore, rejected_futex_word,
+                rejected_one_by_one, rejected_no_spin>;
 
 }  // namespace lab

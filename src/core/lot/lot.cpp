@@ -322,8 +322,8 @@ offer_result wait_queue::give_to_one(release_list& freed, queue_cursor& offered,
             case kind::waiter:
             case kind::sharer:
             case kind::delegate:
-                if (!take_off(*each)) break;
-                freed.append(*each);
+            case kind::collector:
+                if (!give_to_waiter(*each, freed)) break;
                 return offer_result::accepted;
             case kind::all_waiter:
                 if (each->all->on_wake(each) == reply::declined) break;

@@ -200,6 +200,7 @@ public:
     // Makes an exclusive offer to one node after another, oldest first, until one of these happens:
     // - The node is that of a thread or coroutine whose wait has not ended otherwise. The node leaves the queue. The
     //   result is `accepted`.
+    // - The node is a collector_node. It stays in its place until it misses nothing more. The result is `accepted`.
     // - A subscriber accepts. Its node moves to the end of the queue. The result is `accepted`.
     // - An all_waiter replies `reply::undecided`. The result is `offer_result::undecided`, the parameter `undecided`
     //   points to the all_waiter's node, and the caller must call the all_waiter's commit().
@@ -243,6 +244,7 @@ private:
     void take_out(wait_node& old) noexcept;
     void replace_by_leaf(wait_node& old) noexcept;
     void clear_filter() noexcept;
+    bool give_to_waiter(wait_node& node, release_list& freed) noexcept;
     bool offer_to_subscriber(wait_node& node, release_list& freed) noexcept;
     offer_result offer_to_subscribers(release_list& freed) noexcept;
     wait_node* first_behind(queue_cursor& walk) const noexcept;

@@ -15,7 +15,7 @@ class waiter;
 
 // What an address is waited on for. Waits of different kinds on one address never meet. So when an address is reused
 // for something of another kind, a late wake for its previous use does not reach the new waiters.
-enum class wait_kind : std::uint8_t { event, address, lock_bit_0 };  // lock_bit_0 + n for bit n
+enum class wait_kind : std::uint8_t { event, address, semaphore, lock_bit_0 };  // lock_bit_0 + n for bit n
 inline constexpr unsigned wait_kinds = static_cast<unsigned>(wait_kind::lock_bit_0) + 64;
 
 struct wait_key {
@@ -37,6 +37,7 @@ struct wait_node : detail::list_links<wait_node> {
         waiter,      // leaves the queue; its waiter is claimed and released
         sharer,      // the same for a thread that shares a word with others (shared_word.cpp)
         delegate,    // the same for a thread that wakes sharers after its own release (shared_word.cpp)
+        collector,   // the same once it has been given as often as it needs (collector_node)
         all_waiter,  // stays; its all_waiter is asked, and commits once it can have all its sources
         subscriber,  // stays; its subscriber is told
         resumable,   // never in a queue; releasing it resumes the resumable
@@ -55,9 +56,7 @@ struct wait_node : detail::list_links<wait_node> {
     // Whether a thread or a coroutine waits with this node.
     bool is_wait() const noexcept { return has_waiter() || what == kind::all_waiter; }
     // Whether `owner` is its waiter.
-    bool has_waiter() const noexcept {
-        return what == kind::waiter || what == kind::sharer || what == kind::delegate;
-    }
+    bool has_waiter() const noexcept { return !stays() && what != kind::resumable; }
     // Whether the node stays in its queue when its turn comes.
     bool stays() const noexcept { return what == kind::all_waiter || what == kind::subscriber; }
 
@@ -93,6 +92,17 @@ struct wait_node : detail::list_links<wait_node> {
     // For diagnose.hpp: which thread queued the node, and when.
     std::uint64_t thread = 0;
     std::int64_t since = 0;
+};
+
+// The node of a thread that waits until it has been given something several times: several permits of a semaphore.
+struct collector_node : wait_node {
+    collector_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t wanted) noexcept
+        : wait_node(of, its_owner, can_cancel), missing(wanted) {
+        what = kind::collector;
+    }
+
+    detail::plain<std::uint32_t>
+        missing;  // how often it is still to be given something; under the bucket's lock
 };
 
 using wait_list = detail::intrusive_list<wait_node>;

@@ -126,8 +126,10 @@ void multi_wait::make_node(std::uint32_t i) noexcept {
 bool multi_wait::take_if_ready(const source& from) noexcept {
     switch (from.what()) {
         case source::kind::lot:
-            return detail::event_may_be_set(*static_cast<const detail::event_byte*>(from.object())) &&
-                   from.lot().try_take(from.object());
+            if (from.is_event() &&
+                !detail::event_may_be_set(*static_cast<const detail::event_byte*>(from.object())))
+                return false;
+            return from.lot().try_take(from.object());
         case source::kind::custom: return from.custom().try_take(from.object());
         case source::kind::timer: return from.when().has_passed();
         case source::kind::descriptor: break;

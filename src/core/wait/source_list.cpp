@@ -204,7 +204,9 @@ bool may_be_ready_behind_the_first_descriptor(std::span<const source> sources) n
     const auto may_be_ready = [](const source& each) {
         switch (each.what()) {
             case source::kind::lot:
-                return detail::event_may_be_set(*static_cast<const detail::event_byte*>(each.object()));
+                return each.is_event()
+                           ? detail::event_may_be_set(*static_cast<const detail::event_byte*>(each.object()))
+                           : each.lot().looks_ready(each.object());
             case source::kind::custom: return true;  // only taking it would tell
             case source::kind::timer: return each.when().has_passed();
             case source::kind::descriptor: break;

@@ -1,0 +1,262 @@
+// Semaphores: a count of permits. Threads take permits, and wait while there are too few.
+//
+//     tocsin::counting_semaphore<8> connections(8);
+//     connections.acquire();
+//     use_a_connection();
+//     connections.release();
+//
+// The classes have the names and calls of the standard's <semaphore>: a program that uses std::counting_semaphore or
+// std::binary_semaphore compiles with tocsin:: in place of std::. Added are stop tokens, spin policies, several permits
+// at once, and semaphores as sources: wait_any(), wait_all(), wait_set, pollable and co_await take them beside events.
+//
+// Any thread may call any member at any time: before main, after it, and in destructors of thread-local objects. A
+// semaphore is 4 bytes and owns nothing: no heap memory, no kernel object, no registration. It is constant-initialized
+// and, except in checked builds, trivially destructible.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/wait_options.hpp>
+#include <tocsin/source.hpp>
+#include <tocsin/spin.hpp>
+#include <tocsin/status.hpp>
+#include <tocsin/stop_token.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <type_traits>
+
+namespace tocsin {
+namespace detail {
+
+// The word of a semaphore, and the inline half of its operations. The protocol, and why it is correct:
+// src/semaphore.cpp.
+using semaphore_word = atomic<std::uint32_t>;
+
+namespace semaphore_state {
+inline constexpr std::uint32_t parked_bit = 0b01;  // a waiter's node is queued in the lot
+inline constexpr std::uint32_t held_bit = 0b10;    // a wait for all is taking a permit: look under the lock
+inline constexpr std::uint32_t one = 0b100;        // a permit; the bits from here on count the free permits
+inline constexpr std::uint32_t most = 0x3FFF'FFFF;
+
+constexpr std::uint32_t free_permits(std::uint32_t seen) noexcept { return seen / one; }
+}  // namespace semaphore_state
+
+TOCSIN_API bool semaphore_try_acquire_slow(semaphore_word& word, std::uint32_t permits) noexcept;
+TOCSIN_API wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
+                                           const wait_options& options) noexcept;
+TOCSIN_API void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::ptrdiff_t most);
+TOCSIN_API void semaphore_check_destroyed(const semaphore_word& word) noexcept;
+[[noreturn]] TOCSIN_API void semaphore_refuse_number(const semaphore_word& word, const char* call,
+                                                     std::ptrdiff_t permits, std::ptrdiff_t most);
+
+inline bool semaphore_try_acquire(semaphore_word& word, std::uint32_t permits) noexcept {
+    // [all-taken] acquires: a thread that finds this permit taken by a wait for all sees that wait's other sources
+    // held.
+    std::uint32_t seen = word.load(std::memory_order_acquire);
+    while (semaphore_state::free_permits(seen) >= permits) {
+        if ((seen & semaphore_state::held_bit) != 0) [[unlikely]]
+            return semaphore_try_acquire_slow(word, permits);
+        // If it succeeds, [permit] acquires what the releases published. If it fails, [all-taken] as above.
+        if (word.compare_exchange_weak(seen, seen - permits * semaphore_state::one,
+                                       std::memory_order_acquire))
+            return true;
+    }
+    return false;
+}
+
+// How a wait for several sources uses a semaphore. A function, because the address of an object in a DLL is not a
+// constant.
+TOCSIN_API extern const lot_source semaphore_lot_source;
+inline const lot_source& semaphore_source() noexcept { return semaphore_lot_source; }
+
+}  // namespace detail
+
+// A count of free permits, from 0 to max(). `least_max_value` is the greatest count that the program needs, at most
+// 1,073,741,823, which is the default.
+//
+// Order: waiters are served first in, first out, whether they wait here, in wait_any(), or in a coroutine. A release
+// hands its permits to those who wait, oldest first: when it returns, these permits are theirs, even if none of them
+// has run. A free permit for which nobody waits goes to the first thread that asks. So a thread never takes a permit in
+// front of a queued one.
+//
+// Several permits: acquire(n) takes n permits at once, or waits. While it is the oldest waiter, it collects what is
+// released until it has n permits. Nobody behind it is served before that, so two threads that want several never hold
+// what the other needs. If it gives up (deadline, stop), it hands on what it has collected, as release() would.
+// try_acquire(n) collects nothing.
+//
+// Memory: what a thread did before release() is visible to whoever takes a permit that this release, or an earlier one,
+// has added or handed over, and to those who take permits after that.
+//
+// Lifetime: a thread that takes the last permit of a release may destroy the semaphore or unmap its memory at once.
+// release() does not touch the semaphore after the step that gives its last permit.
+//
+// Errors: each call below says what it refuses. A refused call changes nothing, and its message names the semaphore's
+// address. Checked builds also stop the program if a semaphore is destroyed while threads wait on it. Without
+// exceptions, a refusal ends the program with the same message.
+template <std::ptrdiff_t least_max_value = std::ptrdiff_t{detail::semaphore_state::most}>
+class counting_semaphore {
+    static_assert(least_max_value >= 0, "tocsin: a semaphore cannot count to less than zero");
+    static_assert(least_max_value <= std::ptrdiff_t{detail::semaphore_state::most},
+                  "tocsin: a semaphore counts to 1,073,741,823 at most");
+
+public:
+    // The greatest count: least_max_value.
+    static constexpr std::ptrdiff_t max() noexcept { return least_max_value; }
+
+    // Throws std::invalid_argument if `desired` is negative or greater than max(). In a constant expression, such a
+    // count does not compile.
+    constexpr explicit counting_semaphore(std::ptrdiff_t desired) : word_(word_of(desired)) {}
+    counting_semaphore(const counting_semaphore&) = delete;
+    counting_semaphore& operator=(const counting_semaphore&) = delete;
+
+#if TOCSIN_CHECKED
+    constexpr ~counting_semaphore() {
+        if (!std::is_constant_evaluated()) detail::semaphore_check_destroyed(word_);
+    }
+#else
+    ~counting_semaphore() = default;
+#endif
+
+    // Gives `update` permits: hands them to those who wait, and adds the others to the count. Zero permits are allowed,
+    // and change nothing.
+    // - Throws std::invalid_argument if `update` is negative.
+    // - Throws std::system_error (std::errc::value_too_large) if the count would become greater than max(). The count
+    //   is that of the free permits: those that have been handed over do not count. If several threads release too much
+    //   at the same time while others wait, a release of several permits may have handed over some of them before it
+    //   throws. It adds none of the others.
+    // Cost: without waiters, one read-modify-write. With waiters, a short lock, and at most a few system calls to wake,
+    // however many permits. Like set() of an event, it looks at each wait_all() in its queue.
+    // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
+    // Safe in a signal handler under the conditions of an event's set() (event.hpp). A release in a handler that has
+    // interrupted the library is deferred, if threads wait: one deferred call for each permit. Permits of a deferred
+    // release are added even beyond max().
+    void release(std::ptrdiff_t update = 1) {
+        std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: the exchange decides
+        do {
+            const std::ptrdiff_t room = max() - std::ptrdiff_t{detail::semaphore_state::free_permits(seen)};
+            if ((seen & detail::semaphore_state::parked_bit) != 0 || update < 0 || update > room) [[unlikely]]
+                return detail::semaphore_release_slow(word_, update, max());
+            // [permit] with the acquire of whoever takes a permit.
+        } while (!word_.compare_exchange_weak(
+            seen, seen + static_cast<std::uint32_t>(update) * detail::semaphore_state::one,
+            std::memory_order_release, std::memory_order_relaxed));
+    }
+
+    // Takes one permit if one is free, without blocking, and returns whether it did. It fails only if no permit is free
+    // at some moment during the call. Permits that another thread's release is just handing over, and those that a
+    // waiting acquire(n) has collected, are not free.
+    // Cost: a load; if a permit is free, also one read-modify-write. (Also a short lock during the few instructions in
+    // which a wait_all() takes a permit together with other sources.)
+    [[nodiscard]] bool try_acquire() noexcept { return detail::semaphore_try_acquire(word_, 1); }
+    // The same for `permits` permits: takes all of them or none. Zero permits are always there. Throws
+    // std::invalid_argument if `permits` is negative or greater than max().
+    [[nodiscard]] bool try_acquire(std::ptrdiff_t permits) {
+        return detail::semaphore_try_acquire(word_, checked(permits, "try_acquire"));
+    }
+
+    // Takes one permit. If none is free, blocks until a release hands one to this thread; it returns for no other
+    // reason. What event::wait() says about spinning and sleeping holds here, too.
+    // Cost: that of try_acquire() if a permit is free, else a short lock and one system call to sleep.
+    void acquire(spin_policy spin = {}) noexcept { (void)take(1, deadline::never(), nullptr, spin); }
+    // The same for `permits` permits, all at once. Throws as try_acquire(permits) does.
+    void acquire(std::ptrdiff_t permits, spin_policy spin = {}) {
+        (void)take(checked(permits, "acquire"), deadline::never(), nullptr, spin);
+    }
+
+    // The same, but these return `stopped` when a stop is requested. Then they have taken nothing. If the permits are
+    // free, a call takes them first, even if the stop was requested before.
+    [[nodiscard]] wait_status acquire(const stop_token& stop, spin_policy spin = {}) noexcept {
+        return take(1, deadline::never(), &stop, spin);
+    }
+    [[nodiscard]] wait_status acquire(std::ptrdiff_t permits, const stop_token& stop, spin_policy spin = {}) {
+        return take(checked(permits, "acquire"), deadline::never(), &stop, spin);
+    }
+
+    // The same with a deadline: a duration from now or a time point of any clock (deadline.hpp). Without a stop token,
+    // a call returns whether it has taken the permits; with one, it returns how it ended. With a duration of zero or
+    // less, or a time in the past, a call only tries, with no system call. No call ends before its deadline without its
+    // permits, unless it is stopped. A timeout never eats a permit: if one was handed over, the call has taken it, even
+    // after the deadline.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> longest,
+                                       spin_policy spin = {}) noexcept {
+        return has_taken(take_for(1, longest, nullptr, spin));
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_acquire_for(std::ptrdiff_t permits, std::chrono::duration<Rep, Period> longest,
+                                       spin_policy spin = {}) {
+        return has_taken(take_for(checked(permits, "try_acquire_for"), longest, nullptr, spin));
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] wait_status try_acquire_for(std::chrono::duration<Rep, Period> longest,
+                                              const stop_token& stop, spin_policy spin = {}) noexcept {
+        return take_for(1, longest, &stop, spin);
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] wait_status try_acquire_for(std::ptrdiff_t permits,
+                                              std::chrono::duration<Rep, Period> longest,
+                                              const stop_token& stop, spin_policy spin = {}) {
+        return take_for(checked(permits, "try_acquire_for"), longest, &stop, spin);
+    }
+    [[nodiscard]] bool try_acquire_until(const deadline& until, spin_policy spin = {}) noexcept {
+        return has_taken(take(1, until, nullptr, spin));
+    }
+    [[nodiscard]] bool try_acquire_until(std::ptrdiff_t permits, const deadline& until,
+                                         spin_policy spin = {}) {
+        return has_taken(take(checked(permits, "try_acquire_until"), until, nullptr, spin));
+    }
+    [[nodiscard]] wait_status try_acquire_until(const deadline& until, const stop_token& stop,
+                                                spin_policy spin = {}) noexcept {
+        return take(1, until, &stop, spin);
+    }
+    [[nodiscard]] wait_status try_acquire_until(std::ptrdiff_t permits, const deadline& until,
+                                                const stop_token& stop, spin_policy spin = {}) {
+        return take(checked(permits, "try_acquire_until"), until, &stop, spin);
+    }
+
+    // As a source, a semaphore is ready while a permit is free. A wait takes one permit exactly when it takes the
+    // semaphore. If a coroutine is destroyed after a permit was handed to its wait, the permit goes back, even beyond
+    // max().
+    operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&word_, detail::semaphore_source()}; }
+
+private:
+    static constexpr std::uint32_t word_of(std::ptrdiff_t desired) {
+        if (desired < 0 || desired > max()) {
+            detail::throw_or_die(std::invalid_argument(
+                "tocsin::counting_semaphore: the first count is negative or greater than max()"));
+        }
+        return static_cast<std::uint32_t>(desired) * detail::semaphore_state::one;
+    }
+
+    std::uint32_t checked(std::ptrdiff_t permits, const char* call) const {
+        if (permits < 0 || permits > max()) [[unlikely]]
+            detail::semaphore_refuse_number(word_, call, permits, max());
+        return static_cast<std::uint32_t>(permits);
+    }
+
+    static bool has_taken(wait_status how) noexcept { return how == wait_status::signaled; }
+
+    wait_status take(std::uint32_t permits, const deadline& until, const stop_token* stop,
+                     spin_policy spin) noexcept {
+        if (detail::semaphore_try_acquire(word_, permits)) return wait_status::signaled;
+        return detail::semaphore_wait_slow(word_, permits, {until, stop, spin});
+    }
+    template <class Rep, class Period>
+    wait_status take_for(std::uint32_t permits, std::chrono::duration<Rep, Period> longest,
+                         const stop_token* stop, spin_policy spin) noexcept {
+        if (detail::semaphore_try_acquire(word_, permits)) return wait_status::signaled;
+        return detail::semaphore_wait_slow(word_, permits, {longest, stop, spin});
+    }
+
+    detail::semaphore_word word_;  // the only member, so its address is the semaphore's
+};
+
+// A semaphore with at most one free permit. Unlike an auto_reset_event, it refuses a second one.
+using binary_semaphore = counting_semaphore<1>;
+
+}  // namespace tocsin

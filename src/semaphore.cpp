@@ -1,0 +1,284 @@
+// The protocol of semaphores: one word here, a queue in the lot (core/lot/lot.hpp). It is that of an auto-reset event
+// (event.cpp) with a count in place of the bit `set`.
+//
+// State: the word holds two bits, `parked` and `held`, and the count of the free permits.
+// A wait of a semaphore's own queues a collector_node. The node counts the permits that its wait still misses. A wait
+// for several sources wants one permit, and queues the same node as for an event.
+//
+// Invariants
+//   semaphore-1  `parked` changes only under the lock of the semaphore's bucket. Whenever that lock is free, `parked`
+//       says whether the semaphore's queue has nodes. (In the child of a fork, `parked` may be on although the queue is
+//       empty. The next release or wait puts the bit right.)
+//   semaphore-2  Whenever that lock is free and a permit is free, all queued nodes are those of subscribers and
+//       all_waiters (core/lot/subscriber.hpp). Before a release adds a permit to the count while nodes are queued, it
+//       has offered this permit to all of them.
+//   semaphore-3  A permit is in exactly one place: in the count, with a thread that is handing it out, collected in one
+//       queued node, or taken. A wait that ends without its permits takes its node off the queue, and then hands out
+//       what the node has collected.
+//   semaphore-4  Permits are collected by one node at a time among those whose waits can still be given permits: the
+//       oldest. A node leaves the queue when it misses none. So a wait for several never holds permits that an older
+//       wait for several needs. (A node whose wait has just ended otherwise may still hold some. Its thread is about to
+//       hand them out.)
+//   semaphore-5  A release gives its permits in steps, under the lock: it hands a permit to a node, or adds permits to
+//       the count, or commits a wait for all. It does not touch the semaphore after the step that gives the last of
+//       them. It may still search the queue of the semaphore's address for all_waiters. If it finds a node there, the
+//       semaphore that this node waits for still exists.
+//   semaphore-6  `held` is on only while a permit is free and the lock is taken. While `held` is on, only the thread
+//       that turned it on takes permits. Any other thread that wants to take one takes the lock first. Other threads
+//       may add permits. (In the child of a fork, the bit may have stayed on. A wait or a try that takes the lock there
+//       turns it off.)
+//
+// No lost wake-up: under the lock, a wait moves the word from "too few permits" to `parked` by a compare-and-exchange,
+// and takes the permits that are there in the same step. Without the lock, a release adds permits by a
+// compare-and-exchange that fails if `parked` is on. All changes of one word have one order, so one of the two comes
+// first:
+// - If the release comes first, the wait sees the permits and takes them.
+// - If the wait comes first, the compare-and-exchange of the release fails. The release then takes the lock and finds
+//   the node, which the wait queued before it freed the lock.
+// A wait that times out or is stopped has claimed its own waiter first (waiter.cpp). A release that would complete the
+// permits of such a wait finds its waiter claimed, and offers the permit to the next node instead.
+//
+// No permit too many is handed out (over-admission): a thread takes permits from the count by one compare-and-exchange
+// that sees them there. A release gives each of its permits once: it counts down a number of its own.
+//
+// Memory order
+//   [permit]     Every release releases: by its read-modify-write of the word, or through [release] in waiter.cpp when
+//                it hands the permit over. Whoever takes a permit from the count acquires. All writes of the word are
+//                read-modify-writes, so a later write never hides what an earlier release published.
+//                A node that collects permits is changed under the lock, which orders what their releases published
+//                before the last of them ([bucket] in lot.cpp).
+//   [all-taken]  As in event.cpp: taking what is held is a release; a look that finds the permits gone acquires.
+//   parked       The lock orders this bit, so accesses for its sake alone are relaxed.
+//
+// Checked by: tests/model/semaphore_model_test.cpp, tests/unit/semaphore_test.cpp, semaphore_source_test.cpp,
+// tests/stress/semaphore_stress_test.cpp.
+#include "core/lot/lot.hpp"
+#include "core/lot/resume_queue.hpp"
+#include "core/wait/multi_wait.hpp"
+#include "core/wait/spinner.hpp"
+#include "platform/system/system.hpp"
+
+#include <tocsin/semaphore.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <system_error>
+
+namespace tocsin::detail {
+namespace {
+
+using namespace semaphore_state;
+
+core::wait_key key_of(const semaphore_word& word) noexcept { return {&word, core::wait_kind::semaphore}; }
+
+semaphore_word& word_at(void* semaphore) noexcept { return *static_cast<semaphore_word*>(semaphore); }
+
+void clear(semaphore_word& word, std::uint32_t bits) noexcept {
+    // [permit] A read-modify-write hides no earlier release. No other order: the caller holds the lock.
+    word.fetch_and(~bits, std::memory_order_relaxed);
+}
+
+// Turns off a held bit that is left from before a fork (semaphore-6). The caller holds the lock.
+void forget_hold(semaphore_word& word) noexcept {
+    if ((word.load(std::memory_order_relaxed) & held_bit) != 0)
+        clear(word, held_bit);  // no order: semaphore-6
+}
+
+// Takes up to `wanted` permits, and returns how many. If these are too few, also turns the parked bit on. The caller
+// holds the lock.
+std::uint32_t take_or_mark_parked(semaphore_word& word, std::uint32_t wanted) noexcept {
+    std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
+    for (;;) {
+        const std::uint32_t taken = std::min(free_permits(seen), wanted);
+        const std::uint32_t next = (seen - taken * one) | (taken != wanted ? parked_bit : 0);
+        // [permit] acquires what the releases published.
+        if (word.compare_exchange_weak(seen, next, std::memory_order_acquire, std::memory_order_relaxed))
+            return taken;
+    }
+}
+
+// Adds permits that nobody waits for to the count; the caller does not touch the semaphore afterwards (semaphore-5).
+// Returns false, and adds none, if the count would become greater than `limit`.
+bool add(semaphore_word& word, std::uint32_t permits, std::uint32_t limit,
+         const core::wait_queue& queue) noexcept {
+    const std::uint32_t stay = queue.has_subscribers() ? parked_bit : 0;
+    std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
+    std::uint32_t next = 0;
+    do {
+        const std::uint32_t count = free_permits(seen);
+        if (count > limit || permits > limit - count) {
+            if (stay == 0) clear(word, parked_bit);
+            return false;
+        }
+        next = (count + permits) * one | stay;
+    } while (!word.compare_exchange_weak(seen, next, std::memory_order_release,  // [permit]
+                                         std::memory_order_relaxed));
+    return true;
+}
+
+// Hands permits to those who wait, oldest first, and adds the others to the count. If the queue has many waits for all,
+// frees the lock now and then (lot-8). Returns false if the count would have become greater than `limit`: then the
+// permits that nobody waits for are not added.
+bool hand_out(semaphore_word& word, std::uint32_t permits, std::uint32_t limit) noexcept {
+    const core::defer_resumes after_all;
+    const core::wait_key key = key_of(word);
+    core::queue_cursor offered(key);
+    bool fits = true;
+    while (permits != 0) {
+        core::wait_node* undecided = nullptr;  // of an all_waiter that perhaps lacks only this semaphore
+        core::release_list freed;
+        bool all_waiters = false;
+        {
+            core::locked_queue queue(key);
+            core::offer_result result;
+            do {
+                result = queue.give_to_one(freed, offered, undecided);
+            } while (result == core::offer_result::accepted && --permits != 0);
+            if (result == core::offer_result::declined) {
+                all_waiters = queue.has_all_waiters();
+                fits = add(word, permits, limit, queue);
+                permits = 0;
+            } else if (queue.empty()) {
+                clear(word, parked_bit);
+            }
+        }
+        if (undecided != nullptr && undecided->all->commit(undecided)) --permits;
+        freed.wake();
+        if (all_waiters && fits) core::satisfy_all_waiters(key);
+    }
+    return fits;
+}
+
+// Gives one permit, for calls that cannot fail.
+void give_one(void* semaphore) noexcept { (void)hand_out(word_at(semaphore), 1, most); }
+
+// Undoes the queueing of a wait that a deadline or a stop has ended.
+void withdraw(semaphore_word& word, core::collector_node& node, std::uint32_t wanted) noexcept {
+    {
+        core::locked_queue queue(node.key);
+        queue.remove(node);
+        if (queue.empty()) clear(word, parked_bit);
+    }
+    const std::uint32_t collected = wanted - node.missing;
+    if (collected != 0) (void)hand_out(word, collected, most);  // semaphore-3
+}
+
+}  // namespace
+
+const lot_source semaphore_lot_source{
+    .wait_kind = static_cast<std::uint8_t>(core::wait_kind::semaphore),
+    .try_take = [](void* semaphore) noexcept { return semaphore_try_acquire(word_at(semaphore), 1); },
+    .looks_ready =
+        [](const void* semaphore) noexcept {
+            // no order: a guess. The fences of [all-check] make sure that it is recent enough.
+            return free_permits(
+                       static_cast<const semaphore_word*>(semaphore)->load(std::memory_order_relaxed)) != 0;
+        },
+    .hold =
+        [](void* semaphore) noexcept {
+            semaphore_word& word = word_at(semaphore);
+            std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
+            while (free_permits(seen) != 0) {
+                // [permit] acquires what the releases published.
+                if (word.compare_exchange_weak(seen, seen | held_bit, std::memory_order_acquire,
+                                               std::memory_order_relaxed)) {
+                    return true;
+                }
+            }
+            return false;
+        },
+    .take_held =
+        [](void* semaphore) noexcept {
+            // [all-taken] releases. Other threads may add permits at the same time (semaphore-6).
+            word_at(semaphore).fetch_sub(one | held_bit, std::memory_order_release);
+        },
+    .unhold = [](void* semaphore) noexcept { clear(word_at(semaphore), held_bit); },
+    .mark_parked =
+        [](void* semaphore, bool even_if_ready) noexcept {
+            semaphore_word& word = word_at(semaphore);
+            std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
+            while (even_if_ready || free_permits(seen) == 0) {
+                if (word.compare_exchange_weak(seen, seen | parked_bit, std::memory_order_relaxed))
+                    return true;  // no order: semaphore-1
+            }
+            return false;
+        },
+    .clear_parked = [](void* semaphore) noexcept { clear(word_at(semaphore), parked_bit); },
+    .give_back =
+        [](void* semaphore) noexcept {
+            if (!core::signal_deferral::defer(give_one, semaphore)) give_one(semaphore);
+        },
+};
+
+// A signal handler can't wait for the thread that it has interrupted. So if that thread is inside the library, the
+// handler does not take the lock here, and finds no permit in a semaphore that is held.
+bool semaphore_try_acquire_slow(semaphore_word& word, std::uint32_t permits) noexcept {
+    if (core::signal_deferral::is_inside()) return false;
+    const core::locked_queue queue(key_of(word));
+    forget_hold(word);
+    return semaphore_try_acquire(word, permits);
+}
+
+void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::ptrdiff_t limit) {
+    const auto count =
+        std::ptrdiff_t{free_permits(word.load(std::memory_order_relaxed))};  // no order: a check
+    if (permits < 0) semaphore_refuse_number(word, "release", permits, limit);
+    bool fits = permits <= limit - count;
+    if (fits && core::signal_deferral::is_inside()) {
+        // Such a call cannot fail later, and passes no number: one deferred call for each permit.
+        for (; permits != 0; --permits) (void)core::signal_deferral::defer(give_one, &word);
+        return;
+    }
+    fits = fits && hand_out(word, static_cast<std::uint32_t>(permits), static_cast<std::uint32_t>(limit));
+    if (fits) return;
+    char message[160];
+    std::snprintf(message, sizeof message,
+                  "tocsin: counting_semaphore at %p: release(%lld) would count to more than max(), %lld",
+                  static_cast<const void*>(&word), static_cast<long long>(permits),
+                  static_cast<long long>(limit));
+    throw_or_die(std::system_error(std::make_error_code(std::errc::value_too_large), message));
+}
+
+void semaphore_refuse_number(const semaphore_word& word, const char* call, std::ptrdiff_t permits,
+                             std::ptrdiff_t limit) {
+    char message[160];
+    std::snprintf(message, sizeof message,
+                  "tocsin: counting_semaphore at %p: %s of %lld permits, not of 0 to %lld (max())",
+                  static_cast<const void*>(&word), call, static_cast<long long>(permits),
+                  static_cast<long long>(limit));
+    throw_or_die(std::invalid_argument(message));
+}
+
+wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
+                                const wait_options& options) noexcept {
+    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
+        return core::status_from(ended, wait_status::signaled);
+    const auto take = [&]() noexcept { return semaphore_try_acquire(word, permits); };
+    core::spinner looking(key_of(word), options);
+    if (looking.before_parking(take)) return wait_status::signaled;
+
+    core::waiter self;
+    core::collector_node node(key_of(word), self, core::can_cancel(options), permits);
+    {
+        core::locked_queue queue(node.key);
+        forget_hold(word);
+        node.missing = permits - take_or_mark_parked(word, permits);
+        if (node.missing == 0) return wait_status::signaled;
+        queue.append(node);
+    }
+    const core::claim how = looking.spin_then_sleep(self);
+    if (how != core::claim::signaled) withdraw(word, node, permits);
+    return core::status_from(how, wait_status::signaled);
+}
+
+void semaphore_check_destroyed(const semaphore_word& word) noexcept {
+    if ((word.load(std::memory_order_relaxed) & parked_bit) == 0) return;  // no order: may miss the misuse
+    if (core::locked_queue(key_of(word)).empty()) return;  // semaphore-1: in the child of a fork
+    char message[128];
+    std::snprintf(message, sizeof message,
+                  "tocsin: counting_semaphore at %p destroyed while threads wait on it\n",
+                  static_cast<const void*>(&word));
+    platform::die(message);
+}
+
+}  // namespace tocsin::detail
