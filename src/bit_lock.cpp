@@ -1,8 +1,8 @@
 // The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on it.
 //
 // State: a bit of the user's word, and a queue in the lot. The bit is on while the lock is held. The queue's key is the
-// address of the word together with the number of the bit. A waiter's node has a mark, `woken`. An unlock() that wakes
-// the node's thread turns the mark on. The mark stays on while that thread is on its way to look at the bit.
+// address of the word together with the number of the bit. A waiter's node has a mark, `woken`. An unlock() that is to
+// wake the node's thread turns the mark on. The mark stays on while that thread is on its way to look at the bit.
 //
 // Invariants
 //   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on
@@ -22,12 +22,13 @@
 // No lost wake-up: for a thread that parks for the first time, the reasons are those for address waits (address.cpp).
 // The lock's bit is the value, and the read-modify-write of unlock() is the change. Once the thread has parked, the
 // filter bit stays on, because the node stays in the queue.
-// If an unlock() finds a mark, it has held the bucket's lock before the marked thread takes that lock. The marked
-// thread then clears the mark or removes its node, and looks at the lock's bit (bit_lock-4). So the marked thread finds
-// the bit off, or on because another thread has taken the lock since. In the second case, the unlock() of that other
-// thread is still to come. It finds the mark gone, and wakes the first thread of the queue.
-// A thread may time out just as it is marked. Then unlock() does not release it. The thread still counts as one that is
-// on its way, because it looks at the bit after its node has left the queue.
+// If an unlock() finds a mark, it does so under the bucket's lock. The marked thread takes the same lock afterwards, to
+// clear the mark or to remove its node, and looks at the lock's bit (bit_lock-4). So the marked thread finds the bit
+// off, or on because another thread has taken the lock since. In the second case, the unlock() of that other thread is
+// still to come. It finds the mark gone, and wakes the first thread of the queue.
+// A thread may time out just before an unlock() marks its node. Then the mark is on, but this unlock() can't claim the
+// thread's waiter, and does not release it. The thread still counts as one that is on its way, because it looks at the
+// bit after its node has left the queue.
 //
 // Why only one wake is in flight: if threads keep the lock for long, a woken thread often finds it taken again. If each
 // unlock() woke another thread, all waiters would run, fail and sleep again in turn. The price: while the woken thread

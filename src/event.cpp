@@ -13,8 +13,9 @@
 //   event-3  Whenever that lock is free, `set` and `parked` are both on only if all queued nodes are those of
 //       subscribers and all_waiters (core/lot/subscriber.hpp). If any other waiter is parked, a set of an auto-reset
 //       event hands the event over instead. A set of a manual-reset event takes all such waiters off the queue in the
-//       step that makes the set visible, and tells the subscribers in the same step. Before a set leaves an auto-reset
-//       event set, it has offered the event to all subscribers and all_waiters in the queue.
+//       step that makes the set visible, and tells the subscribers in the same step. The set asks the all_waiters after
+//       that step. Before a set leaves an auto-reset event set, it has offered the event to all subscribers and
+//       all_waiters in the queue.
 //   event-4  A set of an event with waiters makes its changes in one step, under the lock: it takes the waiters off the
 //       queue and, unless it hands the event over, turns `set` on. So a set that is still under way never releases a
 //       waiter that queued after a later reset(). Nor does it release a waiter of another event that was made later at
@@ -238,8 +239,8 @@ void event_reset_slow(event_byte& state) noexcept {
 }
 
 // A signal handler can't wait for the thread that it has interrupted. So if that thread is inside the library, the
-// handler doesn't take the lock here. Such a handler finds a held event set, but can't take it. This is so even if the
-// wait for all that holds the event has already taken another event.
+// handler doesn't take the lock here. To such a handler, a held event looks set, but the handler can't take it. This is
+// so even if the wait for all that holds the event has already taken another event.
 
 bool event_is_set_slow(const event_byte& state) noexcept {
     if (core::signal_deferral::is_inside()) return true;

@@ -38,8 +38,8 @@
 // gatherer, the leader looks at the group's size under the lock before it sleeps, or does not gather at all.
 //
 // Memory order
-//   [bucket]   The lock. What a submitter did before it joined is visible to the flush that takes its member, and what
-//              one flush did is visible to the next leader.
+//   [bucket]   The lock of this group_commit, a core::futex_lock. What a submitter did before it joined is visible to
+//              the flush that takes its member, and what one flush did is visible to the next leader.
 //   [release]  What the flush did is visible to the followers when they are released, also along a relay's chain
 //              (waiter.cpp).
 //

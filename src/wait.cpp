@@ -12,15 +12,16 @@
 //   wait-1  A source behind a descriptor (after it in the list) may be ready at the start. If the descriptor is, too,
 //       it must be reported. So the wait peeks at the sources behind its first descriptor. If one was ready before the
 //       call, it sees that. A custom source can't be peeked at, so it counts as ready.
-//   wait-2  The wait is over before it begins: what is ready must be reported all the same. For the same reason, if a
-//       stop ends the wait, the wait polls once more afterwards, unless its last poll found all descriptors idle.
+//   wait-2  The wait is over before it begins: what is ready must be reported all the same. (For the same reason, there
+//       is a poll after the one in which the wait sleeps: if a stop ends the wait, the wait polls again, unless its
+//       last poll found all descriptors idle.)
 //   wait-3  The wait is about to spin, which may end it without a poll.
 //   wait-4  The thread can't get a doorbell: what is ready must be reported all the same.
 //   wait-5  The thread's previous wait for any with descriptors took a source behind a descriptor, and the last poll of
 //       that wait had not found all descriptors idle. This happens if an event is set while the thread is queued and
 //       the first poll of the wait has not ended. The event has then been handed over, and can't be given back
-//       unnoticed. So that wait leaves the thread a mark, and the thread's next wait polls first. If a descriptor stays
-//       ready, one of two waits in a row reports it or a source in front of it.
+//       unnoticed. Therefore, such a wait leaves the thread a mark, and the thread's next wait polls first. If a
+//       descriptor stays ready, one of two waits in a row reports it or a source in front of it.
 //
 // A source in front of all descriptors needs none of this. If it becomes ready before the poll has ended, the result is
 // the same as if it had been ready at the start.

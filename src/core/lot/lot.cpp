@@ -41,13 +41,13 @@
 //       may free one and so wake a thread that sleeps for that bucket's lock: multi_wait-3 in multi_wait.cpp.)
 //   lot-6  The node of a subscriber or an all_waiter leaves its queue only if its owner removes it. (An all_waiter may
 //       do this in any thread that commits.) If a subscriber accepts an exclusive offer, its node moves to the end.
-//   lot-7  A queue is on its key's path. That path begins at the root of the tree. At each queue that it passes, its
-//       next bit selects below[0] or below[1]. So a search takes one step for each queue above its goal. If no address
-//       uses its upper eight bits, the keys of one bucket have different paths. Then a search takes at most one step
-//       for each bit of a path, however the addresses were chosen. (Otherwise, keys may have the same path, which
-//       continues with zeros after its last bit.) When a queue ends, a leaf from below takes its place. That place is
-//       on the leaf's path, too. Queues with the same filter bit share the first six bits of their paths. So each of
-//       them is among the first six queues on that common path, or below these six.
+//   lot-7  A queue is on its key's path, which begins at the root of the tree. At each queue, the path's next bit
+//       selects below[0] or below[1]. So a search takes one step for each queue above its goal. The hash adds the kind
+//       of wait to the address's upper eight bits. If no address uses them, all keys have different products, so those
+//       of one bucket have different paths. Then a search takes at most one step for each bit of a path, however
+//       addresses were chosen. (Otherwise, keys may have the same path, which continues with zeros after its last bit.)
+//       When a queue ends, a leaf from below takes its place, which is on the leaf's path. Queues with the same filter
+//       bit share the first six bits of their paths. So each is among the first six queues there, or below them.
 //   lot-8  A walk over a queue may free the lock after a node that stays when its turn comes, and leaves a cursor at
 //       that node. Whoever takes that node out of the queue moves the cursor to the node before it. Whoever detaches
 //       the whole queue moves the cursor to the head. Nodes join only at the end. So the nodes behind the cursor are

@@ -22,9 +22,10 @@
 // gives the last of these the remaining nodes. That thread does the same before its wait returns, but wakes more
 // sleepers than the waker did. So the waker makes a few system calls, however many threads wait.
 //
-// Threads that share a word (shared_word.cpp) are released together, by one call. If there are many nodes, a sleeper in
-// front of such threads gets them and all other remaining nodes, and the waker wakes nobody else. If that sleeper finds
-// a second one in front of further such threads, it gives the second one these threads and all nodes behind them.
+// Threads that share a word (shared_word.cpp) are released together, by one call. If there are many nodes, the first
+// sleeper with such threads directly behind it gets these threads and all other remaining nodes. The waker then wakes
+// nobody else. The sleeper releases these threads. If a sleeping delegate of further such threads comes next, the
+// sleeper gives that delegate the further threads and all nodes behind them.
 //
 // Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6 of docs/proofs.md),
 // tests/internal/lot_test.cpp, tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.

@@ -26,11 +26,12 @@
 //   shared_word-3  If a thread has marked a sleeping sharer released, it afterwards adds 1 to wakes_ in the word that
 //       the sharer sleeps on, and wakes the sleepers of that word. The marked waiter may be gone by then. The word is
 //       not.
-//   shared_word-4  A thread that joins a queue becomes a sharer if the queue has a delegate in front, and the thread
-//       doesn't begin a batch. Otherwise it becomes a delegate. (A thread in front that sleeps on its own word for
-//       another reason becomes a delegate, too.) A queue that leaves in one step has no sharer in front. In a
-//       release_list that take() fills node by node, coroutines come first, then the batches with a delegate in front,
-//       then everybody else. If this list has sharers but no delegate, the setter does the delegate's work. This order
+//   shared_word-4  A thread that joins a queue becomes a sharer if the queue's first node is a delegate's, and the
+//       thread doesn't begin a batch. Otherwise it becomes a delegate. (If the first node is that of a thread that
+//       sleeps on its own word for another reason, the joining thread first makes it a delegate's.) A queue whose first
+//       node is a sharer's never leaves in one step. In a release_list that take() fills node by node, coroutines come
+//       first, then delegates and sharers, then everybody else. If this list has a delegate, the first of the delegates
+//       and sharers is a delegate. If it has sharers but no delegate, the setter does the delegate's work. This order
 //       is for speed alone: the relay releases each node of a chain, in whatever order they are.
 //
 // No lost wake-up: a thread loads wakes_, then looks at its state word, then sleeps if wakes_ is still the number that
@@ -47,8 +48,8 @@
 // Memory order
 //   [shared-wake]  the addition to wakes_ releases and its load acquires: whoever sees the addition sees the mark.
 //   [release]      the mark releases, and the thread's look at its state word acquires (waiter.cpp).
-//   [bucket]       that a waiter shares a word is written before its node is queued, and read by whoever has taken the
-//                  node off under the lock; the relay passes it on by [release].
+//   [bucket]       the fact that a waiter shares a word is written before the waiter's node is queued, and read by
+//                  whoever has taken the node off under the lock; the relay passes it on by [release].
 //
 // Fork: in the child nobody sleeps, so wakes_ may have any value.
 //

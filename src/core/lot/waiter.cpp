@@ -2,10 +2,11 @@
 //
 // State
 //   claim_   Goes from `open` to `signaled`, `timed_out` or `stopped`, at most once (waiter-1).
-//   word_    Begins as `running`. The waiting thread moves it to `sleeping`, `polling` or `suspended`. Whoever releases
-//            the waiter (waiter-2) moves it to `released`, also straight from `running`. A thread that polls
-//            descriptors stores `polling` plus the number of the doorbell that wakes it. If the thread shares a word
-//            with others (shared_word.cpp), word_ goes from `running_to_share` to `sharing` and `released`.
+//   word_    Begins as `running`. The waiting thread moves it to `sleeping`, `polling` or `suspended`. If the thread
+//            shares a word with others (shared_word.cpp), it moves word_ to `running_to_share` before its node is
+//            queued, and later to `sharing`. Whoever releases the waiter (waiter-2) moves word_ to `released`, also
+//            straight from `running` or `running_to_share`. A thread that polls descriptors stores `polling` plus the
+//            number of the doorbell that wakes it.
 //   others_or_word_  The chain of nodes that the thread releases in turn, written before word_ becomes `released`. Or
 //            the word that the thread shares with others, written before its node is queued.
 //

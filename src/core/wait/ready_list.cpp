@@ -33,11 +33,12 @@
 //   ready_list-7  A sleeper sleeps at most until its `until`. While the ready_list knows a sleeper, no armed timer
 //       should end that sleep earlier:
 //       - Of the armed timers on the clock of `until`, none is due before `until`.
-//       - An armed timer on another clock would not have been chosen as `until` when the sleep began. If the timer was
-//         armed during the sleep, it would not have been chosen at that moment, either.
-//       A thread that arms or moves a timer, and so breaks this rule, claims the sleeper, which looks again. (If the
-//       timer that `until` comes from is moved to a later time or removed, the sleeper wakes for nothing, and looks
-//       again.)
+//       - By the clocks as they stood when the sleep began, no armed timer on another clock is due before `until`. This
+//         also holds for a timer that was armed during the sleep.
+//       A thread that arms or moves a timer, and so breaks this rule, claims the sleeper, which looks again. If the
+//       timer is on another clock than `until`, the thread claims the sleeper whenever the timer becomes the first on
+//       its clock. (If the timer that `until` comes from is moved to a later time or removed, the sleeper wakes for
+//       nothing, and looks again.)
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
 // not, it makes the member ready. If begin_sleep() takes the lock of the ready_list after the set(), it finds that

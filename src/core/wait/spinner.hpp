@@ -18,9 +18,9 @@ public:
     // Whether before_parking() will look.
     bool looks_before_parking() const noexcept { return looks_; }
 
-    // Called before the thread is queued. If spinning has paid for the address, calls `ready()` again and again, for a
-    // few microseconds at most. Returns true as soon as `ready()` does. The thread is not queued yet. So if an event is
-    // set and reset again between two looks, the wait does not end.
+    // Called before the thread is queued. If spinning has paid off for the address, calls `ready()` again and again,
+    // for a few microseconds at most. Returns true as soon as `ready()` does. The thread is not queued yet. So if an
+    // event is set and reset again between two looks, the wait does not end.
     template <class Ready>
     bool before_parking(Ready ready) noexcept {
         if (!looks_) return false;
@@ -35,8 +35,8 @@ public:
     }
 
     // Called after the thread is queued. Under a fixed policy, calls `released()` again and again, for as long as the
-    // policy says. Under the adaptive policy, if yielding has paid for the address, yields to other threads a few times
-    // and calls `released()` after each yield.
+    // policy says. Under the adaptive policy, if yielding has paid off for the address, yields to other threads a few
+    // times and calls `released()` after each yield.
     // Returns true as soon as `released()` does.
     template <class Released>
     bool while_parked(Released released) noexcept {
