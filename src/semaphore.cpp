@@ -2,7 +2,7 @@
 // (event.cpp) with a count in place of the bit `set`.
 //
 // State: the word holds two bits, `parked` and `held`, and the count of the free permits.
-// A wait of a semaphore's own queues a collector_node. The node counts the permits that its wait still misses. A wait
+// A wait of a semaphore's own queues a collector_node. The node counts the permits that its wait still lacks. A wait
 // for several sources wants one permit, and queues the same node as for an event.
 //
 // Invariants
@@ -16,7 +16,7 @@
 //       queued node, or taken. A wait that ends without its permits takes its node off the queue, and then hands out
 //       what the node has collected.
 //   semaphore-4  Permits are collected by one node at a time among those whose waits can still be given permits: the
-//       oldest. A node leaves the queue when it misses none. So a wait for several never holds permits that an older
+//       oldest. A node leaves the queue when it lacks none. So a wait for several never holds permits that an older
 //       wait for several needs. (A node whose wait has just ended otherwise may still hold some. Its thread is about to
 //       hand them out.)
 //   semaphore-5  A release gives its permits in steps, under the lock: it hands a permit to a node, or adds permits to
@@ -45,8 +45,9 @@
 //   [permit]     Every release releases: by its read-modify-write of the word, or through [release] in waiter.cpp when
 //                it hands the permit over. Whoever takes a permit from the count acquires. All writes of the word are
 //                read-modify-writes, so a later write never hides what an earlier release published.
-//                A node that collects permits is changed under the lock, which orders what their releases published
-//                before the last of them ([bucket] in lot.cpp).
+//                Releases that give permits to one node change this node one after the other, under the lock. So the
+//                last of these releases, which releases the thread, also passes on what the earlier ones published
+//                ([bucket] in lot.cpp).
 //   [all-taken]  As in event.cpp: taking what is held is a release; a look that finds the permits gone acquires.
 //   parked       The lock orders this bit, so accesses for its sake alone are relaxed.
 //

@@ -39,11 +39,13 @@
 // looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
 //
 // Memory order
-//   [set-turn]  A wait's turn ends with a release store, and the next wait's turn begins with an acquire. So the next
-//               waiting thread sees what the last one wrote to data that only the waiting thread touches.
+//   [set-turn]  Only one thread at a time may wait in a wait_set. A wait ends with a release store, and the next wait
+//               begins with an acquire. So the next waiting thread sees what the last one wrote to data that only the
+//               waiting thread touches.
 //   [set-poll]  The thread that makes the poll_set stores the pointer to it with release. A thread that loads the
 //               pointer acquires.
-//   Everything else is ordered by the lock of the ready_list (ready_list.cpp) and by the lock `admission_`.
+//   Everything else is ordered by two locks: that of the ready_list (ready_list.cpp), and `admission_`, which add(),
+//   change() and remove() take.
 //
 // Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12 of docs/proofs.md),
 // tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp. The ready_list

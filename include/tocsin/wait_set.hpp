@@ -102,9 +102,10 @@ public:
     // still a member must exist until the set is destroyed.
     TOCSIN_API ~wait_set();
 
-    // Adds an event or a descriptor as a member. When the member is ready, waits report its tag. A tag may be any
-    // number except the greatest. An event must stay where it is until it is removed. A descriptor must be removed
-    // before it is closed. If the new member is ready already, a wait that is under way reports it. Allocates.
+    // Adds a member: a descriptor, or an event, semaphore, latch or barrier's token. (Below, "event" means each of
+    // these four.) When the member is ready, waits report its tag. A tag may be any number except the greatest. An
+    // event must stay where it is until it is removed. A descriptor must be removed before it is closed. If the new
+    // member is ready already, a wait that is under way reports it. Allocates.
     // Cost: a short lock for an event, a system call for a descriptor.
     // Throws the following errors, and then the set is as it was before:
     // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.

@@ -200,7 +200,7 @@ public:
     // Makes an exclusive offer to one node after another, oldest first, until one of these happens:
     // - The node is that of a thread or coroutine whose wait has not ended otherwise. The node leaves the queue. The
     //   result is `accepted`.
-    // - The node is a collector_node. It stays in its place until it misses nothing more. The result is `accepted`.
+    // - The node is a collector_node. It stays in its place until it lacks nothing more. The result is `accepted`.
     // - A subscriber accepts. Its node moves to the end of the queue. The result is `accepted`.
     // - An all_waiter replies `reply::undecided`. The result is `offer_result::undecided`, the parameter `undecided`
     //   points to the all_waiter's node, and the caller must call the all_waiter's commit().
