@@ -1,6 +1,6 @@
 // A barrier is a count and two gates, which are manual-reset events: one for the phases with even numbers, and one for
-// those with odd numbers. The thread that makes the last arrival of a phase ends it. All waits are for the gate of one
-// phase, so what src/event.cpp says of a set and of a wait holds for barriers.
+// those with odd numbers. The thread that makes the last arrival of a phase ends it. Each wait is for the gate of its
+// own phase, so what src/event.cpp says of a set and of a wait holds for barriers.
 //
 // State
 //   missing_   how many arrivals the current phase still expects, times two, plus one if the phase's number is odd.
@@ -16,8 +16,9 @@
 //       zero missing and ends the program. If it comes after that store, it is counted in the new phase. No thread can
 //       arrive so early without a mistake, since nothing has told it yet that the new phase has begun.
 //   barrier-3  While a phase is current, its gate is unset. end() resets the next phase's gate before it stores the new
-//       count. That gate belongs to the phase before the one that ends. Nobody may wait for that phase any more, so the
-//       gate has no waiters. (The header asks this of whoever uses a token, as the standard does.)
+//       count. The two gates alternate, so this gate was also that of the phase before the one that ends. Nobody may
+//       wait for that older phase any more, so the gate has no waiters. (The header asks this of whoever uses a token,
+//       as the standard does.)
 //   barrier-4  The set of the gate is the last step of the last arrival. In every other arrival, the read-modify-write
 //       of `missing_` is the last step, and it comes before the set. So no arrival touches the barrier after a thread
 //       can pass, except as event-5 allows: the set may search the queue of the gate's address.
@@ -28,10 +29,11 @@
 //   [arrive]    Every arrival releases and acquires by its read-modify-write. Within a phase, all changes of `missing_`
 //               are read-modify-writes, so the last arrival acquires from all before it. The set of the gate passes on
 //               what it has acquired, and what the completion function did, by [event-publish].
-//   new phase   The store that begins a phase, and the reset of its gate, come before the set of the last gate. Whoever
-//               may arrive in the new phase has passed that gate, has set it, or has heard from a thread that has. So
-//               both are visible to it, and the store needs no order.
-//   expected_   A thread that drops changes it before it arrives, and the last arrival reads it. So [arrive] orders it.
+//   new phase   end() resets the new phase's gate, makes the store that begins the phase, and then sets the old phase's
+//               gate. Any thread that may arrive in the new phase has passed the old phase's gate, has set it, or has
+//               heard from a thread that did. So it sees the reset and the store, and the store needs no order.
+//   expected_   A thread that drops changes `expected_` before it arrives, and the last arrival reads `expected_`. So
+//               [arrive] orders it.
 //
 // Checked by: tests/model/barrier_model_test.cpp (P18 of docs/proofs.md), tests/unit/barrier_test.cpp,
 // tests/stress/latch_stress_test.cpp.

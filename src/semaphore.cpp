@@ -2,8 +2,8 @@
 // (event.cpp) with a count in place of the bit `set`.
 //
 // State: the word holds two bits, `parked` and `held`, and the count of the free permits.
-// A wait of a semaphore's own queues a collector_node. The node counts the permits that its wait still lacks. A wait
-// for several sources wants one permit, and queues the same node as for an event.
+// A wait by a member of the semaphore, such as acquire(), queues a collector_node. The node counts the permits that its
+// wait still lacks. A wait for several sources wants one permit, and queues the same kind of node as for an event.
 //
 // Invariants
 //   semaphore-1  `parked` changes only under the lock of the semaphore's bucket. Whenever that lock is free, `parked`
@@ -15,10 +15,10 @@
 //   semaphore-3  A permit is in exactly one place: in the count, with a thread that is handing it out, collected in one
 //       queued node, or taken. A wait that ends without its permits takes its node off the queue, and then hands out
 //       what the node has collected.
-//   semaphore-4  Permits are collected by one node at a time among those whose waits can still be given permits: the
-//       oldest. A node leaves the queue when it lacks none. So a wait for several never holds permits that an older
-//       wait for several needs. (A node whose wait has just ended otherwise may still hold some. Its thread is about to
-//       hand them out.)
+//   semaphore-4  Only one node at a time collects permits: the oldest of those whose waits can still be given permits.
+//       A node leaves the queue when it lacks no permit. So a wait for several permits never holds a permit that an
+//       older wait for several permits needs. (A node whose wait has just ended otherwise may still hold some. Its
+//       thread is about to hand them out.)
 //   semaphore-5  A release gives its permits in steps, under the lock: it hands a permit to a node, or adds permits to
 //       the count, or commits a wait for all. It does not touch the semaphore after the step that gives the last of
 //       them. It may still search the queue of the semaphore's address for all_waiters. If it finds a node there, the

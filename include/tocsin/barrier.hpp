@@ -13,8 +13,9 @@
 //   A phase ends when as many arrivals have been counted as it expects. The thread that makes the last arrival first
 //   calls the completion function: once a phase, before any thread passes, and with everything visible that was done
 //   before the arrivals. Then the thread begins the next phase, and releases all that wait for the old one.
-//   A thread may arrive in a phase once it knows that the phase has begun: from its wait, from its own last arrival, or
-//   from a message that another thread sent it with release and that it received with acquire.
+//   A thread may arrive in a phase once it knows that the phase has begun. It knows this from its wait for the
+//   previous phase, from having made that phase's last arrival itself, or from a message that another thread sent with
+//   release and that it received with acquire.
 //   Use a token before the next phase ends: afterwards, what the token says is not defined. (A thread that takes part
 //   in the next phase always does: the phase can't end without it.) The standard has the same rule. It also applies to
 //   a wait_any(), wait_all() or wait_set with a token.

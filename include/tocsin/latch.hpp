@@ -16,8 +16,8 @@
 // Lifetime
 //   As soon as one wait has returned, or one try_wait() has returned true, that thread may destroy the latch, if no
 //   other thread is still to call a member or is inside a wait. It need not wait until the calls of count_down() have
-//   returned: those that reach no zero are through with the latch, and the one that does touches nothing of it after
-//   the step that lets threads pass.
+//   returned. By then, the calls that did not reach zero no longer touch the latch. The call that reached zero touches
+//   nothing of the latch after the step that lets threads pass.
 //
 // Errors
 //   Three mistakes end the program with a message that names the latch, in every build: a negative number, a number

@@ -81,13 +81,13 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 //
 // Order: waiters are served first in, first out, whether they wait here, in wait_any(), or in a coroutine. A release
 // hands its permits to those who wait, oldest first: when it returns, these permits are theirs, even if none of them
-// has run. A free permit for which nobody waits goes to the first thread that asks. So a thread never takes a permit in
-// front of a queued one.
+// has run. A free permit for which nobody waits goes to the first thread that asks. So a thread never takes a permit
+// ahead of a thread that is queued.
 //
 // Several permits: acquire(n) takes n permits at once, or waits. While it is the oldest waiter, it collects what is
 // released until it has n permits. Nobody behind it is served before that, so two threads that want several never hold
-// what the other needs. If it gives up (deadline, stop), it hands on what it has collected, as release() would.
-// try_acquire(n) collects nothing.
+// what the other needs. If it gives up (deadline, stop), it hands on what it has collected, as release() would, but
+// even beyond max(). try_acquire(n) collects nothing.
 //
 // Memory: what a thread did before release() is visible to whoever takes a permit that this release, or an earlier one,
 // has added or handed over, and to those who take permits after that.
@@ -95,9 +95,9 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // Lifetime: a thread that takes the last permit of a release may destroy the semaphore or unmap its memory at once.
 // release() does not touch the semaphore after the step that gives its last permit.
 //
-// Errors: each call below says what it refuses. A refused call changes nothing, and its message names the semaphore's
-// address. Checked builds also stop the program if a semaphore is destroyed while threads wait on it. Without
-// exceptions, a refusal ends the program with the same message.
+// Errors: each call below says what it refuses. A refused call changes nothing; release() names one exception to this.
+// The message names the semaphore's address. Checked builds also stop the program if a semaphore is destroyed while
+// threads wait on it. Without exceptions, a refusal ends the program with the same message.
 template <std::ptrdiff_t least_max_value = std::ptrdiff_t{detail::semaphore_state::most}>
 class counting_semaphore {
     static_assert(least_max_value >= 0, "tocsin: a semaphore cannot count to less than zero");
@@ -126,9 +126,9 @@ public:
     // and change nothing.
     // - Throws std::invalid_argument if `update` is negative.
     // - Throws std::system_error (std::errc::value_too_large) if the count would become greater than max(). The count
-    //   is that of the free permits: those that have been handed over do not count. If several threads release too much
-    //   at the same time while others wait, a release of several permits may have handed over some of them before it
-    //   throws. It adds none of the others.
+    //   is that of the free permits: those that have been handed over do not count. In one case, a release that throws
+    //   has changed something: if several threads release too much at the same time while others wait, a release of
+    //   several permits may have handed over some of them before it throws. It adds none of the others.
     // Cost: without waiters, one read-modify-write. With waiters, a short lock, and at most a few system calls to wake,
     // however many permits. Like set() of an event, it looks at each wait_all() in its queue.
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
@@ -147,9 +147,9 @@ public:
             std::memory_order_release, std::memory_order_relaxed));
     }
 
-    // Takes one permit if one is free, without blocking, and returns whether it did. It fails only if no permit is free
-    // at some moment during the call. Permits that another thread's release is just handing over, and those that a
-    // waiting acquire(n) has collected, are not free.
+    // Takes one permit if one is free, without blocking, and returns whether it did. If it fails, there was a moment
+    // during the call at which no permit was free. Permits that another thread's release is just handing over are not
+    // free, nor are those that a waiting acquire(n) has collected.
     // Cost: a load; if a permit is free, also one read-modify-write. (Also a short lock during the few instructions in
     // which a wait_all() takes a permit together with other sources.)
     [[nodiscard]] bool try_acquire() noexcept { return detail::semaphore_try_acquire(word_, 1); }

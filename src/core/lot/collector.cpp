@@ -1,15 +1,15 @@
 // How an offer to one waiter serves a thread that waits to be given something several times.
 //
-// The node of such a thread counts how often it is still to be given something (collector_node). The node keeps its
-// place in the queue until it lacks nothing more. So nodes behind it are given nothing before that. The count changes
-// only under the bucket's lock.
+// The node of such a thread, a collector_node, counts how many more times the thread is to be given something. The node
+// keeps its place in the queue until the thread has been given the last thing. Until then, nodes behind it are given
+// nothing. The count changes only under the bucket's lock.
 //
 // Checked by: tests/model/semaphore_model_test.cpp (P17 of docs/proofs.md).
 #include "core/lot/lot.hpp"
 
 namespace tocsin::core {
 
-// Returns false if the node's wait has ended otherwise, so that the last thing the node lacks is not for it.
+// Returns false, and gives nothing, if the node lacks only one thing and its wait has ended otherwise.
 bool wait_queue::give_to_waiter(wait_node& node, release_list& freed) noexcept {
     if (node.what == wait_node::kind::collector) {
         auto& missing = static_cast<collector_node&>(node).missing;
