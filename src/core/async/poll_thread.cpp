@@ -13,8 +13,8 @@
 //   poll_thread-4  The thread polls what it saw in the list under the lock. Whoever adds descriptors rings the thread's
 //       doorbell afterwards.
 //   poll_thread-5  After cancel() the thread no longer polls the request's descriptors for this request: cancel() rings
-//       the doorbell, and returns when the poll under way has ended. So the descriptors may be closed; no system keeps
-//       them open, or tied to the poll, any longer.
+//       the doorbell, and returns when the poll under way has ended. So the descriptors may be closed: once that poll
+//       has ended, the operating system no longer keeps them open or tied to it.
 //       The polling thread notes the beginning and the end of a poll under the lock. A thread that has to wait in
 //       cancel() counts itself under the lock. After a poll, the polling thread wakes as many threads as have counted
 //       themselves. If the polling thread itself calls cancel(), it does so between its polls, and does not wait.
@@ -55,9 +55,11 @@
 namespace tocsin::core {
 
 // The table that is polled. It has each descriptor once, however many requests name it. (Some systems let a process
-// poll no more descriptors than it may have open.) There are two exceptions. Requests that ask for hang-ups share an
-// entry only with each other, because the system reports more for such an entry. So do requests that ask for
-// `signaled`, because their descriptor is the number of a kernel HANDLE, not that of a socket.
+// poll no more descriptors than it may have open.) There are two exceptions:
+// - Requests that ask for hang-ups share an entry only with each other, because the system reports more for such an
+//   entry.
+// - Requests that ask for `signaled` share an entry only with each other, because their descriptor is the number of a
+//   kernel HANDLE, not that of a socket.
 class polled_table {
 public:
     std::span<platform::poll_entry> all() noexcept { return polls_; }

@@ -22,10 +22,10 @@
 // gives the last of these the remaining nodes. That thread does the same before its wait returns, but wakes more
 // sleepers than the waker did. So the waker makes a few system calls, however many threads wait.
 //
-// Threads that share a word (shared_word.cpp) are released together, by one call. If there are many nodes, the first
-// sleeper with such threads directly behind it gets these threads and all other remaining nodes. The waker then wakes
-// nobody else. The sleeper releases these threads. If a sleeping delegate of further such threads comes next, the
-// sleeper gives that delegate the further threads and all nodes behind them.
+// Sharers, which are threads that share a word (shared_word.cpp), are released together, by one call. If there are many
+// nodes, the waker gives all remaining nodes to the first sleeper that has sharers directly behind it. The waker then
+// wakes nobody else. That sleeper releases the sharers directly behind it. If the next node is that of a sleeping
+// delegate with sharers of its own, the sleeper gives these sharers and all nodes behind them to the delegate.
 //
 // Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6 of docs/proofs.md),
 // tests/internal/lot_test.cpp, tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.

@@ -1,7 +1,7 @@
 // Several copies of the library in one process share parts of the core: the table, the nodes and waiters in it, and
-// what a thread has once for all copies. This file computes a number from the layout of these parts
-// (platform/system/layout_hash.hpp). A copy whose number differs from the first copy's uses a table of its own, and
-// prints a message that says so.
+// some data of each thread, which the thread has only once, whichever copy it calls. This file computes a number from
+// the layout of these parts (platform/system/layout_hash.hpp). A copy whose number differs from the first copy's uses a
+// table of its own, and prints a message that says so.
 #pragma once
 
 #include "core/lot/lot.hpp"

@@ -28,11 +28,11 @@
 //       not.
 //   shared_word-4  A thread that joins a queue becomes a sharer if the queue's first node is a delegate's, and the
 //       thread doesn't begin a batch. Otherwise it becomes a delegate. (If the first node is that of a thread that
-//       sleeps on its own word for another reason, the joining thread first makes it a delegate's.) A queue whose first
-//       node is a sharer's never leaves in one step. In a release_list that take() fills node by node, coroutines come
-//       first, then delegates and sharers, then everybody else. If this list has a delegate, the first of the delegates
-//       and sharers is a delegate. If it has sharers but no delegate, the setter does the delegate's work. This order
-//       is for speed alone: the relay releases each node of a chain, in whatever order they are.
+//       sleeps on its own word for another reason, the joining thread first makes it a delegate's.) take() never
+//       detaches a queue in one step if the first node is a sharer's. In a release_list that take() fills node by node,
+//       coroutines come first, then delegates and sharers, then everybody else. If the list has a delegate, no sharer
+//       comes before the first delegate. If the list has sharers but no delegate, the setter does the delegate's work.
+//       This order is for speed alone: the relay releases each node of a chain, in whatever order they are.
 //
 // No lost wake-up: a thread loads wakes_, then looks at its state word, then sleeps if wakes_ is still the number that
 // it has loaded. A releaser marks the state word, then adds 1 to wakes_, then wakes. If the thread's look misses the

@@ -42,9 +42,10 @@ bool is_sharer(const wait_node* node) noexcept;
 // Whether the node is that of a delegate with sharers directly behind it. Null: no.
 bool leads_sharers(const wait_node* node) noexcept;
 
-// The first half of the release of the sharer `each` and of those directly behind it that share the same word: marks
-// them released, and moves `each` behind them. Returns their word if any of them may be asleep on it. Then the caller
-// must call wake_all(). Otherwise returns null.
+// The first half of a release of sharers. `each` points to the first of them. Marks it released, and also the sharers
+// directly behind it that share the same word; then lets `each` point to the node behind them, or sets it to null. If
+// any of these sharers may be asleep on their word, returns that word, and the caller must call wake_all(). Otherwise
+// returns null.
 shared_word* mark_sharers(wait_node*& each) noexcept;
 
 }  // namespace tocsin::core

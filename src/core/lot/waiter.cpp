@@ -24,13 +24,13 @@
 //         `timed_out`, or `signaled` if it has found a source ready (multi_wait.cpp).
 //       Whoever is to call release() may leave the call to a relay or, with a wake_list, to the owner of that list.
 //       If the thread shares a word, mark_released() and a wake of that word replace release().
-//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. A waiter
-//       that was suspended is the exception: from then on it belongs to the releasing thread.
+//   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. There is one
+//       exception: if the exchange finds the waiter suspended, the waiter belongs to the releasing thread from then on.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
-//   waiter-5  A thread that shares a word is never given others to release, so one member holds either. A shared word's
-//       address is stored plus 1; a node's address is even. Of a waiter that shares no word, only the releasing thread
-//       writes the member, and the waiting thread reads it after its release. A waiting thread learns from its state
-//       word whether it shares.
+//   waiter-5  A thread that shares a word is never given nodes to release. So one member, others_or_word_, holds either
+//       a chain or the address of a shared word. The address of a shared word is stored plus 1; a node's address is
+//       even. If a waiter shares no word, only the releasing thread writes others_or_word_, and the waiting thread
+//       reads it after its release. A waiting thread learns from its state word whether it shares a word.
 //
 // No lost wake-up: the waiting thread sleeps only while word_ is `sleeping`. It moves word_ from `running` to
 // `sleeping` by a compare-and-exchange, and release() exchanges the same word. If release() is first, the
@@ -45,10 +45,9 @@
 // Memory order
 //   [release]  The exchange in release() releases, and the loads of word_ that see `released` acquire. So what the
 //              claimer did before (the signal's data, the chain) is visible to the thread.
-//   [suspend]  The step to `suspended` releases, and the exchange of a release() that finds the coroutine suspended
-//              acquires. So what the coroutine did before it suspended is visible to it when it continues in the
-//              releasing thread. A coroutine that suspends before its node is queued publishes by the lock of the queue
-//              instead.
+//   [suspend]  The step to `suspended` releases. The exchange in release() acquires if it reads `suspended`. So what
+//              the coroutine did before it suspended is visible to it when it continues in the releasing thread. A
+//              coroutine that suspends before its node is queued publishes by the lock of the queue instead.
 //   claim_     Its accesses are relaxed: atomicity alone decides, and claim_ publishes nothing. A thread that has won a
 //              claim acts on it through word_ or through the bucket's lock.
 //

@@ -75,9 +75,9 @@ public:
     // For waits that do more than sleep. Sleeps until released and returns true, or until the deadline and returns
     // false. A timeout here claims nothing.
     bool sleep_until_released(const deadline& until) noexcept;
-    // Sleeps in the poller. Each call of `poll()` looks and sleeps once, at the latest until `bell` is rung, and
-    // returns whether it found anything other than the ring. Returns false as soon as `poll()` returns true. Returns
-    // true when the waiter is released.
+    // Sleeps in the poller. Each call of `poll()` looks, and sleeps once. Its sleep ends when `bell` is rung, if not
+    // before. `poll()` returns whether anything other than the ring ended it. As soon as `poll()` returns true, this
+    // function returns false. When the waiter is released, this function returns true.
     template <class Poll>
     bool poll_until_released(platform::doorbell_id bell, Poll poll) noexcept {
         if (!enter_polling(bell)) return true;

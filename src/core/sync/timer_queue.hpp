@@ -15,8 +15,8 @@
 //       the entry stayed where it was.
 //       illegal: `due_` is later than the deadline (on a user's clock: later than its estimated time).
 //   timer_queue-2  first() returns the entry with the earliest `due_`, and that entry's `has_moved_` is off. So no
-//       entry is due before it. If a deadline was moved to a later time before the call of first(), a thread that then
-//       sleeps until the returned entry's `due_` does not wake at the moved deadline's former time.
+//       entry is due before it. Suppose that a deadline is moved to a later time, and that a thread then calls first()
+//       and sleeps until the returned entry's `due_`. This thread does not wake at the deadline's former time.
 //   timer_queue-3  take_due() returns an entry whose deadline has passed, and the entry is then in no queue. So each
 //       insertion is returned at most once, and never early.
 //

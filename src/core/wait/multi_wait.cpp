@@ -8,8 +8,8 @@
 //   missing_  How many of an all-wait's timers and custom sources have not become ready yet.
 //
 // Invariants
-//   multi_wait-1  A wait takes nothing before it is claimed for what it takes, and nothing after it is claimed for
-//       something else. A source in the lot is taken in three steps. First the source is held: it is ready, and
+//   multi_wait-1  A wait takes only what it is claimed for, and only after this claim. If it is claimed for something
+//       else, it takes nothing. A source in the lot is taken in three steps. First the source is held: it is ready, and
 //       stays so while its bucket is locked. Then the wait is claimed. Then the source is taken, or given up if the
 //       claim has failed.
 //   multi_wait-2  An all-wait takes all its sources at one instant, in a commit: while all their buckets are locked and
@@ -66,8 +66,8 @@
 //   sources, for a few steps per source.
 //
 // Memory order
-//   [all-check]    The full fences described above. Whoever makes a source ready makes one before it looks at the wait.
-//                  A wait makes one between enlisting its nodes and looking.
+//   [all-check]    The full fences described above. Whoever makes a source ready makes a full fence before looking at
+//                  the wait. A wait makes a full fence between enlisting its nodes and looking.
 //   [all-arrived]  Whoever reports a custom source or timers ready decrements `missing_` with release. A thread that
 //                  reads zero from it acquires, and passes what it has acquired on to the waiting thread by [release].
 //   Everything else is ordered by the buckets' locks and by [release] in waiter.cpp.

@@ -31,14 +31,14 @@
 //       removed. A reported timer is idle. A ready timer that is armed or moved leaves the list. So each arming is
 //       reported at most once, and never after the timer was moved or removed.
 //   ready_list-7  A sleeper sleeps at most until its `until`. While the ready_list knows a sleeper, no armed timer
-//       should end that sleep earlier:
+//       needs to end the sleep earlier:
 //       - Of the armed timers on the clock of `until`, none is due before `until`.
-//       - By the clocks as they stood when the sleep began, no armed timer on another clock is due before `until`. This
-//         also holds for a timer that was armed during the sleep.
-//       A thread that arms or moves a timer, and so breaks this rule, claims the sleeper, which looks again. If the
-//       timer is on another clock than `until`, the thread claims the sleeper whenever the timer becomes the first on
-//       its clock. (If the timer that `until` comes from is moved to a later time or removed, the sleeper wakes for
-//       nothing, and looks again.)
+//       - Of the armed timers on another clock, none is due before `until`, by the clocks as they stood when the sleep
+//         began. This also holds for a timer that was armed during the sleep.
+//       If a thread arms or moves a timer and so breaks this invariant, it claims the sleeper in the same step, and the
+//       sleeper looks again. If the timer is on another clock than `until`, the thread claims the sleeper whenever the
+//       timer becomes the first on its clock. (If the timer that `until` comes from is moved to a later time or
+//       removed, the sleeper wakes for nothing, and looks again.)
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
 // not, it makes the member ready. If begin_sleep() takes the lock of the ready_list after the set(), it finds that
@@ -50,10 +50,10 @@
 // A thread that examines a member and finds its source not ready leaves the member off the list, under the bucket's
 // lock. Whoever makes the source ready next comes later, and lists the member again.
 //
-// Timers: if a timer is due, begin_sleep() makes it ready, and the thread does not sleep. If none is due, a sleep ends,
-// at the latest, at the earliest deadline of the armed timers (ready_list-7). So a timer that is armed before
-// begin_sleep() ends the sleep in time. A thread that arms a timer afterwards finds the sleeper, and claims it if
-// ready_list-7 requires that.
+// Timers: if a timer is due, begin_sleep() makes it ready, and the thread does not sleep. If none is due, the thread
+// sleeps until the earliest deadline of the armed timers, if nothing ends the sleep before (ready_list-7). So a timer
+// that is armed before begin_sleep() ends the sleep in time. A thread that arms a timer afterwards finds the sleeper,
+// and claims it if ready_list-7 requires that.
 //
 // A timer becomes ready only when a wait looks. It goes behind the members that are ready already. A wait makes at most
 // as many timers ready as its caller has room for. So the caller chooses for how many steps the wait holds the lock.

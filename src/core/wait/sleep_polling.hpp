@@ -10,10 +10,10 @@
 
 namespace tocsin::core {
 
-// Sleeps in `poll()` until the waiter is released, which rings the bell. Also ends if the poll ends in another way
-// before any thread has claimed the wait. Returns why the wait ended. If the poll ended the wait, `found` is what the
-// poll found; otherwise `found` is empty. If the poll found a descriptor ready, `winner()` returns the index of that
-// source.
+// Sleeps in `poll()`. The sleep ends when the waiter is released (its release rings the bell), or when the poll ends in
+// another way before any thread has claimed the wait. Returns why the wait ended. If the poll ended the wait, `found`
+// is what the poll found; otherwise `found` is empty. If the poll finds a descriptor ready, the caller's `winner()`
+// says for which source the wait is claimed: it returns that source's index.
 template <class Poll, class Winner>
 claim sleep_polling(waiter& self, platform::doorbell_id bell, platform::poll_result& found, Poll poll,
                     Winner winner) noexcept {

@@ -4,9 +4,9 @@
 // addresses share a class, guesses become worse, but no result becomes wrong.) The word holds two credits, one for
 // spinning and one for yielding, and a count of waits. A wait spins if its class has credit for spinning. Then it
 // queues. Then it yields if its class has credit for yielding, and then it sleeps. A failure costs more credit than a
-// success earns. Without credit, the wait neither spins nor yields, unless it is a probe: a probe does both without
-// credit. A wait can be a probe only if its class lacks one credit or both. The count says how many waits are left
-// until the next probe. Probes become rarer the longer they have failed.
+// success earns. Without credit for one of the two, a wait leaves it out, unless the wait is a *probe*: a probe both
+// spins and yields. A wait can be a probe only if its class has no credit for spinning or none for yielding. The count
+// says how many such waits are left until the next probe. Probes become rarer the longer they have failed.
 //
 //   Spinning pays when the signal comes from another processor within microseconds. It never pays when the signaller
 //   needs this processor, or when signals are far apart.
