@@ -28,7 +28,8 @@
 //   [user]        The look at the value acquires. So a caller that returns because the value differs can read what
 //                 another thread wrote before it stored the new value, if the user made that store a release. Every
 //                 change that wakes is a release.
-//   [wake-check]  The two fences above; or the waiter's fence and the two steps of a change that wakes. What the waker
+//   [wake-check]  Makes at least one of the waiter and the waker see what the other wrote: by the full fence of each
+//                 or, for a change that wakes, by the waiter's fence and the two steps of that change. What the waker
 //                 did before its wake becomes visible in other ways: to the waiter that it releases, by [release]
 //                 (waiter.cpp); to a thread that sees the changed value, by the memory order that the user gave to the
 //                 store of that value.

@@ -9,15 +9,15 @@
 //   posted  With an executor: whether the thread that released the waiter has finished handing the coroutine over.
 //
 // Invariants
-//   await-1  A wait with a multi_wait begins all its parts, and then stores `suspended` in its waiter's word. A wait
-//       for one event first stores `suspended`, while nobody knows of it, then queues its node, and frees the lock.
-//       After these steps, the suspending thread touches nothing of the wait: the coroutine may be running, or gone.
+//   await-1  A wait with a multi_wait begins all its parts, then stores `suspended` in its waiter's word. A wait for
+//       one event stores `suspended` while nobody knows of it, queues its node under the bucket's lock, and frees that
+//       lock. After this, the suspending thread touches nothing of the wait: the coroutine may be running, or gone.
 //   await-2  The thread that released the waiter resumes the coroutine or hands it to its executor, exactly once. A
 //       thread that claimed the waiter, saw `posted`, or took the coroutine out of its own resume_queue may destroy it.
 //   await-3  The thread that hands the coroutine over calls the executor, which may be in the coroutine's frame. So the
-//       coroutine does not continue before this call is over. A thread that destroys a coroutine during this call first
-//       waits until it sees `posted`, so no thread is still handing over a coroutine that is gone. If an executor
-//       refuses the coroutine, the calling thread resumes it, as if there were no executor.
+//       coroutine must not continue before this call is over: even once resumed, it waits until it sees `posted`. So
+//       does a thread that destroys a coroutine during this call. Hence no thread is still handing over a coroutine
+//       that is gone. If an executor refuses the coroutine, the calling thread resumes it, as without an executor.
 //   await-4  Before a wait returns or is destroyed, it takes back the stop callback, the timers, the poll request and
 //       the nodes, in this order, and waits for any thread that uses one of these. Then nobody knows of the wait.
 //

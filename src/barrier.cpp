@@ -32,8 +32,8 @@
 //   new phase   end() resets the new phase's gate, makes the store that begins the phase, and then sets the old phase's
 //               gate. Any thread that may arrive in the new phase has passed the old phase's gate, has set it, or has
 //               heard from a thread that did. So it sees the reset and the store, and the store needs no order.
-//   expected_   A thread that drops changes `expected_` before it arrives, and the last arrival reads `expected_`. So
-//               [arrive] orders it.
+//   expected_   arrive_and_drop() lowers `expected_` before it arrives, and the last arrival reads `expected_`. So
+//               [arrive] orders the two.
 //
 // Checked by: tests/model/barrier_model_test.cpp (P18 of docs/proofs.md), tests/unit/barrier_test.cpp,
 // tests/stress/latch_stress_test.cpp.

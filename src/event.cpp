@@ -16,10 +16,10 @@
 //       step that makes the set visible, and tells the subscribers in the same step. The set asks the all_waiters after
 //       that step. Before a set leaves an auto-reset event set, it has offered the event to all subscribers and
 //       all_waiters in the queue.
-//   event-4  A set of an event with waiters makes its changes in one step, under the lock: it takes the waiters off the
-//       queue and, unless it hands the event over, turns `set` on. So a set that is still under way never releases a
-//       waiter that queued after a later reset(). Nor does it release a waiter of another event that was made later at
-//       the same address.
+//   event-4  A set of an event with waiters makes its changes in one step, under the lock. It takes the waiters that it
+//       will release off the queue and, unless it hands the event over, turns `set` on. So a set that is still under
+//       way never releases a waiter that queued after a later reset(). Nor does it release a waiter of another event
+//       that was made later at the same address.
 //   event-5  The step that makes a set visible is its change of the byte or, when the set hands the event over, the
 //       release of the waiter. (A set into a wake_list leaves this release to its caller.) The set does not touch the
 //       event after that step. It may still search the queue of the event's address for all_waiters. If it finds a node
@@ -40,9 +40,9 @@
 //
 // Memory order
 //   [event-publish]  Every set() releases: by its read-modify-write of the byte or, when it hands the event over,
-//                    through [release] in waiter.cpp. Taking an auto-reset event, passing a manual-reset event, and
-//                    resetting acquire. All writes of the byte are read-modify-writes, so a later write never hides
-//                    what an earlier set published.
+//                    through [release] in waiter.cpp. A thread acquires when it takes an auto-reset event, passes a
+//                    manual-reset event, or resets an event. All writes of the byte are read-modify-writes, so a later
+//                    write never hides what an earlier set published.
 //                    A set of an event that is already set is, in general, the read-modify-write set -> set. On x86 it
 //                    is a full fence and a load. Suppose that a producer sets the event, and a consumer takes it. If
 //                    the producer's load still sees the event set, the consumer's read-modify-write that takes the
@@ -240,7 +240,7 @@ void event_reset_slow(event_byte& state) noexcept {
 
 // A signal handler can't wait for the thread that it has interrupted. So if that thread is inside the library, the
 // handler doesn't take the lock here. To such a handler, a held event looks set, but the handler can't take it. This is
-// so even if the wait for all that holds the event has already taken another event.
+// so even if the event is held by a wait for all that has already taken another event.
 
 bool event_is_set_slow(const event_byte& state) noexcept {
     if (core::signal_deferral::is_inside()) return true;

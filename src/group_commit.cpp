@@ -38,15 +38,15 @@
 // gatherer, the leader looks at the group's size under the lock before it sleeps, or does not gather at all.
 //
 // Memory order
-//   [bucket]   The lock of this group_commit, a core::futex_lock. What a submitter did before it joined is visible to
-//              the flush that takes its member, and what one flush did is visible to the next leader.
+//   [bucket]   The tag of any futex_lock; here, of this group_commit's lock. What a submitter did before joining is
+//              visible to the flush that takes its member, and what one flush did is visible to the next leader.
 //   [release]  What the flush did is visible to the followers when they are released, also along a relay's chain
 //              (waiter.cpp).
 //
-// How long a leader is busy after its flush: it wakes the next leader, unless that thread is behind the followers in
-// their chain. It wakes all its followers if there are at most four. If there are more, it wakes only one of them (a
-// few on a machine with many processors), however many there are. The woken followers release the others
-// (core/lot/relay.cpp), and then a next leader that is behind them.
+// How long a leader is busy after its flush: it releases its followers as one chain (core/lot/relay.cpp). If few
+// members have joined during the flush, the next leader is the last in this chain. Otherwise the leader wakes it first.
+// If the chain has at most four threads, the leader wakes them all. If it has more, the leader wakes only one (a few on
+// a machine with many processors), however many there are. The woken threads release the others.
 // How long the lock is held: taking a group is one step if nobody in the queue may withdraw and the whole queue is
 // taken. Otherwise the leader takes, and where necessary claims, the members one by one, at one step each. The leader
 // visits each of its followers only if the flush has failed, and then without the lock.

@@ -7,8 +7,8 @@
 //
 // Invariants
 //   latch-1  Each count_down() changes the count in one read-modify-write, and learns what was left before. So exactly
-//       one call takes away all that was left, and only this call sets the gate. (A call that takes away nothing is no
-//       such call, even if nothing was left.)
+//       one call takes away all that was left, and only this call sets the gate. (count_down(0) never sets the gate,
+//       even if nothing was left.)
 //   latch-2  The gate alone says whether a thread may pass. No wait and no look reads the count. If one did, a thread
 //       could find the count at zero and destroy the latch, before the call that reached zero has set the gate.
 //   latch-3  The set is the last step of the call that reaches zero. In every other call, the read-modify-write of the

@@ -11,15 +11,15 @@
 //       legal: the flag is up although the event is not set. Cost: a needless try_wait(), which lowers it.
 //       illegal: the event is set and the flag is down, but no thread is about to raise it and none is in try_wait().
 //   pollable-3  A view declines every offer. (Only its try_wait() takes the event.) If the view was armed, the offer
-//       also makes a thread raise the flag. So the view keeps the event from no waiter, and a set() that finds the view
-//       unarmed only looks at it.
+//       also makes a thread raise the flag. So the view never deprives a waiter of the event, and a set() that finds
+//       the view unarmed only looks at the view.
 //   pollable-4  After an offer to an armed view, one more raise of the flag is owed. The offer is a call of on_wake(),
 //       under the lock. on_wake() acquires the view's rundown (core/sync/rundown.hpp) once for each owed raise. If no
 //       raise was owed before, on_wake() appends the node `raising_` to the release_list of the offering thread.
 //       Whoever releases this node raises the flag until no raise is owed. So a view may be armed, and offered the
 //       event again, while a raise is under way. The destructor removes the view's node from the queue, waits until no
-//       raise is owed, and then closes the flag. So no thread raises a descriptor that belongs to another object by
-//       now.
+//       raise is owed, and then closes the flag. So no thread raises the flag when the number of its descriptor may
+//       belong to another object.
 //
 // No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, or soon will be. try_wait()
 // lowers the flag before it looks at the event under the lock. If a set() came before that look, the look finds the

@@ -42,12 +42,13 @@
 // that sees them there. A release gives each of its permits once: it counts down a number of its own.
 //
 // Memory order
-//   [permit]     Every release releases: by its read-modify-write of the word, or through [release] in waiter.cpp when
-//                it hands the permit over. Whoever takes a permit from the count acquires. All writes of the word are
-//                read-modify-writes, so a later write never hides what an earlier release published.
-//                Releases that give permits to one node change this node one after the other, under the lock. So the
-//                last of these releases, which releases the thread, also passes on what the earlier ones published
-//                ([bucket] in lot.cpp).
+//   [permit]     Every release of permits is a release operation: by its read-modify-write of the word, or through
+//                [release] in waiter.cpp when it hands the permit over. Whoever takes a permit from the count acquires.
+//                All writes of the word are read-modify-writes, so a later write never hides what an earlier release
+//                published.
+//                If several releases give permits to one node, they change this node one after the other, under the
+//                lock. So the last of them, which makes the node's thread runnable, also passes on what the earlier
+//                ones published ([bucket] in lot.cpp).
 //   [all-taken]  As in event.cpp: taking what is held is a release; a look that finds the permits gone acquires.
 //   parked       The lock orders this bit, so accesses for its sake alone are relaxed.
 //

@@ -2,19 +2,20 @@
 // algorithm is in core/wait/multi_wait.cpp, which also says why it is correct.
 //
 // A timer has no queue in the lot; it is a deadline of the wait. A wait for any sleeps until its first timer or its own
-// deadline passes, and then finds out which of them has passed. A wait for all sleeps until its own deadline or the
-// last of its timers has passed, even if a clock is set during the sleep. When the last timer has passed, the wait
-// counts the timers as ready, looks at the other sources, and sleeps again if one of them is not ready.
+// deadline passes, and then finds out which of them has passed. A wait for all sleeps until its last timer or its own
+// deadline passes. If another timer is the last by then, because a clock was set during the sleep, the wait sleeps
+// until that timer passes. When the last timer has passed, the wait counts the timers as ready, looks at the other
+// sources, and sleeps again if one of them is not ready.
 //
 // Descriptors: the cost of a poll grows with their number. So a wait for any makes one poll, in which it sleeps. This
 // poll finds what was ready at the start, too. The wait makes another poll before it, which does not sleep, only in
 // these cases:
-//   wait-1  A source behind a descriptor (after it in the list) may be ready at the start. If the descriptor is, too,
-//       it must be reported. So the wait peeks at the sources behind its first descriptor. If one was ready before the
-//       call, it sees that. A custom source can't be peeked at, so it counts as ready.
-//   wait-2  The wait is over before it begins: what is ready must be reported all the same. (For the same reason, there
-//       is a poll after the one in which the wait sleeps: if a stop ends the wait, the wait polls again, unless its
-//       last poll found all descriptors idle.)
+//   wait-1  A source behind a descriptor (after it in the list) may be ready at the start. If the descriptor is ready,
+//       too, the wait must report the descriptor. So the wait peeks at the sources behind its first descriptor. The
+//       peek finds a source that was ready before the call. A custom source can't be peeked at, so it counts as ready.
+//   wait-2  The wait is over before it begins: what is ready must be reported all the same. (For the same reason, a
+//       wait that a stop ends in its sleep polls once more afterwards, unless its last poll found all descriptors
+//       idle.)
 //   wait-3  The wait is about to spin, which may end it without a poll.
 //   wait-4  The thread can't get a doorbell: what is ready must be reported all the same.
 //   wait-5  The thread's previous wait for any with descriptors took a source behind a descriptor, and the last poll of

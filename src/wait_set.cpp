@@ -3,8 +3,9 @@
 //
 // A waiting thread sleeps on its waiter's word or, if there is a poll_set, in the poll_set's wait(). A thread that
 // claims the waiter for an event wakes the waiting thread by that word. If the waiting thread polls, the word contains
-// the number that the poll_set's doorbell has in a pool (platform/poller/poller.hpp), and the claiming thread rings
-// this doorbell. So the claiming thread uses no descriptor of the wait_set (waiter.cpp).
+// a number, by which the claiming thread finds the poll_set's doorbell in a pool and rings it
+// (platform/poller/poller.hpp). A doorbell's descriptors belong to the pool. So the claiming thread uses no descriptor
+// of the wait_set itself (waiter.cpp).
 //
 // No thread sleeps on its word while there is a poll_set. The waiting thread first becomes the sleeper of the
 // ready_list, and then looks for a poll_set. A thread that makes a poll_set first stores it, and then has the sleeper
@@ -26,14 +27,15 @@
 // So of eight waits in a row, one reports descriptors if any are ready. If more are ready than `out` has room for, the
 // poll_set gives each its turn. A poll counts as a look only if the wait reports what the poll found, or if the poll
 // found that nothing was ready. It does not count if its findings were dropped. Nor does it count if `out` has room for
-// one result only, and the poll filled this room with the doorbell. A wait_set that holds no descriptors looks only
-// when it sleeps.
+// one result only, and the poll filled this room with the doorbell. A wait_set whose descriptors have all been removed
+// still has its poll_set, but its waits poll only in order to sleep.
 //
 // Before it sleeps, a wait looks for events again and again, if that has paid in this wait_set (core/wait/spinner.cpp).
 // It reads the number of ready members, and examines the list only if there are any. The number does not change when a
 // timer becomes due or a descriptor becomes ready. So the wait may see either only when these looks end, up to 4 us
 // late. Once the thread is the sleeper, it looks for its release as the spin policy says; with a poll_set it does not.
-// All these looks decide only when the thread wakes: begin_sleep() finds whatever they have missed.
+// All these looks only affect how soon the wait ends. Nothing is lost by them: begin_sleep() finds whatever they have
+// missed.
 //
 // A sleep ends, at the latest, at the wait's deadline or when the earliest timer is due. In the second case the thread
 // looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
