@@ -17,8 +17,9 @@
 //   previous phase, from having made that phase's last arrival itself, or from a message that another thread sent with
 //   release and that it received with acquire.
 //   Use a token before the next phase ends: afterwards, what the token says is not defined. (A thread that takes part
-//   in the next phase always does: the phase can't end without it.) The standard has the same rule. It also applies to
-//   a wait_any(), wait_all() or wait_set with a token.
+//   in the next phase is in time if it uses the token before it arrives again: the next phase can't end without its
+//   arrival.) The standard has the same rule. The rule also applies to a wait_any(), wait_all() or wait_set with a
+//   token.
 //
 // Order and memory
 //   What a thread did before it arrived is visible to the completion function. What the completion function did is

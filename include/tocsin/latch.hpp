@@ -14,10 +14,10 @@
 //   those for a manual_reset_event, and the call that reaches zero releases all of them at once.
 //
 // Lifetime
-//   As soon as one wait has returned, or one try_wait() has returned true, that thread may destroy the latch, if no
-//   other thread is still to call a member or is inside a wait. It need not wait until the calls of count_down() have
-//   returned. By then, the calls that did not reach zero no longer touch the latch. The call that reached zero touches
-//   nothing of the latch after the step that lets threads pass.
+//   If no other thread is inside a wait or will still call a member, a thread may destroy the latch as soon as its wait
+//   has returned, or its try_wait() has returned true. It need not wait until the calls of count_down() have returned.
+//   By then, the calls that did not reach zero no longer touch the latch. The call that reached zero touches nothing of
+//   the latch after the step that lets threads pass.
 //
 // Errors
 //   Three mistakes end the program with a message that names the latch, in every build: a negative number, a number

@@ -21,7 +21,7 @@ namespace tocsin {
 // event is not set, because another thread may take the event first. Do nothing with the descriptor but poll it: the
 // view alone reads, writes and closes it. The event must outlive the view and stay where it is. Each view of an event
 // has a descriptor of its own. After fork, a view belongs to the parent: the child may only destroy it.
-// All this holds for a semaphore, too: a free permit is what a set event is, and a view takes one permit at a time.
+// All this holds for a semaphore, too: it counts as set while a permit is free, and a view takes one permit at a time.
 class pollable {
 public:
     // On Linux opens one descriptor, an eventfd. On other POSIX systems opens a pipe, which takes two descriptors. On

@@ -86,10 +86,10 @@ private:
     detail::plain<bool> listed_{false};
 };
 
-// A list of waits that have been given what they waited for, but whose threads and coroutines are still to be released.
-// The notify functions of waiting_list return such a list, and an event's set(wake_list&) adds to one. No wait in the
-// list returns before wake(), and until then nobody may destroy a coroutine whose wait is in the list. The owner of the
-// list calls wake() once, under no lock.
+// A list of waits whose threads and coroutines are still to be released. Each wait has been given what it waited for,
+// unless it is a wait for all its sources: see waiting_list::notify_one(). The notify functions of waiting_list return
+// such a list, and an event's set(wake_list&) adds to one. No wait in the list returns before wake(), and until then
+// nobody may destroy a coroutine whose wait is in the list. The owner of the list calls wake() once, under no lock.
 //
 //     tocsin::wake_list freed;
 //     {
@@ -125,9 +125,9 @@ public:
     // Moves the waits of `more` to this list. `more` is empty afterwards.
     TOCSIN_API void append(wake_list&& more) noexcept;
 
-    // Releases all waits in the list, and empties it. Threads that waited for events wake each other, so the calling
-    // thread makes only a few system calls for them, however many they are. Coroutines without an executor are resumed
-    // in this call, after everybody else has been released.
+    // Releases all waits in the list (a wait for all its sources only if all are ready), and empties the list. Threads
+    // that waited for events wake each other, so the calling thread makes only a few system calls for them, however
+    // many they are. Coroutines without an executor are resumed in this call, after everybody else has been released.
     TOCSIN_API void wake() noexcept;
 
 private:
@@ -153,11 +153,12 @@ public:
     TOCSIN_API void append(wait_entry& entry) noexcept;
     TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it was removed before
 
-    // Notifies the wait that has queued longest among those that can take the source, and returns a list with only that
-    // wait. If no wait can take the source, returns an empty list, and nobody has taken the source.
-    // - If the notified wait is for any of its sources, it has taken this source, and wake() on the list ends the wait.
-    // - If the notified wait is for all its sources, it has not taken this source, and only counts it as ready. So the
-    //   source must stay ready (`waitable` below), and wake() ends the wait only if all its sources are ready.
+    // Notifies the wait that has queued longest, and returns a list with only that wait. Skips a wait for any of its
+    // sources if that wait has ended in another way. If no wait is left, returns an empty list, and nobody has taken
+    // the source.
+    // - A notified wait for any of its sources has taken this source, and wake() on the list ends the wait.
+    // - A notified wait for all its sources has taken nothing yet: it only counts this source as ready. wake() ends the
+    //   wait only if all its sources are ready by then. So this source must stay ready (`waitable` below).
     TOCSIN_API wake_list notify_one() noexcept;
     // Does the same up to `most` times. Adds the waits to `freed`, and returns how many it added.
     TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;

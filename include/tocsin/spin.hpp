@@ -17,9 +17,9 @@ namespace tocsin {
 // neither has, a wait mostly sleeps at once. Every spin is bounded in time, and yielding in the number of yields. On
 // one CPU no thread spins.
 //
-// A policy applies to waits for events, addresses and locks, to wait_any() and to waits in a wait_set. All other waits
-// sleep at once. A thread that waits for a lock spins and yields before it is queued. With descriptors, wait_any() and
-// a wait_set spin only under an adaptive policy, and never yield.
+// A policy applies to waits for events, semaphores, latches, barriers, addresses and locks, to wait_any() and to waits
+// in a wait_set. All other waits, such as wait_all(), sleep at once. A thread that waits for a lock spins and yields
+// before it is queued. With descriptors, wait_any() and a wait_set spin only under an adaptive policy, and never yield.
 class spin_policy {
 public:
     // The policy of the process (set_spin_policy()), which is `adaptive()` until it is set.

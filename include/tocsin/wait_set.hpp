@@ -135,8 +135,9 @@ public:
     // stop was requested. A timeout or a stop loses nothing. The spin policy holds as for wait_any(): with descriptors,
     // the wait spins only under an adaptive policy.
     // - An auto-reset event is consumed, as by its own wait(), so each of its signals is reported once. While a thread
-    //   waits here, the set and the event's other waiters are served first in, first out. The set's place in that order
-    //   dates from add() or from the set's last turn, not from the beginning of the wait.
+    //   waits here, this wait_set and the event's other waiters are served first in, first out. The wait_set joins the
+    //   event's queue in add(), not when a wait begins. Whenever a set() hands the event to a thread here, the wait_set
+    //   moves to the queue's end.
     // - A manual-reset event is reported by every wait while it is set. It is also reported if it is set and then reset
     //   while a thread waits here and no other member is ready. The same is true of a latch and of a barrier's token.
     // - A descriptor is reported by every wait while it is ready, except by a wait that finds events or timers ready.
