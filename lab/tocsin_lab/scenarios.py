@@ -139,6 +139,11 @@ KNOWN: Mapping[str, Knowledge] = {
                 "waker until nearly all are awake.",
                 ("last", "cpu"), WAKES_ALL_AT_ONCE,
             ),
+            Reason(
+                "The peer's waker wakes one thread, and that thread wakes one more. The thread that tocsin's waker "
+                "wakes then wakes up to 63 others, which compete with the waker for its core.",
+                ("held",), ("futex_relay",),
+            ),
         ),
     ),
     "pairs": Knowledge(
@@ -235,6 +240,14 @@ KNOWN: Mapping[str, Knowledge] = {
                 "and leaves the ordering to the caller's store. A change that wakes (address_change) needs no fence.",
                 ("wake",), ("std_atomic",), {"bytes": "4"},
             ),
+            *(
+                Reason(
+                    "Both make a full fence. tocsin also hashes the address for its look into the table of waiters, "
+                    "which takes half a nanosecond.",
+                    ("wake",), ("std_atomic",), {"bytes": width},
+                )
+                for width in ("1", "2", "8")
+            ),
         ),
     ),
     "address_change": Knowledge(
@@ -316,6 +329,13 @@ KNOWN: Mapping[str, Knowledge] = {
         (
             Target("held", "group_one_cond", 1 / 20, "median"),
             Target("last", BEST_PEER, 1.05, "median"),
+        ),
+        (
+            Reason(
+                "The members of tocsin's group sleep on words of their own and wake one another, with one call each. "
+                "The peer's leader wakes all of them by one call.",
+                ("last", "cpu"), ("group_futex", "group_atomic"),
+            ),
         ),
     ),
     "memory": Knowledge(
