@@ -1,4 +1,4 @@
-// A wait on a condition variable until a given time of a clock.
+// A wait on a condition variable with a deadline on a given clock.
 #pragma once
 
 #include "platform/futex/relative_sleep.hpp"
@@ -11,10 +11,10 @@
 
 namespace tocsin::platform {
 
-// Suppose that a wait of the C library has a deadline on `Clock`, and that somebody sets this clock during the wait.
-// True if the wait still ends when the clock reaches the deadline. For the system clock this is true of glibc, because
-// there the kernel itself sleeps until the deadline. Other C libraries (macOS, OpenBSD, musl) compute the length of the
-// sleep once, when the sleep begins.
+// Whether the C library's waits with a deadline on `Clock` follow this clock: if somebody sets the clock during such a
+// wait, the wait still ends when the clock reaches the deadline. With glibc, waits follow the system clock, because
+// glibc gives the kernel the deadline itself. Other C libraries (macOS, OpenBSD, musl) compute the length of the sleep
+// once, when the sleep begins.
 template <class Clock>
 inline constexpr bool follows_clock = false;
 #if defined(__GLIBC__)
@@ -30,7 +30,8 @@ inline constexpr bool follows_clock<std::chrono::system_clock> = true;
 //     fit into a time_t of 32 bits, but the end of a slice does.
 //
 // Some C libraries have no wait on the steady clock (FreeBSD 14, glibc before 2.30). There the standard library waits
-// until a time of the system clock instead. So a wait on the steady clock may end late if the system clock is set back.
+// for a deadline on the system clock instead. So a wait on the steady clock may end late if the system clock is set
+// back.
 template <class Clock, class Ready>
 bool wait_until(std::condition_variable& wake, std::unique_lock<std::mutex>& lock, std::int64_t nanoseconds,
                 Ready ready) {

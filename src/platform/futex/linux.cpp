@@ -2,8 +2,8 @@
 //
 // The kernel promises (futex(2), Linux 2.6.28 and later):
 //   - A wait compares the word and enqueues the thread in one step with respect to FUTEX_WAKE.
-//   - FUTEX_WAIT_BITSET takes an absolute deadline on CLOCK_MONOTONIC or, with a flag, on CLOCK_REALTIME. It follows
-//     that clock when somebody sets it.
+//   - FUTEX_WAIT_BITSET takes an absolute deadline on CLOCK_MONOTONIC or, with a flag, on CLOCK_REALTIME. If somebody
+//     sets CLOCK_REALTIME during the wait, the wait still ends when that clock reaches the deadline.
 //   - A wake on an unmapped address does nothing.
 //   - A wait may return without a wake.
 // On 32-bit systems Linux has two versions of this system call, and the kernel may lack the younger one

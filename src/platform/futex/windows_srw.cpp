@@ -7,8 +7,7 @@
 //   - The lock and the condition variable are one word each. They start as zero and need neither initialization nor
 //     destruction.
 // The sleep may return for no reason, so the sleeper then checks its own flag `woken`, which a waker sets. The system
-// doesn't promise how exactly it keeps a timeout (as in windows_waitonaddress.cpp), so the sleeper asks the deadline
-// whether it has passed.
+// promises no exact timeout (windows_waitonaddress.cpp), so the sleeper asks the deadline whether it has passed.
 //
 // The library looks the system's functions up at run time, so that it can be loaded on systems without them.
 //

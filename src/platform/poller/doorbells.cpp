@@ -14,7 +14,7 @@
 //       object, once. No other thread strikes it. So a ring costs one system call, or none while an earlier ring is
 //       unanswered.
 //   doorbells-2  Only the doorbell's owner (the thread or poll set that has taken it) answers, and only after it has
-//       seen the object struck. So no strike comes after the answer to its ring: the strike that the owner sees always
+//       seen the object struck. So a ring is never answered before its strike: the strike that the owner sees always
 //       belongs to the latest ring that moved `turn` to rung.
 //   doorbells-3  The thread that has moved `turn` to rung may use the descriptors until it has struck, so they must
 //       stay open until then. The owner closes a doorbell in these steps:
@@ -27,9 +27,10 @@
 //       A closed doorbell stays rung, so a later ring makes no system call. A thread that opens the doorbell again
 //       first stores the new descriptors. Then it moves `turn` to not rung, with an even count of answers, because the
 //       first strike of a new object is an even one.
-//   doorbells-4  A doorbell's number says which doorbell it is, and after how many forks the number was given. A child
-//       process counts one fork more than its parent, so a number from the parent names no doorbell in the child. The
-//       count is kept modulo 131,071, so that no number equals no_doorbell.
+//   doorbells-4  A doorbell's number consists of its index and a count: how many forks had happened when the number was
+//       given. A child process counts one fork more than its parent, so a number from the parent names no doorbell in
+//       the child. The count is kept modulo 131,071, so every number is less than no_doorbell, the greatest
+//       doorbell_id.
 //   doorbells-5  Every doorbell that has been made is taken by one thread or one poll set, or is kept by a thread, or
 //       is in one of the stacks. At most `most_idle` doorbells are idle, apart from those that could not be closed
 //       because a strike might still come (doorbells-3). The next owner of a doorbell that could not be closed answers
@@ -50,11 +51,11 @@
 // Memory order
 //   [doorbell-ring]  ring(), answer() and a close() that succeeds are read-modify-writes of one word, `turn`. Of any
 //                    two of these calls, the thread that makes the later one sees what came before the earlier one.
-//   [doorbell-made]  A ringer strikes nothing if it finds no descriptor or finds `turn` rung. When a doorbell is opened
-//                    for the first time, its `turn` says not rung already, and the descriptor to strike is stored last.
-//                    When it is opened again, its descriptors are stored first, and its `turn` moves to not rung last.
-//                    So, in both cases, a thread that may strike finds the descriptors. It also finds `identity`, which
-//                    says what the descriptors referred to when they were stored.
+//   [doorbell-made]  A ringer strikes nothing if it finds no descriptor or finds `turn` rung. The `turn` of a new
+//                    doorbell is not rung, so the thread that opens it stores the descriptor to strike last. The `turn`
+//                    of a closed doorbell is rung. So the thread that opens it again first stores its descriptors, and
+//                    then moves `turn` to not rung. So, in both cases, a thread that may strike finds the descriptors.
+//                    It also finds `identity`, which says what the descriptors referred to when they were stored.
 //   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack counts its
 //                    changes in the word that holds its top. So a compare-exchange of that word fails if the stack has
 //                    changed, even if the same doorbell is on top again.

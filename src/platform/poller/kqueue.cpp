@@ -1,4 +1,4 @@
-// macOS, FreeBSD, OpenBSD: kqueue(2) for poll sets. Single polls are done by posix.cpp. The doorbells are pipes, in the
+// macOS, FreeBSD, OpenBSD: kqueue(2) for poll sets. All other polls are in posix.cpp. The doorbells are pipes, in the
 // pool that posix.cpp also uses (pipe_doorbells.hpp).
 //
 // State

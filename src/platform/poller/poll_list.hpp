@@ -86,10 +86,12 @@ int poll_until(const deadline& until, Call call) noexcept {
     }
 }
 
-// Does a mechanism's poll(), with three functions of the mechanism. `Doorbells::struck(bell)` says for which condition
-// a sleeper polls its doorbell. `Doorbells::was_rung(bell, found)` returns whether `found`, which is what the poll
-// reported for the bell, says that the bell was struck. If so, it also answers the bell. `sleep_until(list, until)`
-// polls the list and returns what poll_until returns.
+// Implements a mechanism's poll() with three functions of the mechanism:
+//   - `Doorbells::struck(bell)` returns the condition for which a sleeper polls the bell.
+//   - `Doorbells::was_rung(bell, found)` takes what the poll has reported for the bell. If the poll found the bell
+//     struck, it answers the bell and returns true.
+//   - `sleep_until(list, until)` polls the list until a descriptor is ready or the deadline has passed. It returns the
+//     number of ready descriptors, or an error as a negative number.
 template <class Doorbells, class SleepUntil>
 poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline& until,
                       SleepUntil sleep_until) noexcept {
@@ -107,9 +109,9 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
     return result;
 }
 
-// Does the wait() of a poll set that the kernel keeps. `descriptor` is that of the kernel's set, which reports
-// `Event`s. `sleep(events, nanoseconds)` sleeps in the set, and returns what the `call` of poll_until returns. No
-// timeout of such a set follows the system clock. So, for a deadline on that clock, the thread sleeps in
+// Implements the wait() of a poll set that the kernel keeps. `descriptor` refers to the kernel's set, which reports
+// `Event`s. `sleep(events, nanoseconds)` sleeps in the set. It returns the number of events, or -1 with the error in
+// errno. No timeout of such a set follows the system clock. So, for a deadline on that clock, the thread sleeps in
 // `poll(entries, until)` instead, which follows the clock. The only entry is then the set's descriptor.
 // `report(events, out)` turns events into the items of the result.
 inline constexpr std::size_t most_events = 128;

@@ -59,8 +59,8 @@ public:
     // Whether the copy shows the members as they are now. `changes` is how often they have changed so far.
     bool is_current(std::uint64_t changes) const noexcept { return changes_ == changes; }
 
-    // Copies the members. May throw std::bad_alloc: the caller must then call forget(). `to_polled(member)` makes a
-    // member's entry of the poll.
+    // Copies the members. May throw std::bad_alloc: the caller must then call forget(). `to_polled(member)` makes the
+    // member's entry in the poll.
     template <class Members, class ToPolled>
     void take(const Members& members, std::uint64_t changes, ToPolled to_polled) {
         polled_.clear();
@@ -77,8 +77,8 @@ public:
     std::vector<Polled>& polled() noexcept { return polled_; }
 
     // Writes to `out` the members that are ready, as many as fit, and returns how many it wrote. Begins after the
-    // member at which the last call stopped, so that every member gets its turn. `found(entry)` returns for what the
-    // descriptor of `entry`, an entry of polled(), is ready.
+    // member at which the last call stopped, so that every member gets its turn. `found(entry)` takes an entry of
+    // polled(), and returns the readiness that the poll found for its descriptor.
     template <class Members, class Found>
     std::size_t report(Members& members, std::span<poll_set::item> out, Found found) noexcept {
         std::size_t ready = 0;

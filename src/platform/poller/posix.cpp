@@ -18,8 +18,8 @@
 // while it holds the mutex. So either the copy contains the change, or the thread that changes the list sees that a
 // thread waits, and rings.
 //
-// Timeouts are in milliseconds, rounded up. No timeout of poll(2) follows the system clock. So a wait until a time of
-// that clock starts a second thread. The second thread sleeps on a condition variable until that time
+// Timeouts are in milliseconds, rounded up. No timeout of poll(2) follows the system clock. So a wait with a deadline
+// on that clock starts a second thread. The second thread sleeps on a condition variable until the deadline
 // (condition_wait.hpp), and then rings a doorbell that the waiting thread polls, too. Such a wait costs a thread, and
 // fails with EAGAIN if the system can't make one.
 //

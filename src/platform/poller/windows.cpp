@@ -1,4 +1,4 @@
-// Windows: the poll sets. Single polls are in windows_poll.cpp, doorbells in windows_event_doorbells.hpp.
+// Windows: the poll sets. How one poll works: windows_poll.cpp. The doorbells: windows_event_doorbells.hpp.
 //
 // State: a poll set is a list of members, under a lock. The waiting thread has its own copy of the list, which it polls
 // without the lock.
@@ -12,15 +12,16 @@
 //       has ended, another thread may wait for the descriptor, or the system may give the descriptor's number to
 //       something else.
 //   windows-3  A wait returns a poll's error only if the copy is not older than the list. Otherwise the wait polls
-//       again with a new copy. A poll that finds something after an error returns no error (windows_poll-3), for
-//       example if it finds that a closed handle is `invalid`. Then windows-1 decides whether the finding counts.
+//       again with a new copy. A poll that fails looks once more before it returns the error. If that look finds
+//       something (for example, that a closed handle is `invalid`), the poll returns the finding and no error
+//       (windows_poll-3). Then windows-1 decides whether the finding counts.
 //
 // No lost wake-up: windows-2 holds because both sides act under the lock. While a thread that changes the list holds
 // the lock, it checks whether a thread waits. While a thread that waits holds the lock, it makes its copy and notes
 // that it waits. So either the copy contains the change, or the thread that changes the list sees that a thread waits,
 // and rings. When the waiting thread's poll has ended, that thread takes the lock again. Before it frees the lock, it
-// raises the count of ended polls and wakes all threads that await the end of this poll. No thread can await the end of
-// the next poll before the lock is free, so none of these wakes goes to such a thread.
+// raises the count of ended polls and wakes all threads that await the end of this poll. A thread that
+// awaits the end of the next poll must first take the lock, so it comes too late to receive one of these wakes.
 //
 // The cost of a wait grows with the number of members.
 //

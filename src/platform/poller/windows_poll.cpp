@@ -32,18 +32,18 @@
 // The system promises (Microsoft's references):
 //   - WaitForMultipleObjects takes 64 handles.
 //   - WSAEventSelect makes a socket non-blocking, for good. From then on, Winsock records what happens to the socket;
-//     WSAEnumNetworkEvents reads these records. When WSAEventSelect is called, Winsock also records what is already the
-//     case, but not that a connection failed earlier (see below).
+//     WSAEnumNetworkEvents reads these records. When WSAEventSelect is called, Winsock also records the conditions that
+//     hold already, but not that a connection failed earlier (see below).
 //   - Winsock records the same thing again only after a call that reads, that accepts, or that fails because there is
 //     no room to write. After a send that succeeds and fills the buffer, Winsock does not record that there is room
 //     again. So a sleep that waits for `writable` looks every 20 ms.
 //   - WSAPoll (Windows Vista) reports a failed connection only since version 2004 of Windows 10. For older systems the
 //     poll also asks for Winsock's record of the failure, which is the exception to windows_poll-1. Winsock records a
-//     failure once. So, on older systems, a wait does not find a connection that failed before the wait, or whose
-//     failure another wait has been told of.
-// The system does not promise how exactly it keeps a timeout (futex/windows_waitonaddress.cpp). A wait for an
-// auto-reset event, a semaphore or a mutex takes something from that object. A poll may have taken something although
-// it ends for another reason, as fd.hpp says.
+//     failure once. So, on older systems, a wait does not find two kinds of failed connections: one that failed before
+//     the wait, and one whose failure Winsock has already reported to another wait.
+// The system promises no exact timeout (futex/windows_waitonaddress.cpp). A wait for an auto-reset event, a semaphore
+// or a mutex takes something from that object. A poll may have taken something although it ends for another reason, as
+// fd.hpp says.
 //
 // Cost: a look makes one system call for all sockets and one for each handle. A poll that sleeps makes three more for
 // each socket: one ties it, one asks for Winsock's records after the sleep, and one unties it. If the poll sleeps

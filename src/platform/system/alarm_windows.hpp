@@ -1,4 +1,4 @@
-// Windows: wakes a sleeper at a time of the system clock.
+// Windows: wakes a sleeper when a deadline on the system clock has passed.
 #pragma once
 
 #include "platform/system/object_watch_windows.hpp"

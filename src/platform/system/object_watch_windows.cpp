@@ -7,7 +7,7 @@
 // So the callback gets a number instead of the address of a watch. Under a lock, it looks for the watch with that
 // number. If it finds the watch, it calls the watch's function under the same lock.
 //
-// Checked by: tests/internal/windows_object_watch_test.cpp; every wait until a time of the system clock.
+// Checked by: tests/internal/windows_object_watch_test.cpp; every wait with a deadline on the system clock.
 #include "platform/system/object_watch_windows.hpp"
 
 #include <new>
