@@ -76,7 +76,7 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 
 }  // namespace detail
 
-// A count of free permits, from 0 to max(). `least_max_value` is the greatest count that the program needs, at most
+// A count of free permits, from 0 to max(). `LeastMaxValue` is the greatest count that the program needs, at most
 // 1,073,741,823, which is the default.
 //
 // Order: waiters are served first in, first out, whether they wait here, in wait_any(), or in a coroutine. A release
@@ -98,15 +98,15 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // Errors: each call below says what it refuses. A refused call changes nothing; release() names one exception to this.
 // The message names the semaphore's address. Checked builds also stop the program if a semaphore is destroyed while
 // threads wait on it. Without exceptions, a refusal ends the program with the same message.
-template <std::ptrdiff_t least_max_value = std::ptrdiff_t{detail::semaphore_state::most}>
+template <std::ptrdiff_t LeastMaxValue = std::ptrdiff_t{detail::semaphore_state::most}>
 class counting_semaphore {
-    static_assert(least_max_value >= 0, "tocsin: a semaphore cannot count to less than zero");
-    static_assert(least_max_value <= std::ptrdiff_t{detail::semaphore_state::most},
+    static_assert(LeastMaxValue >= 0, "tocsin: a semaphore cannot count to less than zero");
+    static_assert(LeastMaxValue <= std::ptrdiff_t{detail::semaphore_state::most},
                   "tocsin: a semaphore counts to 1,073,741,823 at most");
 
 public:
-    // The greatest count: least_max_value.
-    static constexpr std::ptrdiff_t max() noexcept { return least_max_value; }
+    // The greatest count: LeastMaxValue.
+    static constexpr std::ptrdiff_t max() noexcept { return LeastMaxValue; }
 
     // Throws std::invalid_argument if `desired` is negative or greater than max(). In a constant expression, such a
     // count does not compile.

@@ -232,7 +232,7 @@ private:
     wait_queue(const wait_key& key, const key_hash& hash) noexcept
         : wait_queue(key, hash.home(), hash.path) {}
 
-    shared_word& word_of(std::uint32_t group) const noexcept;
+    shared_word& word_of(std::uint32_t batch) const noexcept;
     wait_node::queue_state& state() const noexcept { return nodes_.first()->queue; }
     wait_node* find(const wait_key& key) noexcept;
     bool take_off(wait_node& node) noexcept;
