@@ -69,7 +69,9 @@
 namespace tocsin::detail {
 namespace {
 
-using namespace semaphore_state;
+using semaphore_state::free_permits;
+using semaphore_state::most;
+using semaphore_state::one;
 
 core::wait_key key_of(const semaphore_word& word) noexcept { return {&word, core::wait_kind::semaphore}; }
 
@@ -82,8 +84,8 @@ void clear(semaphore_word& word, std::uint32_t bits) noexcept {
 
 // Turns off a held bit that is left from before a fork (semaphore-6). The caller holds the lock.
 void forget_hold(semaphore_word& word) noexcept {
-    if ((word.load(std::memory_order_relaxed) & held_bit) != 0)
-        clear(word, held_bit);  // no order: semaphore-6
+    if ((word.load(std::memory_order_relaxed) & semaphore_state::held_bit) != 0)
+        clear(word, semaphore_state::held_bit);  // no order: semaphore-6
 }
 
 // Takes up to `wanted` permits, and returns how many. If these are too few, also turns the parked bit on. The caller
@@ -92,7 +94,7 @@ std::uint32_t take_or_mark_parked(semaphore_word& word, std::uint32_t wanted) no
     std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
     for (;;) {
         const std::uint32_t taken = std::min(free_permits(seen), wanted);
-        const std::uint32_t next = (seen - taken * one) | (taken != wanted ? parked_bit : 0);
+        const std::uint32_t next = (seen - taken * one) | (taken != wanted ? semaphore_state::parked_bit : 0);
         // [permit] acquires what the releases published.
         if (word.compare_exchange_weak(seen, next, std::memory_order_acquire, std::memory_order_relaxed))
             return taken;
@@ -103,13 +105,13 @@ std::uint32_t take_or_mark_parked(semaphore_word& word, std::uint32_t wanted) no
 // Returns false, and adds none, if the count would become greater than `limit`.
 bool add(semaphore_word& word, std::uint32_t permits, std::uint32_t limit,
          const core::wait_queue& queue) noexcept {
-    const std::uint32_t stay = queue.has_subscribers() ? parked_bit : 0;
+    const std::uint32_t stay = queue.has_subscribers() ? semaphore_state::parked_bit : 0;
     std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
     std::uint32_t next = 0;
     do {
         const std::uint32_t count = free_permits(seen);
         if (count > limit || permits > limit - count) {
-            if (stay == 0) clear(word, parked_bit);
+            if (stay == 0) clear(word, semaphore_state::parked_bit);
             return false;
         }
         next = (count + permits) * one | stay;
@@ -141,7 +143,7 @@ bool hand_out(semaphore_word& word, std::uint32_t permits, std::uint32_t limit) 
                 fits = add(word, permits, limit, queue);
                 permits = 0;
             } else if (queue.empty()) {
-                clear(word, parked_bit);
+                clear(word, semaphore_state::parked_bit);
             }
         }
         if (undecided != nullptr && undecided->all->commit(undecided)) --permits;
@@ -159,7 +161,7 @@ void withdraw(semaphore_word& word, core::collector_node& node, std::uint32_t wa
     {
         core::locked_queue queue(node.key);
         queue.remove(node);
-        if (queue.empty()) clear(word, parked_bit);
+        if (queue.empty()) clear(word, semaphore_state::parked_bit);
     }
     const std::uint32_t collected = wanted - node.missing;
     if (collected != 0) (void)hand_out(word, collected, most);  // semaphore-3
@@ -182,8 +184,8 @@ const lot_source semaphore_lot_source{
             std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
             while (free_permits(seen) != 0) {
                 // [permit] acquires what the releases published.
-                if (word.compare_exchange_weak(seen, seen | held_bit, std::memory_order_acquire,
-                                               std::memory_order_relaxed)) {
+                if (word.compare_exchange_weak(seen, seen | semaphore_state::held_bit,
+                                               std::memory_order_acquire, std::memory_order_relaxed)) {
                     return true;
                 }
             }
@@ -192,20 +194,21 @@ const lot_source semaphore_lot_source{
     .take_held =
         [](void* semaphore) noexcept {
             // [all-taken] releases. Other threads may add permits at the same time (semaphore-6).
-            word_at(semaphore).fetch_sub(one | held_bit, std::memory_order_release);
+            word_at(semaphore).fetch_sub(one | semaphore_state::held_bit, std::memory_order_release);
         },
-    .unhold = [](void* semaphore) noexcept { clear(word_at(semaphore), held_bit); },
+    .unhold = [](void* semaphore) noexcept { clear(word_at(semaphore), semaphore_state::held_bit); },
     .mark_parked =
         [](void* semaphore, bool even_if_ready) noexcept {
             semaphore_word& word = word_at(semaphore);
             std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
             while (even_if_ready || free_permits(seen) == 0) {
-                if (word.compare_exchange_weak(seen, seen | parked_bit, std::memory_order_relaxed))
+                if (word.compare_exchange_weak(seen, seen | semaphore_state::parked_bit,
+                                               std::memory_order_relaxed))
                     return true;  // no order: semaphore-1
             }
             return false;
         },
-    .clear_parked = [](void* semaphore) noexcept { clear(word_at(semaphore), parked_bit); },
+    .clear_parked = [](void* semaphore) noexcept { clear(word_at(semaphore), semaphore_state::parked_bit); },
     .give_back =
         [](void* semaphore) noexcept {
             if (!core::signal_deferral::defer(give_one, semaphore)) give_one(semaphore);
@@ -274,7 +277,8 @@ wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
 }
 
 void semaphore_check_destroyed(const semaphore_word& word) noexcept {
-    if ((word.load(std::memory_order_relaxed) & parked_bit) == 0) return;  // no order: may miss the misuse
+    if ((word.load(std::memory_order_relaxed) & semaphore_state::parked_bit) == 0)
+        return;                                            // no order: may miss the misuse
     if (core::locked_queue(key_of(word)).empty()) return;  // semaphore-1: in the child of a fork
     char message[128];
     std::snprintf(message, sizeof message,
