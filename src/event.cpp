@@ -23,7 +23,7 @@
 //   event-5  The step that makes a set visible is its change of the byte or, when the set hands the event over, the
 //       release of the waiter. (A set into a wake_list leaves this release to its caller.) The set does not touch the
 //       event after that step. It may still search the queue of the event's address for all_waiters. If it finds a node
-//       there, the event that this node waits for still exists.
+//       there, an event still exists at this address: the one that this node waits for.
 //   event-6  `held` is on only while `set` is on and the lock is taken. While `held` is on, only the thread that turned
 //       it on changes the byte. Any other thread that wants to change the byte, or to rely on what it says, takes the
 //       lock first. (In the child of a fork, the bit may have stayed on. Whoever changes the byte there under the lock

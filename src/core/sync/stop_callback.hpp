@@ -4,8 +4,8 @@
 // One such library is libstdc++ with threads but without a futex (MinGW-w64; GCC 12). While the callback runs in
 // another thread, the destructor of std::stop_callback waits until the callback has ended. It waits with libstdc++'s
 // atomic wait, which looks and then sleeps, in two steps (bits/atomic_wait.h, __waiter_pool::_M_do_wait). A
-// notification between the two steps is lost, and the wait never ends. Under Wine this happened once in 480 stops of
-// two threads.
+// notification between the two steps is lost, and the wait never ends. Under Wine this happened once in 480
+// waits that another thread stopped.
 //
 // State: `step_`, which has one of these values:
 //   making   the constructor is running
