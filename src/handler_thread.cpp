@@ -21,9 +21,9 @@
 //   handler_thread-6  Under the lock, no job runs, is destroyed, or is moved by its own code: jobs are moved as bytes.
 //
 // No lost wake-up: `ready` and `room` remember a set that comes before the wait. As for handler_thread-3, the thread
-// that `room` wakes takes the lock. If there is room, it puts its job into the queue. If others are still blocked then,
-// and there is still room or the handler is closed, it sets `room` again. A thread that gives up at a deadline or a
-// stop has not taken a set of `room` (event.hpp). So it need not set `room` again.
+// that `room` wakes takes the lock. If there is room and the handler is not closed, it puts its job into the queue. If
+// others are still blocked then, and there is still room or the handler is closed, it sets `room` again. A thread that
+// gives up at a deadline or a stop has not taken a set of `room` (event.hpp). So it need not set `room` again.
 //
 // A closed handler refuses every job and every coroutine. A refused job stays with its poster, who is told. A refused
 // coroutine stays with the thread that ended its wait, and that thread resumes it (await.cpp). An accepted coroutine is

@@ -15,10 +15,10 @@
 //   semaphore-3  A permit is in exactly one place: in the count, with a thread that is handing it out, collected in one
 //       queued node, or taken. A wait that ends without its permits takes its node off the queue, and then hands out
 //       what the node has collected.
-//   semaphore-4  Only one node at a time collects permits: the oldest of those whose waits can still be given permits.
-//       A node leaves the queue when it lacks no permit. So a wait for several permits never holds a permit that an
-//       older wait for several permits needs. (A node whose wait has just ended otherwise may still hold some. Its
-//       thread is about to hand them out.)
+//   semaphore-4  Of the nodes whose waits can still be given permits, only one at a time collects them: the oldest. A
+//       node leaves the queue when it lacks no permit. So a wait for several permits never holds a permit that an older
+//       wait for several permits needs. (A node whose wait has just ended otherwise may still hold some, and collect
+//       more. Its thread is about to hand them out.)
 //   semaphore-5  A release gives its permits in steps, under the lock: it hands a permit to a node, or adds permits to
 //       the count, or commits a wait for all. It does not touch the semaphore after the step that gives the last of
 //       them. It may still search the queue of the semaphore's address for all_waiters. If it finds a node there, the
@@ -40,6 +40,9 @@
 //
 // No permit too many is handed out (over-admission): a thread takes permits from the count by one compare-and-exchange
 // that sees them there. A release gives each of its permits once: it counts down a number of its own.
+//
+// How long a release holds the lock: it offers its permits one after the other, without freeing the lock between offers
+// that are accepted. So the time grows with the number of permits that it hands over.
 //
 // Memory order
 //   [permit]     Every release of permits is a release operation: by its read-modify-write of the word, or through

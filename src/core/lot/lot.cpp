@@ -32,11 +32,9 @@
 //       without cancelable nodes at the same cost, however long the queue is.
 //   lot-3  A node that take() or give_to_one() has taken off belongs to its taker until the taker releases it. Its
 //       waiter cannot continue before that: the taker has claimed it, or its wait has no other way to end.
-//   lot-4  The states below are those of the filter bit of a key for which prepare_wait() is used. A queue has the
-//       filter bit of its key.
-//       legal: the key's bit is off and the key's queue is empty; or the bit is on, and some queue in the bucket has
-//       that bit. If only queues of other keys have it (even of events, which never call prepare_wait()), a wake of the
-//       key locks the bucket in vain.
+//   lot-4  The filter bit of a key for which prepare_wait() is used (a queue has the filter bit of its key):
+//       legal: the bit is off and the key's queue is empty; the bit is on, and some queue in the bucket has it. If only
+//       other keys' queues have it (even events', which never call prepare_wait()), a wake locks in vain.
 //       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait()
 //       holds the lock; or the bit is on and the lock is free, although no queue in the bucket has that bit.
 //   lot-5  No thread releases or wakes a waiter while it holds a bucket's lock. (A thread that holds several buckets
@@ -45,24 +43,22 @@
 //       do this in any thread that commits.) If a subscriber accepts an exclusive offer, its node moves to the end.
 //   lot-7  A queue is on its key's path, which begins at the root of the tree. At each queue, the path's next bit
 //       selects below[0] or below[1]. So a search takes one step for each queue above its goal. The hash adds the kind
-//       of wait to the address's upper eight bits. If no address uses these bits, all keys have different products, so
-//       the keys of one bucket have different paths. Then a search takes at most one step for each bit of a path,
-//       however addresses were chosen. If addresses do use them, keys may have the same path, which continues with
-//       zeros after its last bit. When a queue ends, a leaf from below takes its place, which is on the leaf's path.
-//       Queues with the same filter bit share the first six bits of their paths. So each of these queues is one of the
-//       first six on the path that begins with these bits, or is below the sixth.
+//       of wait to the address's upper eight bits. If no address uses these bits, the keys of one bucket have different
+//       paths. Then a search takes at most one step for each bit of a path, however addresses were chosen. If addresses
+//       use them, keys may have the same path, which continues with zeros after its last bit. When a queue ends, a leaf
+//       from below takes its place, which is on the leaf's path. Queues with the same filter bit share the first six
+//       bits of their paths. So each is one of the first six queues on the path with these bits, or is below them.
 //   lot-8  A walk over a queue may free the lock after a node that stays when its turn comes, and leaves a cursor at
 //       that node. Whoever takes that node out of the queue moves the cursor to the node before it. Whoever detaches
 //       the whole queue moves the cursor to the head. Nodes join only at the end. So the nodes behind the cursor are
 //       those that the walk has not passed, in the order of arrival.
 //
-// How long a call holds the lock: it finds a queue in about log2(n) steps if the bucket has n queues. If no address
-// uses its upper eight bits, the call never needs more than 52 steps for this (lot-7). Two walks look at
-// `looks_per_lock` nodes, and then free the lock as soon as they are at a node that stays: an exclusive offer
-// (give_to_one), and the look at all_waiters when something is there for everybody (find_ready_all_waiter). Two other
-// walks are not bounded, because each must be one step: taking cancelable waiters (event-3, event-4 in event.cpp), at
-// 50 to 200 ns each (docs/decisions/0004-relay.md), and telling subscribers (ready_list-1 in ready_list.cpp). take()
-// does not walk a queue that has only nodes of all_waiters.
+// How long a call holds the lock: it finds a queue in about log2(n) steps if the bucket has n queues, and never in more
+// than 52 if no address uses its upper eight bits (lot-7). Two walks look at `looks_per_lock` nodes, and then free the
+// lock as soon as they are at a node that stays: an exclusive offer (give_to_one), and the look at all_waiters if
+// something is there for everybody (find_ready_all_waiter). Two other walks are not bounded, because each must be one
+// step: taking cancelable waiters (event-3, event-4 in event.cpp), at 50 to 200 ns each (docs/decisions/0004-relay.md),
+// and telling subscribers (ready_list-1 in ready_list.cpp). take() does not walk a queue of all_waiters alone.
 //
 // A walk in several parts is still exact. An exclusive offer, one that a single waiter can have, is withdrawn only
 // after every waiter in the queue was asked: new waiters join behind the cursor, and the walk ends at the true end of

@@ -23,9 +23,9 @@
 // sleepers than the waker did. So the waker makes a few system calls, however many threads wait.
 //
 // Sharers, which are threads that share a word (shared_word.cpp), are released together, by one call. If there are many
-// nodes, the waker gives all remaining nodes to the first sleeper that has sharers directly behind it. The waker then
-// wakes nobody else. That sleeper releases the sharers directly behind it. If the next node is that of a sleeping
-// delegate with sharers of its own, the sleeper gives these sharers and all nodes behind them to the delegate.
+// nodes and the waker comes to a sleeper with sharers directly behind it, the waker gives all remaining nodes to that
+// sleeper, and wakes nobody else. That sleeper releases the sharers directly behind it. If the next node is that of a
+// sleeping delegate with sharers of its own, the sleeper gives these sharers and all nodes behind them to the delegate.
 //
 // Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6 of docs/proofs.md),
 // tests/internal/lot_test.cpp, tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.

@@ -20,8 +20,8 @@
 // the lock, it checks whether a thread waits. While a thread that waits holds the lock, it makes its copy and notes
 // that it waits. So either the copy contains the change, or the thread that changes the list sees that a thread waits,
 // and rings. When the waiting thread's poll has ended, that thread takes the lock again. Before it frees the lock, it
-// raises the count of ended polls and wakes all threads that await the end of this poll. A thread that
-// awaits the end of the next poll must first take the lock, so it comes too late to receive one of these wakes.
+// raises the count of ended polls and wakes all threads that await the end of this poll. A thread that awaits the end
+// of the next poll must first take the lock, so it comes too late to receive one of these wakes.
 //
 // The cost of a wait grows with the number of members.
 //
