@@ -11,9 +11,9 @@
 // Bring your own coroutine type. The wait is stored in the coroutine's frame. It allocates nothing, except that a table
 // of descriptors, which all coroutines share, may have to grow. On 64-bit systems a wait takes this much of the frame:
 // - A wait for one event without limits takes 168 bytes.
-// - Any other wait takes about 350 bytes, and 200 for each source. With limits it takes 220 bytes more. If a source may
-//   be a timer or a descriptor, the wait takes 660 bytes more instead, with or without limits. Every argument of the
-//   type tocsin::source counts as such a source.
+// - Any other wait takes about 350 bytes, and 200 for each source. If a source may be a timer or a descriptor, add 660
+//   bytes. (Every argument of the type tocsin::source counts as such a source.) Otherwise, add 220 bytes if the wait
+//   has limits.
 //
 // Coroutines queue among threads, first in, first out. The lists of parked waits (diagnose.hpp) name the thread in
 // which a coroutine suspended.

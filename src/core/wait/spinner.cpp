@@ -5,8 +5,8 @@
 // spinning and one for yielding, and a count of waits. A wait spins if its class has credit for spinning. Then it
 // queues. Then it yields if its class has credit for yielding, and then it sleeps. A failure costs more credit than a
 // success earns. Without credit for one of the two, a wait leaves it out, unless the wait is a *probe*: a probe both
-// spins and yields. A wait can be a probe only if its class has no credit for spinning or none for yielding. The count
-// says how many such waits are left until the next probe. Probes become rarer the longer they have failed.
+// spins and yields. Only waits whose class lacks credit for spinning or for yielding can be probes. The word counts
+// these waits down to the next probe. Probes become rarer the longer they have failed.
 //
 //   Spinning pays when the signal comes from another processor within microseconds. It never pays when the signaller
 //   needs this processor, or when signals are far apart.
