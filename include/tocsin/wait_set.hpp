@@ -138,6 +138,7 @@ public:
     //   waits here, this wait_set and the event's other waiters are served first in, first out. The wait_set joins the
     //   event's queue in add(), not when a wait begins. Whenever a set() hands the event to a thread here, the wait_set
     //   moves to the queue's end.
+    // - The same is true of a semaphore: each report takes one permit.
     // - A manual-reset event is reported by every wait while it is set. It is also reported if it is set and then reset
     //   while a thread waits here and no other member is ready. The same is true of a latch and of a barrier's token.
     // - A descriptor is reported by every wait while it is ready, except by a wait that finds events or timers ready.
