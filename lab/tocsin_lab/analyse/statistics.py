@@ -79,8 +79,8 @@ class Verdict(Enum):
 
 def judge(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Verdict:
     """Less is better. A difference is claimed only where the two intervals don't overlap and the interval of the paired
-    ratio excludes 1. That there is none is claimed only where the ratio's interval excludes a loss of more than a
-    quarter. Everything else is not decided; one sample, which has no interval, decides nothing."""
+    ratio excludes 1. Otherwise, "no difference" is claimed only where the ratio's interval excludes a loss of more than
+    a quarter. Everything else is not decided; one sample, which has no interval, decides nothing."""
     mine, other = estimate(list(ours.values())), estimate(list(theirs.values()))
     if mine is None or other is None or min(mine.count, other.count) < 2:
         return Verdict.OPEN
