@@ -1,8 +1,9 @@
 // The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on it.
 //
-// State: a bit of the user's word, and a queue in the lot. The bit is on while the lock is held. The queue's key is the
-// address of the word together with the number of the bit. A waiter's node has a mark, `woken`. An unlock() that is to
-// wake the node's thread turns the mark on. The mark stays on while that thread is on its way to look at the bit.
+// State: the lock has a bit of the user's word, and a queue in the lot. The bit is on while a thread holds the lock.
+// The queue's key is the address of the word together with the number of the bit. A waiter's node has a mark, `woken`.
+// An unlock() that is to wake the node's thread turns the mark on. The mark stays on while that thread is on its way to
+// look at the bit.
 //
 // Invariants
 //   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on

@@ -55,8 +55,8 @@
 //   [all-taken]  As in event.cpp: taking what is held is a release; a look that finds the permits gone acquires.
 //   parked       The lock orders this bit, so accesses for its sake alone are relaxed.
 //
-// Checked by: tests/model/semaphore_model_test.cpp, tests/unit/semaphore_test.cpp, semaphore_source_test.cpp,
-// tests/stress/semaphore_stress_test.cpp.
+// Checked by: tests/model/semaphore_model_test.cpp (P17 of docs/proofs.md), tests/unit/semaphore_test.cpp,
+// semaphore_source_test.cpp, tests/stress/semaphore_stress_test.cpp.
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/wait/multi_wait.hpp"

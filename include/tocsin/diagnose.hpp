@@ -26,8 +26,8 @@ struct parked_wait {
 };
 
 // Returns how many waits of any kind are parked on this address. Cost: 67 short locks, one for each kind of wait
-// (event, address, semaphore, 64 lock bits). Under each lock, the call walks through one queue of the library's table
-// of waiters.
+// (event, address, semaphore, 64 lock bits). Each kind has a queue in the library's table of waiters, and the call
+// counts the waits in one queue under each lock.
 [[nodiscard]] TOCSIN_API std::size_t waiting_on(const volatile void* address) noexcept;
 
 // Returns all parked waits of the process. Each queue is read in one step, but not all queues at the same time. May

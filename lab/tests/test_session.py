@@ -106,6 +106,9 @@ class SessionTest(unittest.TestCase):
         self.assertNotIn("tocsin", counted)
 
     def test_an_interruption_keeps_what_was_measured(self) -> None:
+        # A job in the background starts with SIGINT ignored, and then a run is not interrupted.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         self.observer.interrupt_at = ("measuring", 1)
         with self.interruption:
             result = self.session().run()

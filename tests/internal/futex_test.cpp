@@ -296,30 +296,13 @@ TYPED_TEST(EveryFutex, SignalsNeitherEndNorProlongAWait) {
 #endif
 
 #if defined(__linux__)
-TEST(LinuxFutex, AWakeIsOneSystemCall) {
+// `wake(word)` is called while so many threads sleep on the word.
+template <class Wake>
+void expect_one_system_call(int sleepers, Wake wake) {
     futex_word word{0};
     const auto calls = support::system_calls_of(
         [&] {
-            std::atomic<pid_t> id{0};
-            std::thread([&] {
-                id.store(support::thread_id());
-                (void)platform::linux_futex::wait(word, 0, deadline::never());
-                support::sleep_for_ever();
-            }).detach();
-            support::until("the sleeper begins", [&] { return id.load() != 0; });
-            until_sound_asleep(id.load());
-        },
-        [&] { platform::linux_futex::wake_one(&word); });
-    REQUIRE_KNOWN_CALLS(calls);
-    EXPECT_EQ(calls.exit_code, 0);
-    EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
-}
-
-TEST(LinuxFutex, AWakeOfAllIsOneSystemCall) {
-    futex_word word{0};
-    const auto calls = support::system_calls_of(
-        [&] {
-            for (int i = 0; i < 3; ++i) {
+            for (int i = 0; i != sleepers; ++i) {
                 std::atomic<pid_t> id{0};
                 std::thread([&] {
                     id.store(support::thread_id());
@@ -330,11 +313,15 @@ TEST(LinuxFutex, AWakeOfAllIsOneSystemCall) {
                 until_sound_asleep(id.load());
             }
         },
-        [&] { platform::linux_futex::wake_all(&word); });
+        [&] { wake(&word); });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
     EXPECT_EQ(calls.numbers.size(), 1u) << testing::PrintToString(calls);
 }
+
+TEST(LinuxFutex, AWakeIsOneSystemCall) { expect_one_system_call(1, platform::linux_futex::wake_one); }
+
+TEST(LinuxFutex, AWakeOfAllIsOneSystemCall) { expect_one_system_call(3, platform::linux_futex::wake_all); }
 
 TEST(LinuxFutex, ASleepIsOneSystemCall) {
     const auto calls = support::system_calls_of([] {

@@ -4,6 +4,7 @@
 
 #include "../contestant.hpp"
 #include "atomics.hpp"
+#include "latch_gate.hpp"
 #include "monitor.hpp"
 
 #include <atomic>
@@ -42,15 +43,7 @@ struct std_latch {
         .no_address_wait = "waits on itself only",
     };
 
-    class manual_event {
-    public:
-        void set() noexcept { latch_.count_down(); }
-        bool is_set() const noexcept { return latch_.try_wait(); }
-        void wait() const noexcept { latch_.wait(); }
-
-    private:
-        std::latch latch_{1};
-    };
+    using manual_event = latch_gate<std::latch>;
 };
 
 class std_monitor {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../contestant.hpp"
+#include "latch_gate.hpp"
 #include "waker_only.hpp"
 
 #include <tocsin/tocsin.hpp>
@@ -240,15 +241,7 @@ struct tocsin_latch {
         .no_address_wait = "waits on itself only",
     };
 
-    class manual_event {
-    public:
-        void set() noexcept { latch_.count_down(); }
-        bool is_set() const noexcept { return latch_.try_wait(); }
-        void wait() const noexcept { latch_.wait(); }
-
-    private:
-        tocsin::latch latch_{1};
-    };
+    using manual_event = latch_gate<tocsin::latch>;
 };
 
 struct tocsin_long_spin {

@@ -11,7 +11,8 @@
 //   2. It wakes the next delegate, and gives that thread the nodes of the later batches.
 //   3. It wakes all who sleep on the word of its batch, with one call.
 // So the setter makes one system call, and each batch costs two more. On several processors, the next delegate does its
-// step 1 while this one does its step 3.
+// step 1 while this one does its step 3. (If the next delegate is not asleep yet, this one releases the next batch,
+// too. Up to four waiters are released by the setter itself.)
 //
 // State
 //   wakes_     counts the wake-ups of the word. It is in a bucket (core/lot/lot.hpp) and exists as long as the lot.
