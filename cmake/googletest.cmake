@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # GoogleTest as GTest::gtest and GTest::gtest_main: the installed one, or one built from its source (Debian: googletest)
 # where the installed one is for another processor, system or standard library.
 set(TOCSIN_GTEST_SOURCE "" CACHE PATH "The folder of GoogleTest's source; empty: use the installed one")

@@ -1,17 +1,37 @@
-# What `cmake --install` installs: library, headers, CMake package, pkg-config file. A project that includes tocsin by
-# add_subdirectory or FetchContent installs it along with itself, because its own exported targets may link tocsin's;
-# TOCSIN_INSTALL=OFF prevents that.
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` installs: library, headers, debugging tools, CMake package, pkg-config file. A project that
+# includes tocsin by add_subdirectory or FetchContent installs it along with itself, because its own exported targets
+# may link tocsin's; TOCSIN_INSTALL=OFF prevents that.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS tocsin EXPORT tocsin INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tocsin" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+# `cmake --install --component tocsin_runtime` installs what a program needs to run; tocsin_development, the rest.
+install(TARGETS tocsin EXPORT tocsin
+    RUNTIME COMPONENT tocsin_runtime
+    LIBRARY COMPONENT tocsin_runtime NAMELINK_COMPONENT tocsin_development
+    ARCHIVE COMPONENT tocsin_development
+    INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tocsin" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    COMPONENT tocsin_development)
+
+install(FILES "${PROJECT_SOURCE_DIR}/tools/gdb/tocsin_gdb.py" "${PROJECT_SOURCE_DIR}/tools/tocsin.natvis"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/tocsin"
+    COMPONENT tocsin_development)
+install(PROGRAMS
+    "${PROJECT_SOURCE_DIR}/tools/trace/wakeup_latency.bt"
+    "${PROJECT_SOURCE_DIR}/tools/trace/longest_waits.bt"
+    "${PROJECT_SOURCE_DIR}/tools/trace/wakes.bt"
+    "${PROJECT_SOURCE_DIR}/tools/trace/perf_wakes.sh"
+    "${PROJECT_SOURCE_DIR}/tools/trace/trace_events.py"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/tocsin/trace"
+    COMPONENT tocsin_development)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tocsin")
 install(EXPORT tocsin
     NAMESPACE tocsin::
     FILE tocsin-targets.cmake
-    DESTINATION "${package_dir}")
+    DESTINATION "${package_dir}"
+    COMPONENT tocsin_development)
 configure_package_config_file(
     "${PROJECT_SOURCE_DIR}/cmake/tocsin-config.cmake.in"
     "${PROJECT_BINARY_DIR}/tocsin-config.cmake"
@@ -24,7 +44,8 @@ write_basic_package_version_file(
 install(FILES
     "${PROJECT_BINARY_DIR}/tocsin-config.cmake"
     "${PROJECT_BINARY_DIR}/tocsin-config-version.cmake"
-    DESTINATION "${package_dir}")
+    DESTINATION "${package_dir}"
+    COMPONENT tocsin_development)
 
 # pkg-config has no generator expressions, so the definitions that users must share are written out here. The prefix is
 # relative to the file, so that an installed tree can be moved.
@@ -61,4 +82,16 @@ else()
 endif()
 configure_file(
     "${PROJECT_SOURCE_DIR}/cmake/tocsin.pc.in" "${PROJECT_BINARY_DIR}/tocsin.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/tocsin.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+install(FILES "${PROJECT_BINARY_DIR}/tocsin.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+    COMPONENT tocsin_development)
+
+if(TARGET tocsin_win32)
+    set(pc_win32_library "-L\${libdir} -ltocsin_win32")
+    if(WIN32)  # there it is only a header
+        set(pc_win32_library "")
+    endif()
+    configure_file(
+        "${PROJECT_SOURCE_DIR}/win32/tocsin-win32.pc.in" "${PROJECT_BINARY_DIR}/tocsin-win32.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/tocsin-win32.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+        COMPONENT tocsin_development)
+endif()

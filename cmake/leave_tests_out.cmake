@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ctest reads this when it knows all cases. `lists` names lists of cases. `file` has a line for each kind of case that
 # cannot work here: a regular expression for names, spaces, the reason.
 file(STRINGS "${file}" lines REGEX "^[^#]")

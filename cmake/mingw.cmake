@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Cross-building for 64-bit Windows with MinGW-w64. TOCSIN_MINGW_THREADS is the thread model of its C++ library: posix
 # (with std::thread) or win32 (without). Programs are linked statically, so that they run without the compiler's
 # libraries.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DCOMMAND=... -P run_suite.cmake
 #
 # Runs all cases of a GoogleTest program. It must end with 0 and say what passed, because a program that crashes may end

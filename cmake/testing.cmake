@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 include(GoogleTest)
 
 # Off by default, because with it a test that lacks an include compiles all the same.
@@ -5,13 +6,13 @@ option(TOCSIN_PRECOMPILE_TESTS "Compile the headers that most tests include once
 
 set(TOCSIN_TESTS_LEFT_OUT "" CACHE STRING "A file of tests/ that lists tests which cannot work here; empty: none")
 
-# tocsin_add_test(NAME SOURCE... LABEL label [INTERNAL] [TIMEOUT seconds])
+# tocsin_add_test(NAME SOURCE... LABEL label [INTERNAL] [WHOLE] [TIMEOUT seconds])
 #
-# One executable; each of its GoogleTest cases becomes a case of ctest, named NAME.Suite.Case. For Windows the whole
-# executable is one case, because it takes long to start under Wine. Sees <tocsin/...> and tests/support; with INTERNAL
-# also src/.
+# One executable; each of its GoogleTest cases becomes a case of ctest, named NAME.Suite.Case. With WHOLE the whole
+# executable is one case. So it is for Windows, because it takes long to start under Wine. Sees <tocsin/...> and
+# tests/support; with INTERNAL also src/.
 function(tocsin_add_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL" "LABEL;TIMEOUT" "")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL;WHOLE" "LABEL;TIMEOUT" "")
     add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
     target_link_libraries(${name} PRIVATE tocsin::tocsin GTest::gtest GTest::gtest_main)
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
@@ -37,7 +38,7 @@ function(tocsin_add_test name)
     if(arg_LABEL STREQUAL "stress")
         list(APPEND properties PROCESSORS 2)  # it keeps all processors busy
     endif()
-    if(WIN32)
+    if(WIN32 OR arg_WHOLE)
         tocsin_add_whole_suite(${name} ${name} ${properties})
         return()
     endif()

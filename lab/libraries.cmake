@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Contestants that need something installed: Debian's libraries, in a worker of their own, and libc++, in a worker built
 # by clang. A message names what is not installed and left out.
 find_package(PkgConfig QUIET)
@@ -26,6 +27,7 @@ if(PkgConfig_FOUND)
     pkg_check_modules(onetbb QUIET IMPORTED_TARGET tbb)
 endif()
 find_library(nsync_library nsync_cpp)
+find_path(asio_header asio.hpp)
 find_path(concurrentqueue_header concurrentqueue/lightweightsemaphore.h)
 find_package(Boost 1.73 QUIET COMPONENTS atomic fiber)
 
@@ -34,7 +36,9 @@ lab_peer("${abseil_FOUND}" libabsl-dev abseil PkgConfig::abseil absl_cond absl_n
 lab_peer("${onetbb_FOUND}" libtbb-dev tbb PkgConfig::onetbb onetbb)
 lab_peer("${Boost_FOUND}" "libboost-fiber-dev and libboost-atomic-dev" boost "Boost::atomic;Boost::fiber"
     boost_atomic boost_fiber boost_interprocess)
-lab_peer("${concurrentqueue_header}" libconcurrentqueue-dev concurrentqueue "" moodycamel_semaphore)
+lab_peer("${asio_header}" libasio-dev asio_timer "" asio_timer)
+lab_peer("${concurrentqueue_header}" libconcurrentqueue-dev concurrentqueue ""
+    moodycamel_semaphore moodycamel_queue)
 lab_peer("${glib_FOUND}" libglib2.0-dev glib PkgConfig::glib glib_cond glib_context)
 lab_peer("${uv_FOUND}" libuv1-dev libuv PkgConfig::uv libuv_cond libuv_async)
 lab_peer("${qt_FOUND}" qt6-base-dev qt PkgConfig::qt qt_cond qt_semaphore)

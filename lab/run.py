@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the laboratory: `./dev lab` builds the workers and calls this. `--help` lists the arguments."""
 
 import importlib

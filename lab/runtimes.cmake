@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The runtimes of other languages as contestants: a program for each, and one worker that starts them. A message names
 # what is not installed and left out.
 set(runtimes "${CMAKE_CURRENT_BINARY_DIR}/runtimes")

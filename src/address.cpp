@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An address wait parks in the lot under the key of its address. It looks at the value under the bucket's lock.
 //
 // State: only the user's word and the lot.
@@ -37,6 +38,7 @@
 // Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp,
 // change_and_wake_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
+#include "core/sync/probe.hpp"
 #include "core/wait/spinner.hpp"
 #include "platform/system/system.hpp"
 
@@ -67,6 +69,7 @@ std::size_t wake(const volatile void* address, std::size_t count) noexcept {
         core::locked_queue queue(key);
         freed = queue.take(count, taken);
     }
+    TOCSIN_PROBE(notify, address, core::wait_kind::address, count, taken);
     freed.wake();
     return taken;
 }
@@ -96,7 +99,9 @@ void wake_after_change(const volatile void* address, std::size_t count) noexcept
 }
 
 address_status address_wait_slow(const volatile void* address, unsigned size, std::uint64_t expected,
-                                 const wait_options& options) noexcept {
+                                 const deadline* until, const stop_token* stop, spin_policy spin) noexcept {
+    const deadline never = deadline::never();
+    const wait_options options{until != nullptr ? *until : never, stop, spin};
     if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
         return core::status_from(ended, address_status::woken);
     const core::wait_key key = key_of(address);

@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // A barrier is a count and two gates, which are manual-reset events: one for the phases with even numbers, and one for
-// those with odd numbers. The thread that makes the last arrival of a phase ends it. Each wait is for the gate of its
-// own phase, so what src/event.cpp says of a set and of a wait holds for barriers.
+// those with odd numbers. A phase lasts until as many threads have arrived as it expects. The thread that makes the
+// last arrival of a phase ends it. Each wait is for the gate of its own phase, so what src/event.cpp says of a set and
+// of a wait holds for barriers.
 //
 // State
 //   missing_   how many arrivals the current phase still expects, times two, plus one if the phase's number is odd.
@@ -8,17 +10,17 @@
 //   ended_     the two gates.
 //
 // Invariants
-//   barrier-1  Each arrival changes `missing_` in one read-modify-write. It learns from it how many arrivals were
+//   barrier-1  Each arrival changes `missing_` in one read-modify-write. This tells the arrival how many arrivals were
 //       missing, and whether the phase is odd. So exactly one arrival of a phase finds no more missing than it brings:
-//       the last one. Only its thread calls the completion function and end().
+//       the last one. Only the thread of this last arrival calls the completion function and end().
 //   barrier-2  From the last arrival until the gate is set, only the thread of the last arrival changes the barrier.
 //       Any other arrival in this time is one too many. If it comes before end() has stored the new count, it finds
 //       zero missing and ends the program. If it comes after that store, it is counted in the new phase. No thread can
 //       arrive so early without a mistake, since nothing has told it yet that the new phase has begun.
 //   barrier-3  While a phase is current, its gate is unset. end() resets the next phase's gate before it stores the new
-//       count. The two gates alternate, so this gate was also that of the phase before the one that ends. Nobody may
-//       wait for that older phase any more, so the gate has no waiters. (The header asks this of whoever uses a token,
-//       as the standard does.)
+//       count. The two gates alternate, so the next phase's gate was also the gate of the phase before the one that
+//       ends. Nobody may wait for that older phase any more, so the gate has no waiters. (The header asks this of
+//       whoever uses a token, as the standard does.)
 //   barrier-4  The set of the gate is the last step of the last arrival. In every other arrival, the read-modify-write
 //       of `missing_` is the last step, and it comes before the set. So no arrival touches the barrier after a thread
 //       can pass, except as event-5 allows: the set may search the queue of the gate's address.
@@ -33,7 +35,8 @@
 //               gate. Any thread that may arrive in the new phase has passed the old phase's gate, has set it, or has
 //               heard from a thread that did. So it sees the reset and the store, and the store needs no order.
 //   expected_   arrive_and_drop() lowers `expected_` before it arrives, and the last arrival reads `expected_`. So
-//               [arrive] orders the two.
+//               [arrive] orders the two. Several threads may drop at once, so each lowers `expected_` by a
+//               read-modify-write.
 //
 // Checked by: tests/model/barrier_model_test.cpp (P18 of docs/proofs.md), tests/unit/barrier_test.cpp,
 // tests/stress/latch_stress_test.cpp.

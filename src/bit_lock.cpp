@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on it.
 //
-// State: the lock has a bit of the user's word, and a queue in the lot. The bit is on while a thread holds the lock.
+// State: one bit of the user's word, and a queue in the lot. The bit is on while a thread holds the lock.
 // The queue's key is the address of the word together with the number of the bit. A waiter's node has a mark, `woken`.
 // An unlock() that is to wake the node's thread turns the mark on. The mark stays on while that thread is on its way to
 // look at the bit.
@@ -23,10 +24,11 @@
 // No lost wake-up: for a thread that parks for the first time, the reasons are those for address waits (address.cpp).
 // The lock's bit is the value, and the read-modify-write of unlock() is the change. Once the thread has parked, the
 // filter bit stays on, because the node stays in the queue.
-// If an unlock() finds a mark, it does so under the bucket's lock. The marked thread takes the same lock afterwards, to
-// clear the mark or to remove its node, and looks at the lock's bit (bit_lock-4). So the marked thread finds the bit
-// off, or on because another thread has taken the lock since. In the second case, the unlock() of that other thread is
-// still to come. It finds the mark gone, and wakes the first thread of the queue.
+// An unlock() that finds a mark wakes nobody. It has found the mark under the bucket's lock. The marked thread takes
+// the same lock afterwards, to clear the mark or to remove its node, and looks at the lock's bit (bit_lock-4). So the
+// marked thread finds the bit off, or on because another thread has taken the lock since. In the second case, the
+// unlock() of that other thread is still to come. That unlock() finds the mark gone, and wakes the first thread of the
+// queue.
 // A thread may time out just before an unlock() marks its node. Then the mark is on, but this unlock() can't claim the
 // thread's waiter, and does not release it. The thread still counts as one that is on its way, because it looks at the
 // bit after its node has left the queue.
@@ -43,6 +45,8 @@
 //
 // Checked by: tests/model/lock_model_test.cpp, tests/unit/{word,bit}_lock_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
+#include "core/sync/lock_owners.hpp"
+#include "core/sync/probe.hpp"
 #include "core/wait/spinner.hpp"
 #include "platform/system/system.hpp"
 
@@ -114,6 +118,23 @@ core::waiter* next_to_wake(const core::wait_queue& queue) noexcept {
     return first->owner->try_claim(core::claim::signaled) ? first->owner : nullptr;
 }
 
+// Out of line, so that an unlock that finds nobody stays short.
+#if defined(_MSC_VER)
+__declspec(noinline)
+#else
+[[gnu::noinline]]
+#endif
+void wake_next(const core::wait_key& key, [[maybe_unused]] const void* word,
+               [[maybe_unused]] unsigned bit) noexcept {
+    core::waiter* next;
+    {
+        const core::locked_queue queue(key);
+        next = next_to_wake(queue);
+    }
+    TOCSIN_PROBE(unlock, word, bit, next);
+    if (next != nullptr) next->release(nullptr);
+}
+
 }  // namespace
 
 bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) noexcept {
@@ -134,14 +155,16 @@ bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) n
 
 void unlock_wake(const void* word, unsigned bit) noexcept {
     const core::wait_key key = key_of(word, bit);
-    if (!core::may_be_waited_on(key)) return;  // [wake-check]
-    core::waiter* next;
-    {
-        const core::locked_queue queue(key);
-        next = next_to_wake(queue);
-    }
-    if (next != nullptr) next->release(nullptr);
+    if (core::may_be_waited_on(key)) wake_next(key, word, bit);  // [wake-check]
 }
+
+#if defined(TOCSIN_MODEL)
+void note_taken(const void*, unsigned) noexcept {}  // nobody reads it there
+void note_freed(const void*, unsigned) noexcept {}
+#else
+void note_taken(const void* word, unsigned bit) noexcept { core::enter_lock_owner(word, bit); }
+void note_freed(const void* word, unsigned bit) noexcept { core::remove_lock_owner(word, bit); }
+#endif
 
 void unlocked_twice(const void* word, unsigned bit) noexcept {
     char message[128];

@@ -1,5 +1,6 @@
-// Nobody knows of a thread that sleeps in a pause. So a signal finds no waiter, and makes no system call. It leaves its
-// source ready for the wait that follows the pause.
+// SPDX-License-Identifier: Apache-2.0
+// A thread that sleeps in a pause is in no queue. So a signal does not find this thread, and makes no system call for
+// it. The signal leaves its source ready for the thread's wait after the pause.
 //
 // Checked by: tests/unit/coalescer_test.cpp.
 #include "core/lot/waiter.hpp"

@@ -1,35 +1,50 @@
-// Reads the lot, and keeps the names that users give to addresses.
+// SPDX-License-Identifier: Apache-2.0
+// Reads the lot and the lists of other waits (core/wait/listed_wait.hpp), and keeps the names that users give to
+// addresses.
 //
-// The names are in a map with a lock of its own. Under a bucket's lock, no code of the user runs and nothing is
-// allocated. So the nodes are counted first, and then copied into memory that was allocated before.
+// The names are in a table with a lock of its own (core/sync/names.hpp). Under the lock of a bucket or list, no code of
+// the user runs, and nothing is allocated. So parked_waits() copies the waits into memory that it allocated before, and
+// counts them. If the memory was too small, it allocates enough and starts again.
 //
 // Fork: a thread of the parent may have held the lock of the names, in the middle of a change. In that case the child
-// begins without names. It does not touch what is left of the map, and does not even destroy it.
+// begins without names. It does not touch the old entries of the table, and does not even free them.
 #include "core/lot/lot.hpp"
 #include "core/sync/futex_lock.hpp"
+#include "core/sync/lock_owners.hpp"
+#include "core/sync/names.hpp"
+#include "core/wait/listed_wait.hpp"
 #include "platform/system/system.hpp"
 
+#include <tocsin/detail/owned_event.hpp>
 #include <tocsin/diagnose.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <string_view>
+#include <utility>
 
 namespace tocsin {
 namespace {
 
-using name_map = std::map<const void*, std::string>;
-
-// The map is never destroyed, since threads may wait after main, and others may ask about them.
-struct names {
-    core::futex_lock lock;
-    name_map* of = nullptr;  // made by the first name
-};
-constinit names all_names;
+// Guards core::name_chains.
+constinit core::futex_lock names_lock;
 
 void forget_half_a_name() noexcept {
-    if (!all_names.lock.is_free_now()) new (&all_names) names;
+    if (names_lock.is_free_now()) return;
+    new (&names_lock) core::futex_lock;
+    for (core::name_entry*& each : core::name_chains) each = nullptr;
+}
+
+// The link to the address's entry or, if there is none, the null link at the end of the chain. The caller holds the
+// lock.
+core::name_entry** find_name(const void* address) noexcept {
+    core::name_entry** link = &core::name_chain_of(address);
+    while (*link != nullptr && (*link)->address != address) link = &(*link)->next;
+    return link;
 }
 
 struct at_fork {
@@ -38,20 +53,36 @@ struct at_fork {
 const at_fork resets_names;
 
 parked_wait as_parked(const core::wait_node& node) {
+    using kind = parked_wait::kind;
     parked_wait result{};
-    const auto kind = static_cast<unsigned>(node.key.what);
+    const auto number = static_cast<unsigned>(node.key.what);
     constexpr auto first_bit = static_cast<unsigned>(core::wait_kind::lock_bit_0);
-    if (kind >= first_bit) {
-        result.what = parked_wait::kind::lock;
-        result.bit = kind - first_bit;
+    if (number >= first_bit) {
+        result.what = kind::lock;
+        result.bit = number - first_bit;
+    } else if (node.use != detail::event_use::event) {
+        result.what = node.use == detail::event_use::latch ? kind::latch : kind::barrier;
     } else {
-        constexpr parked_wait::kind kinds[] = {parked_wait::kind::event, parked_wait::kind::address,
-                                               parked_wait::kind::semaphore};
-        result.what = kinds[kind];
+        constexpr kind kinds[] = {kind::event, kind::address, kind::semaphore, kind::condition};
+        result.what = kinds[number];
     }
+    constexpr const char* types[] = {"event",     "address", "lock",    "semaphore",
+                                     "condition", "latch",   "barrier", "source"};
+    result.type = types[static_cast<unsigned>(result.what)];
     result.address = node.key.address;
     result.thread = node.thread;
     result.since = std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(node.since));
+    return result;
+}
+
+parked_wait as_parked(const core::listed_wait& wait) {
+    parked_wait result{};
+    const source_label label = wait.label();
+    result.what = parked_wait::kind::source;
+    result.type = label.type;
+    result.address = label.address;
+    result.thread = wait.thread();
+    result.since = std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(wait.since()));
     return result;
 }
 
@@ -60,12 +91,57 @@ struct copy {
     std::vector<parked_wait>& waits;
     std::size_t seen = 0;
 
+    template <class Wait>
+    void add(const Wait& wait) {
+        if (seen++ < waits.capacity()) waits.push_back(as_parked(wait));
+    }
     static void look(const core::wait_node& node, void* context) {
-        auto& self = *static_cast<copy*>(context);
-        if (!node.is_wait()) return;
-        if (self.seen++ < self.waits.capacity()) self.waits.push_back(as_parked(node));
+        if (node.is_wait()) static_cast<copy*>(context)->add(node);
+    }
+    static void look(const core::listed_wait& wait, void* context) {
+        if (wait.is_open()) static_cast<copy*>(context)->add(wait);
     }
 };
+
+void add_names(std::vector<parked_wait>& waits) {
+    const std::lock_guard held(names_lock);
+    for (parked_wait& each : waits) {
+        const core::name_entry* found = *find_name(each.address);
+        if (found == nullptr && each.what == parked_wait::kind::barrier)
+            found = *find_name(static_cast<const char*>(each.address) - 1);  // its second gate
+        if (found != nullptr) each.name = found->text.get();
+    }
+}
+
+std::string pointer(const void* address) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%p", address);
+    return text;
+}
+
+std::string quoted(std::string_view text) {
+    std::string result = "\"";
+    for (const char each : text) {
+        if (each == '"' || each == '\\') {
+            result += '\\';
+            result += each;
+        } else if (static_cast<unsigned char>(each) < 0x20) {
+            char code[8];
+            std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(each));
+            result += code;
+        } else {
+            result += each;
+        }
+    }
+    return result += '"';
+}
+
+std::string seconds_since(std::chrono::steady_clock::time_point since,
+                          std::chrono::steady_clock::time_point now) {
+    char text[48];
+    std::snprintf(text, sizeof text, "%.3f", std::chrono::duration<double>(now - since).count());
+    return text;
+}
 
 }  // namespace
 
@@ -78,6 +154,16 @@ std::size_t waiting_on(const volatile void* address) noexcept {
                 if (node.is_wait()) ++count;
             });
     }
+    struct counted {
+        const void* address;
+        std::size_t& count;
+    } listed{plain, count};
+    core::for_each_listed(
+        [](const core::listed_wait& wait, void* context) {
+            const auto& look = *static_cast<counted*>(context);
+            if (wait.is_open() && wait.label().address == look.address) ++look.count;
+        },
+        &listed);
     return count;
 }
 
@@ -86,46 +172,111 @@ std::vector<parked_wait> parked_waits() {
     for (;;) {
         copy all{waits};
         core::for_each_parked(copy::look, &all);
+        core::for_each_listed(copy::look, &all);
         if (all.seen <= waits.capacity()) break;
         waits.clear();
         waits.reserve(all.seen + all.seen / 4);
     }
-    const std::lock_guard held(all_names.lock);
-    if (all_names.of == nullptr) return waits;
     for (parked_wait& each : waits) {
-        if (const auto found = all_names.of->find(each.address); found != all_names.of->end())
-            each.name = found->second;
+        if (each.what == parked_wait::kind::lock) each.owner = core::lock_owner(each.address, each.bit);
+        if (each.what == parked_wait::kind::event)
+            each.owner = core::lock_owner(each.address, detail::owned_event);
     }
+    add_names(waits);
+    std::ranges::sort(waits, {}, &parked_wait::since);
     return waits;
 }
 
+std::vector<std::vector<std::uint64_t>> deadlocks(const std::vector<parked_wait>& waits) {
+    std::map<std::uint64_t, std::size_t> waits_of;
+    for (const parked_wait& each : waits) ++waits_of[each.thread];
+    std::map<std::uint64_t, std::uint64_t> waits_for;  // a thread waits for one lock at most
+    for (const parked_wait& each : waits) {
+        // An event may be one of several things that end the thread's wait.
+        const bool needs_it = each.what == parked_wait::kind::lock || waits_of[each.thread] == 1;
+        if (each.owner != 0 && needs_it) waits_for[each.thread] = each.owner;
+    }
+    std::vector<std::vector<std::uint64_t>> cycles;
+    while (!waits_for.empty()) {
+        std::vector<std::uint64_t> path;
+        std::uint64_t thread = waits_for.begin()->first;
+        for (auto next = waits_for.find(thread); next != waits_for.end(); next = waits_for.find(thread)) {
+            path.push_back(thread);
+            thread = next->second;
+            waits_for.erase(next);
+        }
+        if (const auto begin = std::ranges::find(path, thread); begin != path.end())
+            cycles.emplace_back(begin, path.end());
+    }
+    return cycles;
+}
+
 std::string describe_parked_waits() {
-    constexpr const char* kinds[] = {"event", "address", "lock", "semaphore"};
     const auto now = std::chrono::steady_clock::now();
+    const std::vector<parked_wait> waits = parked_waits();
     std::string text;
-    for (const parked_wait& each : parked_waits()) {
-        char line[160];
-        std::snprintf(line, sizeof line, "%s %p", kinds[static_cast<unsigned>(each.what)], each.address);
-        text += line;
+    for (const parked_wait& each : waits) {
+        text += each.type + (' ' + pointer(each.address));
         if (each.what == parked_wait::kind::lock) text += " bit " + std::to_string(each.bit);
         if (!each.name.empty()) text += " '" + each.name + "'";
-        std::snprintf(line, sizeof line, ": thread %llu, for %.3f s\n",
-                      static_cast<unsigned long long>(each.thread),
-                      std::chrono::duration<double>(now - each.since).count());
-        text += line;
+        text += ": thread " + std::to_string(each.thread) + ", for " + seconds_since(each.since, now) + " s";
+        if (each.owner != 0) text += ", held by thread " + std::to_string(each.owner);
+        text += '\n';
+    }
+    for (const auto& cycle : deadlocks(waits)) {
+        text += "deadlock: thread " + std::to_string(cycle.front());
+        for (std::size_t i = 1; i <= cycle.size(); ++i)
+            text += " waits for a lock of thread " + std::to_string(cycle[i % cycle.size()]) +
+                    (i == cycle.size() ? "\n" : ", which");
     }
     return text;
 }
 
-void name_address(const volatile void* address, std::string name) {
-    const std::lock_guard held(all_names.lock);
-    const auto* const plain = const_cast<const void*>(address);
-    if (name.empty()) {
-        if (all_names.of != nullptr) all_names.of->erase(plain);
-        return;
+std::string parked_waits_as_json() {
+    const auto now = std::chrono::steady_clock::now();
+    const std::vector<parked_wait> waits = parked_waits();
+    std::string text = "{\"parked_waits\":[";
+    const char* between = "";
+    for (const parked_wait& each : waits) {
+        text += std::exchange(between, ",");
+        text += "{\"type\":" + quoted(each.type) + ",\"address\":" + quoted(pointer(each.address));
+        if (each.what == parked_wait::kind::lock) text += ",\"bit\":" + std::to_string(each.bit);
+        if (!each.name.empty()) text += ",\"name\":" + quoted(each.name);
+        text += ",\"thread\":" + std::to_string(each.thread);
+        if (each.owner != 0) text += ",\"owner\":" + std::to_string(each.owner);
+        text += ",\"seconds\":" + seconds_since(each.since, now) + "}";
     }
-    if (all_names.of == nullptr) all_names.of = new name_map;
-    all_names.of->insert_or_assign(plain, std::move(name));
+    text += "],\"deadlocks\":[";
+    between = "";
+    for (const auto& cycle : deadlocks(waits)) {
+        text += std::exchange(between, ",");
+        char bracket = '[';
+        for (const std::uint64_t thread : cycle) text += std::exchange(bracket, ',') + std::to_string(thread);
+        text += ']';
+    }
+    return text + "]}";
+}
+
+void name_address(const volatile void* address, std::string name) {
+    const auto* const plain = const_cast<const void*>(address);
+    std::unique_ptr<core::name_entry> gone;  // freed without the lock
+    std::unique_ptr<core::name_entry> made;
+    if (!name.empty()) {
+        made = std::make_unique<core::name_entry>();
+        made->address = plain;
+        made->text = std::make_unique<char[]>(name.size() + 1);
+        std::ranges::copy(name, made->text.get());
+    }
+    const std::lock_guard held(names_lock);
+    core::name_entry** const link = find_name(plain);
+    if (*link != nullptr) {
+        gone.reset(*link);
+        *link = gone->next;
+    }
+    if (made != nullptr) {
+        made->next = *link;
+        *link = made.release();
+    }
 }
 
 }  // namespace tocsin

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The protocol of both events: one byte here, a queue in the lot (core/lot/lot.hpp).
 //
 // State: the byte holds three bits, `set`, `parked` and `held`.
@@ -11,23 +12,29 @@
 //       illegal: `parked` is off although the queue is not empty; `parked` is on although the queue is empty and no
 //       fork has emptied it.
 //   event-3  Whenever that lock is free, `set` and `parked` are both on only if all queued nodes are those of
-//       subscribers and all_waiters (core/lot/subscriber.hpp). If any other waiter is parked, a set of an auto-reset
-//       event hands the event over instead. A set of a manual-reset event takes all such waiters off the queue in the
-//       step that makes the set visible, and tells the subscribers in the same step. The set asks the all_waiters after
-//       that step. Before a set leaves an auto-reset event set, it has offered the event to all subscribers and
-//       all_waiters in the queue.
+//       subscribers and all_waiters (core/lot/subscriber.hpp). If any other waiter is parked:
+//       - A set of an auto-reset event hands the event over instead of turning `set` on.
+//       - A set of a manual-reset event takes all such waiters off the queue in the step that makes the set visible.
+//       A set of a manual-reset event tells the subscribers in that same step, and asks the all_waiters after it.
+//       Before a set leaves an auto-reset event set, it has offered the event to all subscribers and all_waiters in the
+//       queue.
 //   event-4  A set of an event with waiters makes its changes in one step, under the lock. It takes the waiters that it
 //       will release off the queue and, unless it hands the event over, turns `set` on. So a set that is still under
 //       way never releases a waiter that queued after a later reset(). Nor does it release a waiter of another event
 //       that was made later at the same address.
-//   event-5  The step that makes a set visible is its change of the byte or, when the set hands the event over, the
-//       release of the waiter. (A set into a wake_list leaves this release to its caller.) The set does not touch the
-//       event after that step. It may still search the queue of the event's address for all_waiters. If it finds a node
-//       there, an event still exists at this address: the one that this node waits for.
+//   event-5  After the step that makes a set visible, the set does not touch the event. This step is the change of the
+//       byte or, when the set hands the event over, the release of the waiter. (A set into a wake_list leaves this
+//       release to its caller.) The set may still search the queue of the event's address for all_waiters. If it finds
+//       a node there, an event still exists at this address: the one that this node waits for.
 //   event-6  `held` is on only while `set` is on and the lock is taken. While `held` is on, only the thread that turned
 //       it on changes the byte. Any other thread that wants to change the byte, or to rely on what it says, takes the
 //       lock first. (In the child of a fork, the bit may have stayed on. Whoever changes the byte there under the lock
 //       turns the bit off.)
+//   event-7  A pulse (event_pulse()) releases waiters as a set does, and never shows the event as set. It unsets the
+//       event in the same step, under the lock, in which it makes its last offer or takes the waiters. So a thread is
+//       released exactly if its node is in the queue at that step. A pulse of a manual-reset event doesn't ask
+//       all_waiters. A thread that it releases may destroy the event: the pulse does not touch the event after that
+//       step.
 //
 // No lost wake-up: under the lock, a wait moves the byte from unset to parked by a compare-and-exchange. Without the
 // lock, a set moves the byte from unset to set by a compare-and-exchange. All changes of one byte have one order, so
@@ -44,16 +51,15 @@
 //                    manual-reset event, or resets an event. All writes of the byte are read-modify-writes, so a later
 //                    write never hides what an earlier set published.
 //                    A set of an event that is already set is, in general, the read-modify-write set -> set. On x86 it
-//                    is a full fence and a load. Suppose that a producer sets the event, and a consumer takes it. If
-//                    the producer's load still sees the event set, the consumer's read-modify-write that takes the
-//                    event comes later, and is a full fence itself. So what the producer wrote before its fence is
-//                    visible to what the consumer reads after its own fence. Without the producer's fence, the load may
-//                    pass the producer's earlier stores. The consumer then takes the event, misses those stores, and
-//                    sleeps although there is work.
-//   [all-taken]      A wait for all first holds all its events, and then takes them one by one. Each take is a release.
-//                    is_set() and try_wait() acquire when they see an event taken. So a thread that has seen one of
-//                    these events taken finds the others held or taken. If it finds one held, it looks at that event
-//                    under the lock.
+//                    is a full fence and then a load. Without this fence, the load may pass the producer's earlier
+//                    stores. A consumer could then take the event, miss those stores, and sleep although there is work.
+//                    With the fence: if the producer's load still sees the event set, the consumer's read-modify-write
+//                    that takes the event comes later, and is a full fence itself. So what the producer wrote before
+//                    its fence is visible to what the consumer reads after its own.
+//   [all-taken]      A wait for all first holds all its events, and then takes them one by one. Each take is a release
+//                    operation. is_set() and try_wait() acquire when they see an event taken. So a thread that has seen
+//                    one of these events taken finds each other event held or taken. If it finds one held, it looks at
+//                    that event under the lock.
 //   parked           The lock orders this bit, so accesses for its sake alone are relaxed.
 //
 // Checked by: tests/model/event_model_test.cpp, mix_model_test.cpp (event-2), wait_set_model_test.cpp (event-3),
@@ -62,13 +68,12 @@
 // tests/stress/, proofs/promela/event_lot.pml and wait_all.pml.
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/sync/probe.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/spinner.hpp"
-#include "platform/system/system.hpp"
 
 #include <tocsin/event.hpp>
 
-#include <cstdio>
 #include <utility>
 
 namespace tocsin::detail {
@@ -128,9 +133,18 @@ void wake(core::release_list&& freed, wake_list* later) noexcept {
     later != nullptr ? left_wakes::add(*later, std::move(freed)) : freed.wake();
 }
 
-// Hands an auto-reset event to the oldest waiter that can take it. If no waiter can, leaves the event set. If the queue
-// has many waits for all, frees the lock now and then (lot-8).
-void hand_over(event_byte& state, wake_list* later) noexcept {
+// Makes the event unset. The caller holds the lock.
+void drop(event_byte& state) noexcept {
+    // [event-publish] acquires: what is dropped may be what an earlier set published.
+    state.fetch_and(static_cast<std::uint8_t>(~(set_bit | held_bit)), std::memory_order_acquire);
+}
+
+// What becomes of an auto-reset event that nobody takes.
+enum class untaken : bool { stays_set, is_lost };
+
+// Hands an auto-reset event to the oldest waiter that can take it. If the queue has many waits for all, frees the lock
+// now and then (lot-8).
+void hand_over(event_byte& state, wake_list* later, untaken otherwise = untaken::stays_set) noexcept {
     const core::defer_resumes after_all;
     const core::wait_key key = key_of(state);
     core::queue_cursor offered(key);
@@ -141,14 +155,18 @@ void hand_over(event_byte& state, wake_list* later) noexcept {
         bool all_waiters = false;
         {
             core::locked_queue queue(key);
+            if (otherwise == untaken::is_lost) drop(state);
             result = queue.give_to_one(freed, offered, undecided);
-            if (result == core::offer_result::declined) {
+            if (result == core::offer_result::declined && otherwise == untaken::stays_set) {
                 all_waiters = show(state, queue);
             } else if (queue.empty()) {
                 clear(state, parked_bit);
             }
         }
         const bool declined = undecided != nullptr && !undecided->all->commit(undecided);
+        if (!declined && result != core::offer_result::unfinished)
+            TOCSIN_PROBE(set, &state, reset_mode::auto_reset,
+                         static_cast<std::size_t>(result != core::offer_result::declined));
         wake(std::move(freed), later);
         if (all_waiters) core::satisfy_all_waiters(key);
         if (!declined && result != core::offer_result::unfinished) return;
@@ -159,19 +177,35 @@ void open_gate(event_byte& state, wake_list* later) noexcept {
     const core::defer_resumes after_all;
     const core::wait_key key = key_of(state);
     core::release_list taken;
+    std::size_t released = 0;
     bool all_waiters = false;
     {
         core::locked_queue queue(key);
         all_waiters = show(state, queue);
-        taken = queue.take_all();
+        taken = queue.take(static_cast<std::size_t>(-1), released);
     }
+    TOCSIN_PROBE(set, &state, reset_mode::manual_reset, released);
     wake(std::move(taken), later);
     if (all_waiters) core::satisfy_all_waiters(key);
 }
 
+// Releases those who wait, and leaves the event unset (event-7).
+void pulse_gate(event_byte& state) noexcept {
+    const core::defer_resumes after_all;
+    core::release_list taken;
+    {
+        core::locked_queue queue(key_of(state));
+        taken = queue.take_all();
+        const bool parked = queue.has_subscribers();
+        state.exchange(parked ? parked_bit : unset,
+                       std::memory_order_acquire);  // [event-publish] as in drop()
+    }
+    taken.wake();
+}
+
 event_byte& byte_of(void* event) noexcept { return *static_cast<event_byte*>(event); }
 
-template <reset_mode Mode>
+template <reset_mode Mode, event_use Use = event_use::event>
 constexpr lot_source source_of{
     .wait_kind = static_cast<std::uint8_t>(core::wait_kind::event),
     .try_take = [](void* event) noexcept { return event_try_wait<Mode>(byte_of(event)); },
@@ -212,6 +246,7 @@ constexpr lot_source source_of{
     .give_back = Mode == reset_mode::manual_reset
                      ? nullptr
                      : +[](void* event) noexcept { event_set_slow(byte_of(event), Mode); },
+    .use = Use,
     .is_event = true,
 };
 
@@ -219,6 +254,8 @@ constexpr lot_source source_of{
 
 const lot_source manual_reset_source = source_of<reset_mode::manual_reset>;
 const lot_source auto_reset_source = source_of<reset_mode::auto_reset>;
+const lot_source latch_source = source_of<reset_mode::manual_reset, event_use::latch>;
+const lot_source barrier_source = source_of<reset_mode::manual_reset, event_use::barrier>;
 
 void event_set_slow(event_byte& state, reset_mode mode, wake_list* freed) noexcept {
     const bool manual = mode == reset_mode::manual_reset;
@@ -232,10 +269,18 @@ void event_set_slow(event_byte& state, reset_mode mode, wake_list* freed) noexce
 void event_reset_slow(event_byte& state) noexcept {
     const auto reset = [](void* event) noexcept {
         core::locked_queue queue(key_of(byte_of(event)));
-        byte_of(event).fetch_and(static_cast<std::uint8_t>(~(set_bit | held_bit)),
-                                 std::memory_order_acquire);  // [event-publish]
+        drop(byte_of(event));
     };
+    if (core::signal_deferral::is_inside() && !core::signal_deferral::has_deferred(&state) &&
+        (state.load(std::memory_order_acquire) & (set_bit | held_bit)) == 0) {  // [event-publish]
+        return;  // unset already. If this were deferred, it could undo a later set().
+    }
     if (!core::signal_deferral::defer(reset, &state)) reset(&state);
+}
+
+void event_pulse(event_byte& state, reset_mode mode) noexcept {
+    if (mode == reset_mode::manual_reset) return pulse_gate(state);
+    hand_over(state, nullptr, untaken::is_lost);
 }
 
 // A signal handler can't wait for the thread that it has interrupted. So if that thread is inside the library, the
@@ -263,7 +308,7 @@ wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_optio
     if (looking.before_parking(take)) return wait_status::signaled;
 
     core::waiter self;
-    core::wait_node node(key_of(state), self, core::can_cancel(options));
+    core::wait_node node(key_of(state), self, core::can_cancel(options), 0, options.use);
     const bool may_share =
         mode == reset_mode::manual_reset && (options.stop == nullptr || !options.stop->stop_possible());
     if (take_or_park(state, mode, node, may_share)) return wait_status::signaled;
@@ -274,11 +319,7 @@ wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_optio
 
 void event_check_destroyed(const event_byte& state, const char* type) noexcept {
     if ((state.load(std::memory_order_relaxed) & parked_bit) == 0) return;  // no order: may miss the misuse
-    if (core::locked_queue(key_of(state)).empty()) return;                  // event-2: in the child of a fork
-    char message[160];
-    std::snprintf(message, sizeof message, "tocsin: %s at %p destroyed while threads wait on it\n", type,
-                  static_cast<const void*>(&state));
-    platform::die(message);
+    core::check_nobody_waits(key_of(state), type);                          // event-2
 }
 
 }  // namespace tocsin::detail

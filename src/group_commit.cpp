@@ -1,15 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
 // Group commit: a queue of submitters, one of which leads at a time.
 //
 // State
 //   led       On while a thread leads: it gathers, flushes, or has been told to lead and is about to wake up.
 //   queue     The members that have joined and that no flush has taken, oldest first. A member lives on its submitter's
-//             stack and has a waiter that the thread sleeps on.
+//             stack and has a waiter that the thread sleeps on (group_commit.hpp).
 //   gatherer  The waiter on which a leader sleeps while its group gathers; else null.
+//   forming   On while the leader has not taken its group, so that threads that join now may still be its followers.
+//   words     The words that members share (core/lot/shared_word.cpp).
+//   credit    Whether followers yield before they sleep (core/wait/yield_credit.hpp). No invariant needs it.
 //   A group under way has no state here. It is a list of members, the leader first, which only the leader uses.
 //
 // Invariants
-//   group_commit-1  led, queue, gatherer and the counts are touched only under the lock. The lock is held for a few
-//       steps, never over a flush, a sleep, a release or a system call to wake.
+//   group_commit-1  led, forming, queue, words, gatherer and the counts are touched only under the lock. (As for
+//       `words`, the lock guards only the choice of a word. Threads sleep on a word, and wake its sleepers, without the
+//       lock. A follower that has yielded changes the credit without the lock.) The lock is held for a few steps, never
+//       during a flush, a yield, a sleep, a release or a system call to wake.
 //   group_commit-2  At most one thread leads at a time. Whenever the lock is free and the queue is not empty, one does.
 //       So every member that waits has a leader that will take it, and no two threads flush at the same time.
 //   group_commit-3  A member leaves the queue in one of three ways: a leader takes it into its group, an outgoing
@@ -29,13 +35,17 @@
 //       members back at the front of the queue, in their order, and then chooses the next leader. They are marked
 //       `taken`: each has been claimed, or its wait has no other way to end. So a marked member counts as one that may
 //       not withdraw, and its next taker does not claim it again.
+//   group_commit-8  A member that shares a word is released only through a release_list (core/lot/relay.cpp), as the
+//       next leader or with its group. The releaser marks the member, and then wakes all who sleep on its word. The
+//       releaser is in its own submit() until it has made that call (relay-2). So the engine and its words still exist.
 //
 // No lost wake-up: a thread joins, and a leader looks at the queue, under the same lock. A thread that joins behind a
 // leader has seen `led` on. So that leader's last look at the queue is still to come. At that look, the leader takes
-// the member, or makes the oldest member of the queue lead. This next leader then looks in its turn (group_commit-2).
-// If a member is released before its thread sleeps, the sleep ends at once (waiter.cpp).
-// The thread that makes a group full notices this under the lock, and claims the gatherer there. If there is no
-// gatherer, the leader looks at the group's size under the lock before it sleeps, or does not gather at all.
+// the member, or makes the oldest member of the queue lead. This next leader then looks at the queue, too
+// (group_commit-2). If a member is released before its thread sleeps, the sleep ends at once (waiter.cpp). The thread
+// that makes a group full notices this under the lock, and claims the gatherer there. If there is no gatherer, the
+// leader looks at the group's size under the lock before it sleeps, or does not gather at all. A thread that yields
+// then sleeps as if it had not: the sleep itself looks whether the member has been released.
 //
 // Memory order
 //   [bucket]   The tag of any futex_lock; here, of this group_commit's lock. What a submitter did before joining is
@@ -45,18 +55,24 @@
 //
 // How long a leader is busy after its flush: it releases its followers as one chain (core/lot/relay.cpp). If few
 // members have joined during the flush, the next leader is the last in this chain. Otherwise the leader wakes it first.
-// If the chain has at most four threads, the leader wakes them all. If it has more, the leader wakes only one (a few on
-// a machine with many processors), however many there are. The woken threads release the others.
+// If the chain has at most four threads, the leader wakes them all, in two calls if they share a word. If it has more,
+// the leader wakes only the delegate of the first batch, however many batches there are. That thread wakes the sharers
+// of its batch by one call (shared_word.cpp). (Where members with stop tokens break up the batches, the leader may wake
+// a few, on a machine with many processors.) If sharers have lost their delegate, because it has withdrawn or leads,
+// the leader may have to make that call itself.
 // How long the lock is held: taking a group is one step if nobody in the queue may withdraw and the whole queue is
 // taken. Otherwise the leader takes, and where necessary claims, the members one by one, at one step each. The leader
 // visits each of its followers only if the flush has failed, and then without the lock.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14 of docs/proofs.md), proofs/promela/group_commit.pml,
-// tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp.
-#include "core/lot/lot.hpp"
-#include "core/lot/waiter.hpp"
+// tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp, tests/internal/yield_credit_test.cpp.
+#include "group_commit.hpp"
+
 #include "core/sync/activity.hpp"
+#include "core/sync/counters.hpp"
 #include "core/sync/futex_lock.hpp"
+#include "core/sync/probe.hpp"
+#include "core/wait/yield_credit.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
@@ -72,92 +88,6 @@
 
 namespace tocsin::detail {
 using std::chrono::steady_clock;
-
-// A member's node is for the queue in this file, not for a queue of the lot. So nobody looks at the node's key.
-struct member : submission, core::wait_node {
-    member(const volatile void* object, const wait_options& options) noexcept
-        : submission(object),
-          wait_node({nullptr, core::wait_kind::event}, sleeper, core::can_cancel(options)),
-          joined(steady_clock::now()) {}
-
-    // Whether a deadline or a stop can still end its wait.
-    bool may_withdraw() const noexcept { return cancelable && !taken; }
-
-    core::waiter sleeper;
-    plain<bool> leads{false};
-    plain<bool> taken{false};  // by a flush that has left it to the next group (group_commit-7)
-    std::exception_ptr error;
-    const steady_clock::time_point joined;
-};
-
-inline member* member_of(core::wait_node* node) noexcept { return static_cast<member*>(node); }
-inline const member* member_of(const core::wait_node* node) noexcept {
-    return static_cast<const member*>(node);
-}
-
-// The members that one flush is for, the leader first.
-struct group {
-    core::wait_list members;
-    std::size_t size = 0;
-};
-
-// Used only under its owner's lock.
-class member_queue {
-public:
-    std::size_t size() const noexcept { return size_; }
-
-    void append(member& last) noexcept {
-        last.queued = true;
-        nodes_.append(last);
-        ++size_;
-        if (last.may_withdraw()) ++cancelables_;
-    }
-
-    // Puts members in front of all others. None of them may withdraw.
-    void put_back(group left) noexcept {
-        nodes_.insert_after(nullptr, std::move(left.members));
-        size_ += left.size;
-    }
-
-    void remove(core::wait_node& gone) noexcept {
-        nodes_.remove(gone);
-        gone.queued = false;
-        --size_;
-        if (member_of(&gone)->may_withdraw()) --cancelables_;
-    }
-
-    // Takes out the oldest member that has not withdrawn (group_commit-3).
-    member* take_first() noexcept {
-        while (core::wait_node* const oldest = nodes_.first()) {
-            remove(*oldest);
-            if (!member_of(oldest)->may_withdraw() || oldest->owner->try_claim(core::claim::signaled))
-                return member_of(oldest);
-        }
-        return nullptr;
-    }
-
-    // Takes out up to `most` of the oldest members.
-    group take(std::size_t most) noexcept {
-        group taken;
-        if (cancelables_ == 0 && size_ <= most) {
-            // `queued` stays on, since nobody reads it (lot-2 in core/lot/lot.cpp).
-            taken = {std::move(nodes_), size_};
-            size_ = 0;
-            return taken;
-        }
-        for (; taken.size != most; ++taken.size) {
-            member* const each = take_first();
-            if (each == nullptr) break;
-            taken.members.append(*each);
-        }
-        return taken;
-    }
-
-private:
-    core::wait_list nodes_;
-    plain<std::size_t> size_{0};         // including members that are about to withdraw
-    plain<std::size_t> cancelables_{0};  // members that may withdraw
-};
 
 namespace {
 
@@ -180,6 +110,13 @@ struct own_flush {
     static constexpr bool is_of(const void*) noexcept { return false; }
 };
 #endif
+
+// Releases the member that leads next. If it shares a word, the others on this word wake up, too, and sleep again.
+void release_alone(member& one) noexcept {
+    core::wait_list only;
+    only.append(one);
+    core::release_list(std::move(only)).wake();
+}
 
 deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanoseconds longest) noexcept {
     return longest >= steady_clock::time_point::max() - from ? deadline::never() : deadline(from + longest);
@@ -218,6 +155,7 @@ struct commit_engine::state {
         : flush(std::move(its_flush)), options(its_options) {}
 
     bool join_or_lead(member& self) noexcept;
+    void yield_until_released(const member& self, const deadline& until) noexcept;
     void withdraw(member& self) noexcept;
     commit_status lead(member& self, const wait_options& how_long);
     core::claim gather(member& self, const wait_options& how_long) noexcept;
@@ -234,9 +172,12 @@ struct commit_engine::state {
 
     mutable core::futex_lock lock;
     plain<bool> led{false};
+    plain<bool> forming{false};
     member_queue queue;
     plain<core::waiter*> gatherer{nullptr};
     group_commit_statistics counts;
+    shared_words words;
+    core::yield_credit credit;
 };
 
 commit_engine::commit_engine(std::unique_ptr<flusher> flush, const group_commit_options& options)
@@ -264,6 +205,7 @@ commit_status commit_engine::submit(const volatile void* object, const limits& h
         return core::status_from(ended, commit_status::committed);
     member self(object, options);
     if (!state_->join_or_lead(self)) {
+        if (self.yields) state_->yield_until_released(self, options.until);
         const core::claim ended = self.sleeper.sleep(options);
         if (ended != core::claim::signaled) {
             state_->withdraw(self);
@@ -291,9 +233,12 @@ bool commit_engine::state::join_or_lead(member& self) noexcept {
         const std::lock_guard held(lock);
         if (!led) {
             led = true;
+            forming = true;
             return true;
         }
+        words.choose(self, (queue.size() + (forming ? 1 : 0)) % options.largest_group);
         queue.append(self);
+        self.yields = self.adaptive && credit.allows();
         if (gatherer != nullptr && queue.size() + 1 >= options.largest_group) {
             if (gatherer->try_claim(core::claim::signaled)) full = gatherer;
             gatherer = nullptr;
@@ -301,6 +246,18 @@ bool commit_engine::state::join_or_lead(member& self) noexcept {
     }
     if (full != nullptr) full->release(nullptr);
     return false;
+}
+
+// Yields a few times at most.
+void commit_engine::state::yield_until_released(const member& self, const deadline& until) noexcept {
+    for (unsigned yields = 0; yields != core::yield_credit::most_yields && !self.sleeper.is_released();
+         ++yields) {
+        if (until.has_passed()) return;
+        platform::yield_thread();
+    }
+    const bool released = self.sleeper.is_released();
+    if (released) core::count(core::counter::yielded);
+    credit.learn(released);
 }
 
 void commit_engine::state::withdraw(member& self) noexcept {
@@ -345,6 +302,7 @@ group commit_engine::state::take_group(member& self) noexcept {
     {
         const std::lock_guard held(lock);
         taken = queue.take(options.largest_group - 1);
+        forming = false;
     }
     taken.members.insert_after(nullptr, self);
     ++taken.size;
@@ -354,6 +312,7 @@ group commit_engine::state::take_group(member& self) noexcept {
 // Flushes for the group that `self` leads, and tells the members the outcome.
 void commit_engine::state::run(member& self, group all) {
     const auto begin = steady_clock::now();
+    TOCSIN_PROBE(flush, this, all.size);
     flushed_group covered{&self, nullptr, all.size};
     std::exception_ptr error;
     TOCSIN_TRY {
@@ -404,6 +363,7 @@ void commit_engine::state::fail(member& self, const std::exception_ptr& error) n
 void commit_engine::state::settle(member& self, group& all, group left, bool failed,
                                   steady_clock::time_point begin) noexcept {
     const auto end = steady_clock::now();
+    TOCSIN_PROBE(group_commit, this, all.size, failed, (end - begin).count(), (begin - self.joined).count());
     member* next;
     {
         const std::lock_guard held(lock);
@@ -413,13 +373,14 @@ void commit_engine::state::settle(member& self, group& all, group left, bool fai
         counts.largest_group = std::max(counts.largest_group, all.size);
         counts.gathering += begin - self.joined;
         counts.flushing += end - begin;
+        credit.learn_flush(end - begin);
         ++counts.sizes[std::min<std::size_t>(std::bit_width(all.size) - 1, counts.sizes.size() - 1)];
         queue.put_back(std::move(left));
         next = next_leader();
         if (next != nullptr && 2 * (queue.size() + 1) < all.size)
             all.members.append(*std::exchange(next, nullptr));
     }
-    if (next != nullptr) next->sleeper.release(nullptr);
+    if (next != nullptr) release_alone(*next);
     all.members.remove(self);
     core::release_list(std::move(all.members)).wake();
 }
@@ -432,7 +393,7 @@ void commit_engine::state::pass_on() noexcept {
         ++counts.withdrawn;
         next = next_leader();
     }
-    if (next != nullptr) next->sleeper.release(nullptr);
+    if (next != nullptr) release_alone(*next);
 }
 
 // Called under the lock. Returns the member that leads next; the caller must release it. Returns null if nobody leads
@@ -441,6 +402,7 @@ member* commit_engine::state::next_leader() noexcept {
     member* const next = queue.take_first();
     if (next != nullptr) {
         next->leads = true;
+        forming = true;
     } else {
         led = false;
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A handler_thread has a queue under a lock, an event for the handler, and an event for the threads that wait for room.
 //
 // State
@@ -18,7 +19,7 @@
 //   handler_thread-4  Once closed, the queue accepts no job. The handler ends when it finds the queue empty and closed.
 //   handler_thread-5  Only the handler touches batch and position until it has set `finished`. After that, a thread
 //       that holds the lock may touch them.
-//   handler_thread-6  Under the lock, no job runs, is destroyed, or is moved by its own code: jobs are moved as bytes.
+//   handler_thread-6  No code of a job runs under the lock: no job runs or is destroyed, and jobs are moved as bytes.
 //
 // No lost wake-up: `ready` and `room` remember a set that comes before the wait. As for handler_thread-3, the thread
 // that `room` wakes takes the lock. If there is room and the handler is not closed, it puts its job into the queue. If
@@ -45,6 +46,7 @@
 
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/handler_thread.hpp>
+#include <tocsin/operation.hpp>
 
 #include <iterator>
 #include <mutex>
@@ -100,18 +102,40 @@ post_status handler_thread::post_until(job&& work, const deadline& until, const 
     return accept(work, until, &stop, when_full::wait);
 }
 
+namespace {
+
+// `storage` holds what is to run, until the job runs it. A job that is dropped runs it as well.
+template <auto Run>
+void run_once(void* storage) {
+    if (void* const who = std::exchange(*std::launder(static_cast<void**>(storage)), nullptr)) Run(who);
+}
+template <auto Run>
+void drop_once(void* storage) noexcept {
+    run_once<Run>(storage);
+}
+
+void resume(void* frame) { std::coroutine_handle<>::from_address(frame).resume(); }
+void call(void* operation) { ended_operation::from_address(operation)(); }
+
+}  // namespace
+
 bool handler_thread::operator()(std::coroutine_handle<> who) noexcept {
-    // `place` holds the coroutine until the job resumes it. A job that is dropped resumes it as well.
-    static constexpr auto resume = [](void* place) {
-        if (void* const frame = std::exchange(*std::launder(static_cast<void**>(place)), nullptr))
-            std::coroutine_handle<>::from_address(frame).resume();
-    };
-    static constexpr job::operations resumption{resume, [](void* place) noexcept { resume(place); }};
-    job work(resumption, who.address());
+    static constexpr job::actions resumption{run_once<resume>, drop_once<resume>};
+    return accept_end(who.address(), resumption);
+}
+
+bool handler_thread::operator()(ended_operation who) noexcept {
+    static constexpr job::actions end{run_once<call>, drop_once<call>};
+    return accept_end(who.address(), end);
+}
+
+// Queues a job for a wait that has ended.
+bool handler_thread::accept_end(void* who, const job::actions& how) noexcept {
+    job work(how, who);
     TOCSIN_TRY {
         if (accept(work, deadline::never(), nullptr, when_full::exceed) == post_status::posted) return true;
     }
-    TOCSIN_CATCH(const std::bad_alloc&) {}  // the coroutine is still in `work`
+    TOCSIN_CATCH(const std::bad_alloc&) {}  // what is to run is still in `work`
     work.what_ = nullptr;
     return false;
 }

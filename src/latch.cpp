@@ -1,5 +1,6 @@
-// A latch is a count and a gate, which is a manual-reset event. Whoever counts to zero sets the gate. Everything that
-// waits, waits for the gate, so what src/event.cpp says of a set and of a wait holds for latches.
+// SPDX-License-Identifier: Apache-2.0
+// A latch is a count and a gate, which is a manual-reset event. Whoever counts to zero sets the gate. Every wait is a
+// wait for the gate, so what src/event.cpp says of a set and of a wait holds for latches.
 //
 // State
 //   left_   how many arrivals are missing. Only count_down() uses it.

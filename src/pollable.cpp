@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A view of an event: a flag (platform/poller/readable_flag.hpp) that says whether the event is set.
 //
 // State: a subscriber's node, which is always in the event's queue (core/lot/lot.hpp); and `armed_`, under the bucket's
@@ -13,19 +14,20 @@
 //   pollable-3  A view declines every offer. (Only its try_wait() takes the event.) If the view was armed, the offer
 //       also makes a thread raise the flag. So the view never deprives a waiter of the event, and a set() that finds
 //       the view unarmed only looks at the view.
-//   pollable-4  After an offer to an armed view, one more raise of the flag is owed. The offer is a call of on_wake(),
-//       under the lock. on_wake() acquires the view's rundown (core/sync/rundown.hpp) once for each owed raise. If no
-//       raise was owed before, on_wake() appends the node `raising_` to the release_list of the offering thread.
-//       Whoever releases this node raises the flag until no raise is owed. So a view may be armed, and offered the
-//       event again, while a raise is under way. The destructor removes the view's node from the queue, waits until no
-//       raise is owed, and then closes the flag. So no thread raises the flag when the number of its descriptor may
-//       belong to another object.
+//   pollable-4  No thread raises the flag once it is closed, when the number of its descriptor may belong to another
+//       object. An offer is a call of on_wake(), under the lock. If the view is armed, one more raise of the flag is
+//       owed: on_wake() acquires the view's rundown (core/sync/rundown.hpp) once for it. If no raise was owed before,
+//       on_wake() appends the node `raising_` to the release_list of the offering thread. Whoever releases this node
+//       raises the flag until no raise is owed. So a view may be armed, and offered the event again, while a raise is
+//       under way. The destructor removes the view's node from the queue, waits until no raise is owed, and then closes
+//       the flag.
 //
 // No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, or soon will be. try_wait()
-// lowers the flag before it looks at the event under the lock. If a set() came before that look, the look finds the
-// event set, and try_wait() raises the flag again. A set() after the look finds the view armed, and makes a thread
-// raise the flag. A late raise by another thread may leave the flag up although the event is not set. The next
-// try_wait() then lowers the flag.
+// lowers the flag, and then looks at the event under the lock.
+// - If a set() came before that look, the look finds the event set, and try_wait() raises the flag again.
+// - If a set() comes after that look, it finds the view armed, and makes a thread raise the flag.
+// A late raise by another thread may leave the flag up although the event is not set. The next try_wait() then lowers
+// the flag.
 //
 // Memory order: that of the lock, and that of the event.
 //

@@ -1,5 +1,6 @@
-// The protocol of semaphores: one word here, a queue in the lot (core/lot/lot.hpp). It is that of an auto-reset event
-// (event.cpp) with a count in place of the bit `set`.
+// SPDX-License-Identifier: Apache-2.0
+// The protocol of semaphores is that of an auto-reset event (event.cpp), with a count in place of the bit `set`. A
+// semaphore has one word here, and a queue in the lot (core/lot/lot.hpp).
 //
 // State: the word holds two bits, `parked` and `held`, and the count of the free permits.
 // A wait by a member of the semaphore, such as acquire(), queues a collector_node. The node counts the permits that its
@@ -15,10 +16,10 @@
 //   semaphore-3  A permit is in exactly one place: in the count, with a thread that is handing it out, collected in one
 //       queued node, or taken. A wait that ends without its permits takes its node off the queue, and then hands out
 //       what the node has collected.
-//   semaphore-4  Of the nodes whose waits can still be given permits, only one at a time collects them: the oldest. A
-//       node leaves the queue when it lacks no permit. So a wait for several permits never holds a permit that an older
-//       wait for several permits needs. (A node whose wait has just ended otherwise may still hold some, and collect
-//       more. Its thread is about to hand them out.)
+//   semaphore-4  Of the nodes whose waits can still be given permits, only the oldest collects permits. It leaves the
+//       queue when it lacks none. So a wait for several permits never holds a permit that an older wait for several
+//       permits needs. (A node whose wait has just ended otherwise, at a deadline for example, may still hold permits,
+//       and collect more. Its thread is about to hand them out.)
 //   semaphore-5  A release gives its permits in steps, under the lock: it hands a permit to a node, or adds permits to
 //       the count, or commits a wait for all. It does not touch the semaphore after the step that gives the last of
 //       them. It may still search the queue of the semaphore's address for all_waiters. If it finds a node there, the
@@ -38,8 +39,9 @@
 // A wait that times out or is stopped has claimed its own waiter first (waiter.cpp). A release that would complete the
 // permits of such a wait finds its waiter claimed, and offers the permit to the next node instead.
 //
-// No permit too many is handed out (over-admission): a thread takes permits from the count by one compare-and-exchange
-// that sees them there. A release gives each of its permits once: it counts down a number of its own.
+// Nobody gets a permit that does not exist (over-admission): a thread takes permits from the count by one
+// compare-and-exchange that sees them there. A release gives each of its permits once: it counts down a number of its
+// own.
 //
 // How long a release holds the lock: it offers its permits one after the other, without freeing the lock between offers
 // that are accepted. So the time grows with the number of permits that it hands over.
@@ -59,9 +61,9 @@
 // semaphore_source_test.cpp, tests/stress/semaphore_stress_test.cpp.
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/sync/probe.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/spinner.hpp"
-#include "platform/system/system.hpp"
 
 #include <tocsin/semaphore.hpp>
 
@@ -106,13 +108,13 @@ std::uint32_t take_or_mark_parked(semaphore_word& word, std::uint32_t wanted) no
 
 // Adds permits that nobody waits for to the count; the caller does not touch the semaphore afterwards (semaphore-5).
 // Returns false, and adds none, if the count would become greater than `limit`.
-bool add(semaphore_word& word, std::uint32_t permits, std::uint32_t limit,
-         const core::wait_queue& queue) noexcept {
+bool add(semaphore_word& word, std::uint32_t permits, std::uint32_t limit, const core::wait_queue& queue,
+         std::uint32_t& before) noexcept {
     const std::uint32_t stay = queue.has_subscribers() ? semaphore_state::parked_bit : 0;
     std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
     std::uint32_t next = 0;
     do {
-        const std::uint32_t count = free_permits(seen);
+        const std::uint32_t count = before = free_permits(seen);
         if (count > limit || permits > limit - count) {
             if (stay == 0) clear(word, semaphore_state::parked_bit);
             return false;
@@ -125,12 +127,14 @@ bool add(semaphore_word& word, std::uint32_t permits, std::uint32_t limit,
 
 // Hands permits to those who wait, oldest first, and adds the others to the count. If the queue has many waits for all,
 // frees the lock now and then (lot-8). Returns false if the count would have become greater than `limit`: then the
-// permits that nobody waits for are not added.
-bool hand_out(semaphore_word& word, std::uint32_t permits, std::uint32_t limit) noexcept {
+// permits that nobody waits for are not added. If they are added, `before` becomes the count that they are added to.
+bool hand_out(semaphore_word& word, std::uint32_t permits, std::uint32_t limit,
+              std::uint32_t& before) noexcept {
     const core::defer_resumes after_all;
     const core::wait_key key = key_of(word);
     core::queue_cursor offered(key);
     bool fits = true;
+    TOCSIN_PROBE(notify, &word, core::wait_kind::semaphore, permits, permits);
     while (permits != 0) {
         core::wait_node* undecided = nullptr;  // of an all_waiter that perhaps lacks only this semaphore
         core::release_list freed;
@@ -143,7 +147,7 @@ bool hand_out(semaphore_word& word, std::uint32_t permits, std::uint32_t limit) 
             } while (result == core::offer_result::accepted && --permits != 0);
             if (result == core::offer_result::declined) {
                 all_waiters = queue.has_all_waiters();
-                fits = add(word, permits, limit, queue);
+                fits = add(word, permits, limit, queue, before);
                 permits = 0;
             } else if (queue.empty()) {
                 clear(word, semaphore_state::parked_bit);
@@ -154,6 +158,11 @@ bool hand_out(semaphore_word& word, std::uint32_t permits, std::uint32_t limit) 
         if (all_waiters && fits) core::satisfy_all_waiters(key);
     }
     return fits;
+}
+
+bool hand_out(semaphore_word& word, std::uint32_t permits, std::uint32_t limit) noexcept {
+    std::uint32_t before = 0;
+    return hand_out(word, permits, limit, before);
 }
 
 // Gives one permit, for calls that cannot fail.
@@ -229,11 +238,11 @@ bool semaphore_try_acquire_slow(semaphore_word& word, std::uint32_t permits) noe
 
 void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::ptrdiff_t limit) {
     const auto count =
-        std::ptrdiff_t{free_permits(word.load(std::memory_order_relaxed))};  // no order: a check
+        static_cast<std::ptrdiff_t>(free_permits(word.load(std::memory_order_relaxed)));  // no order: a check
     if (permits < 0) semaphore_refuse_number(word, "release", permits, limit);
     bool fits = permits <= limit - count;
     if (fits && core::signal_deferral::is_inside()) {
-        // Such a call cannot fail later, and passes no number: one deferred call for each permit.
+        // A deferred call cannot fail, and takes no number. So one call is deferred for each permit.
         for (; permits != 0; --permits) (void)core::signal_deferral::defer(give_one, &word);
         return;
     }
@@ -245,6 +254,21 @@ void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::p
                   static_cast<const void*>(&word), static_cast<long long>(permits),
                   static_cast<long long>(limit));
     throw_or_die(std::system_error(std::make_error_code(std::errc::value_too_large), message));
+}
+
+bool semaphore_try_release(semaphore_word& word, std::uint32_t permits, std::uint32_t limit,
+                           std::uint32_t& before) noexcept {
+    std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
+    do {
+        before = free_permits(seen);
+        if (before > limit || permits > limit - before) return false;
+        if ((seen & semaphore_state::parked_bit) != 0) {
+            return hand_out(word, permits, limit, before);
+        }
+        // [permit] with the acquire of whoever takes a permit.
+    } while (!word.compare_exchange_weak(seen, seen + permits * one, std::memory_order_release,
+                                         std::memory_order_relaxed));
+    return true;
 }
 
 void semaphore_refuse_number(const semaphore_word& word, const char* call, std::ptrdiff_t permits,
@@ -281,13 +305,8 @@ wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
 
 void semaphore_check_destroyed(const semaphore_word& word) noexcept {
     if ((word.load(std::memory_order_relaxed) & semaphore_state::parked_bit) == 0)
-        return;                                            // no order: may miss the misuse
-    if (core::locked_queue(key_of(word)).empty()) return;  // semaphore-1: in the child of a fork
-    char message[128];
-    std::snprintf(message, sizeof message,
-                  "tocsin: counting_semaphore at %p destroyed while threads wait on it\n",
-                  static_cast<const void*>(&word));
-    platform::die(message);
+        return;                                                    // no order: may miss the misuse
+    core::check_nobody_waits(key_of(word), "counting_semaphore");  // semaphore-1
 }
 
 }  // namespace tocsin::detail

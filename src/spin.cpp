@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The policy of the process, and the counters.
 #include "core/sync/counters.hpp"
 #include "core/wait/spinner.hpp"

@@ -1,28 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a thread waits for several sources: what it looks at before it queues, when it wakes up, and what it returns. The
 // algorithm is in core/wait/multi_wait.cpp, which also says why it is correct.
 //
-// A timer has no queue in the lot; it is a deadline of the wait. A wait for any sleeps until its first timer or its own
-// deadline passes, and then finds out which of them has passed. A wait for all sleeps until its last timer or its own
-// deadline passes. If another timer is the last by then, because a clock was set during the sleep, the wait sleeps
-// until that timer passes. When the last timer has passed, the wait counts the timers as ready, looks at the other
-// sources, and sleeps again if one of them is not ready.
+// A timer has no queue in the lot; it is a deadline of the wait.
+// - A wait for any sleeps until its first timer or its own deadline passes, and then finds out which of them has
+//   passed.
+// - A wait for all sleeps until its last timer or its own deadline passes. A clock may have been set during the sleep,
+//   so that another timer is now the last. The wait then sleeps until that timer passes. When the last timer has
+//   passed, the wait counts the timers as ready and looks at the other sources. It sleeps again if one of them is not
+//   ready.
 //
-// Descriptors: the cost of a poll grows with their number. So a wait for any makes one poll, in which it sleeps. This
-// poll finds what was ready at the start, too. The wait makes another poll before it, which does not sleep, only in
-// these cases:
-//   wait-1  A source behind a descriptor (after it in the list) may be ready at the start. If the descriptor is ready,
-//       too, the wait must report the descriptor. So the wait peeks at the sources behind its first descriptor. The
-//       peek finds a source that was ready before the call. A custom source can't be peeked at, so it counts as ready.
-//   wait-2  The wait is over before it begins: what is ready must be reported all the same. (For the same reason, a
-//       wait that a stop ends in its sleep polls once more afterwards, unless its last poll found all descriptors
+// Descriptors: the cost of a poll grows with the number of descriptors. So a wait for any usually makes a single poll,
+// in which it sleeps. That poll also finds what was ready at the start. Only in these cases does the wait first make a
+// poll that does not sleep:
+//   wait-1  A descriptor and a source behind it (after it in the list) may both be ready at the start. The wait must
+//       then report the descriptor. To find out, the wait peeks at the sources behind its first descriptor, and polls
+//       first if one of them may be ready. The peek finds a source that was ready before the call. A custom source
+//       can't be peeked at, so it counts as ready.
+//   wait-2  The wait is over before it begins: what is ready must be reported all the same. (For the same reason, if a
+//       stop ends a wait in its sleep, the wait polls once more afterwards, unless its last poll found all descriptors
 //       idle.)
 //   wait-3  The wait is about to spin, which may end it without a poll.
 //   wait-4  The thread can't get a doorbell: what is ready must be reported all the same.
-//   wait-5  The thread's previous wait for any with descriptors took a source behind a descriptor, and the last poll of
-//       that wait had not found all descriptors idle. This happens if an event is set while the thread is queued and
-//       the first poll of the wait has not ended. The event has then been handed over, and can't be given back
-//       unnoticed. Therefore, such a wait leaves the thread a mark, and the thread's next wait polls first. If a
-//       descriptor stays ready, one of two waits in a row reports it or a source in front of it.
+//   wait-5  The thread's previous wait for any with descriptors may have passed over a ready descriptor: it took a
+//       source behind a descriptor, and its last poll had not found all descriptors idle. This happens if an event is
+//       set while the thread is queued and the first poll has not ended. The event has then been handed over, and can't
+//       be given back unnoticed. So that wait takes it, and leaves the thread a mark. The thread's next wait sees the
+//       mark and polls first. If a descriptor stays ready, one of two waits in a row reports it or a source in front of
+//       it.
 //
 // A source in front of all descriptors needs none of this. If it becomes ready before the poll has ended, the result is
 // the same as if it had been ready at the start.
@@ -36,6 +41,7 @@
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
+#include <tocsin/detail/held_lock.hpp>
 #include <tocsin/wait.hpp>
 
 #include <algorithm>
@@ -192,7 +198,7 @@ private:
 
 // Queues the thread, and sleeps until a source is ready. `until_first` ends with the first timer.
 any_result sleep_for_any(std::span<const source> sources, const wait_options& until_first,
-                         descriptor_looks& looks, core::spinner& looking) {
+                         descriptor_looks& looks, core::spinner& looking, detail::held_lock* lock) {
     slot_storage slots(sources.size());
     for (;;) {
         multi_wait wait(sources, multi_wait::mode::any, slots.slots(), slots.buckets());
@@ -200,6 +206,7 @@ any_result sleep_for_any(std::span<const source> sources, const wait_options& un
         platform::poll_result ended_by;
         const auto made = wait.enlist();
         if (made == multi_wait::progress::waiting) {
+            if (lock != nullptr) lock->give_up();
             const auto poll = [&]() noexcept { return looks.sleep(until_first.until); };
             const auto winner = [&]() noexcept { return looks.winner(); };
             how = looks.none()
@@ -224,7 +231,8 @@ any_result sleep_for_any(std::span<const source> sources, const wait_options& un
 }
 
 // Called when no source in front of the first descriptor is ready; if there is no descriptor, when no source is.
-any_result queue_for_any(std::span<const source> sources, const wait_options& options) {
+any_result queue_for_any(std::span<const source> sources, const wait_options& options,
+                         detail::held_lock* lock) {
     descriptor_looks looks(sources);
     const core::claim over = core::ended_before_wait(options);
     if (over != core::claim::open || looks.are_due()) {  // wait-2
@@ -234,7 +242,8 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
 
     const wait_options until_first{core::first_deadline(sources, options.until), options.stop, options.spin};
     core::spinner looking(learned_by(sources), until_first);
-    if (looking.looks_before_parking()) {  // wait-3
+    const bool may_look = lock == nullptr;             // a thread that holds its caller's lock does not spin
+    if (may_look && looking.looks_before_parking()) {  // wait-3
         if (const auto found = looks.look()) return signaled(found);
     }
     core::found_source found;
@@ -242,19 +251,19 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
         found = core::take_first_ready(sources);
         return static_cast<bool>(found);
     };
-    if (looking.before_parking(take)) return signaled(found);
+    if (may_look && looking.before_parking(take)) return signaled(found);
     if (const auto ready = looks.prepare_to_sleep()) return signaled(ready);
-    return sleep_for_any(sources, until_first, looks, looking);
+    return sleep_for_any(sources, until_first, looks, looking, lock);
 }
 
 }  // namespace
 
 namespace detail {
 
-any_result wait_any_slow(std::span<const source> sources, const limits& how) {
+any_result wait_any_slow(std::span<const source> sources, const limits& how, held_lock* lock) {
     core::check(sources, "wait_any");
     if (const auto first = core::take_first_ready(core::before_descriptors(sources))) return signaled(first);
-    return queue_for_any(sources, options_of(how));
+    return queue_for_any(sources, options_of(how), lock);
 }
 
 wait_status wait_all_slow(std::span<const source> sources, const limits& how) {

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wait_set has a ready_list for its events and timers (core/wait/ready_list.cpp says why it is correct). For its
 // descriptors it has a poll_set (platform/poller/poller.hpp), which is made when the first descriptor is added.
 //
 // A waiting thread sleeps on its waiter's word or, if there is a poll_set, in the poll_set's wait(). A thread that
-// claims the waiter for an event wakes the waiting thread by that word. If the waiting thread polls, the word contains
-// a number, by which the claiming thread finds the poll_set's doorbell in a pool and rings it
-// (platform/poller/poller.hpp). A doorbell's descriptors belong to the pool. So the claiming thread uses no descriptor
-// of the wait_set itself (waiter.cpp).
+// claims the waiter for an event reads in the word how the waiting thread sleeps, and wakes it. If the waiting thread
+// polls, the word contains the number of the poll_set's doorbell, and the claiming thread rings this doorbell.
+// Doorbells and their descriptors belong to a pool (platform/poller/poller.hpp). So the claiming thread uses no
+// descriptor of the wait_set itself (waiter.cpp).
 //
 // No thread sleeps on its word while there is a poll_set. The waiting thread first becomes the sleeper of the
 // ready_list, and then looks for a poll_set. A thread that makes a poll_set first stores it, and then has the sleeper
@@ -25,27 +26,26 @@
 //   - A wait after seven in a row that did not look. It looks at the descriptors first, so that they find room in
 //     `out`.
 // So of eight waits in a row, one reports descriptors if any are ready. If more are ready than `out` has room for, the
-// poll_set gives each its turn. A poll counts as a look only if the wait reports what the poll found, or if the poll
-// found that nothing was ready. It does not count if its findings were dropped. Nor does it count if `out` has room for
-// one result only, and the poll filled this room with the doorbell. A wait_set whose descriptors have all been removed
+// poll_set passes over none. A poll counts as a look if the wait reports what the poll found, or if the poll found
+// that nothing was ready. It does not count in two cases: the wait dropped what the poll found, or `out` has room for
+// one result only and the poll filled this room with the doorbell. A wait_set whose descriptors have all been removed
 // still has its poll_set, but its waits poll only in order to sleep.
 //
 // Before it sleeps, a wait looks for events again and again, if that has paid in this wait_set (core/wait/spinner.cpp).
-// It reads the number of ready members, and examines the list only if there are any. The number does not change when a
-// timer becomes due or a descriptor becomes ready. So the wait may see either only when these looks end, up to 4 us
+// Each of these looks reads the number of ready members, and examines the list only if there are any. A due timer or a
+// ready descriptor does not change that number. So the wait may notice either only when these looks end, up to 4 us
 // late. Once the thread is the sleeper, it looks for its release as the spin policy says; with a poll_set it does not.
-// All these looks only affect how soon the wait ends. Nothing is lost by them: begin_sleep() finds whatever they have
-// missed.
+// All these looks only affect how soon the wait ends: begin_sleep() finds whatever they have missed.
 //
 // A sleep ends, at the latest, at the wait's deadline or when the earliest timer is due. In the second case the thread
 // looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
 //
 // Memory order
-//   [set-turn]  Only one thread at a time may wait in a wait_set. A wait ends with a release store, and the next wait
-//               begins with an acquire. So the next waiting thread sees what the last one wrote to data that only the
-//               waiting thread touches.
-//   [set-poll]  The thread that makes the poll_set stores the pointer to it with release. A thread that loads the
-//               pointer acquires.
+//   [set-waiter]  Only one thread at a time may wait in a wait_set. A wait ends with a release store, and the next wait
+//                 begins with an acquire. So the next waiting thread sees what the last one wrote to data that only the
+//                 waiting thread touches.
+//   [set-poll]    The thread that makes the poll_set stores the pointer to it with release. A thread that loads the
+//                 pointer acquires.
 //   Everything else is ordered by two locks: that of the ready_list (ready_list.cpp), and `admission_`, which add(),
 //   change() and remove() take.
 //
@@ -142,14 +142,14 @@ public:
                                    std::memory_order_relaxed);  // no order: a wait that comes later sees it
             return;
         }
-        const auto [place, is_new] = events_.try_emplace(what.object());
+        const auto [found, is_new] = events_.try_emplace(what.object());
         if (!is_new) fail(EEXIST, "add", what);
-        TOCSIN_TRY { place->second = new source_member(set_, what, tag); }
+        TOCSIN_TRY { found->second = new source_member(set_, what, tag); }
         TOCSIN_CATCH(...) {
-            events_.erase(place);
+            events_.erase(found);
             TOCSIN_RETHROW;
         }
-        set_.add(*place->second);
+        set_.add(*found->second);
     }
 
     void change(const source& what, std::uint64_t tag) {
@@ -200,7 +200,7 @@ public:
     }
 
     set_result wait(std::span<ready_item> out, const detail::wait_options& options) {
-        const turn mine(is_waited_in_);
+        const single_waiter mine(is_waited_in_);
         ++unlooked_;
         if (const auto ended = ready_or_over(out, options)) return *ended;
         deadline until = options.until;  // of the next sleep, which may end earlier on account of a timer
@@ -221,15 +221,15 @@ public:
 
 private:
     // Exists while a thread waits. Lets only one thread wait at a time.
-    class turn {
+    class single_waiter {
     public:
-        explicit turn(detail::atomic<bool>& taken) : taken_(taken) {
-            if (taken_.exchange(true, std::memory_order_acquire))  // [set-turn]
+        explicit single_waiter(detail::atomic<bool>& taken) : taken_(taken) {
+            if (taken_.exchange(true, std::memory_order_acquire))  // [set-waiter]
                 detail::throw_or_die(std::logic_error("tocsin::wait_set: another thread waits in it"));
         }
-        ~turn() { taken_.store(false, std::memory_order_release); }  // [set-turn]
-        turn(const turn&) = delete;
-        turn& operator=(const turn&) = delete;
+        ~single_waiter() { taken_.store(false, std::memory_order_release); }  // [set-waiter]
+        single_waiter(const single_waiter&) = delete;
+        single_waiter& operator=(const single_waiter&) = delete;
 
     private:
         detail::atomic<bool>& taken_;
@@ -267,7 +267,7 @@ private:
         return found.ready;
     }
 
-    // Whether the bell took all the room. A descriptor may be ready all the same.
+    // Whether the ring of the doorbell took all the room in `out`. A descriptor may be ready all the same.
     static bool took_the_only_room(const platform::poll_result& found, std::span<ready_item> out) noexcept {
         return found.ready == 0 && found.rung && out.size() == 1;
     }

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // The waits for a user's own source, and lists of waits that are still to be released. Everything here except wake()
 // runs under the user's lock. Why it is correct: core/wait/multi_wait.cpp.
 //
 // A wake_list holds entries of custom sources, and nodes that a set() has taken off the queues of events. Both belong
-// to the list: their waits cannot return before wake(). Such a wait has been claimed, or has no other way to end (lot-3
-// in core/lot/lot.cpp), or is a wait for all whose rundown notify() has acquired. So the entries and nodes exist,
-// however long the list is kept.
+// to the list: their waits cannot return before wake(). Each of these waits has been claimed, or has no other way to
+// end (lot-3 in core/lot/lot.cpp), or is a wait for all whose rundown notify() has acquired. So the entries and nodes
+// exist, however long the list is kept.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/unit/event_test.cpp, tests/model/event_model_test.cpp.
 #include "core/lot/relay.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Which file may include which, and whether every memory order names its partner.
 
 Arrows never point up: features -> core -> platform. Features are siblings and do not include each other. Between the
@@ -14,20 +15,36 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # The vocabulary of every part: how long to wait, how, and with which result. Any header may include it.
-VOCABULARY = {"deadline", "limits", "readiness", "source", "spin", "status", "stop_token"}
+VOCABULARY = {"deadline", "limits", "readiness", "source", "spin", "status", "stop_token",
+              "execution"}
 
 # Features that are built on another feature. Everything else that features share belongs in core.
 BUILT_ON = {
-    "await": {"wait"},  # the same sources and results, for coroutines
+    "pending": {"wait", "driver"},  # the same sources and results, without a thread that waits
+    "operation": {"wait", "pending", "driver"},  # the same, for a function to call
+    "await": {"wait", "pending", "driver"},  # the same, for coroutines
     "latch": {"event"},  # a count, and an event to wait for
     "barrier": {"event"},  # the same with two events
+    "condition": {"wait", "word_lock", "bit_lock"},  # its wait for several things; locks whose number it knows
     "word_lock": {"bit_lock"},  # a bit lock on a word of its own
-    "handler_thread": {"event", "word_lock"},  # a queue under a lock, and an event to sleep on
+    "channel": {"channel_base", "wait"},  # the same with items
+    "channel_base": {"word_lock"},  # two lists of waits, each under a lock
+    "kept_wait": {"operation"},  # a description of one
+    "sender": {"operation", "kept_wait", "wait"},  # the same, for [exec]
+    "asio": {"operation", "kept_wait", "asio_waits", "wait"},  # the same, for Asio's completion tokens
+    "uv": {"operation", "wait"},  # the same, for a loop of libuv
+    "glib": {"operation", "wait"},  # the same, for a main context of GLib
+    "watchdog": {"diagnose"},  # what it reports
+    "handler_thread": {"event", "word_lock", "operation"},  # a queue under a lock, an event to sleep on; an executor
 }
 
 # The area of a folder's files; the first folder that matches counts.
 AREAS = (
     ("include/tocsin/detail/sanitizer.hpp", "vocabulary"),
+    ("include/tocsin/detail/channel_base.hpp", "public"),
+    ("include/tocsin/detail/pending.hpp", "public"),
+    ("include/tocsin/detail/kept_wait.hpp", "public"),
+    ("include/tocsin/detail/asio_waits.hpp", "public"),
     ("include/tocsin/detail/", "detail"),
     ("include/tocsin/", "public"),
     ("src/platform/", "platform"),
@@ -38,6 +55,8 @@ AREAS = (
     ("tests/", "outside"),
     ("lab/", "outside"),
     ("examples/", "outside"),
+    ("c/", "outside"),
+    ("win32/", "win32"),
 )
 
 MAY_INCLUDE = {
@@ -49,6 +68,7 @@ MAY_INCLUDE = {
     "feature": {"detail", "vocabulary", "platform", "core"},
     "inside": {"detail", "vocabulary", "public", "platform", "core", "feature", "inside", "outside"},
     "outside": {"vocabulary", "public", "outside"},
+    "win32": {"detail", "vocabulary", "public", "win32"},  # a library of its own, checked by the same models
 }
 
 # The folders of core and platform, and for each the other folders of its layer that it may include.
@@ -60,6 +80,8 @@ FOLDERS = {
     "src/platform/system": set(),
     "src/platform/futex": {"src/platform/system"},
     "src/platform/poller": {"src/platform/futex", "src/platform/system"},
+    "src/platform/process": {"src/platform/system"},
+    "src/platform/signals": {"src/platform/poller", "src/platform/futex", "src/platform/system"},
     "src/platform/shared_table": {"src/platform/poller", "src/platform/futex", "src/platform/system"},
 }
 LAYERS_WITH_ROOMS = ("src/core/", "src/platform/")
@@ -115,7 +137,7 @@ def complaint_about(path, included):
         if target_stem == stem or target_stem in BUILT_ON.get(stem, ()):
             return None
         return "features are siblings and do not include each other"
-    if area == "outside":
+    if area in ("outside", "win32"):
         return f"{path.split('/')[0]}/ sees only <tocsin/...>"
     return f"an arrow from {area} up to {target}"
 
@@ -188,7 +210,7 @@ def check_orders(files):
 
 def check(root):
     files = {}
-    for folder in ("include", "src", "tests", "lab", "examples"):
+    for folder in ("include", "src", "tests", "lab", "examples", "c", "win32"):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".hpp", ".cpp", ".h"):
                 files[path.relative_to(root).as_posix()] = path.read_text().splitlines()
@@ -197,7 +219,7 @@ def check(root):
         if area_of(path):
             complaints += check_includes(root, path, lines)
     complaints += check_orders(
-        {path: lines for path, lines in files.items() if path.startswith(("include/", "src/"))})
+        {path: lines for path, lines in files.items() if path.startswith(("include/", "src/", "win32/"))})
     return complaints
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import sys
 import tempfile
 import unittest
@@ -83,6 +84,16 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual([], self.complaints(tests__internal__lot_test_cpp='#include "core/lot/lot.hpp"\n',
                                              src__core__lot__lot_hpp=""))
 
+    def test_win32_sees_the_public_headers_and_their_details(self):
+        self.assertEqual([], self.complaints(
+            win32__src__wait_hpp="#include <tocsin/source.hpp>\n#include <tocsin/detail/held_lock.hpp>\n",
+            win32__src__wait_cpp='#include "wait.hpp"\n',
+            include__tocsin__source_hpp="", include__tocsin__detail__held_lock_hpp=""))
+        self.assert_one(self.complaints(win32__src__wait_cpp='#include "core/lot/lot.hpp"\n',
+                                        src__core__lot__lot_hpp=""), "win32/ sees only <tocsin/...>")
+        self.assert_one(self.complaints(c__tocsin_cpp="#include <tocsin/detail/held_lock.hpp>\n",
+                                        include__tocsin__detail__held_lock_hpp=""), "c/ sees only <tocsin/...>")
+
     def test_only_platform_includes_the_system(self):
         self.assert_one(self.complaints(src__core__lot__lot_cpp="#include <sys/syscall.h>\n"), "only src/platf")
         self.assert_one(self.complaints(src__event_cpp="#include <unistd.h>\n"), "only src/platform")
@@ -90,6 +101,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_an_order_needs_a_partner(self):
         self.assert_one(self.complaints(src__a_cpp="x.load(std::memory_order_acquire);\n"), "src/a.cpp:1")
+        self.assert_one(self.complaints(win32__src__a_cpp="x.load(std::memory_order_acquire);\n"), "win32/src/a.cpp:1")
         self.assert_one(self.complaints(src__a_cpp="int a;\ndetail::full_fence();\n"), "src/a.cpp:2")
 
     def test_a_tag_needs_two_ends(self):

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Rules about the text of the tree that no formatter knows. Prints file:line: what is wrong.
 
 The rules about prose are in prose.py."""
@@ -28,7 +29,7 @@ def check_every_file(path, text):
     for number, line in enumerate(text.splitlines(), 1):
         if line != line.rstrip():
             yield number, "space at the end of the line"
-        if "\t" in line and path.suffix != ".go" and path.name != "LICENSE":
+        if "\t" in line and path.suffix != ".go" and path.name not in ("LICENSE", "rules"):
             yield number, "a tab"
         if PROMISE.search(line):
             yield number, "a promise: do it, or file it as an issue"
@@ -74,7 +75,7 @@ def check_prose(name, path, text, root, known, names):
 def check(root):
     """All complaints about a tree: (name, line, what is wrong)."""
     files = list(tree(root))
-    sources = [(name, text) for name, _, text in files if name.startswith(("src/", "include/"))]
+    sources = [(name, text) for name, _, text in files if name.startswith(("src/", "include/", "win32/"))]
     defined = [(label, name) for name, text in sources for label, _ in prose.invariants_in(name, text)]
     known = {label for label, _ in defined}
     names = {each for name, _ in sources for each in prose.labels_of(name)}

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import sys
 import tempfile
 import unittest
@@ -113,6 +114,10 @@ class Citations(TextCase):
     def test_a_file_may_be_cited_with_the_name_of_its_folder_before_its_own(self):
         self.assert_none({"src/platform/futex/linux.cpp": "//   futex_linux-1  It sleeps.\n",
                           "src/a.cpp": "// By futex_linux-1.\n"})
+        self.assert_none({"win32/src/wait.cpp": "//   win32_wait-1  It sleeps.\n",
+                          "tests/a_test.cpp": "// By win32_wait-1.\n"})
+        self.assert_one({"win32/src/wait.cpp": "//   win32_wait-1  It sleeps.\n",
+                         "tests/a_test.cpp": "// By win32_wait-2.\n"}, "win32_wait-2")
 
     def test_an_invariant_is_stated_once(self):
         self.assert_one({**self.LOT, "src/core/lot/lot.hpp": "#pragma once\n", "include/tocsin/lot.hpp":

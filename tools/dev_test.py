@@ -1,7 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
 import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dev import needs, old_glibc, run, stages, tree, verbs  # noqa: E402
+from dev import needs, old_glibc, packages, run, stages, tree, verbs  # noqa: E402
 
 CTEST = """<testsuite>
 <testcase name="a" time="1" status="run"><system-out>fine</system-out></testcase>
@@ -39,7 +41,7 @@ class Answers(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name).resolve()
         shutil.copy(tree.ROOT / "dev", self.root)
-        skip = shutil.ignore_patterns("__pycache__", "build", "results", "worker", "tests")
+        skip = shutil.ignore_patterns("__pycache__", "build", "results", "*.hpp", "runtimes", "crates", "tests")
         for part in ("tools", "lab"):
             shutil.copytree(tree.ROOT / part, self.root / part, ignore=skip)
         shutil.copy(tree.ROOT / "CMakePresets.json", self.root)
@@ -66,6 +68,7 @@ class Answers(unittest.TestCase):
     def test_wrong_arguments_are_refused_at_once(self):
         for arguments, part in ((("nonsense",), "nonsense"), (("lab", "--nonsense"), "--nonsense"),
                                 (("lab", "nonsense"), "nonsense"), (("lab", "--rounds", "-1"), "--rounds"),
+                                (("lab", "--scenario", "tset"), "unknown scenario tset; valid: address_change, "),
                                 (("test", "nonsense"), "nonsense"), (("test", "--nonsense"), "--nonsense"),
                                 (("test", "check", "-R", "x"), "no cases to choose from"),
                                 (("soak", "soon"), "usage"), (("prove", "--nonsense"), "--nonsense"),
@@ -96,7 +99,17 @@ class Counts(unittest.TestCase):
                 return run.read_junit(logs / "x.xml", "x-test"), said.getvalue()
 
     def test_cases_are_counted_also_inside_of_whole_programs(self):
-        self.assertEqual(run.Count(passed=8, failed=3, skipped=4), self.read()[0])
+        count = self.read()[0]
+        self.assertEqual(run.Count(passed=8, failed=3, skipped=4), count)
+        self.assertEqual(["b", "c", "f"], count.failures)
+
+    def test_what_failed_is_named_once_more_below_the_table(self):
+        said = io.StringIO()
+        stage = stages.Stage("", lambda only: run.Count(failed=1, failures=["b"]) + run.one(False))
+        with mock.patch.dict(stages.STAGES, {"x": stage}), contextlib.redirect_stdout(said):
+            stages.run(["x"])
+        self.assertIn("\nfailed in x: b\n", said.getvalue())
+        self.assertTrue(said.getvalue().endswith("\n0 passed, 2 failed\n"))
 
     def test_a_case_that_failed_says_how_and_where_its_output_is(self):
         said = self.read()[1]
@@ -115,12 +128,51 @@ class Presets(unittest.TestCase):
         for workflow in presets["workflowPresets"]:
             for step in workflow["steps"]:
                 self.assertIn(step["name"], named[step["type"]], workflow)
-            known = {*stages.STAGES, *stages.COMPILERS, *stages.BUILDS, "windows-win32"}
+            known = {*stages.STAGES, *stages.COMPILERS, *stages.BUILDS, *stages.HOSTED, "windows-win32", "single-header"}
             self.assertIn(workflow["name"], known)
 
     def test_the_stage_of_each_workflow_runs_all_of_its_steps(self):
         self.assertEqual([("configure", "dev"), ("test", "consumer")], run.steps_of("consumer"))
         self.assertEqual([("configure", "arm"), ("build", "arm"), ("test", "arm")], run.steps_of("arm"))
+
+
+class HostedWorkflow(unittest.TestCase):
+    """.github/workflows/ci.yml, which nothing here can run, runs what this tree has."""
+
+    def setUp(self):
+        self.text = (tree.ROOT / ".github" / "workflows" / "ci.yml").read_text()
+
+    def names(self, command, key):
+        """The names that this command is given, those of the matrix included."""
+        given = re.findall(rf"{re.escape(command)} (\$\{{\{{ matrix\.{key} \}}\}}|\S+)$", self.text, re.MULTILINE)
+        lists = re.findall(rf"^ +{key}: \[(.*)\]$", self.text, re.MULTILINE)
+        listed = [name for line in lists for name in line.split(", ")]
+        return [name for each in given for name in (listed if each.startswith("$") else [each])]
+
+    def test_every_stage_exists(self):
+        names = self.names("./dev test", "stage")
+        self.assertIn("tsan", names)
+        self.assertEqual([], [name for name in names if name not in stages.STAGES])
+
+    def test_every_workflow_preset_exists(self):
+        self.assertEqual({*stages.HOSTED}, {*self.names("cmake --workflow --preset", "preset")})
+
+    def test_a_step_without_a_name_is_one_of_these(self):
+        for command in re.findall(r"^ +- run: (.*)$", self.text, re.MULTILINE):
+            self.assertRegex(command, r"^(\./dev test|cmake --workflow --preset) ")
+
+
+class Versions(unittest.TestCase):
+    def test_every_package_has_the_version_of_the_library(self):
+        version = packages.version()
+        minor = version.rpartition(".")[0]
+        for name, text in (("vcpkg/ports/tocsin/vcpkg.json", f'"version-semver": "{version}"'),
+                           ("meson/tocsin.wrap", f"directory = tocsin-{version}\n"),
+                           ("debian/changelog", f"tocsin ({version}-"),
+                           ("debian/control", f"Package: libtocsin{minor}\n"),
+                           (f"debian/libtocsin{minor}.symbols", f"libtocsin.so.{minor} libtocsin{minor} "),
+                           (f"debian/libtocsin{minor}.install", "libtocsin.so.*")):
+            self.assertIn(text, (packages.PACKAGING / name).read_text(), name)
 
 
 class MovedTree(unittest.TestCase):
@@ -153,6 +205,12 @@ class Lab(unittest.TestCase):
             verbs.lab(["--quick"])
         execv.assert_called_once_with(Path("python"), ["python", str(tree.LAB / "run.py"), "--quick"])
 
+    def test_it_does_not_build_workers_that_are_named(self):
+        with mock.patch.object(verbs, "require_writable"), mock.patch.object(verbs, "build_workers") as build, \
+                mock.patch.object(needs, "python_with", lambda _: Path("python")), mock.patch.object(os, "execv"):
+            verbs.lab(["--workers", "elsewhere"])
+        build.assert_not_called()
+
 
 class Needs(unittest.TestCase):
     def test_what_is_missing_is_named_where_nothing_may_be_installed(self):
@@ -163,6 +221,36 @@ class Needs(unittest.TestCase):
                 needs.provide([missing])
             needs.provide([missing], optional=True)
         self.assertIn("missing: a thing (in Debian: its-package)", said.getvalue())
+
+    def provided(self, packages_of_the_system, optional):
+        """What is installed of two packages, where the system has some of them."""
+        installed = []
+
+        def apt_get(command, **_):
+            packages = [each for each in command if each.startswith("package-")]
+            has_all = set(packages) <= set(packages_of_the_system)
+            installed.extend(packages if has_all else [])
+            return subprocess.CompletedProcess(command, 0 if has_all else 100, "no such package")
+
+        wanted = [needs.Need(name, name, lambda: False) for name in ("package-a", "package-b")]
+        with mock.patch.object(needs, "may_install", lambda: True), mock.patch.object(subprocess, "run", apt_get), \
+                contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+            needs.provide(wanted, optional)
+        return installed, said.getvalue()
+
+    def test_what_is_optional_is_installed_although_the_system_lacks_something_else(self):
+        self.assertEqual(self.provided(["package-a", "package-b"], True), (["package-a", "package-b"], ""))
+        self.assertEqual(self.provided(["package-b"], True), (["package-b"], "not installed: package-a\n"))
+        with self.assertRaises(tree.Refusal):
+            self.provided(["package-b"], False)
+
+    def test_the_tests_of_debuggers_and_tracers_get_their_programs(self):
+        for stage, programs in {"dev": {"gdb"}, "diagnosis": {"gdb", "bpftrace", "linux-perf"}}.items():
+            wanted = []
+            with mock.patch.object(needs, "provide", lambda some, optional: wanted.extend(some)), \
+                    mock.patch.object(stages, "run_workflow", lambda name, only: run.Count(passed=1)):
+                stages.STAGES[stage].run(None)
+            self.assertLessEqual(programs, {need.package for need in wanted})
 
     def test_a_refusal_is_one_sentence_without_a_traceback(self):
         said = io.StringIO()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Plants the defects of tests/model/mutants.toml, one at a time, and shows that the models find each.
 
-    tools/mutants.py --build build/release [--only TEXT] [--jobs N] [--table docs/mutants.md]
+    tools/mutants.py --build build/release [--only TEXT] [--shard 2/5] [--jobs N] [--table docs/mutants.md]
 
 A mutant is the library with one piece of its code replaced, compiled over the explorer and linked with the model test
 that it names. It is killed when that test fails. A mutant that survives shows a missing test or a strength that nobody
@@ -21,11 +22,13 @@ import tempfile
 import time
 import tomllib
 
+from shards import Shard, shard
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "tests" / "model"
 FLAGS = ["-std=c++20", "-O1", "-w", "-DTOCSIN_MODEL=1", "-DTOCSIN_FUTEX_CHOSEN=model_futex",
          "-DTOCSIN_POLLER_CHOSEN=model_poller", "-DTOCSIN_CHECKED=1",
-         "-DTOCSIN_RELAY_ABOVE=1", "-DTOCSIN_RELAY_WAKES=1", "-DTOCSIN_LOOKS_PER_LOCK=1",
+         "-DTOCSIN_RELAY_ABOVE=1", "-DTOCSIN_RELAY_WAKES=1", "-DTOCSIN_TURN_WAKES=1", "-DTOCSIN_LOOKS_PER_LOCK=1",
          "-DTOCSIN_WAITS_PER_LOOK=2", "-DTOCSIN_WAITERS_PER_BATCH=2"]
 SECONDS = 300
 
@@ -61,17 +64,22 @@ def compiler():
 
 
 def compile_one(tree, source, out, buckets=1):
-    """The object of a source of `tree`, a copy of the project's include/, src/, tests/model/ and tests/support/."""
+    """The object of a source of `tree`, a copy of the project's folders that the models use."""
     target = out / (source.as_posix().replace("/", "_") + ".o")
-    include = [f"-I{tree / part}" for part in ("include", "src", "tests/model")]
+    include = [f"-I{tree / part}" for part in ("include", "src", "win32/src", "tests/model")]
     bits = f"-DTOCSIN_BUCKET_BITS={buckets.bit_length() - 1}"
     subprocess.run([compiler(), *FLAGS, bits, *include, "-MMD", "-c", tree / source, "-o", target],
                    check=True, capture_output=True, text=True)
     return target
 
 
+# Features that only call the system, which the models do not have.
+NOT_MODELLED = ("process.cpp", "signal.cpp")
+
+
 def library_sources():
-    found = [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").rglob("*.cpp"))]
+    features = [path for path in sorted((ROOT / "src").glob("*.cpp")) if path.name not in NOT_MODELLED]
+    found = [*features, *sorted((ROOT / "src/core").rglob("*.cpp"))]
     support = [pathlib.Path("tests/model/support") / name for name in ("futex_model.cpp", "platform_model.cpp")]
     return [path.relative_to(ROOT) for path in found] + support
 
@@ -93,7 +101,7 @@ def run_one(mutant, explorer, unchanged):
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tocsin-mutant-") as folder:
         tree = pathlib.Path(folder)
-        for part in ("include", "src", "tests/model", "tests/support"):
+        for part in ("include", "src", "win32/src", "tests/model", "tests/support"):
             shutil.copytree(ROOT / part, tree / part)
         source = tree / mutant["file"]
         source.write_text(code(mutant["old"]).sub(lambda _: mutant["new"], source.read_text()))
@@ -137,15 +145,17 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--build", type=pathlib.Path, required=True, help="a CMake build folder with the explorer")
     options.add_argument("--only", default="", help="mutants whose proof or name contains this")
+    options.add_argument("--shard", type=shard, default=Shard(), metavar="I/N",
+                         help="of the mutants chosen, only part I of N")
     options.add_argument("--jobs", type=int, default=os.cpu_count())
-    options.add_argument("--table", type=pathlib.Path, help="write the table here when all are killed")
+    options.add_argument("--table", type=pathlib.Path, help="write the table here when all mutants were planted and killed")
     given = options.parse_args()
     explorer = next(given.build.resolve().rglob("libtocsin_explorer.a"), None)
     if explorer is None:
         sys.exit(f"mutants: no libtocsin_explorer.a under {given.build}: build the model tests first")
-    mutants = [mutant for mutant in load() if given.only in f"{mutant['proof']} {mutant['name']}"]
+    mutants = given.shard.of([mutant for mutant in load() if given.only in f"{mutant['proof']} {mutant['name']}"])
     if not mutants:
-        sys.exit(f"mutants: none is called '{given.only}'")
+        sys.exit(f"mutants: none is called '{given.only}' in part {given.shard}")
     rows = []
     with tempfile.TemporaryDirectory(prefix="tocsin-mutants-") as folder, \
             concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
@@ -158,7 +168,7 @@ def main():
             print(f"{'killed' if killed else 'SURVIVED':8} {seconds:5.0f} s  {mutant['proof']}  {mutant['name']}: {what}", flush=True)
             rows.append((mutant, verdict))
     survivors = sum(not killed for _, (killed, _, _) in rows)
-    if given.table and not survivors and not given.only:
+    if given.table and not survivors and not given.only and given.shard.is_all:
         write_table(given.table, rows)
     print(f"{len(rows) - survivors} passed, {survivors} failed")
     return 1 if survivors else 0

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The prose of the tree: comments and Markdown, and what is plainly wrong in it.
 
 The rules about words are only for patterns that no careful writer uses, for example a bare "who" as the subject. What
@@ -34,14 +35,15 @@ WORDS = [(re.compile(pattern), what) for pattern, what in (
     (r"\b[Mm]eanwhile[^.;]*:", "`meanwhile ...:`: say while what"),
 )]
 # As invariants were cited before they had the names of their files. P1, P2 ... are the proofs of docs/proofs.md.
-OLD_LABEL = re.compile(r"(?<![\w.'\"-])[A-OQ-Z][1-9]\d?(?![\w.'\"+-]*\w)")
+# C11 is the language.
+OLD_LABEL = re.compile(r"(?<![\w.'\"-])(?!C11\b)[A-OQ-Z][1-9]\d?(?![\w.'\"+-]*\w)")
 
 # Names that the library no longer uses, so that no comment explains a thing by them.
 OLD_NAME = re.compile(r"\b(errands?|many_wait|member_set|bucket_lock|critical_section|standing[ _]polls?|one_copy|"
                       r"sleeper_slots|errno_kept|resuming_later|alarm_clock|unpin(?:s|ned)?|async_waiting|call_off|"
                       r"look_room|polling_room|async_room)\b")
 
-CITATION = re.compile(r"(?<![\w./-])([a-z][a-z_]*)-([1-9]\d?)(?![\w./-]*\w)")
+CITATION = re.compile(r"(?<![\w./-])([a-z][a-z0-9_]*)-([1-9]\d?)(?![\w./-]*\w)")
 NAMED_PATH = re.compile(
     r"(?<![\w/.-])((?:docs|src|include|tests|tools|cmake|lab|examples|proofs)/[\w./*-]*"
     r"(?:\.(?:cpp|hpp|h|py|md|txt|cmake|toml|json|pml|js|html)(?!\w|\.\w)|(?<=docs/)[\w-]+\b|(?<=docs/decisions/)[\w-]+\b))")
@@ -170,9 +172,11 @@ def check_words(path, text):
 
 
 def labels_of(name):
-    """What an invariant of this file may be called by: its stem, and the stem with its folder's name before it."""
+    """What an invariant of this file may be called by: its stem, and the stem with its folder's name before it. A
+    folder `src` inside another takes the name of the other."""
     path = Path(name)
-    return {path.stem, f"{path.parent.name}_{path.stem}"}
+    folder = path.parent.parent if path.parent.name == "src" else path.parent
+    return {path.stem, f"{folder.name}_{path.stem}"}
 
 
 def invariants_in(name, text):
@@ -180,7 +184,7 @@ def invariants_in(name, text):
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("//"):
             return
-        match = re.match(r"//\s+([a-z][a-z_]*)-([1-9]\d?)(?=[\s:.])", line)
+        match = re.match(r"//\s+([a-z][a-z0-9_]*)-([1-9]\d?)(?=[\s:.])", line)
         if match and match[1] in labels_of(name):
             yield f"{match[1]}-{match[2]}", number
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks by all available means that no interleaving loses, doubles or tears a wake-up.
 
     ./dev prove                      everything; a few hours on two cores
     ./dev prove --only mutants       one stage
+    ./dev prove --shard 2/5          the second of five parts, for the second of five machines
     ./dev prove --bounded            the part for which `./dev test` has time
 
 Stages:
@@ -10,6 +12,9 @@ Stages:
     mutants   one defect planted at a time: a model must find each; writes docs/mutants.md
     promela   the protocols again, written independently, checked exhaustively by Spin
     fuzz      random calls of several threads against a reference, under libFuzzer, ASan, UBSan
+
+A shard has its part of the models and of the mutants. Promela and fuzz are not split: the first shard has them. Only a
+run of all mutants writes docs/mutants.md.
 
 Prints a table and, last, how many checks passed and failed. Logs are in build/logs/.
 """
@@ -25,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dev.run import fresh_if_moved
+from shards import Shard, shard
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -106,12 +112,17 @@ def build(given, *targets):
     return run("build", ["cmake", "--build", given.build, *chosen, "--", f"-j{JOBS}"])[0]
 
 
+def models_command(folder, part):
+    # -I counts only the tests that -L selects.
+    return ["ctest", "--test-dir", folder, "-L", "model", "-I", f"{part.number},,{part.total}", f"-j{JOBS}",
+            "--no-tests=error", "--output-on-failure"]
+
+
 def prove_models(given):
     if not build(given):
         return Outcome(failed=1, note="does not build")
-    command = ["ctest", "--test-dir", given.build, "-L", "model", f"-j{JOBS}", "--no-tests=error",
-               "--output-on-failure"]
-    succeeded, output = run("models", command, {"TOCSIN_PROVE": "1"})  # which cmake/prove_timeout.cmake reads, too
+    # cmake/prove_timeout.cmake reads this, too.
+    succeeded, output = run("models", models_command(given.build, given.shard), {"TOCSIN_PROVE": "1"})
     found = re.search(r"(\d+) tests failed out of (\d+)", output)
     if found is None:
         return Outcome(failed=1, note="ctest did not run")
@@ -122,7 +133,7 @@ def prove_models(given):
 def prove_mutants(given):
     if not build(given, "tocsin_explorer"):
         return Outcome(failed=1, note="does not build")
-    command = [sys.executable, MUTANTS, "--build", given.build, "--jobs", str(JOBS)]
+    command = [sys.executable, MUTANTS, "--build", given.build, "--shard", str(given.shard), "--jobs", str(JOBS)]
     command += ["--only", SAMPLE] if given.bounded else ["--table", ROOT / "docs" / "mutants.md"]
     return counted(*run("mutants", command))
 
@@ -162,6 +173,7 @@ STAGES = {"models": prove_models, "mutants": prove_mutants, "promela": prove_pro
           "fuzz": prove_fuzz}
 # `./dev test` runs the models, and the fuzzer with random programs, among its other tests.
 BOUNDED = ("mutants", "promela")
+SPLIT = ("models", "mutants")
 
 
 def minutes(text):
@@ -179,6 +191,7 @@ def parse(arguments):
                          help="a sample of the mutants and Spin's quick checks, a few minutes")
     options.add_argument("--only", choices=STAGES, metavar="STAGE",
                          help=f"one of {', '.join(STAGES)}")
+    options.add_argument("--shard", type=shard, default=Shard(), metavar="I/N", help="only part I of N")
     options.add_argument("--minutes-fuzz", type=minutes, default=10, metavar="N",
                          help="how long the fuzzer runs; %(default)s")
     options.add_argument("--build", type=Path, metavar="FOLDER",
@@ -188,13 +201,21 @@ def parse(arguments):
         given.build = given.build.resolve()
         if not (given.build / "CMakeCache.txt").exists():
             options.error(f"{given.build} is no build folder")
+    if not stages_of(given):
+        options.error(f"{given.only} is not split: the first shard has all of it")
     return given
+
+
+def stages_of(given):
+    """The stages of a run, in order."""
+    wanted = [given.only] if given.only else BOUNDED if given.bounded else STAGES
+    return [name for name in wanted if name in SPLIT or given.shard.is_first]
 
 
 def main(arguments):
     given = parse(arguments)
     rows = []
-    for name in [given.only] if given.only else BOUNDED if given.bounded else STAGES:
+    for name in stages_of(given):
         say(f"{name} ...")
         began = time.monotonic()
         rows.append((name, STAGES[name](given), time.monotonic() - began))

@@ -1,3 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+import argparse
+import contextlib
+import io
 import json
 import os
 import re
@@ -10,7 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import mutants  # noqa: E402
+import prove  # noqa: E402
 import spin_check  # noqa: E402
+from shards import Shard, shard  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -24,6 +30,61 @@ class Mutants(unittest.TestCase):
         for run in ("event_model_test:*", "event_model_test:*ASetOnASet*", "mix_model_test:*ThreeWaits*/1"):
             self.assertTrue(mutants.selects(run), run)
         self.assertFalse(mutants.selects("event_model_test:*NoSuchCase*"))
+
+
+class Shards(unittest.TestCase):
+    def test_everything_is_in_exactly_one(self):
+        for total in (1, 2, 5, 9):
+            parts = [Shard(number, total).of(list(range(7))) for number in range(1, total + 1)]
+            self.assertEqual(list(range(7)), sorted(sum(parts, [])))
+            self.assertLessEqual(max(map(len, parts)) - min(map(len, parts)), 1)
+
+    def test_one_is_named_by_its_number_and_how_many_there_are(self):
+        self.assertEqual(Shard(2, 5), shard("2/5"))
+        for text in ("", "2", "2/", "/5", "0/5", "6/5", "-1/5", "a/b", "1/2/3", "2 5"):
+            with self.assertRaises(argparse.ArgumentTypeError, msg=text):
+                shard(text)
+
+    def test_what_is_not_split_is_in_the_first(self):
+        self.assertEqual(list(prove.STAGES), prove.stages_of(prove.parse([])))
+        self.assertEqual(list(prove.STAGES), prove.stages_of(prove.parse(["--shard", "1/2"])))
+        self.assertEqual(["models", "mutants"], prove.stages_of(prove.parse(["--shard", "2/2"])))
+        self.assertEqual(["mutants"], prove.stages_of(prove.parse(["--bounded", "--shard", "2/2"])))
+
+    def test_a_shard_without_any_work_is_refused(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit):
+            prove.parse(["--only", "fuzz", "--shard", "2/2"])
+        self.assertIn("fuzz is not split", said.getvalue())
+
+    @unittest.skipUnless(shutil.which("ctest"), "needs ctest")
+    def test_each_model_runs_in_exactly_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = []
+            for number in range(5):
+                lines += [f"add_test(other{number} true)", f"add_test(model{number} true)",
+                          f"set_tests_properties(model{number} PROPERTIES LABELS model)"]
+            (Path(folder) / "CTestTestfile.cmake").write_text("\n".join(lines))
+            ran = []
+            for number in (1, 2, 3):
+                command = prove.models_command(folder, Shard(number, 3))
+                output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                ran += re.findall(r"^ *\d+/\d+ Test +#\d+: (\w+)", output, re.MULTILINE)
+        self.assertEqual([f"model{number}" for number in range(5)], sorted(ran))
+
+
+class Differences(unittest.TestCase):
+    def test_each_file_that_models_compile_otherwise_is_in_the_table(self):
+        text = (ROOT / "docs" / "proofs.md").read_text()
+        rows = re.findall(r"^\| ((?:src|include)/[^|]+?) \|", text, re.MULTILINE)
+        named = set()
+        for row in rows:
+            files = row.split(", ")
+            # A name without a folder is in the folder of the name before it.
+            named |= {name if "/" in name else f"{files[0].rpartition('/')[0]}/{name}" for name in files}
+        found = {path.relative_to(ROOT).as_posix() for part in ("src", "include")
+                 for path in (ROOT / part).rglob("*.[ch]pp")
+                 if re.search(r"^(#|    ).*defined\(TOCSIN_MODEL\)", path.read_text(), re.MULTILINE)}
+        self.assertEqual(found, named)
 
 
 class Spin(unittest.TestCase):

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the Promela models with Spin: every model must hold, every mutant and witness must fail.
 
 A case is a model with its bounds. A mutant breaks one step of the protocol; it must violate the property

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Linux on another processor, with Debian's cross compilers; programs run under qemu's user emulation. The file of each
 # processor sets `triplet` and CMAKE_SYSTEM_PROCESSOR and includes this one.
 set(CMAKE_SYSTEM_NAME Linux)

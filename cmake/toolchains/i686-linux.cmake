@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 set(triplet i686-linux-gnu)
 set(CMAKE_SYSTEM_PROCESSOR i686)
 include("${CMAKE_CURRENT_LIST_DIR}/debian-cross.cmake")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # WebAssembly with threads and JavaScript's exceptions, with Debian's Emscripten; programs run under Node. Emscripten
 # 3.1.6 has the libc++ of LLVM 14, which lacks <stop_token>. TOCSIN_LIBCXX is the folder of a newer one: its headers are
 # in include/, and ./libcxx builds lib/ from its sources.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Another C library or system, with zig (the Python package ziglang). zig is a clang that brings the headers of many
 # systems, a C library or a substitute to link with, and the sources of libc++, which it builds once for each target.
 set(TOCSIN_ZIG zig CACHE FILEPATH "zig's program")

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An append-only log. Any number of threads append records; one write and one sync make the records of a whole
 // group durable (tocsin::group_commit).
 //

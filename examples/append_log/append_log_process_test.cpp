@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log on real files: processes killed at random moments, disks that are really full, and the program.
 //
 // The test starts itself again as the process that is killed or runs out of space: see main().

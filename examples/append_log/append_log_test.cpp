@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What append_log.hpp promises, even when the disk is full or fails, or the power goes.
 #include "append_log.hpp"
 

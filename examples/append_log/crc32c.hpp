@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CRC-32C (Castagnoli), the checksum of iSCSI and ext4: RFC 3720, appendix B.4.
 #pragma once
 

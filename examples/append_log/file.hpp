@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the log asks of a file. The tests substitute files that fail and files that lose power.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file on a POSIX system.
 #include "file.hpp"
 

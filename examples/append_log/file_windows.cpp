@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file on Windows. A folder can't be synced there; the file system's journal keeps the names in it.
 #include "file.hpp"
 

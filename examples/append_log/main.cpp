@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log from the command line: append, dump, verify, bench.
 #include "append_log.hpp"
 #include "file.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files for the tests: one in memory that can lose power, one that fails on demand, and a folder for real files.
 #pragma once
 

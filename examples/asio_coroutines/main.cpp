@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coroutines that wait for events which other threads set, and that resume where Asio runs them: in the loop of one
 // thread, which also serves timers, or on a strand of a thread pool. The program prints what it did, and fails if
 // anything was lost.

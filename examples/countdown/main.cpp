@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three workers count down. The main thread first waits for the countdown or a permission, whichever comes first. Then
 // it waits for both, for a minute at most.
 #include "countdown.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An echo server on the loopback interface. One wait covers every reason to wake: new connections, data from a thousand
 // of them, replies that worker threads have finished, and the shutdown.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """echo_server with a thousand connections that talk at once, some of which go away in between; then SIGTERM."""
 
 import re

@@ -1,41 +1,25 @@
-// An event in Asio's io_context. async_wait() completes at once if the descriptor is already readable, so one
-// try_wait() per completion is enough.
+// SPDX-License-Identifier: Apache-2.0
+// An event in Asio's io_context: each completion waits for the next.
 #include "work.hpp"
 
-#include <tocsin/pollable.hpp>
+#include <tocsin/asio.hpp>
 
 #include <asio/io_context.hpp>
-#include <asio/posix/stream_descriptor.hpp>
 
 namespace {
 
-class watched {
-public:
-    explicit watched(asio::io_context& context) : descriptor_(context, view_.descriptor()) { wait(); }
-    ~watched() { descriptor_.release(); }  // the view closes the descriptor
-
-    const work& job() const { return job_; }
-
-private:
-    void wait() {
-        descriptor_.async_wait(asio::posix::stream_descriptor::wait_read,
-                               [this](const asio::error_code& error) {
-                                   if (error) return;
-                                   if (view_.try_wait() && job_.collect()) return;
-                                   wait();
-                               });
-    }
-
-    work job_;
-    tocsin::pollable view_{job_.ready};
-    asio::posix::stream_descriptor descriptor_;
-};
+void collect_results(asio::io_context& context, work& job) {
+    tocsin::asio::async_wait(context, job.ready, [&](asio::error_code error, tocsin::wait_status) {
+        if (!error && !job.collect()) collect_results(context, job);
+    });
+}
 
 }  // namespace
 
 int main() {
+    work job;
     asio::io_context context;
-    watched what(context);
+    collect_results(context, job);
     context.run();  // until nothing waits any more
-    return what.job().verdict("Asio");
+    return job.verdict("Asio");
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An event in a hand-written epoll loop: level-triggered, or edge-triggered if there is an argument.
 #include "work.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that works while an event loop which is not tocsin's runs in another thread. The working thread puts its
 // results into a queue and sets an event.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coroutines that share data without a lock: all of them resume in the handler_thread that owns the data, whatever
 // thread sets what they wait for. Another thread closes sessions that have been idle for too long. It has a timer for
 // each session in a wait_set. The program prints what it did, and fails if anything was lost.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One wait for two kinds of signals: notifications of a PostgreSQL server (LISTEN and NOTIFY), and events of this
 // process.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """postgres_bell against a real server, started for this test in a temporary folder, on a socket in that folder.
 
 Exit code 77, with a message, where PostgreSQL is not installed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coroutine that starts at once. A caller that keeps the task can wait for the coroutine's end, as a thread or in
 // another coroutine. If the caller does not keep the task, the coroutine runs on. Its frame is destroyed when both the
 // task and the coroutine have ended.

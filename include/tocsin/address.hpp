@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting for an object to change, at any address: 1, 2, 4 or 8 bytes, on every system.
 //
 //     std::atomic<std::uint8_t> phase{0};
@@ -29,44 +30,47 @@
 namespace tocsin {
 
 // If the object at `address` holds `expected`, sleeps until a wake on that address, the deadline or a stop request. If
-// it holds another value, returns `differed` at once. If the call returns `woken`, look at the value again: the wake
-// may have been meant for an earlier object at the same address. Wakes are exact: n wakes release n waiters, however
-// narrow the object is, and whatever other threads wait for at neighbouring addresses. Waiters are released first in,
-// first out.
+// it holds another value, returns `differed` at once. After `woken`, look at the value again: the wake may have been
+// meant for an earlier object at the same address. Wakes are exact: n wakes release n waiters, however narrow the
+// object is, and whatever other threads wait for at neighbouring addresses. Waiters are released first in, first out.
 // A call that returns `differed` has read the value with acquire order. If a wake releases the thread, what the waker
 // did before is visible to the thread.
 // Throws std::invalid_argument for an address that is not aligned to the object's size.
 // Cost: a load if the value differs, else a short lock and one system call to sleep. Never allocates.
 template <class T>
 address_status wait_on_address(const T* address, detail::value_of_t<T> expected, spin_policy spin = {}) {
-    if (detail::differs(address, expected)) return address_status::differed;
-    return detail::address_wait(address, expected, {deadline::never(), nullptr, spin});
+    if (detail::differs(address, expected)) [[likely]]
+        return address_status::differed;
+    return detail::address_wait(address, expected, nullptr, nullptr, spin);
 }
 template <class T>
 address_status wait_on_address(const T* address, detail::value_of_t<T> expected, const stop_token& stop,
                                spin_policy spin = {}) {
-    if (detail::differs(address, expected)) return address_status::differed;
-    return detail::address_wait(address, expected, {deadline::never(), &stop, spin});
+    if (detail::differs(address, expected)) [[likely]]
+        return address_status::differed;
+    return detail::address_wait(address, expected, nullptr, &stop, spin);
 }
 template <class T>
 address_status wait_on_address(const T* address, detail::value_of_t<T> expected, const deadline& until,
                                spin_policy spin = {}) {
-    if (detail::differs(address, expected)) return address_status::differed;
-    return detail::address_wait(address, expected, {until, nullptr, spin});
+    if (detail::differs(address, expected)) [[likely]]
+        return address_status::differed;
+    return detail::address_wait(address, expected, &until, nullptr, spin);
 }
 template <class T>
 address_status wait_on_address(const T* address, detail::value_of_t<T> expected, const deadline& until,
                                const stop_token& stop, spin_policy spin = {}) {
-    if (detail::differs(address, expected)) return address_status::differed;
-    return detail::address_wait(address, expected, {until, &stop, spin});
+    if (detail::differs(address, expected)) [[likely]]
+        return address_status::differed;
+    return detail::address_wait(address, expected, &until, &stop, spin);
 }
 
 // What wait_until_accepted() and wait_until_changed() return if they are given a deadline or a stop token: how the wait
 // ended, and the value seen last.
 template <class T>
 struct value_result {
-    wait_status status;
-    T value;
+    wait_status status;  // how the wait ended
+    T value;             // the one seen last
 };
 
 namespace detail {
@@ -98,7 +102,7 @@ template <class T, class Predicate>
     for (;;) {
         const auto value = detail::load_value(address);
         if (accept(value)) return {wait_status::signaled, value};
-        switch (detail::address_wait(address, value, {until, &stop, spin})) {
+        switch (detail::address_wait(address, value, &until, &stop, spin)) {
             case address_status::timed_out: return detail::last_look(address, accept, wait_status::timed_out);
             case address_status::stopped: return detail::last_look(address, accept, wait_status::stopped);
             default: break;
@@ -149,18 +153,19 @@ TOCSIN_API std::size_t wake_by_address_all(const volatile void* address) noexcep
 
 // How many waiters a change wakes: wake_one, wake_n(3), wake_all.
 struct wake_count {
-    std::size_t most;
+    std::size_t most;  // at most so many
 };
+// The counts to pass: one waiter, all waiters, or `count` of them.
 inline constexpr wake_count wake_one{1};
 inline constexpr wake_count wake_all{static_cast<std::size_t>(-1)};
 constexpr wake_count wake_n(std::size_t count) noexcept { return {count}; }
 
 // The functions from here on change the object and then wake waiters, the longest waiting first. Each function does to
 // the object what the member function of std::atomic<T> with the same name does, with sequentially consistent order,
-// and returns what that member function returns. After the change, only the address is used. So a thread that sees the
-// change may destroy the object at once. Like the three wakes above, these functions may be called before main, after
-// it, and in destructors of thread-local objects, but not in signal handlers. If the object of a plain T is not aligned
-// to its size, the behaviour is undefined; checked builds stop the program.
+// and returns what that member function returns. After the change, a function uses only the address, not the object. So
+// a thread that sees the change may destroy the object at once. Like the three wakes above, these functions may be
+// called before main, after it, and in destructors of thread-local objects, but not in signal handlers. If the object
+// of a plain T is not aligned to its size, the behaviour is undefined; checked builds stop the program.
 // Cost: if no thread waits there, the change and a load. (The change serves as the fence that a separate wake must
 // make.) With waiters, the cost is that of the wakes above.
 template <class T>
@@ -187,7 +192,7 @@ bool compare_exchange(T* address, detail::value_of_t<T>& expected, detail::value
     return true;
 }
 
-// Each of these exists for the types T for which std::atomic<T> has a member function of the same name.
+// Each function below exists for the types T for which std::atomic<T> has a member function of the same name.
 template <class T>
 detail::value_of_t<T> fetch_add(T* address, detail::difference_of_t<T> n, wake_count count) noexcept {
     const auto old = detail::atomic_at(address).fetch_add(n, std::memory_order_seq_cst);  // [wake-check]

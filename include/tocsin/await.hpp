@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coroutines that wait: they co_await the sources that wait_any() and wait_all() accept (wait.hpp), with the same
 // guarantees.
 //
@@ -8,23 +9,24 @@
 //         co_await tocsin::async_wait_all({.stop = token}, left_fork, right_fork);
 //     }
 //
-// Bring your own coroutine type. The wait is stored in the coroutine's frame. It allocates nothing, except that a table
-// of descriptors, which all coroutines share, may have to grow. On 64-bit systems a wait takes this much of the frame:
+// Bring your own coroutine type. A wait is stored in the coroutine's frame and allocates nothing, with one exception: a
+// wait for descriptors may have to enlarge a table that all such waits share. On 64-bit systems a wait takes this much
+// of the frame:
 // - A wait for one event without limits takes 168 bytes.
-// - Any other wait takes about 350 bytes, and 200 for each source. If a source may be a timer or a descriptor, add 660
-//   bytes. (Every argument of the type tocsin::source counts as such a source.) Otherwise, add 220 bytes if the wait
-//   has limits.
+// - Any other wait takes about 350 bytes, plus 200 for each source. A source that may be a timer or a descriptor adds
+//   660 bytes, once for the wait. (An argument of the type tocsin::source is such a source.) Without such a source,
+//   limits add 220 bytes.
 //
-// Coroutines queue among threads, first in, first out. The lists of parked waits (diagnose.hpp) name the thread in
-// which a coroutine suspended.
+// Coroutines and threads that wait for the same thing queue together, first in, first out. The lists of parked waits
+// (diagnose.hpp) name a coroutine's wait by the thread in which the coroutine suspended.
 //
 // Where a coroutine resumes
 //   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait resumes
 //   the coroutine. If a set(), request_stop() or wake_list::wake() ends the wait, the coroutine resumes inside that
 //   call, under no lock, after the call has released everybody else.
-//   - If the thread already runs a coroutine that was resumed in this way, it resumes the second coroutine when the
-//     first suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a coroutine
-//     that blocks its thread delays all coroutines that the thread is still to resume.
+//   - If that thread is already running a coroutine that was resumed in this way, it resumes the new one when the
+//     running one suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a
+//     coroutine that blocks its thread delays all coroutines that the thread is still to resume.
 //   - If an exception leaves a coroutine that was resumed in this way, the exception ends the program (std::terminate)
 //     inside the call that ended the wait.
 //   - Deadlines, timers and descriptors end a wait in a background thread of the library, so the coroutine resumes in
@@ -33,7 +35,8 @@
 //   With `.on(executor)`, the thread that ends the wait calls executor(std::coroutine_handle<>) instead.
 //   - The executor resumes the coroutine later, or in another thread. If it resumes the coroutine inside the call, the
 //     program ends with a message.
-//   - The executor must not throw: an exception ends the program, too.
+//   - The executor must not throw: an exception ends the program, too. Inside its call it must not destroy another
+//     coroutine or an operation that waits: the thread may be about to end that wait, too.
 //   - The wait refers to the executor and does not copy it. A temporary in the co_await expression lives long enough.
 //   - An executor may return `bool`. False means that it refuses the coroutine and will not resume it. The coroutine
 //     then resumes as without an executor. A handler_thread (handler_thread.hpp) is such an executor: once closed, it
@@ -48,30 +51,28 @@
 //   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, handles no
 //   signals, and stays until the process ends, even during exit.
 //
-//   The thread for descriptors polls all descriptors for which coroutines wait. Each poll costs a step for each of
-//   these descriptors. If something other than a descriptor ends a wait with descriptors, the coroutine first
-//   interrupts the poll, and then continues. This costs a switch to the polling thread and back. Afterwards the library
-//   does not refer to the descriptors of that wait any more.
+//   The thread for descriptors polls all descriptors for which coroutines or operations wait. Each poll costs a step
+//   for each of these descriptors. If something other than a descriptor ends a wait with descriptors (an event that is
+//   set, for instance), the coroutine interrupts the poll before it continues. This costs a switch to the polling
+//   thread and back. From then on the library does not refer to the descriptors of that wait any more.
 //
 //   A co_await throws std::system_error if it can't start a thread or open the doorbell, and std::bad_alloc if the
 //   table of descriptors can't grow. The background threads call now() of your own clocks under a lock: now() must not
 //   block or call this library.
 //
 // Destroying a coroutine that waits
-//   Destroying the coroutine ends its wait, and nobody resumes the coroutine. The wait takes no event: if it had
-//   already been given an auto-reset event, that event is set again. But a source of your own that the wait had been
-//   given stays taken.
+//   Destroying the coroutine ends its wait, and nobody resumes the coroutine. The wait takes nothing: if it had already
+//   been given an auto-reset event, that event is set again, and a semaphore's permit goes back. But a source of your
+//   own that the wait had been given stays taken.
 //
-//   Any thread may destroy the coroutine, unless another thread might be resuming it at the same time. So it may be
-//   destroyed:
-//   - Without an executor: while no other thread can end the wait by a set, a stop or a timeout. That is so, for
-//     instance, if the wait needs no background thread, and only the destroying thread makes its sources ready or stops
-//     it. If one set() ends the waits of several coroutines, a coroutine that this set() has resumed may destroy the
-//     coroutines that this set() has yet to resume.
-//   - With an executor: while the executor can't be resuming the coroutine. That is so, for instance, if the executor
-//     has only one thread, and that thread destroys the coroutine. When the destruction returns, no thread is handing
-//     the coroutine to the executor. But a thread may have handed it over by then. In that case, remove the handle from
-//     the executor's queue. (Or do not destroy the coroutine: stop the wait by a token, and let the coroutine end.)
+//   Any thread may destroy the coroutine at a time when no other thread can be resuming it:
+//   - Without an executor: while no other thread can end the wait by a set, a stop or a timeout. For instance, the wait
+//     needs no background thread, and only the destroying thread makes its sources ready or stops it. There is one more
+//     such time: one set() ends the waits of coroutines A and B, and has resumed A but not yet B. Then A may destroy B.
+//   - With an executor: while the executor can't be resuming the coroutine. For instance, the executor has only one
+//     thread, and that thread destroys the coroutine. Afterwards, remove the handle from the executor's queue: a thread
+//     may have handed the coroutine over before the destruction returned. (None does so later.) Or do not destroy the
+//     coroutine: stop the wait by a token, and let the coroutine end.
 //   - With an executor that may refuse: while the conditions of both points above hold.
 //
 // A wait as part of a type of your own
@@ -90,16 +91,18 @@
 //
 // Restrictions
 //   - In a signal handler, do not set an event for which a coroutine may wait: set() may resume the coroutine there.
-//   - In the child of a fork, a coroutine that was waiting at the fork may only be destroyed.
-//   - A notify function (waiting_list in source.hpp) gives its caller a wake_list. The list may contain the wait of an
-//     async_wait_all(). Then the caller must call wake() on this list first. Only afterwards may it set an event of
-//     that async_wait_all(), or call wake() on the list of another source of that async_wait_all().
+//   - In the child of a fork, a coroutine that was waiting at the fork may only be destroyed. If a thread was ending
+//     its wait at the fork, the child must not even destroy it.
+//   - A notify function (waiting_list in source.hpp) returns a wake_list, on which an async_wait_all() may be. The
+//     caller must then call wake() on this list before it sets an event of that async_wait_all(), and before it calls
+//     wake() on a list from another source of that async_wait_all().
 #pragma once
 
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/event_state.hpp>
+#include <tocsin/detail/pending.hpp>
 #include <tocsin/detail/source_arguments.hpp>
 #include <tocsin/limits.hpp>
 #include <tocsin/source.hpp>
@@ -118,96 +121,19 @@
 namespace tocsin {
 namespace detail {
 
-class awaiting;        // src/await.cpp
-class event_awaiting;  // the same
+class event_awaiting;  // src/await.cpp
 
-// The bytes that a wait needs inside the library. src/await.cpp checks that they are enough.
+// The bytes that a wait for one event needs inside the library. src/await.cpp checks that they are enough.
 inline constexpr std::size_t async_event_size = sizeof(void*) == 8 ? 152 : 112;
-inline constexpr std::size_t async_seat_size = 128;
-inline constexpr std::size_t async_core_size = 192;
-inline constexpr std::size_t async_limits_size = 224;
-inline constexpr std::size_t async_mixture_size = 432;
 
-// What a wait may contain. Each value includes the values before it.
-enum class async_needs : std::uint8_t {
-    objects,  // events and custom sources
-    limits,   // a deadline and a stop token
-    mixture,  // timers and descriptors
-};
+inline void resume_coroutine(void* frame) noexcept { std::coroutine_handle<>::from_address(frame).resume(); }
 
-constexpr std::size_t async_wait_size(async_needs what) noexcept {
-    return async_core_size + (what >= async_needs::limits ? async_limits_size : 0) +
-           (what >= async_needs::mixture ? async_mixture_size : 0);
+// Makes the executor resume the coroutine.
+template <class Executor>
+void refer_to_executor(executor_reference& from, Executor& executor) noexcept {
+    from.refer_to(executor,
+                  [](Executor& to, void* frame) { return to(std::coroutine_handle<>::from_address(frame)); });
 }
-// Events and custom sources are known by their types. An argument of the type tocsin::source may be anything.
-template <class... Sources>
-constexpr async_needs needs_of(bool with_limits) noexcept {
-    if ((std::same_as<std::remove_cvref_t<Sources>, source> || ...)) return async_needs::mixture;
-    return with_limits ? async_needs::limits : async_needs::objects;
-}
-
-struct async_storage {
-    void* slots;
-    std::uint16_t* buckets;
-    void* descriptors;
-};
-
-// The executor of a wait, and whether the executor has been given the coroutine (src/await.cpp).
-struct async_executor {
-    template <class Executor>
-    void refer_to(Executor& executor) noexcept {
-        object = const_cast<std::remove_cv_t<Executor>*>(std::addressof(executor));
-        post = [](void* to, std::coroutine_handle<> who) noexcept {
-            auto& called = *static_cast<Executor*>(to);
-            if constexpr (std::same_as<std::invoke_result_t<Executor&, std::coroutine_handle<>>, bool>) {
-                return called(who);
-            } else {
-                called(who);
-                return true;
-            }
-        };
-    }
-
-    void* object = nullptr;  // null: none
-    bool (*post)(void* object, std::coroutine_handle<> who) noexcept = nullptr;
-    atomic<std::uint32_t> posted{0};
-};
-
-// The part of a wait that does not depend on the number of sources.
-class async_wait_base {
-protected:
-    async_wait_base(std::span<const source> sources, bool all, async_needs needs, const limits& how,
-                    const async_storage& storage) noexcept
-        : until_(how.until), sources_(sources), storage_(storage), all_(all), needs_(needs) {
-        if (how.stop.get() != nullptr) stop_ = *how.stop.get();
-    }
-    async_wait_base(const async_wait_base&) = delete;
-    async_wait_base& operator=(const async_wait_base&) = delete;
-    ~async_wait_base() {
-        if (waiting_ != nullptr) destroy();
-    }
-
-    TOCSIN_API bool ready();
-    TOCSIN_API bool suspend(std::coroutine_handle<> who, void* memory);
-    TOCSIN_API any_result result();
-
-    const deadline until_;
-    stop_token stop_;
-    async_executor executor_;
-
-private:
-    friend class awaiting;
-
-    TOCSIN_API void destroy() noexcept;
-
-    const std::span<const source> sources_;
-    const async_storage storage_;
-    const bool all_;
-    const async_needs needs_;
-    any_result result_{wait_status::signaled};
-    awaiting* waiting_ =
-        nullptr;  // null if the first look ended the wait; else in the memory given to suspend()
-};
 
 // The part of a wait for one event that does not depend on the event's class.
 class event_awaiter_base {
@@ -241,14 +167,8 @@ protected:
 
     using event_awaiter_base::event_awaiter_base;
 
-    async_executor executor_;
+    executor_reference executor_;
 };
-
-// An event that can be waited for.
-template <class T>
-concept settable_event = requires(const T& event) { mode_of(event); };
-template <settable_event Event>
-using mode_type = decltype(mode_of(std::declval<const Event&>()));
 
 template <class Mode, class Base, bool WithExecutor>
 class basic_event_awaiter : protected Base {
@@ -297,7 +217,7 @@ public:
         requires resumes_coroutines<Executor>
     event_awaiter_on(Event& event TOCSIN_LIFETIMEBOUND, Executor& executor TOCSIN_LIFETIMEBOUND) noexcept
         : detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_on_base, true>(event) {
-        this->executor_.refer_to(executor);
+        detail::refer_to_executor(this->executor_, executor);
     }
 };
 
@@ -313,6 +233,8 @@ public:
     event_awaiter_on<Event> on(Executor&& executor) const noexcept {
         return event_awaiter_on<Event>(event_, executor);
     }
+    // Such a wait has no deadline and no descriptor, so no driver serves it.
+    const async_event_wait& by(driver&) const noexcept { return *this; }
     event_awaiter<Event> operator co_await() const noexcept { return event_awaiter<Event>(event_); }
 
 private:
@@ -326,6 +248,14 @@ class [[nodiscard]] referred_awaiter {
 public:
     explicit referred_awaiter(Awaiter& to TOCSIN_LIFETIMEBOUND) noexcept : to_(to) {}
 
+    // As those of the other awaiter.
+    template <class Executor>
+        requires resumes_coroutines<Executor>
+    referred_awaiter on(Executor&& executor) noexcept {
+        return to_.on(executor);
+    }
+    referred_awaiter by(driver& which) noexcept { return to_.by(which); }
+
     bool await_ready() { return to_.await_ready(); }
     bool await_suspend(std::coroutine_handle<> who) { return to_.await_suspend(who); }
     auto await_resume() { return to_.await_resume(); }
@@ -335,24 +265,33 @@ private:
 };
 
 // The awaiter that the other functions below return. Await it once.
-template <class Result, std::size_t N, detail::async_needs Needs>
-class [[nodiscard]] async_wait_op : detail::async_wait_base {
+template <class Result, std::size_t N, detail::wait_needs Needs>
+class [[nodiscard]] async_wait_op : detail::pending_base {
 public:
     template <class... Sources>
     async_wait_op(const limits& how, bool all, Sources&... from) noexcept
-        : async_wait_base(sources_, all, Needs, how, {seats_, buckets_, descriptors_}),
+        : pending_base(sources_, {detail::wait_form::awaited, all, Needs}, how,
+                       {memory_.slots, buckets_, memory_.descriptors}),
           sources_{source(from)...} {}
 
     // Makes the executor resume the coroutine.
     template <class Executor>
         requires resumes_coroutines<Executor>
     referred_awaiter<async_wait_op> on(Executor&& executor) noexcept {
-        executor_.refer_to(executor);
+        detail::refer_to_executor(executor_, executor);
         return referred_awaiter<async_wait_op>(*this);
     }
 
-    bool await_ready() { return ready(); }
-    bool await_suspend(std::coroutine_handle<> who) { return suspend(who, memory_); }
+    // Lets the driver, instead of the default, serve the deadlines and descriptors (driver.hpp).
+    referred_awaiter<async_wait_op> by(driver& which TOCSIN_LIFETIMEBOUND) noexcept {
+        given_.by = &detail::driver_access::service_of(which);
+        return referred_awaiter<async_wait_op>(*this);
+    }
+
+    bool await_ready() { return look(); }
+    bool await_suspend(std::coroutine_handle<> who) {
+        return suspend(detail::resume_coroutine, who.address(), memory_.pending);
+    }
     Result await_resume() {
         if constexpr (std::is_same_v<Result, any_result>) {
             return result();
@@ -362,13 +301,9 @@ public:
     }
 
 private:
-    static constexpr std::size_t polled = Needs == detail::async_needs::mixture ? N : 1;
-
     source sources_[N];
     std::uint16_t buckets_[N];
-    alignas(std::max_align_t) std::byte seats_[N * detail::async_seat_size];
-    alignas(std::max_align_t) std::byte descriptors_[polled * 16];
-    alignas(std::max_align_t) std::byte memory_[detail::async_wait_size(Needs)];
+    detail::wait_memory<N, Needs> memory_;
 };
 
 namespace detail {

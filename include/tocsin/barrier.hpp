@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A barrier: threads arrive, and when the last of them has arrived, all pass, and the next phase begins.
 //
 //     tocsin::barrier round(3, [&]() noexcept { swap(front, back); });
@@ -11,15 +12,17 @@
 //
 // Phases
 //   A phase ends when as many arrivals have been counted as it expects. The thread that makes the last arrival first
-//   calls the completion function: once a phase, before any thread passes, and with everything visible that was done
+//   calls the completion function: once a phase, before any thread passes. The function sees everything that was done
 //   before the arrivals. Then the thread begins the next phase, and releases all that wait for the old one.
-//   A thread may arrive in a phase once it knows that the phase has begun. It knows this from its wait for the
-//   previous phase, from having made that phase's last arrival itself, or from a message that another thread sent with
-//   release and that it received with acquire.
-//   Use a token before the next phase ends: afterwards, what the token says is not defined. (A thread that takes part
-//   in the next phase is in time if it uses the token before it arrives again: the next phase can't end without its
-//   arrival.) The standard has the same rule. The rule also applies to a wait_any(), wait_all() or wait_set with a
-//   token.
+//
+//   A thread may arrive in a phase once it knows that the phase has begun. It knows this from its wait for the previous
+//   phase, from having made that phase's last arrival itself, or from a message that another thread sent with release
+//   and that it received with acquire.
+//
+//   A token says whether its phase has ended, but only until the next phase ends: afterwards, what it says is not
+//   defined. A thread that takes part in the next phase is in time if it uses the token before it arrives again,
+//   because the next phase can't end without its arrival. The standard has the same rule. The rule also applies to a
+//   wait_any(), wait_all() or wait_set with a token.
 //
 // Order and memory
 //   What a thread did before it arrived is visible to the completion function. What the completion function did is
@@ -30,10 +33,12 @@
 //   all calls of arrive() have returned: no call touches the barrier after the step that lets threads pass.
 //
 // Errors
-//   These mistakes end the program with a message that names the barrier, in every build: a number of arrivals below
-//   one or above max(), a negative number of expected arrivals, more arrivals than the phase expects (one during the
-//   completion function is always too many), and a wait with a token that has been moved from or waited with. Checked
-//   builds also end the program if a barrier is destroyed while a thread waits.
+//   These mistakes end the program in every build. The message names the barrier, except if the token is gone:
+//   - a number of arrivals below one or above max();
+//   - a negative number of expected arrivals;
+//   - more arrivals than the phase expects (one during the completion function is always too many);
+//   - a wait with a token that has been moved from or waited with.
+//   Checked builds also end the program if a barrier is destroyed while a thread waits.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -67,6 +72,8 @@ public:
     // What arrive() returns. It refers to the barrier.
     class arrival_token {
     public:
+        static constexpr bool is_polled = false;  // no descriptor: await.hpp
+
         arrival_token(arrival_token&& from) noexcept : ended_(std::exchange(from.ended_, nullptr)) {}
         arrival_token& operator=(arrival_token&& from) noexcept {
             ended_ = std::exchange(from.ended_, nullptr);
@@ -79,15 +86,15 @@ public:
 
     private:
         friend class phases;
-        explicit arrival_token(manual_reset_event& ended) noexcept : ended_(&ended) {}
+        explicit arrival_token(barrier_gate& ended) noexcept : ended_(&ended) {}
 
-        manual_reset_event& event() const noexcept {
+        barrier_gate& event() const noexcept {
             if (ended_ == nullptr) [[unlikely]]
                 refuse_arrivals("barrier", nullptr, "the token was moved from, or waited with");
             return *ended_;
         }
 
-        manual_reset_event* ended_;
+        barrier_gate* ended_;
     };
 
     constexpr explicit phases(std::ptrdiff_t expected) noexcept
@@ -99,7 +106,7 @@ public:
 #if TOCSIN_CHECKED
     constexpr ~phases() {
         if (std::is_constant_evaluated()) return;
-        for (const manual_reset_event& each : ended_) each.check_destroyed("barrier");
+        for (const barrier_gate& each : ended_) each.check_destroyed("barrier");
     }
 #else
     ~phases() = default;
@@ -108,11 +115,11 @@ public:
     // Counts `number` arrivals. Calls `complete()` if they are the last of the phase, and then ends the phase. Returns
     // the event that is set when the phase has ended.
     template <class Complete>
-    manual_reset_event& arrive(std::uint32_t number, Complete& complete) noexcept {
+    barrier_gate& arrive(std::uint32_t number, Complete& complete) noexcept {
         // [arrive] with the other calls: releases what this thread did, and acquires what they did.
         const std::uint32_t seen = missing_.fetch_sub(number << 1, std::memory_order_acq_rel);
         const std::uint32_t missing = seen >> 1;
-        manual_reset_event& ended = ended_[seen & 1];
+        barrier_gate& ended = ended_[seen & 1];
         if (missing > number) return ended;
         if (missing < number) [[unlikely]]
             refuse_arrivals("barrier", this, "more arrivals than the phase expects");
@@ -127,10 +134,10 @@ public:
             refuse_arrivals("barrier", this, "more threads drop than it expects");
     }
 
-    static arrival_token token_of(manual_reset_event& ended) noexcept { return arrival_token(ended); }
-    static manual_reset_event& event_of(const arrival_token& token) noexcept { return token.event(); }
-    static manual_reset_event& take(arrival_token& token) noexcept {
-        manual_reset_event& ended = token.event();
+    static arrival_token token_of(barrier_gate& ended) noexcept { return arrival_token(ended); }
+    static barrier_gate& event_of(const arrival_token& token) noexcept { return token.event(); }
+    static barrier_gate& take(arrival_token& token) noexcept {
+        barrier_gate& ended = token.event();
         token.ended_ = nullptr;
         return ended;
     }
@@ -138,7 +145,7 @@ public:
 private:
     TOCSIN_API void end(std::uint32_t parity) noexcept;
 
-    manual_reset_event ended_[2];     // of the phases with even numbers, and of those with odd ones
+    barrier_gate ended_[2];           // of the phases with even numbers, and of those with odd ones
     atomic<std::uint32_t> missing_;   // arrivals, times two; and whether the phase's number is odd
     atomic<std::uint32_t> expected_;  // arrivals in the next phase
 };
@@ -194,6 +201,7 @@ public:
         return detail::phases::event_of(token).wait_until(until, how...);
     }
 
+    // Arrives, and waits until the phase has ended: wait(arrive()). Cost: as these two.
     void arrive_and_wait(spin_policy spin = {}) noexcept { phases_.arrive(1, completion_).wait(spin); }
 
     // Arrives in the current phase, and lowers by one the number of arrivals that later phases expect.

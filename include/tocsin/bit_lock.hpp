@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lock in one bit of a word of yours. The other bits remain yours.
 //
 //     std::atomic<std::uint32_t> flags{0};
@@ -28,6 +29,10 @@ struct lock_word {
 
 TOCSIN_API bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) noexcept;
 TOCSIN_API void unlock_wake(const void* word, unsigned bit) noexcept;
+// Checked builds: notes which thread has the lock (diagnose.hpp), after it was taken and before it is freed. The first
+// such call of a thread asks the system for the thread's number.
+TOCSIN_API void note_taken(const void* word, unsigned bit) noexcept;
+TOCSIN_API void note_freed(const void* word, unsigned bit) noexcept;
 [[noreturn]] TOCSIN_API void unlocked_twice(const void* word, unsigned bit) noexcept;
 
 }  // namespace detail
@@ -77,17 +82,22 @@ public:
     }
 
     // Frees the lock. What the caller did before is visible to the thread that takes the lock next. Checked builds stop
-    // the program if the lock was not held. Cost: one read-modify-write and one load. If a thread waits for this bit,
-    // also a short lock and, if no woken thread is on its way, a wake.
+    // the program if the lock was not held. Cost: one read-modify-write and one load. If threads wait for this bit,
+    // also a short lock, and a wake unless a woken thread is already on its way.
     void unlock() noexcept {
 #if TOCSIN_CHECKED
         if (!is_taken(word_, bit_)) detail::unlocked_twice(word_, bit_);
+        detail::note_freed(word_, bit_);
 #endif
         const void* const address = word_;
         // [lock-release] releases; the next holder acquires. [wake-check]
         word_->fetch_and(static_cast<Word>(~mask(bit_)), std::memory_order_seq_cst);
         detail::unlock_wake(address, bit_);  // by the address alone: the word may be gone
     }
+
+    // Which bit of which word the handle refers to.
+    const word_type* word() const noexcept { return word_; }
+    unsigned bit() const noexcept { return bit_; }
 
 private:
     static constexpr Word mask(unsigned bit) noexcept { return static_cast<Word>(Word{1} << bit); }
@@ -99,6 +109,9 @@ private:
             // [lock-release] acquires what the last holder wrote.
             if (bits.compare_exchange_weak(seen, static_cast<Word>(seen | mask(bit)),
                                            std::memory_order_acquire, std::memory_order_relaxed)) {
+#if TOCSIN_CHECKED
+                detail::note_taken(word, bit);
+#endif
                 return true;
             }
         }

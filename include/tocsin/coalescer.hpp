@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wakes a consumer at most once per interval, however often other threads signal.
 //
 //     tocsin::auto_reset_event dirty;                       // producers: dirty.set()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one type that says how long a wait may last: until an absolute point on a clock, or for ever.
 #pragma once
 
@@ -43,12 +44,14 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 // - A wait until a time on the steady or the system clock follows that clock itself, even if somebody sets the system
 //   clock while the thread sleeps. (wait.hpp and wait_set.hpp describe waits on several clocks.)
 // - A clock of your own needs only a now() that does not throw. A wait estimates when the deadline comes, and calls
-//   now() again at that time. A deadline made from a time point of such a clock refers to that time point, so the time
-//   point must outlive the deadline. A time point that you pass directly to a wait lives long enough.
+//   now() again at that time. The deadline refers to the time point from which it was made, so the time point must
+//   outlive it. A time point that you pass directly to a wait lives long enough.
 class deadline {
 public:
+    // On which clock it is. `never` and `passed` are on none.
     enum class clock : std::uint8_t { never, passed, steady, system, other };
 
+    // The deadline of a wait that has none.
     static constexpr deadline never() noexcept { return deadline(clock::never, 0); }
 
     template <class Rep, class Period>
@@ -77,6 +80,7 @@ public:
         }
     }
 
+    // Whether there is none.
     constexpr bool is_never() const noexcept { return clock_ == clock::never; }
 
     // Whether the deadline has passed. Reads the clock (no system call on Linux), except for `never` and for a deadline

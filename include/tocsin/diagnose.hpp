@@ -1,4 +1,5 @@
-// Which threads wait on what, right now: for a log, a debugger, a test.
+// SPDX-License-Identifier: Apache-2.0
+// Which threads are waiting at this moment, and for what: for a log, a debugger, a test.
 #pragma once
 
 #include <tocsin/detail/config.hpp>
@@ -12,31 +13,60 @@
 namespace tocsin {
 
 // One parked wait: a wait that is in the queue of what it waits for. A thread that has not queued yet, or has been
-// released, is not parked. A wait that timed out or was stopped stays parked until it has left the queue. The functions
-// below neither count nor list the members of a wait_set, a thread that sleeps in a wait_set, or views (pollable).
+// released, is not parked. A wait that timed out or was stopped stays parked until it has left the queue. A wait for
+// several sources is parked once for each of them that is an event, a latch, a barrier, a semaphore, a condition, a
+// channel's send or receive, or a custom source (source.hpp). The functions below do not show descriptors, timers,
+// members of a group_commit or of a wait_set, threads that sleep in a wait_set, or pollables. If the process has
+// several copies of the library, each copy shows all waits but those for channels and custom sources that were made
+// with another copy.
 struct parked_wait {
-    enum class kind : std::uint8_t { event, address, lock, semaphore };
+    // What a wait is for. `source`: for an object of a waitable type (source.hpp).
+    enum class kind : std::uint8_t { event, address, lock, semaphore, condition, latch, barrier, source };
 
-    kind what;
-    const void* address;   // of the event, the object, the semaphore, or the lock's word
-    unsigned bit;          // if `what` is a lock: which bit of the word
+    kind what;  // what this one is for
+    // What `what` is called in the text and in the JSON: "event", "latch" and so on. If `what` is `source`: what the
+    // source's label() says, such as "channel receive", or "source" (source.hpp). Never freed.
+    const char* type;
+    const void*
+        address;   // of the event, latch, channel ...; the lock's word; a barrier's first or second byte
+    unsigned bit;  // if `what` is a lock: which bit of the word
     std::uint64_t thread;  // as the system numbers it (Linux: the kernel's thread id)
+    // If `what` is a lock, or the event of a mutex of win32.h, in a checked build: the thread that has it, or 0 if that
+    // is not known. On Linux the library doesn't know a thread that has never waited, because a lock that nobody
+    // contends asks the system nothing. In other builds: 0. If the process has several copies of the library, each copy
+    // knows only locks that were taken with it by checked code. A lock that was then freed with another copy, or by
+    // code that is not checked, may still seem to be held by the thread that took it first.
+    std::uint64_t owner;
     std::chrono::steady_clock::time_point since;  // when it was parked
     std::string name;                             // given by name_address(), or empty
 };
 
-// Returns how many waits of any kind are parked on this address. Cost: 67 short locks, one for each kind of wait
-// (event, address, semaphore, 64 lock bits). Each kind has a queue in the library's table of waiters, and the call
-// counts the waits in one queue under each lock.
+// Returns how many waits of any kind are parked on this address. Cost: a short lock for each of 68 queues (of events,
+// addresses, semaphores, conditions, and 64 lock bits) in the library's table of waiters, and for each of 64 lists of
+// waits for other sources. Each lock is held while the waits of its queue or list are counted.
 [[nodiscard]] TOCSIN_API std::size_t waiting_on(const volatile void* address) noexcept;
 
 // Returns all parked waits of the process. Each queue is read in one step, but not all queues at the same time. May
 // throw std::bad_alloc. Cost: a lock for each of some thousand buckets, so do not call it on a hot path.
 [[nodiscard]] TOCSIN_API std::vector<parked_wait> parked_waits();
 
-// Returns the same as text, one line for each wait: "event 0x7ffe... 'shutdown': thread 4711, for 12.3 s". The address
-// is written as printf's %p writes it on this system.
+// Returns the same as text, one line for each wait, the oldest first: "event 0x7ffe... 'shutdown': thread 4711, for
+// 12.3 s". The address is written as printf's %p writes it on this system. In a checked build, the line of a lock ends
+// with ", held by thread 4712", and a line "deadlock: ..." follows for each of the deadlocks().
 [[nodiscard]] TOCSIN_API std::string describe_parked_waits();
+
+// Returns the same as one JSON object (RFC 8259), whose text has no line breaks:
+//     {"parked_waits":[{"type":"lock","address":"0x7ffe...","bit":0,"name":"cache","thread":4711,"owner":4712,
+//      "seconds":12.3}],"deadlocks":[[4711,4712]]}
+// "bit" is there for locks only, "name" and "owner" if they are known.
+[[nodiscard]] TOCSIN_API std::string parked_waits_as_json();
+
+// Returns the cycles among `waits`. In a cycle, each thread waits for a lock that the next thread has, and the last
+// thread waits for a lock of the first. A mutex of win32.h counts as a lock if its waiter waits for nothing else. Waits
+// with a deadline count, too. Only checked builds know the owners of locks, so in other builds the result is empty.
+// With several copies of the library, parked_wait::owner says which locks the result covers.
+[[nodiscard]] TOCSIN_API std::vector<std::vector<std::uint64_t>> deadlocks(
+    const std::vector<parked_wait>& waits);
 
 // Names an event, semaphore, object or lock. parked_waits() and describe_parked_waits() show the name until another
 // name replaces it. An empty name removes it. Remove a name before its address is used for something else. May throw

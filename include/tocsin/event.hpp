@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events: one byte that threads wait on and any thread sets.
 //
 //     tocsin::auto_reset_event ready;
@@ -24,15 +25,17 @@
 namespace tocsin {
 namespace detail {
 
-template <reset_mode Mode>
+template <reset_mode Mode, event_use Use = event_use::event>
 struct fixed_mode {
     static constexpr reset_mode mode() noexcept { return Mode; }
+    static constexpr event_use use() noexcept { return Use; }
 };
 
 class chosen_mode {
 public:
     constexpr explicit chosen_mode(reset_mode mode) noexcept : mode_(mode) {}
     constexpr reset_mode mode() const noexcept { return mode_; }
+    static constexpr event_use use() noexcept { return event_use::event; }
 
 private:
     reset_mode mode_;
@@ -80,15 +83,18 @@ public:
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
     // Safe in a signal handler with the Linux futex; with the portable backend (docs/platforms.md) only while no thread
     // waits for the event. If the signal interrupted the thread in a critical section of the library, the handler's
-    // set() or reset() of an event with waiters is deferred: it takes effect just after the handler has returned.
+    // set() of an event with waiters is deferred: it takes effect just after the handler has returned. So is a reset()
+    // that follows it. If all waiters leave meanwhile (at their deadlines, for instance), then the handler's
+    // further calls about this event are not deferred, and overtake the deferred ones.
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
 
     // The same, but leaves the waking to the caller: adds the waits that it ends to `freed` (source.hpp). It is meant
     // for a caller that sets several events, or that holds a lock which the woken threads want. When this returns, the
-    // event is set or handed over, unless the set is deferred (see above). The set releases some waits itself and does
-    // not add them: waits for all of several sources and, if the set is deferred, all waits. Allocates nothing.
+    // event is set or handed over, unless the set is deferred (see above). Two kinds of waits are not added, because
+    // the set releases them itself: waits for all of several sources and, if the set is deferred, all waits. Allocates
+    // nothing.
     void set(wake_list& freed) noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode(), &freed);
     }
@@ -98,8 +104,8 @@ public:
     void reset() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: the exchange decides
         do {
-            // With only the parked_bit, the event is unset already. But a signal handler may have set it, and that set
-            // may have been deferred. A reset in the same handler must come after that set, so it is deferred, too.
+            // With only the parked_bit, the event is unset already. But a deferred set may be pending: one that a
+            // signal handler made. Then a reset in a handler is deferred, too, so that it comes after that set.
             if (seen == event_state::parked_bit || (seen & event_state::held_bit) != 0) [[unlikely]]
                 return event_reset_slow(state_);
             // [event-publish] acquires: the reset may undo sets. A thread that resets the event and then finds nothing
@@ -116,10 +122,10 @@ public:
     // a manual-reset event. Cost: a load; for an auto-reset event that is set, also one read-modify-write.
     [[nodiscard]] bool try_wait() noexcept { return event_try_wait(state_, mode_.mode()); }
 
-    // A thread that finds the event set takes it and returns. Otherwise it blocks until a set() releases it, and
-    // returns for no other reason. Queued waiters are served first in, first out. A set() counts a thread as waiting
-    // once the thread is queued. The thread is queued at once or, where spinning has recently paid, after up to 4 us of
-    // spinning (spin.hpp). A sleeping thread does not wake up now and then to look again (docs/platforms.md names the
+    // A thread that finds the event set takes it and returns. Otherwise the thread blocks until a set() releases it,
+    // and returns for no other reason. Queued waiters are served first in, first out. For a set(), a thread waits from
+    // the moment it is queued. It is queued at once, or after up to 4 us of spinning where spinning has recently paid
+    // (spin.hpp). A sleeping thread does not wake up now and then to look again (docs/platforms.md names the
     // exceptions).
     // Cost: that of try_wait() if the event is set, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) noexcept {
@@ -145,7 +151,8 @@ public:
     template <class Rep, class Period>
     [[nodiscard]] wait_status wait_for(std::chrono::duration<Rep, Period> longest, const stop_token& stop,
                                        spin_policy spin = {}) noexcept {
-        return try_wait() ? wait_status::signaled : wait_with(longest, &stop, spin);
+        if (try_wait()) return wait_status::signaled;
+        return longest > longest.zero() ? wait_with(longest, &stop, spin) : status_at_once(stop);
     }
     template <class Rep, class Period>
     [[nodiscard]] wait_status wait_until(std::chrono::duration<Rep, Period> longest,
@@ -159,11 +166,15 @@ public:
     }
     [[nodiscard]] wait_status wait_until(const deadline& until, const stop_token& stop,
                                          spin_policy spin = {}) noexcept {
-        return try_wait() ? wait_status::signaled : wait_with(until, &stop, spin);
+        if (try_wait()) return wait_status::signaled;
+        return until.which() == deadline::clock::passed ? status_at_once(stop)
+                                                        : wait_with(until, &stop, spin);
     }
 
     // For wait_any() and wait_all() (wait.hpp).
-    operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&state_, event_source(mode_.mode())}; }
+    operator source() & noexcept TOCSIN_LIFETIMEBOUND {
+        return {&state_, event_source(mode_.mode(), mode_.use())};
+    }
 
     // Checked builds: ends the program if a thread still waits. The message says that the event is a `type`.
     void check_destroyed(const char* type) const noexcept { event_check_destroyed(state_, type); }
@@ -193,14 +204,24 @@ private:
         return false;
     }
 
+    // The status of a wait that may not sleep and finds the event unset.
+    static wait_status status_at_once(const stop_token& stop) noexcept {
+        return stop.stop_requested() ? wait_status::stopped : wait_status::timed_out;
+    }
+
     wait_status wait_with(const deadline& until, const stop_token* stop, spin_policy spin) noexcept {
-        return event_wait_slow(state_, mode_.mode(), {until, stop, spin});
+        return event_wait_slow(state_, mode_.mode(), {until, stop, spin, mode_.use()});
     }
 
     event_byte state_{event_state::unset};  // the first member, so its address is the event's
     TOCSIN_NO_UNIQUE_ADDRESS Mode mode_;
 };
 
+}  // namespace detail
+
+namespace detail {
+using latch_gate = basic_event<fixed_mode<reset_mode::manual_reset, event_use::latch>>;
+using barrier_gate = basic_event<fixed_mode<reset_mode::manual_reset, event_use::barrier>>;
 }  // namespace detail
 
 // A gate: after set(), every thread that waits or arrives passes, until reset().

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors as sources of wait_any() (wait.hpp): sockets, pipes, eventfds, timerfds, pidfds.
 //
 //     switch (tocsin::wait_any(shutdown, job, tocsin::readable(connection)).index) { ... }
@@ -7,20 +8,21 @@
 //
 // A wait first looks at the sources in front of its first descriptor. If one of these is ready, the wait makes no
 // system call. Otherwise the thread sleeps in one system call, which also finds the descriptors that are ready already.
-// The cost of this call grows with the number of descriptors; for many of them, use a wait_set (wait_set.hpp). Another
-// such call, which looks at all descriptors and does not sleep, comes first in these cases:
+// The cost of this call grows with the number of descriptors; for many of them, use a wait_set (wait_set.hpp).
+//
+// Before that call, the wait makes another one, which looks at all descriptors and does not sleep, in these cases:
 // - A source that follows a descriptor is an event that is set, a timer that has passed, or an object of a `waitable`
 //   type.
 // - The deadline has passed, or a stop was requested.
 // - The spin policy lets the wait spin.
-// - The thread's last wait with descriptors may have passed over a ready descriptor: it took an event that follows the
-//   descriptor, although the descriptor was ready before the event. This can happen if the event is set after the wait
-//   has begun and before the wait has looked at the descriptors. Since the next wait looks first, two waits of a thread
-//   in a row never both pass over a descriptor.
+// - The thread's last wait with descriptors took an event that follows a descriptor, and the descriptor may have been
+//   ready before the event. This can happen if the event is set after the wait has begun and before the wait has looked
+//   at the descriptors. Since the next wait looks first, two waits of a thread in a row never both pass over a
+//   descriptor.
 //
-// If the thread also waits for an event, a set() of that event wakes the thread through the thread's doorbell. A
-// doorbell is a descriptor of the thread (two where it is a pipe). The thread opens it when a wait with descriptors is
-// first about to sleep, and keeps it for later waits. A wait without descriptors neither opens nor touches a doorbell.
+// If the thread also waits for an event, a set() of that event wakes the thread through its doorbell, a descriptor of
+// the thread's own (two where it is a pipe). The thread opens its doorbell when a wait with descriptors is first about
+// to sleep, and keeps it for later waits. A wait without descriptors neither opens nor touches a doorbell.
 //
 // A wait throws std::system_error before it takes anything:
 // - EBADF for a closed descriptor. The message has the index of the source and the descriptor.
@@ -29,13 +31,15 @@
 // If another thread closes a descriptor during the wait, the wait may not notice. So shut a socket down before you
 // close it. wait_all() refuses descriptors, because nothing can keep one ready until the last source is ready.
 //
-// On Windows, readable(), writable() and ready() take a SOCKET. signaled() takes a kernel HANDLE of a process, a
-// thread, or a manual-reset event or timer. Do not give it a HANDLE from which a wait takes something (an auto-reset
-// event, a semaphore, a mutex). The wait might take it and yet end for another reason, and what it took would be lost.
-// A wait may have more than 64 sockets, and more than 64 HANDLEs. A socket that a wait sleeps on becomes non-blocking,
-// and the wait uses the socket's WSAEventSelect. Only one thread at a time can sleep on a socket. The wait of a second
-// thread throws std::system_error with EBUSY. If the peer has closed, the socket is found as `hang_up` if the wait asks
-// for that, otherwise as `readable`.
+// On Windows:
+// - readable(), writable() and ready() take a SOCKET. If the peer has closed, the socket is found as `hang_up` if the
+//   wait asks for that, otherwise as `readable`.
+// - A socket that a wait sleeps on becomes non-blocking, and the wait uses the socket's WSAEventSelect. So only one
+//   thread at a time can sleep on a socket: the wait of a second thread throws std::system_error with EBUSY.
+// - signaled() takes a kernel HANDLE of a process, a thread, or a manual-reset event or timer. Do not give it a HANDLE
+//   from which a wait takes something (an auto-reset event, a semaphore, a mutex). The wait might take it and yet end
+//   for another reason, and what it took would be lost.
+// - A wait may have more than 64 sockets, and more than 64 HANDLEs.
 #pragma once
 
 #include <tocsin/readiness.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Group commit: any number of threads submit, and one of them at a time flushes for all that have joined it.
 //
 //     struct record { std::string_view text; std::uint64_t position; };
@@ -34,6 +35,7 @@ enum class commit_status : std::uint8_t {
     stopped,    // withdrawn: a stop was requested before a flush took it; no flush has seen it
 };
 
+// How groups form.
 struct group_commit_options {
     // The largest number of submissions that one flush takes. Any others gather for the next flush. At least 1.
     std::size_t largest_group = (std::numeric_limits<std::size_t>::max)();
@@ -42,12 +44,13 @@ struct group_commit_options {
     std::chrono::nanoseconds longest_gathering{0};
 };
 
+// What a group_commit has done since it was made.
 struct group_commit_statistics {
-    std::uint64_t groups = 0;       // flushes that have ended
-    std::uint64_t failed = 0;       // those of them that threw
-    std::uint64_t submissions = 0;  // covered by these flushes
-    std::uint64_t withdrawn = 0;    // timed out or stopped
-    std::size_t largest_group = 0;
+    std::uint64_t groups = 0;               // flushes that have ended
+    std::uint64_t failed = 0;               // those of them that threw
+    std::uint64_t submissions = 0;          // covered by these flushes
+    std::uint64_t withdrawn = 0;            // timed out or stopped
+    std::size_t largest_group = 0;          // submissions in the largest group so far
     std::size_t waiting = 0;                // submissions that wait right now for a flush to take them
     std::chrono::nanoseconds gathering{0};  // sum over the groups: from the first arrival to the flush
     std::chrono::nanoseconds flushing{0};   // sum over the groups: the flush
@@ -104,6 +107,7 @@ private:
 template <class Submission>
 class commit_group {
 public:
+    // A forward iterator over the submissions, in the order in which they joined. It is valid as long as the group.
     class iterator {
     public:
         using value_type = std::remove_cv_t<Submission>;
@@ -134,6 +138,7 @@ public:
 
     explicit commit_group(detail::flushed_group& group) noexcept : group_(&group) {}
 
+    // The submissions, in the order in which they joined the group.
     iterator begin() const noexcept { return iterator(group_->first); }
     iterator end() const noexcept { return iterator(group_->end); }
     std::size_t size() const noexcept { return group_->count; }  // at least 1
@@ -179,7 +184,9 @@ public:
     // Cost for a leader: three short locks (at most five with longest_gathering), the flush, and a few wake-ups of
     // other threads. There are about five such wake-ups at most (nine on 16 processors), however many submissions the
     // flush covers.
-    // Cost for a thread that joins: one short lock, one sleep, and then the wake-ups of a few others of its group.
+    // Cost for a thread that joins: one short lock, and one sleep. Up to four yields may come before the sleep, or
+    // spare it. One thread of 64 also wakes the others of its batch, by one system call, and the next batch. A thread
+    // with a stop token may wake a few others.
     // Allocates nothing.
     void submit(Submission& submission) { (void)engine_.submit(&submission, {}); }
     void submit(Submission&& submission) { submit(submission); }
@@ -187,8 +194,9 @@ public:
     // The same, but withdraws the submission if the deadline passes or a stop is requested before a flush takes it. No
     // flush has seen a withdrawn submission, and none ever will. A submission that a flush has taken can't be
     // withdrawn, even if that flush leaves it to the next (leave_from()). submit() then waits for the result, even past
-    // the deadline. If the deadline has passed or a stop was requested before the call, nothing is submitted. Ignores
-    // the spin policy.
+    // the deadline. If the deadline has passed or a stop was requested before the call, nothing is submitted. Under an
+    // adaptive spin policy, a thread that joins may yield up to four times before it sleeps, where that has recently
+    // paid and flushes take at least 20 us. Under any other policy it sleeps at once.
     [[nodiscard]] commit_status submit(const limits& how, Submission& submission) {
         return engine_.submit(&submission, how);
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that runs jobs, one after the other. Any number of threads may give it jobs.
 //
 //     tocsin::handler_thread owner;                          // owns some data that only it touches
@@ -14,6 +15,7 @@
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/refuse.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/source.hpp>
 #include <tocsin/stop_token.hpp>
 #include <tocsin/word_lock.hpp>
 
@@ -41,6 +43,8 @@
 
 namespace tocsin {
 
+class ended_operation;  // operation.hpp
+
 // Thrown by send() when the handler accepts no more jobs, or when the job of that send() was destroyed without being
 // run.
 class TOCSIN_API handler_closed : public std::runtime_error {
@@ -57,9 +61,9 @@ enum class post_status : std::uint8_t {
     closed,     // the handler accepts no more jobs
 };
 
-// Something to run once, made from any movable callable without arguments. A callable of up to 48 bytes that is
-// trivially copyable (one that holds references, pointers and numbers, say) is stored inside the job, if a pointer's
-// alignment is enough for it. Other callables are allocated.
+// Something to run once, made from any movable callable without arguments. Small callables are stored inside the job:
+// those that are trivially copyable (they hold references, pointers and numbers, say), take up to 48 bytes, and need no
+// stricter alignment than a pointer. Other callables are allocated.
 class job {
 public:
     template <class Call>
@@ -67,10 +71,10 @@ public:
     job(Call&& call) {  // implicit on purpose
         using callable = std::decay_t<Call>;
         if constexpr (is_small<callable>) {
-            ::new (static_cast<void*>(place_)) callable(std::forward<Call>(call));
+            ::new (static_cast<void*>(storage_)) callable(std::forward<Call>(call));
             what_ = &inside<callable>;
         } else {
-            ::new (static_cast<void*>(place_)) void*(new callable(std::forward<Call>(call)));
+            ::new (static_cast<void*>(storage_)) void*(new callable(std::forward<Call>(call)));
             what_ = &outside<callable>;
         }
     }
@@ -90,49 +94,50 @@ public:
     // Runs the job, then destroys the callable, even if running it throws. The job must not be empty.
     void operator()() {
         job self(std::move(*this));
-        self.what_->run(self.place_);
+        self.what_->run(self.storage_);
     }
 
 private:
     friend class handler_thread;
 
-    struct operations {
-        void (*run)(void* place);
-        void (*drop)(void* place) noexcept;  // or null
+    struct actions {
+        void (*run)(void* storage);
+        void (*drop)(void* storage) noexcept;  // or null
     };
 
     template <class Call>
     static constexpr bool is_small =
         sizeof(Call) <= 48 && alignof(Call) <= alignof(void*) && std::is_trivially_copyable_v<Call>;
     template <class Call>
-    static constexpr operations inside{[](void* place) { (*std::launder(static_cast<Call*>(place)))(); },
-                                       nullptr};
+    static constexpr actions inside{[](void* storage) { (*std::launder(static_cast<Call*>(storage)))(); },
+                                    nullptr};
     template <class Call>
-    static constexpr operations outside{
-        [](void* place) { (**std::launder(static_cast<Call**>(place)))(); },
-        [](void* place) noexcept { delete *std::launder(static_cast<Call**>(place)); }};
+    static constexpr actions outside{
+        [](void* storage) { (**std::launder(static_cast<Call**>(storage)))(); },
+        [](void* storage) noexcept { delete *std::launder(static_cast<Call**>(storage)); }};
 
-    job(const operations& what, void* pointer) noexcept : what_(&what) {
-        ::new (static_cast<void*>(place_)) void*(pointer);
+    job(const actions& what, void* pointer) noexcept : what_(&what) {
+        ::new (static_cast<void*>(storage_)) void*(pointer);
     }
 
     void take(job& other) noexcept {
-        std::memcpy(place_, other.place_, sizeof place_);
+        std::memcpy(storage_, other.storage_, sizeof storage_);
         what_ = std::exchange(other.what_, nullptr);
     }
     void drop() noexcept {
-        if (what_ != nullptr && what_->drop != nullptr) what_->drop(place_);
+        if (what_ != nullptr && what_->drop != nullptr) what_->drop(storage_);
         what_ = nullptr;
     }
 
-    const operations* what_ = nullptr;
-    alignas(void*) unsigned char place_[48];
+    const actions* what_ = nullptr;
+    alignas(void*) unsigned char storage_[48];
 };
 
+// The queue of a handler, and what happens to exceptions.
 struct handler_options {
     // How many jobs may be queued. While the queue is full, post() waits and try_post() returns `full`. The handler
-    // takes all queued jobs at once, so besides a full queue it may hold as many jobs again. With the default, the
-    // queue is never full.
+    // takes all queued jobs at once. While it runs them, the queue may fill again, so there may be twice as many jobs
+    // in all. With the default, the queue is never full.
     std::size_t capacity = (std::numeric_limits<std::size_t>::max)();
     // Called in the handler thread with the exception that a posted job throws. Without this function, such an
     // exception ends the program, as if a thread's function had thrown it. An exception from a job of send() goes
@@ -151,8 +156,8 @@ public:
     handler_thread& operator=(const handler_thread&) = delete;
 
     // Queues the job and returns true. While the queue is full, post() waits for room. But a post() in a job of the
-    // same handler never waits, because the handler would wait for itself: the call exceeds the capacity instead. An
-    // accepted job sees what the caller did before. It is run once, or handed out once by cancel().
+    // same handler would wait for its own thread, so it never waits: it exceeds the capacity instead. An accepted job
+    // sees what the caller did before. It is run once, or handed out once by cancel().
     // If the handler is closed, post() returns false, and the job remains with the caller. So a job that posts itself
     // again stops doing so when its handler is closed. Throws std::bad_alloc.
     // Cost: a short lock, and one system call if the handler sleeps. Of many posts to a sleeping handler, only one
@@ -184,6 +189,9 @@ public:
     // resumes in the thread that ended its wait. So no coroutine is lost, at whatever moment the handler closes.
     // Do not destroy a coroutine whose job is queued. To end a coroutine's wait early, use a stop token.
     bool operator()(std::coroutine_handle<> who) noexcept;
+    // The same for the function of an operation (operation.hpp): the job calls it, also when the job is destroyed
+    // without being run. Do not destroy the operation before this call.
+    bool operator()(ended_operation who) noexcept;
 
     // Makes the handler accept no more jobs. The handler thread ends when it has run the queued jobs. A thread that
     // waits for room in the queue gets `closed`. Any thread may call this, even in a job. Returns at once.
@@ -201,6 +209,14 @@ public:
     // the jobs.
     [[nodiscard]] std::vector<job> cancel();
 
+    // The end of the handler, as a source: ready once the handler is closed and runs no more jobs, and then for ever.
+    // wait_any(), wait_all(), a wait_set, a pollable and co_await take it. A wait that finds it ready sees what every
+    // job has done. The handler has then run all accepted jobs, or cancel() hands out the others. Its thread may still
+    // have to return, but does nothing else: the destructor joins it. A source closes nothing, so it is not ready
+    // before somebody calls close(), join() or cancel(). A job of this handler that waits for it waits for ever. The
+    // source refers to the handler, which must outlive every wait for it. Cost: that of a manual_reset_event.
+    source ended() & noexcept TOCSIN_LIFETIMEBOUND { return finished_; }
+
     // Whether the handler accepts no more jobs. Cost: a short lock.
     [[nodiscard]] bool is_closed() const noexcept;
     // Whether the calling thread is the handler thread.
@@ -214,6 +230,7 @@ private:
 
     enum class when_full : std::uint8_t { refuse, wait, exceed };
 
+    bool accept_end(void* who, const job::actions& how) noexcept;
     post_status accept(job& work, const deadline& until, const stop_token* stop, when_full full);
     bool take_batch();
     void run_batch() noexcept;
@@ -242,7 +259,7 @@ public:
 
     explicit sent_call(Call& call) noexcept : call_(call) {}
 
-    job as_job() noexcept { return job(operations, this); }
+    job as_job() noexcept { return job(actions, this); }
 
     result wait() {
         done_.wait();
@@ -276,18 +293,18 @@ private:
         done_.set();
     }
 
-    static sent_call& at(void* place) noexcept { return **std::launder(static_cast<sent_call**>(place)); }
+    static sent_call& at(void* storage) noexcept { return **std::launder(static_cast<sent_call**>(storage)); }
     // When the call has run, the sender may return, and then this object is gone. So the job forgets the object before
     // it runs the call.
-    static constexpr job::operations operations{
-        [](void* place) {
-            sent_call& self = at(place);
-            ::new (place) void*(nullptr);
-            self.run();
-        },
-        [](void* place) noexcept {
-            if (*std::launder(static_cast<sent_call**>(place)) != nullptr) at(place).done_.set();
-        }};
+    static constexpr job::actions actions{[](void* storage) {
+                                              sent_call& self = at(storage);
+                                              ::new (storage) void*(nullptr);
+                                              self.run();
+                                          },
+                                          [](void* storage) noexcept {
+                                              if (*std::launder(static_cast<sent_call**>(storage)) != nullptr)
+                                                  at(storage).done_.set();
+                                          }};
 
     Call& call_;
     std::optional<kept> value_;

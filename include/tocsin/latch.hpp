@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A latch: threads count it down, and when it reaches zero, it lets every thread pass for ever.
 //
 //     tocsin::latch done(3);
@@ -14,14 +15,14 @@
 //   those for a manual_reset_event, and the call that reaches zero releases all of them at once.
 //
 // Lifetime
-//   If no other thread is inside a wait or will still call a member, a thread may destroy the latch as soon as its wait
-//   has returned, or its try_wait() has returned true. It need not wait until the calls of count_down() have returned.
-//   By then, the calls that did not reach zero no longer touch the latch. The call that reached zero touches nothing of
-//   the latch after the step that lets threads pass.
+//   A thread may destroy the latch as soon as its own wait has returned, or its try_wait() has returned true, if no
+//   other thread waits or will still call a member. It need not wait for calls of count_down() to return. Once the wait
+//   has returned or try_wait() has returned true, the calls that did not reach zero no longer touch the latch. The call
+//   that reached zero touches nothing of the latch after the step that lets threads pass.
 //
 // Errors
 //   Three mistakes end the program with a message that names the latch, in every build: a negative number, a number
-//   above max(), and to count below zero. Checked builds also end it if a latch is destroyed while a thread waits.
+//   above max(), and a count below zero. Checked builds also end it if a latch is destroyed while a thread waits.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -44,6 +45,8 @@ namespace tocsin {
 
 class latch {
 public:
+    static constexpr bool is_polled = false;  // no descriptor: await.hpp
+
     // The greatest number that a latch counts down from.
     static constexpr std::ptrdiff_t(max)() noexcept { return detail::most_arrivals; }
 
@@ -61,15 +64,15 @@ public:
     ~latch() = default;
 #endif
 
-    // Counts down by `update`. If that reaches zero, releases every thread that waits, and lets later ones pass.
-    // With an `update` of zero, changes nothing.
+    // Counts down by `update`. If the latch reaches zero, releases every thread that waits, and lets later ones pass.
+    // An `update` of zero changes nothing.
     // Cost: one read-modify-write. The call that reaches zero also sets an event: one more read-modify-write, and with
     // waiters what manual_reset_event::set() costs. Never blocks on a waiter, but coroutines that it releases may run
     // inside it (await.hpp). It is safe in a signal handler where manual_reset_event::set() is.
     void count_down(std::ptrdiff_t update = 1) noexcept {
         const std::uint32_t less = detail::checked_arrivals("latch", this, update, 0);
-        // [arrive] with the other calls: releases what this thread did, and acquires what they did, which set()
-        // passes on.
+        // [arrive] with the other calls: releases what this thread did, and acquires what the threads of earlier calls
+        // did. The last call's set() passes all of that on.
         const std::uint32_t left = left_.fetch_sub(less, std::memory_order_acq_rel);
         if (left > less) return;
         if (left < less) [[unlikely]]
@@ -100,6 +103,7 @@ public:
         return gate_.wait_until(until, how...);
     }
 
+    // Counts down, and waits for zero: count_down(update), then wait().
     void arrive_and_wait(std::ptrdiff_t update = 1, spin_policy spin = {}) noexcept {
         count_down(update);
         wait(spin);
@@ -111,7 +115,7 @@ public:
 
 private:
     // The first member, so that its address is the latch's. Waiting does not change a gate, and so is const here.
-    mutable manual_reset_event gate_;
+    mutable detail::latch_gate gate_;
     detail::atomic<std::uint32_t> left_;
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The limits of a wait: its deadline, its stop token and its spin policy. A `limits` object is the first argument of
 // wait_any() and wait_all(), of the waits of coroutines, and of the waits of wait_set, group_commit and coalescer.
 //
@@ -5,9 +6,10 @@
 //     set.wait({.until = tomorrow}, ready);
 //     co_await tocsin::async_wait({.stop = token}, job);
 //
-// The calls in which a thread waits for one event, address or lock, or for room in a handler_thread, take no `limits`.
-// They keep the shape of the standard library: wait(), wait_for(duration), wait_until(time). Where such a call takes a
-// stop token or a spin policy, the token follows the time, and the policy comes last. Both are optional.
+// Other waits take no `limits` but keep the shape of the standard library: wait(), wait_for(duration),
+// wait_until(time). These are the calls in which a thread waits for one event, address or lock, or for room in a
+// handler_thread. Where such a call takes a stop token or a spin policy, the token follows the time, and the policy
+// comes last. Both are optional.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -25,20 +27,24 @@ public:
     constexpr stop_reference() noexcept = default;
     constexpr stop_reference(const stop_token& token TOCSIN_LIFETIMEBOUND) noexcept  // implicit on purpose
         : token_(&token) {}
+    stop_reference(const stop_reference&) noexcept = default;
+    stop_reference& operator=(const stop_reference&) noexcept = default;
+    stop_reference& operator=(const stop_token&&) = delete;  // the token would be gone with the statement
 
-    constexpr const stop_token* get() const noexcept { return token_; }  // null if it refers to none
+    // The token, or null if it refers to none.
+    constexpr const stop_token* get() const noexcept { return token_; }
 
 private:
     const stop_token* token_ = nullptr;
 };
 
-// Write the limits directly in the call, as in the examples above. If you give a `limits` object a name, it must not
-// outlive its stop token, to which it refers. If its deadline was made from a time point of a clock of your own, it
-// must not outlive that time point either.
+// Write the limits directly in the call, as in the examples above. A `limits` object refers to its stop token. So if
+// you give it a name, it must not outlive the token. Nor must it outlive a time point of a clock of your own from which
+// its deadline was made.
 struct limits {
     // When this deadline has passed, the wait ends with `timed_out`. A duration counts from the moment at which the
-    // limits are made, so one `limits` object that is used for several waits ends them all at the same time. Making
-    // limits from a duration costs a look at the clock. A time point may be of any clock.
+    // limits are made. (To learn that moment costs a look at the clock.) So one `limits` object that is used for
+    // several waits ends them all at the same time. A time point may be of any clock.
     deadline until = deadline::never();
     // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait, the wait
     // takes the source first, even if the stop was requested before.

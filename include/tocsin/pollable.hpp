@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An event or a semaphore as a descriptor, for somebody else's loop (epoll, libuv, GLib, Asio, poll). This is the
 // reverse of fd.hpp.
 //
@@ -7,7 +8,7 @@
 //     });
 //
 // Only an event with a view pays for it: a set() of any other event costs as much as without views. examples/loops uses
-// views in four loops.
+// a view in a loop over epoll. Loops of Asio, libuv and GLib can do without: asio.hpp, uv.hpp, glib.hpp.
 #pragma once
 
 #include <tocsin/detail/config.hpp>
@@ -17,11 +18,12 @@
 
 namespace tocsin {
 
-// A view of an event. Its descriptor is readable when the event is set. The descriptor may also be readable when the
-// event is not set, because another thread may take the event first. Do nothing with the descriptor but poll it: the
-// view alone reads, writes and closes it. The event must outlive the view and stay where it is. Each view of an event
-// has a descriptor of its own. After fork, a view belongs to the parent: the child may only destroy it.
-// All this holds for a semaphore, too: it counts as set while a permit is free, and a view takes one permit at a time.
+// A view of an event. Its descriptor is readable when the event is set. It may also be readable when the event is not
+// set, because another thread may take the event first. Do nothing with the descriptor but poll it: the view alone
+// reads, writes and closes it. The event must outlive the view and stay where it is. Each view of an event has a
+// descriptor of its own. After a fork, a view belongs to the parent: the child may only destroy it.
+// All this holds for a view of a semaphore, too: the semaphore counts as set while a permit is free, and the view takes
+// one permit at a time.
 class pollable {
 public:
     // On Linux opens one descriptor, an eventfd. On other POSIX systems opens a pipe, which takes two descriptors. On
@@ -39,7 +41,7 @@ public:
     TOCSIN_API int descriptor() const noexcept;
 
     // Takes the event if it is set, as the event's own try_wait() does. The descriptor stays readable until a call of
-    // this function finds nothing to take. A loop that reports only changes (EPOLLET) must call this until it returns
+    // this function finds nothing to take. So in a loop that reports only changes (EPOLLET), call this until it returns
     // false. Other loops may call it as often as they like. Any thread may call it. It never blocks.
     // Cost: that of the event's try_wait(). A call that finds nothing also costs a short lock and a system call. A
     // set() makes a system call only if the descriptor is not readable yet.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a descriptor can be ready for: what a wait asks for, and what it finds.
 #pragma once
 
@@ -21,7 +22,7 @@ enum class readiness : std::uint16_t {
 
 // One ready member of a wait_set, named by its tag.
 struct ready_item {
-    std::uint64_t tag = 0;
+    std::uint64_t tag = 0;              // of the member, as given to add() or change()
     readiness found = readiness::none;  // what was found, if the member is a descriptor
 };
 

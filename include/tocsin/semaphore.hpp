@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Semaphores: a count of permits. Threads take permits, and wait while there are too few.
 //
 //     tocsin::counting_semaphore<8> connections(8);
@@ -6,8 +7,9 @@
 //     connections.release();
 //
 // The classes have the names and calls of the standard's <semaphore>: a program that uses std::counting_semaphore or
-// std::binary_semaphore compiles with tocsin:: in place of std::. Added are stop tokens, spin policies, several permits
-// at once, and semaphores as sources: wait_any(), wait_all(), wait_set, pollable and co_await take them beside events.
+// std::binary_semaphore compiles with tocsin:: in place of std::, unless its LeastMaxValue is above 1,073,741,823. The
+// calls here also take stop tokens, spin policies, and several permits at once. And a semaphore is a source:
+// wait_any(), wait_all(), wait_set, pollable and co_await take it beside events.
 //
 // Any thread may call any member at any time: before main, after it, and in destructors of thread-local objects. A
 // semaphore is 4 bytes and owns nothing: no heap memory, no kernel object, no registration. It is constant-initialized
@@ -50,6 +52,11 @@ TOCSIN_API bool semaphore_try_acquire_slow(semaphore_word& word, std::uint32_t p
 TOCSIN_API wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
                                            const wait_options& options) noexcept;
 TOCSIN_API void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::ptrdiff_t most);
+// Gives permits unless the count would become greater than `most`, and returns whether it did. Stores in `before` how
+// many permits were free. If waits for all are queued and other threads release at the same time, a call that fails may
+// have given some of its permits to such waits. Not for signal handlers.
+TOCSIN_API bool semaphore_try_release(semaphore_word& word, std::uint32_t permits, std::uint32_t most,
+                                      std::uint32_t& before) noexcept;
 TOCSIN_API void semaphore_check_destroyed(const semaphore_word& word) noexcept;
 [[noreturn]] TOCSIN_API void semaphore_refuse_number(const semaphore_word& word, const char* call,
                                                      std::ptrdiff_t permits, std::ptrdiff_t most);
@@ -85,12 +92,16 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // ahead of a thread that is queued.
 //
 // Several permits: acquire(n) takes n permits at once, or waits. While it is the oldest waiter, it collects what is
-// released until it has n permits. Nobody behind it is served before that, so two threads that want several never hold
-// what the other needs. If it gives up (deadline, stop), it hands on what it has collected, as release() would, but
-// even beyond max(). try_acquire(n) collects nothing.
+// released until it has n permits, and nobody behind it is served before that. So it never happens that two threads
+// each hold permits that the other needs. A wait that gives up (deadline, stop) hands on what it has collected, as
+// release() would, even if the count then exceeds max(). try_acquire(n) collects nothing.
 //
-// Memory: what a thread did before release() is visible to whoever takes a permit that this release, or an earlier one,
-// has added or handed over, and to those who take permits after that.
+// Memory: what a thread did before release() is visible to each thread to which this release hands a permit. If the
+// release adds permits to the count, it is also visible to every thread that takes a permit from the count afterwards.
+//
+// Contention: a permit goes to the thread that has waited longest, even if a running thread could take it at once. So
+// with more threads than processors, most acquires cost a switch of threads. For mutual exclusion, a word_lock is
+// cheaper.
 //
 // Lifetime: a thread that takes the last permit of a release may destroy the semaphore or unmap its memory at once.
 // release() does not touch the semaphore after the step that gives its last permit.
@@ -105,8 +116,10 @@ class counting_semaphore {
                   "tocsin: a semaphore counts to 1,073,741,823 at most");
 
 public:
+    static constexpr bool is_polled = false;  // no descriptor: await.hpp
+
     // The greatest count: LeastMaxValue.
-    static constexpr std::ptrdiff_t max() noexcept { return LeastMaxValue; }
+    static constexpr std::ptrdiff_t(max)() noexcept { return LeastMaxValue; }
 
     // Throws std::invalid_argument if `desired` is negative or greater than max(). In a constant expression, such a
     // count does not compile.
@@ -122,26 +135,27 @@ public:
     ~counting_semaphore() = default;
 #endif
 
-    // Gives `update` permits: hands them to those who wait, and adds the others to the count. Zero permits are allowed,
-    // and change nothing.
+    // Gives `update` permits: hands them to threads that wait, and adds the permits that are left over to the count.
+    // Zero permits are allowed, and change nothing.
     // - Throws std::invalid_argument if `update` is negative.
-    // - Throws std::system_error (std::errc::value_too_large) if the count would become greater than max(). The count
-    //   is that of the free permits: those that have been handed over do not count. In one case, a release that throws
-    //   has changed something: if several threads release too much at the same time while others wait, a release of
-    //   several permits may have handed over some of them before it throws. It adds none of the others.
+    // - Throws std::system_error (std::errc::value_too_large) if `update` is greater than max() minus the count of free
+    //   permits, even if threads wait for some of these permits. A release that throws has changed nothing, with one
+    //   exception: if several threads release too much at the same time while others wait, a release of several permits
+    //   may have handed over some of them before it throws. It does not add the rest of its permits to the count.
     // Cost: without waiters, one read-modify-write. With waiters, a lock, held for 50 to 200 ns for each permit that is
     // handed over, and at most a few system calls to wake, however many permits. Like set() of an event, it looks at
     // each wait_all() in its queue.
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
-    // Safe in a signal handler under the conditions of an event's set() (event.hpp). A release in a handler that has
-    // interrupted the library is deferred, if threads wait: one deferred call for each permit. Permits of a deferred
-    // release are added even beyond max().
+    // Safe in a signal handler under the conditions of an event's set() (event.hpp). If the handler has interrupted the
+    // library while threads wait, the release is deferred, as a separate call for each permit. A deferred call adds its
+    // permit even if the count then exceeds max().
     void release(std::ptrdiff_t update = 1) {
         std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: the exchange decides
         do {
-            const std::ptrdiff_t room = max() - std::ptrdiff_t{detail::semaphore_state::free_permits(seen)};
+            const std::ptrdiff_t room =
+                (max)() - static_cast<std::ptrdiff_t>(detail::semaphore_state::free_permits(seen));
             if ((seen & detail::semaphore_state::parked_bit) != 0 || update < 0 || update > room) [[unlikely]]
-                return detail::semaphore_release_slow(word_, update, max());
+                return detail::semaphore_release_slow(word_, update, (max)());
             // [permit] with the acquire of whoever takes a permit.
         } while (!word_.compare_exchange_weak(
             seen, seen + static_cast<std::uint32_t>(update) * detail::semaphore_state::one,
@@ -181,9 +195,9 @@ public:
 
     // The same with a deadline: a duration from now or a time point of any clock (deadline.hpp). Without a stop token,
     // a call returns whether it has taken the permits; with one, it returns how it ended. With a duration of zero or
-    // less, or a time in the past, a call only tries, with no system call. No call ends before its deadline without its
-    // permits, unless it is stopped. A timeout never eats a permit: if one was handed over, the call has taken it, even
-    // after the deadline.
+    // less, or a time in the past, a call only tries, with no system call. A call that returns without its permits
+    // returns only after its deadline, or because it was stopped. A timeout never eats a permit: if one was handed
+    // over, the call has taken it, even after the deadline.
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> longest,
                                        spin_policy spin = {}) noexcept {
@@ -228,7 +242,7 @@ public:
 
 private:
     static constexpr std::uint32_t word_of(std::ptrdiff_t desired) {
-        if (desired < 0 || desired > max()) {
+        if (desired < 0 || desired > (max)()) {
             detail::throw_or_die(std::invalid_argument(
                 "tocsin::counting_semaphore: the first count is negative or greater than max()"));
         }
@@ -236,8 +250,8 @@ private:
     }
 
     std::uint32_t checked(std::ptrdiff_t permits, const char* call) const {
-        if (permits < 0 || permits > max()) [[unlikely]]
-            detail::semaphore_refuse_number(word_, call, permits, max());
+        if (permits < 0 || permits > (max)()) [[unlikely]]
+            detail::semaphore_refuse_number(word_, call, permits, (max)());
         return static_cast<std::uint32_t>(permits);
     }
 

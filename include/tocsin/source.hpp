@@ -1,9 +1,11 @@
-// What wait_any() and wait_all() (wait.hpp) wait for: events, semaphores, latches, a barrier's tokens, descriptors
-// (fd.hpp), timers (wait.hpp), and any type of your own that has three operations:
+// SPDX-License-Identifier: Apache-2.0
+// What wait_any() and wait_all() (wait.hpp) wait for: events, semaphores, latches, a barrier's tokens, sends
+// and receives of channels (channel.hpp), descriptors (fd.hpp), timers (wait.hpp), and any type of your own that has
+// three operations:
 //
 //     class countdown {
 //     public:
-//         bool try_wait() noexcept;                          // takes the countdown if it is ready; else false
+//         bool try_wait() noexcept;                          // whether it is ready (other types are taken by it)
 //         bool enlist(tocsin::wait_entry& entry) noexcept;   // appends `entry` to `waiting_`; false if ready already
 //         void delist(tocsin::wait_entry& entry) noexcept;   // removes `entry`, if it is still in `waiting_`
 //         static constexpr bool stays_ready = true;          // once ready, it stays ready (for wait_all)
@@ -23,6 +25,7 @@
 
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/event_use.hpp>
 #include <tocsin/detail/intrusive_list.hpp>
 #include <tocsin/readiness.hpp>
 
@@ -60,6 +63,7 @@ struct lot_source {
     bool (*mark_parked)(void* object, bool even_if_ready) noexcept;
     void (*clear_parked)(void* object) noexcept;         // locked: no node is queued any more
     void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again; null: it stays ready
+    event_use use = event_use::event;
     bool is_event = false;  // the first look reads the event's byte itself, without a call
 };
 
@@ -77,6 +81,10 @@ public:
     wait_entry(const wait_entry&) = delete;
     wait_entry& operator=(const wait_entry&) = delete;
 
+    // Whether both are entries of one wait. A source at which two waits meet (channel.hpp) never pairs a wait with
+    // itself.
+    bool is_of_same_wait(const wait_entry& other) const noexcept { return wait_ == other.wait_; }
+
 private:
     friend class waiting_list;
     friend class wake_list;
@@ -86,10 +94,11 @@ private:
     detail::plain<bool> listed_{false};
 };
 
-// A list of waits whose threads and coroutines are still to be released. Each wait has been given what it waited for,
-// unless it is a wait for all its sources: see waiting_list::notify_one(). The notify functions of waiting_list return
-// such a list, and an event's set(wake_list&) adds to one. No wait in the list returns before wake(), and until then
-// nobody may destroy a coroutine whose wait is in the list. The owner of the list calls wake() once, under no lock.
+// A list of waits that have been notified, and whose threads and coroutines are still to be released. The notify
+// functions of waiting_list return such a list, and an event's set(wake_list&) adds to one. The owner of the list calls
+// wake() once, under no lock. Until then no wait in the list returns, and nobody may destroy a coroutine or an
+// operation whose wait is in the list. Each wait in the list already has what it waited for, unless it waits for all of
+// several sources: see waiting_list::notify_one().
 //
 //     tocsin::wake_list freed;
 //     {
@@ -120,6 +129,7 @@ public:
             wake_dropped(TOCSIN_CHECKED);
     }
 
+    // Whether it holds no waits.
     bool empty() const noexcept { return entries_.empty() && nodes_.empty(); }
 
     // Moves the waits of `more` to this list. `more` is empty afterwards.
@@ -149,16 +159,17 @@ public:
     waiting_list(const waiting_list&) = delete;
     waiting_list& operator=(const waiting_list&) = delete;
 
+    // Whether nobody waits. For the calls of this class, hold the lock of the source.
     bool empty() const noexcept { return entries_.empty(); }
     TOCSIN_API void append(wait_entry& entry) noexcept;
     TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it was removed before
 
-    // Notifies the wait that has queued longest, and returns a list with only that wait. Skips a wait for any of its
-    // sources if that wait has ended in another way. If no wait is left, returns an empty list, and nobody has taken
-    // the source.
-    // - A notified wait for any of its sources has taken this source, and wake() on the list ends the wait.
-    // - A notified wait for all its sources has taken nothing yet: it only counts this source as ready. wake() ends the
-    //   wait only if all its sources are ready by then. So this source must stay ready (`waitable` below).
+    // Notifies the wait that has queued longest, and returns a list with only that wait. Passes over a wait_any() that
+    // has ended already, for instance by a timeout. If no wait is left, returns an empty list, and nobody has taken the
+    // source. (wait_any() and wait_all() here mean the waits of coroutines, too.)
+    // - A notified wait_any() has taken this source, and wake() on the list ends it.
+    // - A notified wait_all() has taken nothing yet: it only counts this source as ready. wake() ends it only if all
+    //   its sources are ready by then. So this source must stay ready (`waitable` below).
     TOCSIN_API wake_list notify_one() noexcept;
     // Does the same up to `most` times. Adds the waits to `freed`, and returns how many it added.
     TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;
@@ -169,10 +180,18 @@ private:
     detail::intrusive_list<wait_entry> entries_;
 };
 
+// How diagnose.hpp shows a wait for a source: as a wait for a thing of this type, at this address.
+struct source_label {
+    const char* type;     // such as "channel receive"; never freed
+    const void* address;  // of what the source belongs to, such as the channel
+};
+
 // A type with the operations try_wait(), enlist() and delist(). No operation may throw, block for long, or call back
 // into the wait that called it. The library holds no lock of its own when it calls them. If a type declares that it
 // `stays_ready`, an object of the type must not become unready again while a thread waits for it. Of the `waitable`
-// types, wait_all() accepts only those that declare this.
+// types, wait_all() accepts only those that declare this. If a type has a member function
+// `source_label label() const noexcept`, diagnose.hpp shows its waits as that says, else as waits for a "source" at the
+// object's address. A wait calls label() when it is enlisted.
 template <class T>
 concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;
@@ -184,13 +203,21 @@ concept waitable = requires(T& object, wait_entry& entry) {
 // `waitable` type.
 class source {
 public:
+    // What a source is. `lot`: one that the library queues for, such as an event or a semaphore.
     enum class kind : std::uint8_t { lot, timer, descriptor, custom };
 
+    // How a wait uses an object of a `waitable` type. The constructor for such objects fills it in.
     struct operations {
+        // Calls the object's try_wait().
         bool (*try_take)(void* object) noexcept;
+        // Calls the object's enlist().
         bool (*enlist)(void* object, wait_entry& entry) noexcept;
+        // Calls the object's delist().
         void (*delist)(void* object, wait_entry& entry) noexcept;
+        // Whether the object's type declares that it stays ready, as wait_all() asks.
         bool stays_ready;
+        // Calls the object's label(), or is null if the type has none.
+        source_label (*label)(const void* object) noexcept = nullptr;
     };
 
     // An empty source, for arrays that are filled at run time. A wait that is given one throws std::invalid_argument.
@@ -206,11 +233,18 @@ public:
     source(int descriptor, readiness asked) noexcept
         : kind_(kind::descriptor), asked_(asked), descriptor_(descriptor) {}
 
+    // What the library asks a source for. empty() and what() may be asked of every source, the others only of their
+    // kind.
     bool empty() const noexcept { return kind_ == kind::custom && operations_ == nullptr; }
     kind what() const noexcept { return kind_; }
     void* object() const noexcept { return object_; }
     const operations& custom() const noexcept { return *operations_; }
     const detail::lot_source& lot() const noexcept { return *lot_; }
+    // For a custom source.
+    source_label label() const noexcept {
+        if (operations_->label != nullptr) return operations_->label(object_);
+        return {"source", object_};
+    }
     bool is_event() const noexcept { return kind_ == kind::lot && lot_->is_event; }
     const deadline& when() const noexcept { return when_; }
     int descriptor() const noexcept { return descriptor_; }
@@ -227,11 +261,21 @@ private:
     }();
 
     template <class T>
+    static constexpr auto label_of = [] {
+        source_label (*function)(const void*) noexcept = nullptr;
+        if constexpr (requires(const T& object) {
+                          { object.label() } noexcept -> std::same_as<source_label>;
+                      })
+            function = [](const void* object) noexcept { return static_cast<const T*>(object)->label(); };
+        return function;
+    }();
+
+    template <class T>
     static constexpr operations custom_operations{
         [](void* object) noexcept { return static_cast<T*>(object)->try_wait(); },
         [](void* object, wait_entry& entry) noexcept { return static_cast<T*>(object)->enlist(entry); },
         [](void* object, wait_entry& entry) noexcept { static_cast<T*>(object)->delist(entry); },
-        says_it_stays<T>};
+        says_it_stays<T>, label_of<T>};
 
     kind kind_;
     readiness asked_ = readiness::none;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a thread looks for what it waits for before it sleeps. The policy is set for one call or for the whole
 // process.
 #pragma once
@@ -14,12 +15,13 @@ namespace tocsin {
 // Spinning keeps a core busy instead.
 //
 // The default policy, `adaptive()`, learns for each address whether spinning or yielding has recently paid. Where
-// neither has, a wait mostly sleeps at once. Every spin is bounded in time, and yielding in the number of yields. On
-// one CPU no thread spins.
+// neither has, a wait mostly sleeps at once. The time of every spin is bounded, and so is the number of yields. On one
+// CPU no thread spins.
 //
-// A policy applies to waits for events, semaphores, latches, barriers, addresses and locks, to wait_any() and to waits
-// in a wait_set. All other waits, such as wait_all(), sleep at once. A thread that waits for a lock spins and yields
-// before it is queued. With descriptors, wait_any() and a wait_set spin only under an adaptive policy, and never yield.
+// A policy applies to waits for events, semaphores, conditions, latches, barriers, addresses and locks, to wait_any()
+// and to waits in a wait_set. All other waits, such as wait_all(), sleep at once. A thread that waits for a lock spins
+// and yields before it is queued. With descriptors, wait_any() and a wait_set spin only under an adaptive policy, and
+// never yield. A group_commit never spins, and yields only under an adaptive policy.
 class spin_policy {
 public:
     // The policy of the process (set_spin_policy()), which is `adaptive()` until it is set.
@@ -28,8 +30,9 @@ public:
     // Sleeps at once.
     static constexpr spin_policy none() noexcept { return spin_policy(mode::none, 0); }
 
-    // Does what has recently paid: spinning before the thread is queued, for up to 4 us and no longer than `longest`,
-    // and yielding after the thread is queued. (At a lock, the thread also yields before it is queued.)
+    // Does what has recently paid. If spinning has, the thread spins before it is queued, for up to 4 us and no longer
+    // than `longest`. If yielding has, the thread yields after it is queued. (At a lock, the thread also yields before
+    // it is queued. At a condition it only yields, because before it is queued it holds its caller's lock.)
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(4)) noexcept {
         return spin_policy(mode::adaptive, longest.count());
@@ -41,6 +44,7 @@ public:
         return spin_policy(mode::fixed, longest.count());
     }
 
+    // Which policy this is, and the longest spin that it was given.
     enum class mode : std::uint8_t { process, none, adaptive, fixed };
     constexpr mode which() const noexcept { return mode_; }
     constexpr std::chrono::nanoseconds longest() const noexcept { return std::chrono::nanoseconds(longest_); }
@@ -73,6 +77,7 @@ struct wait_counters {
     std::uint64_t slept = 0;    // waits that slept
     std::uint64_t woken = 0;    // sleepers woken: system calls made to wake
 };
+// The counters now. Only in builds with TOCSIN_COUNTERS.
 [[nodiscard]] TOCSIN_API wait_counters read_wait_counters() noexcept;
 #endif
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stop token that every wait accepts: std::stop_token, from a std::jthread or a std::stop_source.
 #pragma once
 

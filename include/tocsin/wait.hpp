@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting for the first of several things, or for all of them at once.
 //
 //     tocsin::auto_reset_event job;
@@ -11,15 +12,17 @@
 //
 // A call takes any number of sources in any mix, one by one or as a span. Sources are events, semaphores
 // (semaphore.hpp), latches (latch.hpp), a barrier's tokens (barrier.hpp), timers, descriptors (fd.hpp) and objects of
-// `waitable` types (source.hpp). A wait for up to 16 sources allocates nothing. A wait for more takes one block of
-// memory until it ends. More than 16 descriptors among them take a second block, and more than 64 take a third block
-// during each poll. To a wait, a latch or a token is a manual-reset event.
+// `waitable` types (source.hpp). Below, what is said of a manual-reset event is true of a latch and a token, too.
+//
+// A wait for up to 16 sources allocates nothing. A wait for more allocates one block of memory, and frees it at its
+// end. If more than 16 of these sources are descriptors, it also holds a second block until its end. If more than 64
+// are, it also holds a third block during each poll.
 //
 // A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
 //
-// A wait sleeps on one clock only. If its timers and its deadline are on several clocks, it sleeps on the clock of the
-// one that will pass first, judged when the wait begins. If somebody sets the system clock during the wait, the wait
-// may be late to notice a timer or a deadline that is not on the clock on which it sleeps.
+// A wait sleeps on one clock only. If its timers and its deadline are on several clocks, the wait judges at its
+// beginning which time will pass first, and sleeps on the clock of that time. If somebody sets the system clock during
+// the wait, the wait may notice a timer or a deadline on another clock late.
 //
 // These errors are thrown before the wait begins. (A program built without exceptions ends instead, with the message of
 // the exception.)
@@ -56,11 +59,12 @@ source at(const std::chrono::time_point<Clock, Duration>& when) noexcept {
     return source(deadline(when));
 }
 
+// How a wait for any of several sources ended.
 struct any_result {
     // The index of a wait that timed out or was stopped. It names no source.
     static constexpr std::size_t npos = static_cast<std::size_t>(-1);
 
-    wait_status status;
+    wait_status status;                 // `signaled`: it took a source
     std::size_t index = npos;           // of the source that was taken, if `status` is `signaled`
     readiness found = readiness::none;  // what was found, if that source is a descriptor
 
@@ -69,11 +73,16 @@ struct any_result {
 
 namespace detail {
 
-TOCSIN_API any_result wait_any_slow(std::span<const source> sources, const limits& how);
+struct held_lock;
+
+// If there is a lock, the wait gives it up once the thread is queued for all sources, and leaves it to the caller to
+// take it back. It does not spin before that.
+TOCSIN_API any_result wait_any_slow(std::span<const source> sources, const limits& how,
+                                    held_lock* lock = nullptr);
 TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const limits& how);
 
-// The inline part of the first look, at the events in front of all other sources: takes the first one that is set.
-// Returns its index, or npos if it took none.
+// The inline part of a wait's first look. Looks only at the events that come before all sources of other kinds, and
+// takes the first of them that is set. Returns its index, or npos if it took none.
 inline std::size_t take_leading(std::span<const source> sources) noexcept {
     for (std::size_t i = 0; i != sources.size() && sources[i].is_event(); ++i) {
         if (!event_may_be_set(*static_cast<const event_byte*>(sources[i].object()))) continue;
@@ -146,12 +155,12 @@ any_result wait_any(Sources&&... from) {
 }
 
 // Waits until all sources are ready at the same instant, then takes all of them in one step: no thread sees one of them
-// taken and another not. Until then it takes nothing, so a wait that times out or is stopped has taken nothing. The
-// thread is released when all sources are ready, and not before. (If there are timers among the sources, the thread
-// also wakes when the last timer has passed, and sleeps again if another source is not ready.) Several wait_all() calls
-// with sources in common do not deadlock. Each set() of an auto-reset event serves the wait that has queued longest
-// among those that can take it. Nothing is reserved for a wait_all(): it may take long to get many busy events while
-// other waits take them one by one.
+// taken and another not. Until then it takes nothing, so a wait that times out or is stopped has taken nothing. A
+// thread sleeps until all its sources are ready. (If there are timers among them, it also wakes when the last timer has
+// passed, and sleeps again if another source is not ready.) Several wait_all() calls with sources in common do not
+// deadlock. Each set() of an auto-reset event serves the wait that has queued longest among those that can take it. A
+// wait_all() reserves nothing. So if other waits keep taking its events one by one, it may be long before all are set
+// at the same time.
 // Cost: that of wait_any(). While a thread waits for all, a set() of one of its events also looks at the other
 // sources.
 [[nodiscard]] inline wait_status wait_all(const limits& how, std::span<const source> sources) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of events, semaphores, descriptors and timers. Members are added once and waited for often. The cost of a wait
 // depends on how many members are ready, not on how many are idle. (Where the system has neither epoll nor kqueue, as
 // on Windows, idle descriptors do cost something.)
@@ -83,8 +84,9 @@ private:
     alignas(8) mutable std::byte memory_[detail::wait_timer_size];
 };
 
+// How a wait in a set ended.
 struct set_result {
-    wait_status status;
+    wait_status status;     // `signaled`: members are ready
     std::size_t count = 0;  // how many items are filled in, if status is `signaled`
 
     friend bool operator==(const set_result&, const set_result&) noexcept = default;
@@ -109,9 +111,9 @@ public:
     // Cost: a short lock for an event, a system call for a descriptor.
     // Throws the following errors, and then the set is as it was before:
     // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.
-    // - std::system_error with EEXIST if the event or descriptor is a member already. For a descriptor, also with
-    //   EBADF, EPERM (a regular file), ENOSPC or ENOMEM; the message has the descriptor's number. For the first
-    //   descriptor, also with EMFILE or ENFILE; this message has no number.
+    // - std::system_error with EEXIST if the event or descriptor is a member already. A descriptor may also give EBADF,
+    //   EPERM (a regular file), ENOSPC or ENOMEM; the message then has its number. The set's first descriptor may also
+    //   give EMFILE or ENFILE; this message has no number.
     // - std::bad_alloc.
     TOCSIN_API void add(const source& what, std::uint64_t tag);
     // Changes the tag and, for a descriptor, the readiness that is asked for. Throws std::invalid_argument as add()
@@ -129,32 +131,31 @@ public:
     TOCSIN_API void change(wait_timer& timer, std::uint64_t tag);
     TOCSIN_API bool remove(wait_timer& timer) noexcept;
 
-    // Waits until a member is ready, then reports all ready members, as many as fit into `out`. (Ready descriptors may
-    // be left to a later wait: see below.) The next waits report those that did not fit, so each member gets its turn.
-    // Never returns spuriously. Members that are ready at the start are reported even if the deadline has passed or a
-    // stop was requested. A timeout or a stop loses nothing. The spin policy holds as for wait_any(): with descriptors,
-    // the wait spins only under an adaptive policy.
-    // - An auto-reset event is consumed, as by its own wait(), so each of its signals is reported once. While a thread
-    //   waits here, this wait_set and the event's other waiters are served first in, first out. The wait_set joins the
-    //   event's queue in add(), not when a wait begins. Whenever a set() hands the event to a thread here, the wait_set
-    //   moves to the queue's end.
-    // - The same is true of a semaphore: each report takes one permit.
+    // Waits until a member is ready, then reports all ready members, as many as fit into `out`. (For descriptors there
+    // is an exception below.) The next waits report those that did not fit, so no member is passed over. Never returns
+    // spuriously. Members that are ready at the start are reported even if the deadline has passed or a stop was
+    // requested. A timeout or a stop loses nothing. The spin policy holds as for wait_any(): with descriptors, the wait
+    // spins only under an adaptive policy.
+    // - An auto-reset event is consumed, as by its own wait(), so each of its signals is reported once. The wait_set
+    //   takes its place in the event's queue in add(), not when a wait begins. While a thread waits here, the event
+    //   serves the wait_set and its other waiters first in, first out. Whenever a set() hands the event to a thread
+    //   here, the wait_set moves to the queue's end.
+    // - A semaphore is treated in the same way: each report takes one permit.
     // - A manual-reset event is reported by every wait while it is set. It is also reported if it is set and then reset
     //   while a thread waits here and no other member is ready. The same is true of a latch and of a barrier's token.
-    // - A descriptor is reported by every wait while it is ready, except by a wait that finds events or timers ready.
-    //   Such a wait reports descriptors only if its deadline is a duration of zero, or if the seven waits before it did
-    //   not look at them. So of eight waits in a row at least one reports ready descriptors, however busy the events
-    //   are.
+    // - A descriptor that is ready is reported by every wait that finds no event or timer ready. A wait that does find
+    //   an event or timer ready reports descriptors only if its deadline is a duration of zero, or if the seven waits
+    //   before it did not look at them. So of eight waits in a row at least one reports ready descriptors, however busy
+    //   the events are.
     // - A timer is reported once for each reset(), never before its deadline has passed. Timers that a wait finds due
-    //   come behind the events that are ready at that moment, and behind the timers that were found due earlier and not
-    //   yet reported. Of the timers on one clock, the earliest comes first. A sleep follows either the steady or the
-    //   system clock. If somebody sets the system clock during the sleep, a timer on the other of these two clocks may
-    //   be reported late.
+    //   are reported behind the events that are ready at that moment, and behind the timers that an earlier wait found
+    //   due but did not report. Of the timers on one clock, the earliest comes first.
+    // - A thread that sleeps here follows one clock, the steady or the system clock. If somebody sets the system clock
+    //   during the sleep, a timer on the clock that the thread does not follow may be reported late.
     //
-    // Cost: a few short locks for each event found ready; one system call to sleep, and one to wake the sleeping
-    // thread. If the wait ends before the thread sleeps (spin.hpp), neither of these calls is made. With descriptors,
-    // one more system call to look at them in every eighth wait that finds an event or a timer ready. With timers, a
-    // look at the clock.
+    // Cost: a few short locks for each event found ready. If the thread sleeps, one system call to sleep, and one to
+    // wake it. (A wait may end before the thread sleeps: spin.hpp.) With descriptors, one more system call to look at
+    // them in every eighth wait that finds an event or a timer ready. With timers, a look at the clock.
     // Throws the following errors, and has then taken nothing:
     // - std::invalid_argument if `out` is empty.
     // - std::logic_error if another thread waits in the set.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lock of 1, 2, 4 or 8 bytes: constant-initialized, trivially destructible, without heap memory.
 //
 //     tocsin::word_lock<> mutex;             // four bytes
@@ -19,6 +20,7 @@ public:
     word_lock(const word_lock&) = delete;
     word_lock& operator=(const word_lock&) = delete;
 
+    // As those of bit_lock.
     void lock(spin_policy spin = {}) noexcept { bit().lock(spin); }
     [[nodiscard]] bool try_lock() noexcept { return bit().try_lock(); }
     template <class Rep, class Period>

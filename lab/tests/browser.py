@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The report in a real browser: it draws, filters, makes no request, and fits phone and desktop.
 
     browser.py               on a result made by hand
@@ -20,7 +21,9 @@ from playwright.sync_api import Page, sync_playwright  # noqa: E402
 
 from tests.made_by_hand import contestant, result  # noqa: E402
 from tests.test_histogram import SUB_BITS, index_of  # noqa: E402
+from tocsin_lab.defects import DEFECTS, Findings, Row, Side, Trial  # noqa: E402
 from tocsin_lab.measure.results import load  # noqa: E402
+from tocsin_lab.present.defects import make_page  # noqa: E402
 from tocsin_lab.present.report import write_report  # noqa: E402
 from tocsin_lab.records import Result  # noqa: E402
 
@@ -120,6 +123,34 @@ class BrowserTest(unittest.TestCase):
         if options.get("java_script_enabled", True):
             page.wait_for_function(DRAWN, timeout=120_000)
         return page
+
+    def test_the_page_of_defects(self) -> None:
+        path = FOLDER / "defects.html"
+        rows = [Row(one.id, Side(trial=Trial(3, 28_961, 6.0, "peer 1", "a note")),
+                    Side(trial=Trial(0, 28_961, 6.0, "tocsin")) if one.ours else Side(absent=one.counterpart))
+                for one in DEFECTS]  # fmt: skip
+        made = made_result()
+        path.write_text(make_page(Findings(
+            started=made.started or "", finished=made.finished or "", interrupted=True, budget_s=6,
+            project=made.project, machine=made.machine, rows=rows,
+        )))  # fmt: skip
+        for width in (PHONE, DESKTOP):
+            for scheme in ("light", "dark"):
+                with self.subTest(width=width, scheme=scheme):
+                    context = self.browser.new_context(
+                        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+                    )
+                    self.addCleanup(context.close)
+                    page = context.new_page()
+                    said: list[str] = []
+                    page.on("console", lambda message: said.append(message.text))  # noqa: B023
+                    page.on("pageerror", lambda error: said.append(str(error)))  # noqa: B023
+                    page.goto(path.as_uri())
+                    page.screenshot(path=FOLDER / f"defects-{width}-{scheme}.png", full_page=True)
+                    self.assertEqual(said, [])
+                    self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                    found = Axe().run(page)
+                    self.assertEqual(found.violations_count, 0, found.generate_report())
 
     def labels(self, page: Page, chart: str) -> list[str]:
         return page.locator(f"{chart} svg .mark-text.role-axis-label text").all_text_contents()

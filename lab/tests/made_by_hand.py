@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Catalogues and results for the tests, small enough to know every figure."""
 
 from __future__ import annotations

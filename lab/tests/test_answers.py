@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which contestant answers which question, and why tocsin loses."""
 
 import unittest
@@ -48,8 +49,10 @@ class AnswerTest(unittest.TestCase):
 
 
 class ReasonTest(unittest.TestCase):
-    def reason(self, scenario: str, metric: str, against: str, cores: int = 2, **parameters: str) -> str | None:
-        return reason_for(Loss(scenario, metric, Parameters(parameters), against, cores))
+    def reason(
+        self, scenario: str, metric: str, against: str, cores: int = 2, contestant: str = "tocsin", **parameters: str
+    ) -> str | None:
+        return reason_for(Loss(scenario, metric, Parameters(parameters), against, cores, contestant))
 
     def test_what_was_not_looked_into_has_none(self) -> None:
         self.assertIsNone(self.reason("sprint", "time", "fast"))
@@ -59,6 +62,12 @@ class ReasonTest(unittest.TestCase):
         self.assertIn("plain store", known)
         for against, operation in (("std_atomic", "wait_on_set"), ("eventfd", "manual_set_reset")):
             self.assertIsNone(self.reason("pairs", "time", against, operation=operation))
+
+    def test_a_reason_belongs_to_its_contestant(self) -> None:
+        found = {name: self.reason("broadcast", "last", "pthread_cond", contestant=name, threads="1000")
+                 for name in ("tocsin", "tocsin_condition")}  # fmt: skip
+        self.assertIsNone(found["tocsin"])
+        self.assertIn("needs the mutex", found["tocsin_condition"])
 
     def test_a_reason_about_too_few_cores_needs_too_few(self) -> None:
         self.assertIn("more threads than cores", self.reason("hurdles", "cpu", "std_atomic", threads="16"))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The data of the charts, where the right curve is known."""
 
 import unittest

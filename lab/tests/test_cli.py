@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: how it answers bad input."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two results side by side, made by hand: what is a regression and what isn't."""
 
 import copy

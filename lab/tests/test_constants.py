@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulation has the same constants as the C++ source."""
 
 import re

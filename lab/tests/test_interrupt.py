@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C in a terminal, at ten moments: the result and its report are kept, and the terminal says where."""
 
 import contextlib
@@ -19,9 +20,17 @@ NEEDED = ("jinja2", "vl_convert", "rich")
 if not all(importlib.util.find_spec(name) for name in NEEDED):
     raise unittest.SkipTest(f"needs {', '.join(NEEDED)}, which ./dev lab installs")
 
-RUN = Path(__file__).resolve().parents[1] / "run.py"
+LAB = Path(__file__).resolve().parents[1]
+RUN = LAB / "run.py"
+DEV = LAB.parent / "dev"
 CTRL_C = b"\x03"
 SECOND_ROUND = r"round ([2-9]|\d\d+)/"  # or a later one: the bar doesn't show each
+
+
+def dev_lab_would_install() -> bool:
+    """Whether `./dev lab` would first fetch what lab/requirements.txt pins."""
+    stamp = LAB.parent / ".venv" / "lab.installed"
+    return not stamp.exists() or stamp.read_text() != (LAB / "requirements.txt").read_text()
 
 
 class Terminal:
@@ -68,28 +77,35 @@ class InterruptTest(unittest.TestCase):
         os.symlink(Path(__file__).with_name("fake_worker.py"), self.folder / "tocsin_lab_worker_fake")
         self.path = self.folder / "result.json"
 
-    def start(self, *options: object) -> Terminal:
-        return Terminal(RUN, "--workers", self.folder, "--scenario", "sprint", "--contestant", "tocsin", "--out",
+    def start(self, *options: object, program: tuple[object, ...] = (RUN,)) -> Terminal:
+        return Terminal(*program, "--workers", self.folder, "--scenario", "sprint", "--contestant", "tocsin", "--out",
                         self.path, *options)  # fmt: skip
+
+    def keeps_result_and_report(self, program: tuple[object, ...], seconds: float) -> None:
+        run = self.start("--rounds", 1000, "--budget-ms", 30, program=program)
+        run.wait_for(SECOND_ROUND)
+        time.sleep(seconds)
+        run.type(CTRL_C)
+        self.assertEqual(run.code(), 130, run.shown)
+        result = load(self.path)
+        self.assertTrue(result.interrupted)
+        self.assertGreaterEqual(len(result.samples), 2)
+        self.assertEqual(result.failures, [])
+        self.assertIn('id="partial"', self.path.with_suffix(".html").read_text())
+        self.assertIn(f"Everything measured: {self.path}", run.shown)
+        self.assertIn(f"browser: {self.path.with_suffix('.html')}", run.shown)
+        self.assertNotIn("Traceback", run.shown)
+        self.path.unlink()
+        self.path.with_suffix(".html").unlink()
 
     def test_keeps_result_and_report_whenever_it_comes(self) -> None:
         for moment in range(10):
             with self.subTest(moment=moment):
-                run = self.start("--rounds", 1000, "--budget-ms", 30)
-                run.wait_for(SECOND_ROUND)
-                time.sleep(moment * 0.037)
-                run.type(CTRL_C)
-                self.assertEqual(run.code(), 130, run.shown)
-                result = load(self.path)
-                self.assertTrue(result.interrupted)
-                self.assertGreaterEqual(len(result.samples), 2)
-                self.assertEqual(result.failures, [])
-                self.assertIn('id="partial"', self.path.with_suffix(".html").read_text())
-                self.assertIn(f"Everything measured: {self.path}", run.shown)
-                self.assertIn(f"browser: {self.path.with_suffix('.html')}", run.shown)
-                self.assertNotIn("Traceback", run.shown)
-                self.path.unlink()
-                self.path.with_suffix(".html").unlink()
+                self.keeps_result_and_report((RUN,), moment * 0.037)
+
+    @unittest.skipIf(dev_lab_would_install(), "./dev lab would install packages first")
+    def test_keeps_them_in_a_run_of_dev_lab(self) -> None:
+        self.keeps_result_and_report((DEV, "lab"), 0.1)  # builds nothing, because the workers are named
 
     def test_keys_that_are_pressed_again_and_again_change_nothing(self) -> None:
         run = self.start("--rounds", 1000, "--budget-ms", 30)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The packages of the laboratory depend on each other in one direction only."""
 
 import ast
@@ -12,11 +13,12 @@ ALLOWED = {
     "parsing": set(),
     "records": {"parsing"},
     "scenarios": {"records"},
+    "defects": {"records"},
     "files": set(),
     "analyse": {"errors", "records", "scenarios"},
-    "measure": {"errors", "parsing", "records", "files"},
-    "present": {"errors", "parsing", "records", "scenarios", "files", "analyse"},
-    "arguments": {"analyse", "files"},
+    "measure": {"errors", "parsing", "records", "defects", "files"},
+    "present": {"errors", "parsing", "records", "scenarios", "defects", "files", "analyse"},
+    "arguments": {"analyse", "defects", "files"},
 }
 ALLOWED["commands"] = set(ALLOWED)
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is run, and in which order."""
 
 import unittest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page, without a browser: what it says, and that it is written whole or not at all."""
 
 import importlib.util
@@ -14,16 +15,18 @@ from unittest import mock
 from tests.made_by_hand import CONTESTANTS, contestant, result, rounds_of, stored
 from tests.outcome import outcome
 from tests.test_scaling import measured
-from tocsin_lab import files
+from tocsin_lab import files, scenarios
 from tocsin_lab.measure.results import save
 from tocsin_lab.records import Result
+from tocsin_lab.scenarios import Knowledge, Reason, Target
 
 NEEDED = ("jinja2", "vl_convert", "rich")
 if all(importlib.util.find_spec(name) for name in NEEDED):
     from rich.console import Console
 
     from tocsin_lab.commands import measure
-    from tocsin_lab.present import report
+    from tocsin_lab.present import losses, report
+    from tocsin_lab.present.context import Context
 else:
     raise unittest.SkipTest(f"needs {', '.join(NEEDED)}, which ./dev lab installs")
 
@@ -88,6 +91,19 @@ class ReportTest(unittest.TestCase):
     def test_losses_with_the_same_reason_are_together(self) -> None:
         page = self.page(some_result())
         self.assertEqual(page.count('<p class="reason">Not known yet.</p>'), 1)
+
+    def test_a_missed_target_of_a_variant_has_the_reason_of_the_variant(self) -> None:
+        contestants = [*CONTESTANTS, contestant("narrow", "variant")]
+        made = result([*SAMPLES, *rounds_of("narrow", *[30] * 6)], contestants=contestants)
+        targets = (Target("time", "fast", 1.0, contestant="narrow"),)
+        reasons = (
+            Reason("tocsin is wide.", ("time",)),
+            Reason("It is narrow.", ("time",), contestant="narrow"),
+        )
+        with mock.patch.object(scenarios, "KNOWN", {"sprint": Knowledge(targets=targets, reasons=reasons)}):
+            (row,) = losses.targets(Context(made))
+            (loss,) = losses.losses(Context(made))
+        self.assertEqual((row.reason, loss.reason), ("It is narrow.", "tocsin is wide."))
 
     def test_names_the_system_that_it_was_measured_on(self) -> None:
         machine = stored([])["machine"]
@@ -210,7 +226,8 @@ class VerbTest(unittest.TestCase):
 
     def test_unknown_names_are_answered_with_the_valid_ones(self) -> None:
         for arguments, expected in (
-            (("raport",), "invalid choice: 'raport' (choose from 'report', 'compare', 'scaling', 'quote')"),
+            (("raport",), "invalid choice: 'raport' (choose from 'report', 'compare', 'scaling', 'quote', 'picture', "
+                          "'defects')"),
             (("compare", self.slow, self.fast, "--scenario", "marathon"), "valid: sprint, rest"),
             (("compare", self.slow, self.fast, "--contestant", "nobody"), "valid: floor, tocsin, fast"),
             (("report", self.folder / "none.json"), "No such file"),

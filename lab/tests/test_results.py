@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Result files: whole, readable again, and never lost."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The worker for the runtimes of other languages, without any of them."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulation where its outcome can be worked out by hand, and the costs that a result gives it."""
 
 import unittest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole session with a worker that misbehaves."""
 
 import os

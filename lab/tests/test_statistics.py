@@ -1,16 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics on data made by hand, where the right answer is known."""
 
 import unittest
 
-from tocsin_lab.analyse.statistics import (
-    Estimate,
-    Verdict,
-    coverage_of_ranks,
-    estimate,
-    judge,
-    median,
-    paired_ratio,
-)
+from tocsin_lab.analyse.statistics import Estimate, coverage_of_ranks, estimate, median, paired_ratio
+from tocsin_lab.analyse.verdict import Verdict, judge
 
 
 def rounds(*values: float) -> dict[int, float]:

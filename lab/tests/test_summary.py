@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From samples to wins, losses and targets, on results made by hand."""
 
 import unittest
@@ -6,9 +7,9 @@ from unittest import mock
 from tests.made_by_hand import read_samples, result, rounds_of, sample
 from tocsin_lab import scenarios
 from tocsin_lab.analyse.figures import figure_of
-from tocsin_lab.analyse.statistics import Verdict
 from tocsin_lab.analyse.summary import summarise, undecided
 from tocsin_lab.analyse.targets import Outcome
+from tocsin_lab.analyse.verdict import Verdict
 from tocsin_lab.records import Parameters
 from tocsin_lab.scenarios import ABSOLUTE, BEST_PEER, FLOOR, Knowledge, Target
 

@@ -1,18 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line. Only the standard library: help and wrong arguments are answered before anything is installed or
 built."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from tocsin_lab.analyse.scaling import CORES, MOST_CORES, MOST_WAITERS, NEEDED, WAITERS
+from tocsin_lab.defects import BY_ID
 from tocsin_lab.files import why_not_replaceable
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_WORKERS = ROOT / "build" / "release" / "lab"
+SCENARIOS = ROOT / "lab" / "worker" / "scenarios"
 RESULTS = ROOT / "build" / "lab"
 NEED_WORKERS = ("measure", "smoke", "list")  # the commands for which the workers must have been built
+DEFECT_BUDGET_S = 30.0
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -20,7 +25,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     wrong."""
     if arguments and not arguments[0].startswith("-"):
         return verb_parser().parse_args(arguments)
-    options = run_parser().parse_args(arguments)
+    parser = run_parser()
+    options = parser.parse_args(arguments)
+    if options.workers == DEFAULT_WORKERS:  # other workers may know other scenarios; the run itself asks them
+        known = scenario_names()
+        if unknown := [name for name in options.scenario if name not in known]:
+            parser.error(f"unknown scenario {', '.join(unknown)}; valid: {', '.join(known)}")
     options.command = "smoke" if options.smoke else "list" if options.list else "measure"
     return options
 
@@ -30,10 +40,10 @@ def run_parser() -> argparse.ArgumentParser:
         prog="./dev lab",
         description="Measures how fast threads wake on this machine: tocsin beside its alternatives.",
         epilog="For results: ./dev lab report RESULT.json, ./dev lab compare A.json B.json, "
-        "./dev lab scaling RESULT.json, ./dev lab quote RESULT.json",
+        "./dev lab scaling RESULT.json, ./dev lab quote RESULT.json, ./dev lab picture RESULT.json. What goes wrong elsewhere: ./dev lab defects",
     )
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--quick", dest="mode", action="store_const", const="quick", help="about two minutes")
+    length.add_argument("--quick", dest="mode", action="store_const", const="quick", help="about two minutes; counts no system calls")
     length.add_argument("--full", dest="mode", action="store_const", const="full", help="every case; takes hours")
     parser.set_defaults(mode="default")
     parser.add_argument("--all", action="store_true", help="every contestant there is; takes several times as long")
@@ -89,10 +99,53 @@ def verb_parser() -> argparse.ArgumentParser:
 
     quote = verbs.add_parser("quote", description="Prints the table of figures that the README quotes from a result.")
     quote.add_argument("result", type=existing, metavar="RESULT.json")
+
+    picture = verbs.add_parser(
+        "picture",
+        description="Draws what it costs to wake one thread and a thousand: the README's picture, for light and for "
+        "dark pages, beside the result.",
+    )
+    picture.add_argument("result", type=existing, metavar="RESULT.json")
+
+    add_defects(verbs.add_parser(
+        "defects",
+        description="Shows defects of other libraries on this machine, and tocsin under the same load. What a peer "
+        "does never fails the run. Exit code 1: tocsin shows a defect.",
+        epilog=f"Defects: {', '.join(BY_ID)}",
+    ))  # fmt: skip
     return parser
 
 
+def scenario_names() -> list[str]:
+    """As the workers' sources name them: a worker can be asked only after it is built."""
+    texts = (path.read_text() for path in sorted(SCENARIOS.glob("*.cpp")))
+    return sorted(name for text in texts for name in re.findall(r'\.name = "(\w+)"', text))
+
+
+def add_defects(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", type=defect_ids, action="extend", default=[], metavar="ID[,ID...]")
+    parser.add_argument(
+        "--budget", type=positive, default=DEFECT_BUDGET_S, metavar="SECONDS",
+        help="for each library and again for tocsin, in each defect (default: %(default)g; all of it takes less than "
+        "ten minutes)",
+    )  # fmt: skip
+    parser.add_argument("--all", action="store_true", help="installs and builds libraries that are not here")
+    parser.add_argument("--out", type=result_file, metavar="FILE", help="the result file (default: below build/lab/)")
+    parser.add_argument("--from", dest="result", type=existing, metavar="RESULT.json",
+                        help="only makes the page of a result again")  # fmt: skip
+    parser.add_argument("--programs", type=Path, default=DEFAULT_WORKERS / "defects", help=argparse.SUPPRESS)
+
+
 # Types of arguments
+
+
+def defect_ids(text: str) -> list[str]:
+    found = names(text)
+    unknown = [name for name in found if name not in BY_ID]
+    if unknown or not found:
+        named = ", ".join(unknown) or repr(text)
+        raise argparse.ArgumentTypeError(f"unknown defect {named}; valid: {', '.join(BY_ID)}")
+    return found
 
 
 def names(text: str) -> list[str]:

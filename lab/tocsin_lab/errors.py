@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can go wrong in a way that the reader can mend, and the exit codes of the laboratory."""
 
 import sys

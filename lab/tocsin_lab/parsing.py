@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON at the border: read once into records, written back from them.
 
 A record is a dataclass. Its fields say what the JSON must have: no default, and the key is required; `metadata={"json":

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What workers say and what a result file holds, as types. lab/README.md describes both forms in JSON."""
 
 from __future__ import annotations

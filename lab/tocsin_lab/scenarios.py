@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of a scenario beyond what its worker says: the questions it answers, what tocsin is to reach there, and
 why tocsin loses. One entry for each scenario; a scenario without one asks its own question and has no targets.
 
@@ -58,13 +59,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Loss:
-    """What a reason has to explain: tocsin takes longer than `against` in this case."""
+    """What a reason has to explain: a contestant of tocsin takes longer than `against` in this case."""
 
     scenario: str
     metric: str
     parameters: Parameters
     against: str
     cores: int
+    contestant: str = "tocsin"
 
     @property
     def is_crowded(self) -> bool:
@@ -78,10 +80,12 @@ class Reason:
     against: tuple[str, ...] = ()  # the peers for which it holds; empty: all
     where: Mapping[str, str] = field(default_factory=dict)  # cases; empty: all
     crowded: bool = False  # holds only with more threads than cores
+    contestant: str = "tocsin"
 
     def explains(self, loss: Loss) -> bool:
         return (
             loss.metric in self.metrics
+            and loss.contestant == self.contestant
             and (not self.against or loss.against in self.against)
             and self.where.items() <= loss.parameters.items()
             and (not self.crowded or loss.is_crowded)
@@ -107,6 +111,15 @@ SET_AND_TAKE = (
     "is queued. The peer's are an exchange and a load each: it counts its waiters in a second word."
 )
 
+OWN_LIST = ("list_of_waits", "coroutine_event")
+
+# Read from the code: src/pending.cpp, and listed_event.hpp and resumed_event.hpp in worker/contestants.
+SHARED_QUEUE = (
+    "The peer keeps the waits for one event in that event's own list. No thread can wait in this list, and no deadline "
+    "or stop ends a wait there. tocsin finds the queue of an event by a hash, threads and coroutines share it, and "
+    "whoever ends a wait claims it first (decisions 16 and 33)."
+)
+
 BARGING = (
     "std_atomic", "raw_futex", "tracked_futex", "std_binary_semaphore", "std_counting_semaphore", "posix_semaphore",
     "pthread_cond", "nsync_cond",
@@ -121,6 +134,17 @@ KNOWN: Mapping[str, Knowledge] = {
             Target("latency", "raw_futex", 1.05, "p99"),
             Target("latency", FLOOR, 2.0, "median", contestant="tocsin_long_spin"),
         ),
+        (
+            *(
+                Reason(
+                    "The setter has slept for the whole delay, so its caches are cold when it calls set(). The floor's "
+                    "setter stores one word; tocsin's walks a queue. With a setter that keeps its core busy instead, "
+                    "the variant takes as long after 10 ms as after 1 ms (0.2 us).",
+                    ("latency",), ("floor",), {"delay_ms": delay}, contestant="tocsin_long_spin",
+                )
+                for delay in ("10", "50")
+            ),
+        ),
     ),
     "broadcast": Knowledge(
         (
@@ -131,8 +155,15 @@ KNOWN: Mapping[str, Knowledge] = {
             Target("held", FLOOR, 3.0, "median"),
             Target("last", BEST_PEER, 1.05, "median"),
             Target("cpu", BEST_PEER, 1.10),
+            Target("last", "pthread_cond", 0.5, "median", cases(threads="1000"), contestant="tocsin_condition"),
         ),
         (
+            Reason(
+                "Each woken thread needs the mutex before it can do anything. The condition wakes two threads at a "
+                "time, by a system call each. glibc wakes all by one call, and then two processors seldom contend for "
+                "a mutex that is held so briefly (decision 30).",
+                ("last",), ("pthread_cond",), contestant="tocsin_condition",
+            ),
             Reason(
                 "tocsin's waker wakes one thread. That thread wakes up to 63 others by one call, and another thread "
                 "does the same for the next 64 (decision 4). One call by the waker saves these steps, but holds the "
@@ -152,6 +183,7 @@ KNOWN: Mapping[str, Knowledge] = {
             Target("time", FLOOR, 1.10, "median", cases(operation="auto_set_wait|manual_set_reset")),
             Target("time", BEST_PEER, 1.0, "median", cases(operation="auto_set_wait")),
             Target("syscalls", ABSOLUTE, 0.001),  # not 0: the harness makes a few in each run
+            Target("time", FLOOR, 1.10, "median", cases(operation="auto_set_wait"), contestant="tocsin_semaphore"),
         ),
         (
             Reason(
@@ -166,6 +198,12 @@ KNOWN: Mapping[str, Knowledge] = {
                 ("time",), ("tracked_futex",), {"operation": "wait_for_0_unset"},
             ),
             Reason(SET_AND_TAKE, ("time",), ("tracked_futex",), {"operation": "auto_set_wait"}),
+            # Read from the code: include/tocsin/event.hpp and worker/contestants/atomics.hpp.
+            Reason(
+                "tocsin's set is a load and a compare-and-exchange, because one byte also says whether a thread is "
+                "queued. The peer's is one exchange: the standard library counts waiters in a table of its own.",
+                ("time",), ("std_atomic",), {"operation": "auto_set_wait"},
+            ),
         ),
     ),
     "events": Knowledge(reasons=(Reason(SET_AND_TAKE, ("time",), ("tracked_futex",)),)),
@@ -186,6 +224,13 @@ KNOWN: Mapping[str, Knowledge] = {
     "futile_wait": Knowledge(
         (Question("Cheapest to keep waiting, in CPU", "cpu"),),
         (Target("cpu", "raw_futex", 1.3),),
+        (
+            Reason(
+                "Some waits try again whether yielding the core pays before they sleep (decision 5): 17 yields in 193 "
+                "waits, counted. The peer always sleeps at once.",
+                ("cpu",), ("posix_semaphore",),
+            ),
+        ),
     ),
     "ping_pong": Knowledge(
         (
@@ -228,6 +273,23 @@ KNOWN: Mapping[str, Knowledge] = {
         ),
         (Target("cpu", BEST_PEER, 1.05),),
     ),
+    "channels": Knowledge(
+        (
+            Question("Cheapest to send an item to another thread, 4 threads on each side", "item", "median",
+                     {"capacity": "1024", "senders": "4"}),
+        ),
+        (
+            Target("item", "moodycamel_queue", 1.2, "median", cases(capacity="1024")),
+            Target("item", "go_runtime", 1.0, "median", cases(capacity="1024")),
+        ),
+    ),
+    "select": Knowledge(
+        (
+            Question("Cheapest to receive from whichever of eight channels has an item", "time", "median",
+                     {"what": "streams", "order": "random"}),
+        ),
+        (Target("time", "tocsin_one_channel", 1.5, "median"),),
+    ),
     "address_wake": Knowledge(
         (
             Question("Cheapest to wake an address where nobody waits", "wake", "median",
@@ -256,13 +318,6 @@ KNOWN: Mapping[str, Knowledge] = {
     ),
     "address_differs": Knowledge(
         targets=(Target("wait", FLOOR, 1.5, "median"),),
-        reasons=(
-            Reason(
-                "The measured wait takes a deadline, which the compiler puts on the stack before it looks at the "
-                "value: four stores beside one load.",
-                ("wait",),
-            ),
-        ),
     ),
     "locks": Knowledge(
         (
@@ -275,13 +330,33 @@ KNOWN: Mapping[str, Knowledge] = {
             Target("turn", BEST_PEER, 1.0),
             Target("cpu", BEST_PEER, 1.0),
             Target("syscalls", ABSOLUTE, 0.01, where=cases(threads="1")),
+            # The only other semaphore that is sure to wake its waiters (contestants/semaphores.hpp).
+            Target("turn", "posix_semaphore", 1.0, where=cases(bytes="4", threads="2|4|8|16"),
+                   contestant="tocsin_semaphore"),
         ),
         (
+            Reason(
+                "A release of tocsin's semaphore hands its permit to the thread that has waited longest. Once a thread "
+                "sleeps in the queue, no running thread can take the permit first (decision 28). With the peer it can, "
+                "and the shares of the threads are uneven.",
+                ("turn",), ("posix_semaphore",), contestant="tocsin_semaphore",
+            ),
             # Read from the code: include/tocsin/bit_lock.hpp and worker/contestants/atomics.hpp.
             Reason(
                 "tocsin's lock is a load and a compare-and-exchange, on a word and a bit that its handle refers to. "
                 "The peer's adapter sets a constant bit of its own word by one fetch_or.",
                 ("turn", "cpu"), ("std_atomic", "libcxx_atomic"), {"lock": "bit"},
+            ),
+            *(
+                Reason(
+                    "A thread that is woken while another holds the lock for long mostly finds it taken again. The "
+                    "peer's woken thread queues behind the holder on one processor, and one thread keeps the lock for "
+                    "some 50 turns. tocsin's reaches the other processor 3 to 7 times as often (rescheduling "
+                    "interrupts counted). Each such wake costs the unlocking thread about 4 us, in which nobody holds "
+                    "the lock. Bound to one processor, both take the same time.",
+                    ("turn", "cpu"), ("std_mutex", "pthread_mutex", "tracked_futex"), {"hold_us": held}, crowded=True,
+                )
+                for held in ("10", "100")
             ),
         ),
     ),
@@ -308,11 +383,21 @@ KNOWN: Mapping[str, Knowledge] = {
         ),
         (
             Reason(
-                "The peer's waiters yield their cores again and again before they sleep (see the column of switches), "
-                "so few have to be woken when the flush ends. tocsin's waiters sleep at once: a flush is long, and "
-                "others may need the processor (decision 10). On an otherwise idle machine that costs a system call "
-                "and a switch a commit.",
+                "The peer's waiters always yield before they sleep. tocsin's yield only as long as that has paid "
+                "lately (decision 10), so some sleep, and have to be woken by a system call.",
                 ("commit", "latency", "cpu"), ("group_atomic",), {"on": "disk"},
+            ),
+            Reason(
+                "More of the peer's followers have yielded instead of sleeping, so its leader has fewer to wake. "
+                "tocsin's leader wakes one, the delegate of a batch. Where that thread runs on the leader's processor, "
+                "it wakes its batch before the leader can go on.",
+                ("held",), ("group_atomic",), {"on": "disk"},
+            ),
+            # Read from the code: settle() in src/group_commit.cpp.
+            Reason(
+                "Where a flush costs nothing, most groups have one member, and the figure is the leader's way out: 80 "
+                "ns beside 40. tocsin's leader also looks for members that the flush left, and hands on a list.",
+                ("held",), ("group_atomic",), {"on": "memory"},
             ),
             Reason(
                 "Where a flush costs nothing, a thread commits alone, again and again until its time slice ends. The "
@@ -332,8 +417,9 @@ KNOWN: Mapping[str, Knowledge] = {
         ),
         (
             Reason(
-                "The members of tocsin's group sleep on words of their own and wake one another, with one call each. "
-                "The peer's leader wakes all of them by one call.",
+                "tocsin's leader wakes one member. That member wakes up to 63 others by one call, and another does the "
+                "same for the next 64 (decision 10). One call by the leader saves these steps, but holds the leader "
+                "until nearly all are awake.",
                 ("last", "cpu"), ("group_futex", "group_atomic"),
             ),
         ),
@@ -363,6 +449,30 @@ KNOWN: Mapping[str, Knowledge] = {
                 "The peer keeps all its flags under one lock. tocsin's events share none: a wait for all locks the "
                 "bucket of each to queue, and again to take or to leave.",
                 ("time", "cpu"), ("std_cond_flags",), {"what": "all_one_core"},
+            ),
+        ),
+    ),
+    "async_wait": Knowledge(
+        (Question("Cheapest wait that blocks no thread", "time", "median", {"outcome": "comes"}),),
+        (
+            Target("time", "tocsin_try_wait", 1.2, "median", cases(outcome="ready")),
+            Target("time", "tocsin_co_await", 1.1, "median", cases(outcome="comes")),
+            Target("allocations", ABSOLUTE, 0.0),
+            Target("syscalls", ABSOLUTE, 0.001),
+        ),
+        tuple(
+            Reason(SHARED_QUEUE, ("time",), OWN_LIST, {"outcome": outcome})
+            for outcome in ("comes", "cancelled")
+        ),
+    ),
+    "pending_operations": Knowledge(
+        reasons=(
+            Reason(SHARED_QUEUE, ("start", "cancel"), OWN_LIST),
+            Reason(
+                "An operation holds its waiter, a node in the queue of its source, its function, its result and a "
+                "count of threads that cancel it: 592 bytes for one event (decision 33). The peer's wait holds two "
+                "links, a function, its event and a count.",
+                ("bytes",), ("list_of_waits",),
             ),
         ),
     ),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must be true of a contestant's primitives before they are timed.
 #pragma once
 
@@ -120,6 +121,39 @@ void check_address_word(context& run) {
     word.add_and_wake_one();
     word.wait(2);  // 3
     run.require(true, "");
+}
+
+template <class E>
+void check_async_event(context& run) {
+    E event;
+    typename E::wait wait(event);
+    event.set();
+    wait.start();
+    run.require(wait.ended() == 1, "a wait for a set event ends at once");
+    if constexpr (!requires { E::never_waits; }) {
+        wait.start();
+        run.require(wait.ended() == 1, "the wait before has reset the event");
+        thread_group setter(1, [&](std::size_t) { event.set(); });
+        setter.go();
+        setter.join();
+        run.require(wait.ended() == 2, "a set ends the wait of another thread");
+        typename E::wait later(event);
+        wait.start();
+        later.start();
+        event.set();
+        run.require(wait.ended() == 3 && later.ended() == 0, "a set ends the wait that was started first");
+        event.set();
+        run.require(later.ended() == 1, "the next set ends the next wait");
+    }
+    if constexpr (can_cancel<E>) {
+        const std::uint64_t before = wait.ended();
+        wait.start();
+        run.require(wait.cancel() && wait.ended() == before + 1, "a pending wait can be cancelled");
+        event.set();
+        run.require(wait.ended() == before + 1, "a cancelled wait takes no set");
+        wait.start();
+        run.require(wait.ended() == before + 2, "a set after the cancellation is kept for the next wait");
+    }
 }
 
 template <class Committer>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A contestant is a struct with a static `info` and a member type for each kind of primitive that it offers. It
 // declares no type for a kind that it doesn't offer; `info` says why, in words that reach the report.
 //
@@ -20,12 +21,19 @@
 // coroutine_event     set(), which resumes one coroutine that waits; co_await coming()
 // coroutine_gate      a gate and auto events, made with their number; open() close(); allow(i) sets an event;
 //                     co_await coming(i) waits for the gate and that event, and takes the event
+// async_event         an auto event: set(); its member type `wait` is made with the event, and has start() and ended(),
+//                     the number of waits that are over, and cancel() -> bool if it can be cancelled. `timed_wait`
+//                     is a wait with a deadline in an hour. `static constexpr bool never_waits = true` if it only tries
 // loop_waker          made with idle descriptors; any thread may wake(); wait() returns after a wake
+// item_channel        numbers in a bounded queue, made with its capacity; send(n) receive() -> n, both wait
+// channel_group       channels_in_group such queues, made with the capacity of each; send(which, n), and for one
+//                     thread receive_any() -> n from any of them; both wait
 // handler             a thread that runs jobs in order, made with a capacity; post(job) join()
 #pragma once
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -89,12 +97,22 @@ concept timed = requires(E event) {
 template <class E>
 concept counting = requires { requires E::counts; };
 
+// An asynchronous wait that can be pending, and be cancelled then.
+template <class E>
+concept can_cancel = requires(typename E::wait wait) {
+    { wait.cancel() } -> std::same_as<bool>;
+};
+
 template <class C>
 concept has_manual_event = requires { typename C::manual_event; };
 template <class C>
 concept has_auto_event = requires { typename C::auto_event; };
 template <class C>
 concept has_own_lock = requires { typename C::own_lock; };
+template <class C>
+concept has_item_channel = requires { typename C::item_channel; };
+template <class C>
+concept has_channel_group = requires { typename C::channel_group; };
 template <class C>
 concept has_handler = requires { typename C::handler; };
 template <class C>
@@ -106,6 +124,8 @@ concept has_coroutine_event = requires { typename C::coroutine_event; };
 template <class C>
 concept has_coroutine_gate = requires { typename C::coroutine_gate; };
 template <class C>
+concept has_async_event = requires { typename C::async_event; };
+template <class C>
 concept has_loop_waker = requires { typename C::loop_waker; };
 template <class C, class Word>
 concept has_word_lock = requires { typename C::template word_lock<Word>; };
@@ -113,6 +133,8 @@ template <class C, class Word>
 concept has_bit_lock = requires { typename C::template bit_lock<Word>; };
 template <class C, class Word>
 concept has_address_word = requires { typename C::template address_word<Word>; };
+
+inline constexpr std::size_t channels_in_group = 8;
 
 template <class C>
 constexpr bool is_floor = C::info.role == role::floor;

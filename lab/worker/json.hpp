@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes as much of JSON as the workers need: one value after another; it adds the commas.
 #pragma once
 

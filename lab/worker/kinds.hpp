@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of primitive that most scenarios are about; `scenario_of` (scenario.hpp) says what a kind is.
 #pragma once
 
@@ -103,6 +104,23 @@ struct committers {
     template <class Committer>
     static void check(context& run) {
         check_committer<Committer>(run);
+    }
+};
+
+struct async_events {
+    template <class C, class F>
+    static void with(const parameters&, F f) {
+        if constexpr (has_async_event<C>) f(std::type_identity<typename C::async_event>{});
+    }
+
+    template <class C>
+    static std::string refuses(const parameters&) {
+        return has_async_event<C> ? "" : "has no asynchronous wait";
+    }
+
+    template <class E>
+    static void check(context& run) {
+        check_async_event<E>(run);
     }
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `lineup`: the contestants of the worker that is being built.
 //
 // Each worker has a lineup of its own: a header of lineups/, or the one that libraries.cmake generates. The build

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker of the laboratory: runs one scenario with one contestant and prints one line of JSON.
 //
 //     tocsin_lab_worker --list

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a worker prints; lab/README.md describes it in the section "The protocol".
 #pragma once
 

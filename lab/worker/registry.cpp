@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "registry.hpp"
 
 #if defined(_WIN32)
@@ -9,11 +10,35 @@ namespace {
 
 // How lists and reports order the scenarios.
 constexpr std::string_view order[] = {
-    "floors",       "polling",          "pairs",           "redundant_set", "hurdles",
-    "broadcast",    "wake_latency",     "ping_pong",       "producer",      "futile_wait",
-    "address_wake", "address_change",   "address_differs", "locks",         "strangers",
-    "fairness",     "bystanders",       "memory",          "lot",           "events",
-    "wait_many",    "wait_all_at_gate", "multiplexed",     "group_commit",  "group_wake",
+    "floors",
+    "polling",
+    "pairs",
+    "redundant_set",
+    "hurdles",
+    "broadcast",
+    "wake_latency",
+    "ping_pong",
+    "producer",
+    "futile_wait",
+    "address_wake",
+    "address_change",
+    "address_differs",
+    "locks",
+    "strangers",
+    "fairness",
+    "bystanders",
+    "memory",
+    "lot",
+    "events",
+    "wait_many",
+    "wait_all_at_gate",
+    "multiplexed",
+    "group_commit",
+    "group_wake",
+    "async_wait",
+    "pending_operations",
+    "channels",
+    "select",
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every scenario crossed with every contestant of this worker.
 //
 // A scenario file registers its scenario with one line, so a new scenario is one new file:

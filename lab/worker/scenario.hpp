@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A scenario is a struct with
 //
 //     static const scenario_info& info();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* An event over the lot, written a second time: src/event.cpp, and lot.cpp, relay.cpp, waiter.cpp and futex_lock.cpp
  * of src/core, as Spin sees them. It shares no line with the library or its explorer, and no idea about how to search.
  *

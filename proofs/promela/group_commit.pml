@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Group commit, written a second time: src/group_commit.cpp, and how src/core/lot/relay.cpp releases a chain, as Spin
  * sees them. event_lot.pml models a single sleep (the word, the futex, a stop's callback) and the lock.
  *
@@ -13,7 +14,8 @@
  * Not modelled
  *   memory orders, first in first out (the queue is Spin's), statistics, stops (as timeouts), a submitter that finds
  *   its deadline passed or a stop requested before it submits (nothing is submitted), a cancelled flush (as a failed
- *   one).
+ *   one), and the words that members share: a sharer's release is modelled as any other (shared_word_model_test.cpp
+ *   and group_commit_model_test.cpp check the words).
  *
  * Steps that are one here and several in the library
  *   Everything done while the lock is held once. Only the claim words of the members taken are not protected by it:

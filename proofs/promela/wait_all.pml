@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Waits for all of two auto-reset events, written a second time: src/core/wait/multi_wait.cpp, and what src/event.cpp
  * does for it, as Spin sees them. event_lot.pml models what a single wait does.
  *

@@ -1,4 +1,5 @@
 // expect: needs a trivially copyable type
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/address.hpp>
 
 struct counted {

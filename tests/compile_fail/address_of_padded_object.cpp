@@ -1,4 +1,5 @@
 // expect: must not have padding
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/address.hpp>
 
 struct padded {

@@ -1,4 +1,5 @@
 // expect: an object of 1, 2, 4 or 8 bytes
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/address.hpp>
 
 struct sixteen {

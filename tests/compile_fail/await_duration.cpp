@@ -1,4 +1,5 @@
 // expect only: a duration is no source
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
 

@@ -1,4 +1,5 @@
 // expect only: for a descriptor write tocsin::readable\(number\)
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
 

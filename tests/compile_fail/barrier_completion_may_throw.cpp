@@ -1,4 +1,5 @@
 // expect only: tocsin: a barrier calls its completion function without arguments
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/barrier.hpp>
 
 void pass_quietly() {

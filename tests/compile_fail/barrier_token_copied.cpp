@@ -1,4 +1,5 @@
 // expect: use of deleted function|deleted (copy )?constructor
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/barrier.hpp>
 
 #include <utility>

@@ -1,4 +1,5 @@
 // expect: needs an unsigned integer of 1, 2, 4 or 8 bytes
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/bit_lock.hpp>
 
 std::atomic<std::uint32_t> flags;

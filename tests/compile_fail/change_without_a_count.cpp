@@ -1,4 +1,5 @@
 // expect: too few arguments|no matching function
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/address.hpp>
 
 #if defined(MISUSE)

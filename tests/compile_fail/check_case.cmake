@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DCOMPILER=... -DINCLUDE=... -DCASE=... -P check_case.cmake
 file(STRINGS "${CASE}" first_lines LIMIT_COUNT 2)
 list(GET first_lines 0 first_line)

@@ -1,4 +1,5 @@
 // expect: could not convert|cannot convert|no viable conversion|conversion from
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 
 tocsin::auto_reset_event initially_set(true);

@@ -1,4 +1,5 @@
 // expect: use of deleted function|deleted constructor
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 
 #include <utility>

@@ -1,4 +1,5 @@
 // expect: unused-result
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 
 bool tried(tocsin::auto_reset_event& event) { return event.try_wait(); }

@@ -1,4 +1,5 @@
 // expect: no matching function
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/address.hpp>
 
 enum class phase : std::uint8_t { closed, open };

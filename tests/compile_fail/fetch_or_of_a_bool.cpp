@@ -1,4 +1,5 @@
 // expect: fetch_or
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/address.hpp>
 
 #if defined(MISUSE)

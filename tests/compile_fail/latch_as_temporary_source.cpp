@@ -1,4 +1,5 @@
 // expect only: tocsin: nobody can set a temporary
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/latch.hpp>
 #include <tocsin/wait.hpp>
 

@@ -1,4 +1,5 @@
 // expect: refuse_arrivals
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/latch.hpp>
 
 constinit tocsin::latch zero(0);

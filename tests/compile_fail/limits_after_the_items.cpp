@@ -1,4 +1,5 @@
 // expect only: limits come first: wait\({.until = 50ms}, items\)
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/wait_set.hpp>
 
 tocsin::wait_set set;

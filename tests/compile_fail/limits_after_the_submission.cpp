@@ -1,4 +1,5 @@
 // expect only: limits come first: submit\({.until = 50ms}, submission\)
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/group_commit.hpp>
 
 tocsin::group_commit<int> commit([](tocsin::commit_group<int>) {});

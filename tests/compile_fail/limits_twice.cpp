@@ -1,4 +1,5 @@
 // expect only: limits come once: wait_any\({.until = 50ms, .stop = token}
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

@@ -1,4 +1,5 @@
 // expect only: limits come first, once: wait_any\({.until = 50ms
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

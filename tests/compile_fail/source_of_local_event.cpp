@@ -1,4 +1,5 @@
 // expect of clang: address of stack memory
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/source.hpp>
 

@@ -1,4 +1,5 @@
 // expect: could not convert|cannot convert|no viable conversion|conversion from
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/source.hpp>
 

@@ -1,4 +1,5 @@
 // expect only: make a std::vector<tocsin::source>\(begin, end\)
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

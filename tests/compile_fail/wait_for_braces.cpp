@@ -1,4 +1,5 @@
 // expect only: write the sources without braces, wait_any\(a, b\)
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

@@ -1,4 +1,5 @@
 // expect only: a const event can.t be waited for
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

@@ -1,4 +1,5 @@
 // expect only: a duration is no source: limit the wait by wait_any\({.until = 50ms}
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

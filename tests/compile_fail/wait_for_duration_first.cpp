@@ -1,4 +1,5 @@
 // expect only: a duration is no source: .* a timer as a source, tocsin::after
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

@@ -1,4 +1,5 @@
 // expect only: nothing to wait for: give at least one source
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

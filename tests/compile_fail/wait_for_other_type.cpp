@@ -1,4 +1,5 @@
 // expect only: this argument is no source: sources are events
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

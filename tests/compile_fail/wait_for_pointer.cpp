@@ -1,4 +1,5 @@
 // expect only: a pointer is no source: write \*pointer
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

@@ -1,4 +1,5 @@
 // expect only: a stop token is no source: write wait_any\({.stop = token}
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

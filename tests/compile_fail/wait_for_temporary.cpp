@@ -1,4 +1,5 @@
 // expect only: nobody can set a temporary
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

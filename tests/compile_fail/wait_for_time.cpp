@@ -1,4 +1,5 @@
 // expect only: a time is no source: .* tocsin::at
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/event.hpp>
 #include <tocsin/wait.hpp>
 

@@ -1,4 +1,5 @@
 // expect: unused-result
+// SPDX-License-Identifier: Apache-2.0
 #include <tocsin/source.hpp>
 
 int main() {

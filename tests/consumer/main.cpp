@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stranger's program: it uses what the README shows, and nothing else of this tree.
 #include <tocsin/event.hpp>
 

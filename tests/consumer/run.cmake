@@ -1,7 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
 # One step of the consumer test:
 #   install            builds tocsin, installs it and moves it to FOLDER/moved: an installed tree may be moved
+#                      (with the C interface)
 #   find_package       builds and runs the stranger with that installation
-#   pkg_config         the same, with only the compiler and pkg-config
+#   c                  builds and runs a stranger in C, with that installation, by CMake and by pkg-config
+#   win32              the same for a stranger with Windows' names
+#   pkg_config         find_package, with only the compiler and pkg-config
+#   checked_user       a stranger compiled with -DTOCSIN_CHECKED=1, with that installation, which is not checked: the
+#                      checks in the headers notice mistakes (docs/guide.md#looking-inside)
 #   other_folders      installs into folders of the installer's choice; then both of the above
 #   add_subdirectory   builds and runs the stranger with the source tree of tocsin inside its build
 #   fetch_content      a library that fetches tocsin and installs a package of its own, and a user of that package
@@ -60,6 +66,28 @@ function(use_pkg_config prefix folder)
     run("${folder}/stranger")
 endfunction()
 
+# Compiles, links and runs a program by the flags that pkg-config prints for a package of the moved installation. The
+# command is all of the compiler's command but these flags and the output.
+function(link_by_pkg_config package)
+    file(GLOB_RECURSE pc "${FOLDER}/moved/*/${package}.pc")
+    cmake_path(GET pc PARENT_PATH pc_folder)
+    cmake_path(GET pc_folder PARENT_PATH libraries)
+    set(ENV{PKG_CONFIG_PATH} "${pc_folder}")
+    run(pkg-config --cflags --libs "${package}")
+    separate_arguments(flags UNIX_COMMAND "${output}")
+    run(${ARGN} -o "${build}/linked_by_hand" ${flags})
+    set(ENV{LD_LIBRARY_PATH} "${libraries}")
+    run("${build}/linked_by_hand")
+endfunction()
+
+# Runs a program that must end with this message.
+function(expect_message program mistake message)
+    execute_process(COMMAND "${program}" "${mistake}" RESULT_VARIABLE result ERROR_VARIABLE errors)
+    if(result STREQUAL "0" OR NOT errors MATCHES "${message}")
+        message(FATAL_ERROR "${mistake}: ended with ${result} and said `${errors}`, not `${message}`")
+    endif()
+endfunction()
+
 # The lines of the README's code after the comment <!-- tested: WHAT -->, up to the next empty line.
 function(lines_of_readme what variable)
     file(STRINGS "${SOURCE}/README.md" lines)
@@ -82,14 +110,33 @@ endfunction()
 
 file(REMOVE_RECURSE "${build}")
 if(STEP STREQUAL "install")
-    build_project("${SOURCE}")
+    build_project("${SOURCE}" -DTOCSIN_BUILD_C=ON)
     run(${CMAKE_COMMAND} --install "${build}" --prefix "${FOLDER}/prefix")
     file(REMOVE_RECURSE "${FOLDER}/moved")
     file(RENAME "${FOLDER}/prefix" "${FOLDER}/moved")
 elseif(STEP STREQUAL "find_package")
     use_package("${FOLDER}/moved" "${build}")
+elseif(STEP STREQUAL "c")
+    configure("${here}/find_package_c" "${build}" "-DCMAKE_PREFIX_PATH=${FOLDER}/moved" -DSHARED=${shared})
+    run(${CMAKE_COMMAND} --build "${build}")
+    run("${build}/stranger")
+    link_by_pkg_config(tocsin-c cc -std=c11 "${here}/find_package_c/main.c")
+elseif(STEP STREQUAL "win32")
+    configure("${here}/find_package_win32" "${build}" "-DCMAKE_PREFIX_PATH=${FOLDER}/moved")
+    run(${CMAKE_COMMAND} --build "${build}")
+    run("${build}/stranger")
+    link_by_pkg_config(tocsin-win32 "${COMPILER}" -std=c++20 "${here}/find_package_win32/main.cpp")
 elseif(STEP STREQUAL "pkg_config")
     use_pkg_config("${FOLDER}/moved" "${build}")
+elseif(STEP STREQUAL "checked_user")
+    configure("${here}/checked_user" "${build}" "-DCMAKE_PREFIX_PATH=${FOLDER}/moved")
+    run(${CMAKE_COMMAND} --build "${build}")
+    set(program "${build}/checked_user")
+    run("${program}" nothing)
+    expect_message("${program}" event "tocsin: auto_reset_event at .*destroyed while threads wait on it")
+    expect_message("${program}" semaphore "tocsin: counting_semaphore at .*destroyed while threads wait on it")
+    expect_message("${program}" lock "tocsin: lock at .*unlocked although it was not locked")
+    expect_message("${program}" wake_list "tocsin: .*wake_list dropped")
 elseif(STEP STREQUAL "other_folders")
     # Relative to the prefix in one linkage; absolute in the other, where CMake wants it outside of the source tree.
     set(prefix "${build}/prefix")
@@ -122,7 +169,7 @@ elseif(STEP STREQUAL "fetch_content")
     run("${build}/user/stranger")
 elseif(STEP STREQUAL "readme")
     # In a tree of its own, as somebody who has just unpacked it, without the launchers and options of this machine.
-    foreach(part IN ITEMS CMakeLists.txt cmake include src)
+    foreach(part IN ITEMS CMakeLists.txt LICENSE cmake include src tools win32)
         file(COPY "${SOURCE}/${part}" DESTINATION "${build}/tocsin")
     endforeach()
     set(ENV{HOME} "${build}/home")

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads two plug-ins, each of which may have its own copy of the library. One plug-in waits, the other wakes. The host
 // reports whether that works: no wake-up may be lost without a message.
 //

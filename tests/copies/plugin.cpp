@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plug-in with its own copy of the library, or one that uses the shared library.
 #include "plugin.hpp"
 

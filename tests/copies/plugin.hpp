@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plug-in of this test gives to its host, which does not know tocsin.
 #pragma once
 

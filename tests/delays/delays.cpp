@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Naps between the steps of threads, to be preloaded into a program of tests: `./dev test delays`.
 //
 // Interference between two steps of a thread is rare when the steps are a few instructions apart. Here a thread naps at

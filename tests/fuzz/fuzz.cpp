@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences of calls from several threads against a simple reference implementation.
 //
 // The bytes are a program of steps. In each step one to three idle actors make one call each at the same moment. The
 // stage then waits until every actor has returned or is parked without a deadline. What can be observed must equal
 // one of the reference's worlds: every result, which actors have returned, how many wait on each object, every
-// event, word and lock. The worlds that agree are kept for the next step.
+// event, word, channel, latch and lock. (How many permits a semaphore has shows in later calls.) The worlds that agree
+// are kept for the next step.
+// For the reference, a wait by an operation (tocsin/operation.hpp) is a wait like any other.
 #include "reference.hpp"
 #include "stage.hpp"
 
@@ -135,21 +138,54 @@ private:
         made.delay = delay < 128 ? 0 : delay - 128;
         made.what = draw_verb(made);
         if (made.what == verb::lock) made.stoppable = false;  // locks take no stop token
+        if (made.what == verb::receive_either) made.object = first_channel;
+        if (made.what == verb::count_down) missing_[made.object - first_latch] -= made.arrivals();
+        const bool takes_one = made.what == verb::wait || (made.what == verb::acquire && made.permits() == 1);
+        made.by_operation = takes_one && shape >= 144;
         return made;
+    }
+
+    verb draw_verb_of_channel(unsigned drawn, const call& made) {
+        if (drawn == 0 && input_.below(8) == 0) return verb::close;
+        constexpr std::array verbs{verb::try_send, verb::send,    verb::send,    verb::send,
+                                   verb::receive,  verb::receive, verb::receive, verb::try_receive};
+        if (verbs[drawn] == verb::receive && made.object < first_channel + 2 && input_.below(2) == 0)
+            return verb::receive_either;
+        return verbs[drawn];
+    }
+
+    // A latch is never counted below zero, which would end the program.
+    verb draw_verb_of_latch(unsigned drawn, const call& made) const {
+        if (drawn == 0) return verb::try_wait;
+        const bool may_count = missing_[made.object - first_latch] >= made.arrivals();
+        return drawn < 3 && may_count ? verb::count_down : verb::wait;
     }
 
     verb draw_verb(const call& made) {
         const unsigned drawn = input_.below(10);
         if (drawn > 7) return verb::stop;
-        if (made.object < first_word) {
+        if (made.object < first_semaphore) {
             constexpr std::array verbs{verb::set,  verb::set,  verb::reset, verb::is_set,
                                        verb::wait, verb::wait, verb::wait,  verb::try_wait};
             return verbs[drawn];
         }
-        if (made.object < first_lock) {
+        if (made.object < first_word) {
+            constexpr std::array verbs{verb::release, verb::release, verb::release, verb::try_acquire,
+                                       verb::acquire, verb::acquire, verb::acquire, verb::acquire};
+            return verbs[drawn];
+        }
+        if (made.object < first_channel) {
             constexpr auto wait = verb::wait_on_address;
             constexpr std::array verbs{verb::store, verb::wake_one, verb::wake_two, verb::wake_all,
                                        wait,        wait,           wait,           wait};
+            return verbs[drawn];
+        }
+        if (made.object < first_latch) return draw_verb_of_channel(drawn, made);
+        if (is_latch(made.object)) return draw_verb_of_latch(drawn, made);
+        if (made.object == first_condition) {
+            constexpr auto wait = verb::wait_notified;
+            constexpr std::array verbs{
+                verb::notify_one, verb::notify_one, verb::notify_all, wait, wait, wait, wait, wait};
             return verbs[drawn];
         }
         if (holder_[made.object] == made.actor) return verb::unlock;
@@ -157,22 +193,26 @@ private:
     }
 
     bool agrees(const world& one) const {
-        const things& real = real_.all();
+        things& real = real_.all();
         for (std::size_t i = 0; i < actors; ++i) {
             const bool returned = one.actor(i).now == phase::idle;
             if (returned != real_.is_idle(i)) return false;
             if (returned && busy_[i] && one.actor(i).came != real_.came(i)) return false;
         }
-        for (std::size_t i = 0; i < objects - 1; ++i) {
+        for (std::size_t i = 0; i < addresses; ++i) {
             // Both bit locks are one address.
-            const std::size_t waiting = one.waiting(i) + (i == objects - 2 ? one.waiting(i + 1) : 0);
-            if (tocsin::waiting_on(real.address(i)) != waiting) return false;
+            const std::size_t waiting = one.waiting(i) + (i + 1 == addresses ? one.waiting(i + 1) : 0);
+            if (real.waiting(i) != waiting) return false;
         }
-        for (std::size_t i = 0; i < first_word; ++i) {
-            if (one.is_set(i) != real.is_set(i)) return false;
+        for (std::size_t i = 0; i < first_condition; ++i) {
+            if ((i < first_semaphore || is_latch(i)) && one.is_set(i) != real.is_set(i)) return false;
         }
-        for (std::size_t i = first_word; i < first_lock; ++i) {
+        for (std::size_t i = first_word; i < first_channel; ++i) {
             if (one.value(i) != real.value(i)) return false;
+        }
+        for (std::size_t i = first_channel; i < first_latch; ++i) {
+            const auto& channel = real.channels[i - first_channel];
+            if (one.is_closed(i) != channel.is_closed() || one.items(i) != channel.size()) return false;
         }
         return true;
     }
@@ -208,6 +248,8 @@ private:
     std::set<world> worlds_;
     std::array<std::size_t, objects> holder_{};  // the actor that holds a lock; `actors`: nobody
     std::array<bool, actors> busy_{};            // those with a call in this step
+    std::array<int, 2> missing_{expected_arrivals[0],
+                                expected_arrivals[1]};  // of the latches, with all calls drawn
     std::string history_;
 };
 

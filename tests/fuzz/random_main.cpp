@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs random programs for some seconds, where there is no libFuzzer.
 //
 //     tocsin_fuzz [seconds]          TOCSIN_SEED makes the same programs again

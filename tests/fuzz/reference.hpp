@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract in its simplest form: a world in which every call is one step, as if one mutex were held for all of
 // it. A wait that can't end at once joins a queue.
 //
@@ -19,6 +20,10 @@ enum class phase : std::uint8_t {
     called,    // has been told to call, and has not taken its step
     parked,    // waits in a queue
     retrying,  // was told that a lock is free and has not tried again yet
+    // A wait for two channels looks at one after the other, and queues at one after the other.
+    found_first_empty,
+    queues_at_first,
+    queues_at_second,  // and waits at the first one already
 };
 
 struct actor_state {
@@ -26,6 +31,7 @@ struct actor_state {
     call doing;
     result came = result::none;
     bool stop_requested = false;
+    std::size_t collected = 0;  // permits, by an acquire that waits for several
 
     auto operator<=>(const actor_state&) const = default;
 };
@@ -41,6 +47,8 @@ public:
     bool is_set(std::size_t event) const { return on_[event]; }
     bool is_locked(std::size_t lock) const { return on_[lock]; }
     std::uint8_t value(std::size_t word) const { return values_[word - first_word]; }
+    bool is_closed(std::size_t channel) const { return on_[channel]; }
+    std::size_t items(std::size_t channel) const { return items_[channel - first_channel].size(); }
     std::size_t waiting(std::size_t object) const { return queues_[object].size(); }
 
     auto operator<=>(const world&) const = default;
@@ -55,19 +63,37 @@ private:
     result finish(std::size_t actor, result came);
     void wait_for_event(std::size_t actor);
     void wait_for_value(std::size_t actor);
+    void acquire(std::size_t actor);
     void take_lock(std::size_t actor);
+    void send(std::size_t actor);
+    void receive(std::size_t actor);
+    void receive_either(std::size_t actor);
+    void wait_notified(std::size_t actor);
+    void end_or_park(std::size_t actor);
+    bool ends_at_once(std::size_t actor);
+    bool try_send(std::size_t actor);
+    bool try_receive(std::size_t actor, std::size_t channel);
+    void end_wait(std::size_t actor, result came);
+    bool close(std::size_t channel);
+    void count_down(std::size_t latch, std::uint8_t arrivals);
+    void notify(std::size_t condition, std::size_t most);
     void set(std::size_t event);
+    void release(std::size_t semaphore, std::size_t permits);
     void unlock(std::size_t lock);
     void stop(std::size_t victim);
     result wake(std::size_t word, std::size_t most);
     bool take_event(std::size_t event);
+    bool take_permits(const call& what);
     void park(std::size_t actor);
     std::size_t pop(std::size_t object);
     void leave(std::size_t actor);
 
     std::array<actor_state, actors> actors_;
-    std::array<bool, objects> on_{};  // events: set; locks: locked
-    std::array<std::uint8_t, first_lock - first_word> values_{};
+    std::array<bool, objects> on_{};  // events: set; locks: locked; channels: closed; latches: open
+    std::array<std::size_t, first_word - first_semaphore> permits_{};
+    std::array<std::uint8_t, first_channel - first_word> values_{};
+    std::array<std::vector<std::uint8_t>, first_latch - first_channel> items_;  // oldest first
+    std::array<std::uint8_t, first_condition - first_latch> missing_ = expected_arrivals;
     std::array<std::vector<std::size_t>, objects> queues_;  // the actors that wait, oldest first
 };
 

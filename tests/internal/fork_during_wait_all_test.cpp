@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wait_all in another thread holds an event while the process forks. No thread of the child will ever give the event
 // back (event-6 in src/event.cpp).
 #include "printing.hpp"

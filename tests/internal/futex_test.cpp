@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What src/platform/futex/futex.hpp promises, for every backend that builds on this machine.
 #include "platform/futex/futex.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list under every queue of the library, against a vector of pointers.
 #include "random.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queues of the lot, seen from inside: order, counts, nodes removed from anywhere, nothing left behind.
 #include "core/lot/lot.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call that finds no memory throws, and leaves everything as it was.
 #include "facts.hpp"
 #include "threads.hpp"

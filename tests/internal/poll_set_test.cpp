@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What src/platform/poller/poller.hpp promises of poll sets, for every backend that builds on this machine.
 #include "child.hpp"
 #include "facts.hpp"

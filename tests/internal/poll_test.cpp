@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What src/platform/poller/poller.hpp promises of one poll, and of the time that polls and waits take, for every
 // backend that builds on this machine.
 #include "allocations.hpp"

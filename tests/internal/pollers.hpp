@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The backends of src/platform/poller/poller.hpp that this machine can run, and the parts that their tests share.
 #pragma once
 

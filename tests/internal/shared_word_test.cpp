@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiters of a gate that sleep on one word together: which waits do, which thread wakes them, and in how many calls.
 #include "child.hpp"
 #include "core/lot/lot.hpp"

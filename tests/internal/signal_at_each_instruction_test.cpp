@@ -1,5 +1,7 @@
-// A signal handler sets an event after each single instruction of the call that it interrupts. The code is what users
-// run, and every instruction gets its turn: none is chosen at random.
+// SPDX-License-Identifier: Apache-2.0
+// A signal handler sets an event after each single instruction of the call that it interrupts. In some cases it also
+// releases a semaphore or counts a latch down. The code is what users run, and every instruction gets its turn: none is
+// chosen at random.
 //
 // The processor's trap flag raises SIGTRAP after each instruction. The handler counts, and after the wanted one it does
 // what the handler of a program would do. The event that it set must release its waiter although the interrupted thread
@@ -11,6 +13,8 @@
 
 #include <tocsin/diagnose.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/latch.hpp>
+#include <tocsin/semaphore.hpp>
 #include <tocsin/spin.hpp>
 
 #include <gtest/gtest.h>
@@ -19,8 +23,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
-#include <type_traits>
 
 #include <signal.h>
 #include <ucontext.h>
@@ -43,6 +47,8 @@ struct stepping {
 stepping current;
 auto_reset_event* set_inside = nullptr;
 auto_reset_event* set_at_wanted = nullptr;
+tocsin::counting_semaphore<>* released_at_wanted = nullptr;
+tocsin::latch* counted_down_at_wanted = nullptr;
 
 void after_an_instruction(int, siginfo_t*, void* context) {
     ++current.steps;
@@ -52,6 +58,8 @@ void after_an_instruction(int, siginfo_t*, void* context) {
     }
     if (current.steps != current.wanted) return;
     set_at_wanted->set();
+    if (released_at_wanted != nullptr) released_at_wanted->release();
+    if (counted_down_at_wanted != nullptr) counted_down_at_wanted->count_down();
     static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
 }
 
@@ -65,6 +73,21 @@ void after_an_instruction(int, siginfo_t*, void* context) {
                      : "memory", "cc");
 }
 
+struct permits : tocsin::counting_semaphore<> {
+    permits() : counting_semaphore(0) {}
+};
+
+void take(auto_reset_event& event) { event.wait(tocsin::spin_policy::none()); }
+void take(manual_reset_event& event) {
+    event.wait(tocsin::spin_policy::none());
+    event.reset();
+}
+void take(permits& some) { some.acquire(tocsin::spin_policy::none()); }
+
+void give(auto_reset_event& event) { event.set(); }
+void give(manual_reset_event& event) { event.set(); }
+void give(permits& some) { some.release(); }
+
 // A thread that waits again and again, and counts without the library's help.
 template <class Event>
 class waiter {
@@ -72,8 +95,7 @@ public:
     waiter() {
         thread_.start("waiter", [this] {
             for (;;) {
-                event.wait(tocsin::spin_policy::none());
-                if constexpr (std::is_same_v<Event, manual_reset_event>) event.reset();
+                take(event);
                 if (over_.load()) return;
                 released_.fetch_add(1);
             }
@@ -81,7 +103,7 @@ public:
     }
     ~waiter() {
         over_.store(true);
-        event.set();
+        give(event);
         thread_.join();
     }
 
@@ -94,6 +116,9 @@ public:
         const std::string what =
             "the set after instruction " + std::to_string(instruction) + " to be carried out";
         support::until(what.c_str(), [&] { return released() != before; });
+    }
+    void until_released_so_often(long wanted) const {
+        support::until("each release to be carried out once", [&] { return released() == wanted; });
     }
 
     Event event;
@@ -114,6 +139,8 @@ protected:
         sigaction(SIGTRAP, &action, &before_);
         set_inside = &inside_.event;
         set_at_wanted = &also_.event;
+        released_at_wanted = nullptr;
+        counted_down_at_wanted = nullptr;
     }
     void TearDown() override {
         if (!support::thread_sanitizer) sigaction(SIGTRAP, &before_, nullptr);
@@ -130,6 +157,9 @@ protected:
         for (long wanted = 1; wanted <= length; wanted += stride)
             (void)run(wanted, twice, prepare, body, check);
     }
+
+    // Whether the handler has acted in this run.
+    static bool was_interrupted() { return current.wanted != 0 && current.steps >= current.wanted; }
 
     waiter<auto_reset_event> also_;
 
@@ -148,7 +178,7 @@ private:
         body();
         stop_stepping();
         if (twice && !current.first_inside) inside_.until_released(before_inside, wanted);
-        if (wanted != 0 && current.steps >= wanted) also_.until_released(before, wanted);
+        if (was_interrupted()) also_.until_released(before, wanted);
         check();
         return current.steps;
     }
@@ -196,6 +226,69 @@ TEST_F(SignalAtEachInstruction, OfAReset) {
     waiter<manual_reset_event> other;
     for (const bool twice : {false, true}) {
         at_each(twice, [&] { other.until_parked(); }, [&] { other.event.reset(); }, [] {});
+    }
+}
+
+// The handler releases the same semaphore: the waiter gets both permits.
+TEST_F(SignalAtEachInstruction, OfAReleaseOfTheSameSemaphore) {
+    waiter<permits> one;
+    released_at_wanted = &one.event;
+    long before = 0;
+    for (const bool twice : {false, true}) {
+        at_each(
+            twice,
+            [&] {
+                one.until_parked();
+                before = one.released();
+            },
+            [&] { one.event.release(); },
+            [&] { one.until_released_so_often(before + (was_interrupted() ? 2 : 1)); });
+    }
+}
+
+// The handler releases a semaphore with a waiter while its thread is anywhere in the set of an event.
+TEST_F(SignalAtEachInstruction, OfASetByARelease) {
+    waiter<auto_reset_event> one;
+    waiter<permits> other;
+    released_at_wanted = &other.event;
+    long before = 0, before_other = 0;
+    for (const bool twice : {false, true}) {
+        at_each(
+            twice,
+            [&] {
+                one.until_parked();
+                other.until_parked();
+                before = one.released();
+                before_other = other.released();
+            },
+            [&] { one.event.set(); },
+            [&] {
+                one.until_released(before, current.wanted);
+                other.until_released_so_often(before_other + (was_interrupted() ? 1 : 0));
+            });
+    }
+}
+
+// The handler counts the same latch down. Either count may be the one that opens the latch.
+TEST_F(SignalAtEachInstruction, OfACountDownOfTheSameLatch) {
+    std::optional<tocsin::latch> both;
+    std::optional<thread_group> waits;
+    for (const bool twice : {false, true}) {
+        at_each(
+            twice,
+            [&] {
+                both.emplace(2);
+                counted_down_at_wanted = &*both;
+                waits.emplace();
+                waits->start("waiter", [&] { both->wait(tocsin::spin_policy::none()); });
+                support::until("its thread to be parked", [&] { return tocsin::waiting_on(&*both) == 1; });
+            },
+            [&] { both->count_down(); },
+            [&] {
+                EXPECT_EQ(both->try_wait(), was_interrupted());
+                if (!was_interrupted()) both->count_down();
+                waits->join();
+            });
     }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // set() in a signal handler that interrupts set() or a wait in the same thread. Without precautions such a handler
 // locks itself out (trap 22 in docs/traps.md).
 #include "core/sync/signal_deferral.hpp"
@@ -15,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -130,6 +132,40 @@ TEST(Trap22, ReleaseInASignalHandlerLosesNoPermit) {
     threads.join();
     EXPECT_EQ(taken.load(), given.load());
     EXPECT_FALSE(permits.try_acquire());
+}
+
+// A handler resets an event that is unset, and sets it when its waiter has left. If the reset were deferred, it would
+// undo the set.
+TEST(Trap22, AResetInASignalHandlerNeverUndoesALaterSet) {
+    manual_reset_event event;
+    {
+        thread_group threads;
+        std::stop_source stop;
+        threads.start("waiter", [&] { EXPECT_EQ(event.wait(stop.get_token()), wait_status::stopped); });
+        support::until_parked(&event, 1);
+        const tocsin::core::signal_deferral
+            inside;  // what follows is a handler's, for all that the library can tell
+        event.reset();
+        stop.request_stop();
+        threads.join();
+        event.set();
+    }
+    EXPECT_TRUE(event.is_set());
+}
+
+// A reset that follows a deferred set is deferred, too.
+TEST(Trap22, AResetInASignalHandlerUndoesTheSetBeforeIt) {
+    manual_reset_event event;
+    thread_group threads;
+    threads.start("waiter", [&] { event.wait(); });
+    support::until_parked(&event, 1);
+    {
+        const tocsin::core::signal_deferral inside;
+        event.set();
+        event.reset();
+    }
+    threads.join();
+    EXPECT_FALSE(event.is_set());
 }
 
 // The deferred calls of handlers, made here by the thread itself, which signal_deferral cannot tell apart.

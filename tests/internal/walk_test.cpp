@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often a set looks at the waits for all of its event, and in which order it satisfies them.
 #include "../support/task.hpp"
 #include "core/lot/lot.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A system thread that calls a function when a kernel object is signaled.
 #include "facts.hpp"
 #include "platform/system/object_watch_windows.hpp"

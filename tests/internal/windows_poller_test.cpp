@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a poll on Windows reports that the result of a wait does not contain.
 #include "platform/poller/poller.hpp"
 #include "threads.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every interleaving of small programs over address waits. Proof P7 in docs/proofs.md.
 #include "support/library_model.hpp"
 

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coroutines that wait, in every interleaving of small programs: resumed exactly once, by whoever ended the wait, and
-// destroyed at any time where an executor resumes them. Proof P13 in docs/proofs.md. Deadlines claim as stops do; the
-// thread that serves them is in timer_model_test.cpp.
+// destroyed at any time where an executor resumes them. Proof P13 in docs/proofs.md. Deadlines claim as stops do:
+// operation_model_test.cpp has waits with deadlines, and timer_model_test.cpp the thread that serves deadlines.
 #include "../support/task.hpp"
 #include "support/library_model.hpp"
 
@@ -96,6 +97,56 @@ TEST(await_model, AStopNeverEatsTheToken) {
         });
         r.join_all();
         r.check(ended == 1 && taken + tokens_in(event) == 1, "resumed once; one token in, one out");
+    });
+}
+
+int permits_in(counting_semaphore<>& of) { return of.try_acquire() ? 1 : 0; }
+
+TEST(await_model, AStopNeverEatsAPermit) {
+    holds_within(2, [](run& r) {
+        counting_semaphore<> permits(0);
+        model::stop_source stop;
+        plain<int> data{0};
+        int ended = 0;
+        int taken = 0;
+        task one;
+        r.spawn("releaser", [&] {
+            data = 1;
+            permits.release();
+        });
+        r.spawn("stopper", [&] { stop.request_stop(); });
+        r.spawn("coroutine", [&] {
+            one = [](auto& on, auto token, auto& theirs, int& count, int& tokens) -> task {
+                if (co_await async_wait({.stop = token}, on) == wait_status::signaled) {
+                    model::check(theirs == 1, "what the releaser wrote is visible");
+                    ++tokens;
+                }
+                ++count;
+            }(permits, stop.get_token(), data, ended, taken);
+        });
+        r.join_all();
+        r.check(ended == 1 && taken + permits_in(permits) == 1, "resumed once; one permit in, one out");
+    });
+}
+
+// It may be destroyed after the release has given it the permit.
+TEST(await_model, ADestroyedCoroutineGivesItsPermitBack) {
+    holds_within(2, [](run& r) {
+        counting_semaphore<> permits(0);
+        loop executor;
+        int taken = 0;
+        r.spawn("releaser", [&] { permits.release(); });
+        r.spawn("executor", [&] {
+            task one = [](auto& on, auto& where, int& tokens) -> task {
+                co_await async_wait(on).on(where);
+                ++tokens;
+            }(permits, executor, taken);
+            one.destroy();
+            (void)executor.take();
+        });
+        r.join_all();
+        r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
+        r.check(taken + permits_in(permits) == 1, "one permit in, one out");
     });
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Barriers in every interleaving of small programs: the completion function runs once a phase, after all arrivals and
 // before anybody passes; phases follow each other; nothing is touched that is gone. Proof P18 in docs/proofs.md.
 #include "support/library_model.hpp"
@@ -81,6 +82,34 @@ TEST(barrier_model, ADropLowersTheNextPhase) {
     });
 }
 
+// Both drops lower the next phase, whichever of the three arrives last.
+TEST(barrier_model, TwoDropsAtOnceBothLowerTheNextPhase) {
+    holds_within(1, [](run& r) {
+        plain<int> completed{0};
+        barrier all(3, [&]() noexcept { completed = completed + 1; });
+        for (const char* name : {"leaves", "leaves too"}) r.spawn(name, [&] { all.arrive_and_drop(); });
+        r.spawn("stays", [&] {
+            all.arrive_and_wait(sleep_at_once);
+            all.arrive_and_wait(sleep_at_once);
+            model::check(completed == 2, "two phases");
+        });
+        r.join_all();
+    });
+}
+
+// The drop may be the last arrival of the phase, or not.
+TEST(barrier_model, TheThreadReleasedByADropMayDestroyIt) {
+    holds_within(2, [](run& r) {
+        auto* const both = new barrier<>(2);
+        r.spawn("leaves", [both] { both->arrive_and_drop(); });
+        r.spawn("owner", [both] {
+            both->arrive_and_wait(sleep_at_once);
+            delete both;
+        });
+        r.join_all();
+    });
+}
+
 TEST(barrier_model, TheThreadReleasedMayDestroyIt) {
     holds_within(3, [](run& r) {
         auto* const both = new barrier<>(2);
@@ -112,6 +141,58 @@ TEST(barrier_model, ATimeoutLosesNothing) {
             (void)both.wait_until(token, some_time(), sleep_at_once);
             both.wait(std::move(token), sleep_at_once);
         });
+        r.join_all();
+    });
+}
+
+// However the limited wait ends, the phase ends after the drop, and the next phase expects one thread.
+TEST(barrier_model, ADeadlineAndAStopAgainstADrop) {
+    holds_within(2, [](run& r) {
+        plain<int> completed{0};
+        barrier both(2, [&]() noexcept { completed = completed + 1; });
+        model::stop_source stop;
+        bool asked = false;
+        r.spawn("leaves", [&] { both.arrive_and_drop(); });
+        r.spawn("stopper", [&] {
+            asked = true;
+            stop.request_stop();
+        });
+        r.spawn("limited", [&] {
+            auto token = both.arrive();
+            const auto how = both.wait_until(token, some_time(), stop.get_token(), sleep_at_once);
+            if (how == wait_status::signaled) model::check(completed == 1, "the phase has ended");
+            model::check(how != wait_status::stopped || asked, "stopped only by a stop");
+            both.wait(std::move(token), sleep_at_once);
+            both.arrive_and_wait(sleep_at_once);
+            model::check(completed == 2, "it is alone in the second phase");
+        });
+        r.join_all();
+    });
+}
+
+// One arrival is missing, so only a limit can end the waits.
+TEST(barrier_model, AWaitWithADeadlineAndAStopEndsByEither) {
+    holds_always([](run& r) {
+        barrier all(2);
+        model::stop_source stop;
+        r.spawn("stopped", [&] {
+            const auto token = all.arrive();
+            model::check(all.wait(token, stop.get_token(), sleep_at_once) == wait_status::stopped, "stop");
+            const auto how = all.wait_until(token, deadline::never(), stop.get_token(), sleep_at_once);
+            model::check(how == wait_status::stopped && !all.try_wait(token), "by the stop");
+        });
+        r.spawn("stopper", [&] { stop.request_stop(); });
+        r.join_all();
+    });
+    holds_always([](run& r) {
+        barrier all(3);
+        model::stop_source never;
+        r.spawn("timed", [&] {
+            const auto token = all.arrive();
+            const auto how = all.wait_until(token, some_time(), never.get_token(), sleep_at_once);
+            model::check(how == wait_status::timed_out && !all.try_wait(token), "by the deadline");
+        });
+        r.spawn("arrives", [&] { (void)all.arrive(); });
         r.join_all();
     });
 }

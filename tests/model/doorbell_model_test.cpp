@@ -1,4 +1,5 @@
-// Every interleaving of rings and sleeps over a doorbell's turns (src/platform/poller/doorbells.cpp). A word that
+// SPDX-License-Identifier: Apache-2.0
+// Every interleaving of rings and sleeps over a doorbell's ring_state (src/platform/poller/doorbells.cpp). A word that
 // strikes fill and empty takes the place of the system's object. It gives no memory order, which is less than systems
 // give.
 #include "explorer/futex.hpp"
@@ -22,7 +23,7 @@ constexpr auto relaxed = std::memory_order_relaxed;
 class modelled_bell {
 public:
     void ring() {
-        turn_.ring([this](bool even) {
+        state_.ring([this](bool even) {
             // This strike may take effect before other strikes that do not happen before it.
             full_.store(even ? 1 : 0, relaxed);
             model::futex_wake(&full_);
@@ -30,13 +31,13 @@ public:
     }
     // One poll, which ends when it finds the object struck.
     void sleep() {
-        const std::uint32_t struck = turn_.even() ? 1 : 0;
+        const std::uint32_t struck = state_.even() ? 1 : 0;
         while (full_.load(relaxed) != struck) (void)model::futex_wait(&full_, 1 - struck);
-        turn_.answer();
+        state_.answer();
     }
 
 private:
-    tocsin::platform::doorbell_turn turn_;
+    tocsin::platform::ring_state state_;
     atomic<std::uint32_t> full_{0};
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every interleaving of small programs over both events. No wake-up is lost or doubled, no token made or eaten, nothing
 // is touched that is gone, and everything is published. Proofs P1 to P6 in docs/proofs.md.
 #include "support/library_model.hpp"

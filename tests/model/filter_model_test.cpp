@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two addresses of one bucket that share a bit of its filter: a wait that ends must not turn off the bit that its
 // neighbour relies on. Proof P7.
 #include "support/library_model.hpp"

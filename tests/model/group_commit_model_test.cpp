@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every interleaving of small programs over group_commit: every submission has one fate, its submitter learns that one,
 // no two flushes run at once, and nothing is touched that is gone.
 #include "support/library_model.hpp"
@@ -32,6 +33,9 @@ struct journal {
         : failing_group(failing), commit([this](commit_group<submission> group) { flush(group); }, options) {}
 
     void flush(commit_group<submission> group) {
+        for (const auto end = std::chrono::steady_clock::now() + takes;
+             std::chrono::steady_clock::now() < end;) {
+        }
         groups = groups + 1;
         int size = 0;
         if (first_left != nullptr) check(&group.front() == first_left, "those that were left come first");
@@ -54,6 +58,7 @@ struct journal {
         if (groups == failing_group) throw failure();
     }
 
+    std::chrono::microseconds takes{0};
     bool leaves = false;    // all but the first of each group
     int leaving_group = 0;  // or of this one only
     plain<const submission*> first_left{nullptr};
@@ -66,13 +71,13 @@ struct journal {
 
 // Submits and checks the result.
 commit_status submit(journal& log, const deadline& until = deadline::never(),
-                     const detail::stop_token& stop = {}) {
+                     const detail::stop_token& stop = {}, spin_policy spin = sleep_at_once) {
     submission mine;
     mine.value = 7;
     commit_status how = commit_status::committed;
     bool failed = false;
     try {
-        how = log.commit.submit({.until = until, .stop = stop}, mine);
+        how = log.commit.submit({.until = until, .stop = stop, .spin = spin}, mine);
     } catch (const failure&) {
         failed = true;
     }
@@ -123,6 +128,19 @@ TEST(group_commit_model, ALeaderOfFewIsReleasedBehindTheGroupBeforeIt) {
         for (const char* name : {"two", "three", "four"}) r.spawn(name, [&] { submit(log); });
         r.join_all();
         r.check(log.covered == 5, "all were covered");
+    });
+}
+
+// Flushes are long enough for the threads that join to yield before they sleep.
+TEST(group_commit_model, AThreadThatYieldsIsCoveredOnce) {
+    holds_always([](run& r) {
+        journal log;
+        log.takes = std::chrono::microseconds(25);
+        submit(log);
+        for (const char* name : {"one", "two"})
+            r.spawn(name, [&] { submit(log, deadline::never(), {}, spin_policy::adaptive()); });
+        r.join_all();
+        r.check(log.covered == 3, "all were covered");
     });
 }
 
@@ -288,6 +306,51 @@ TEST(group_commit_model, ALeaderThatWithdrawsLeavesTheLeadToTheNext) {
         }
         r.join_all();
         r.check(log.covered == taken, "covered and told so");
+    });
+}
+
+// The third of a group shares a word with later members, unless a stop may release it alone.
+TEST(group_commit_model, AMemberWithAStopTokenSleepsOnAWordOfItsOwn) {
+    holds_within(2, [](run& r) {
+        journal log;
+        model::stop_source source;
+        int taken = 0;
+        r.spawn("stopper", [&] { source.request_stop(); });
+        for (const char* name : {"one", "two"})
+            r.spawn(name, [&] { taken += submit(log) == commit_status::committed ? 1 : 0; });
+        r.spawn("stopped", [&] {
+            const auto how = submit(log, deadline::never(), source.get_token());
+            taken += how == commit_status::committed ? 1 : 0;
+        });
+        r.join_all();
+        r.check(log.covered == taken, "covered and told so");
+    });
+}
+
+TEST(group_commit_model, AMemberWithADeadlineMayShareAWord) {
+    holds_within(1, [](run& r) {
+        journal log;
+        int taken = 0;
+        for (const char* name : {"one", "two"})
+            r.spawn(name, [&] { taken += submit(log) == commit_status::committed ? 1 : 0; });
+        r.spawn("timed", [&] { taken += submit(log, some_time()) == commit_status::committed ? 1 : 0; });
+        r.join_all();
+        r.check(log.covered == taken, "covered and told so");
+    });
+}
+
+// The word that two of them share is in the object.
+TEST(group_commit_model, NoSharedWordIsTouchedAfterTheLastSubmitHasReturned) {
+    holds_within(1, [](run& r) {
+        auto log = std::make_unique<journal>();
+        model::atomic<int> left{4};
+        for (const char* name : {"one", "two", "three", "four"}) {
+            r.spawn(name, [&] {
+                submit(*log);
+                if (left.fetch_sub(1) == 1) log.reset();
+            });
+        }
+        r.join_all();
     });
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every interleaving of small programs that share an intrusive list under a lock. The links are `plain`: the explorer
 // reports an access that the lock does not order, and one to a node that has been destroyed.
 #include "explorer/expect.hpp"

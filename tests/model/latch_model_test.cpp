@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Latches in every interleaving of small programs: nobody passes before the last count, everybody passes after it, what
 // came before each count is visible, and nothing is touched that is gone. Proof P18 in docs/proofs.md.
 #include "support/library_model.hpp"
@@ -133,6 +134,65 @@ TEST(latch_model, ALateCountNeverOpensANewLatchAtTheSameAddress) {
             }
         });
         r.join_all();
+    });
+}
+
+// The wait of one thread ends by the count, the deadline or the stop; that of the other by the count alone.
+TEST(latch_model, ADeadlineAndAStopAgainstTheLastCount) {
+    holds_within(1, [](run& r) {
+        latch one(1);
+        model::stop_source stop;
+        plain<int> data{0};
+        bool asked = false;
+        r.spawn("limited", [&] {
+            const auto how = one.wait_until(some_time(), stop.get_token(), sleep_at_once);
+            if (how == wait_status::signaled) model::check(data == 1, "what came before is visible");
+            model::check(how != wait_status::stopped || asked, "stopped only by a stop");
+        });
+        r.spawn("patient", [&] {
+            one.wait(sleep_at_once);
+            model::check(data == 1, "what came before is visible");
+        });
+        r.spawn("counter", [&] {
+            data = 1;
+            one.count_down();
+        });
+        r.spawn("stopper", [&] {
+            asked = true;
+            stop.request_stop();
+        });
+        r.join_all();
+        r.check(one.try_wait(), "the latch stays open");
+    });
+}
+
+// One count is missing at the end, so only a limit can end the waits.
+TEST(latch_model, AWaitWithADeadlineAndAStopEndsByEither) {
+    holds_always([](run& r) {
+        latch two(2);
+        model::stop_source stop;
+        r.spawn("stopped", [&] {
+            model::check(two.wait(stop.get_token(), sleep_at_once) == wait_status::stopped, "by the stop");
+            const auto how = two.wait_until(deadline::never(), stop.get_token(), sleep_at_once);
+            model::check(how == wait_status::stopped, "by the stop");
+        });
+        r.spawn("stopper", [&] {
+            two.count_down();
+            stop.request_stop();
+        });
+        r.join_all();
+        r.check(!two.try_wait(), "one count is missing");
+    });
+    holds_always([](run& r) {
+        latch two(2);
+        model::stop_source never;
+        r.spawn("timed", [&] {
+            const auto how = two.wait_until(some_time(), never.get_token(), sleep_at_once);
+            model::check(how == wait_status::timed_out, "by the deadline");
+        });
+        r.spawn("counter", [&] { two.count_down(); });
+        r.join_all();
+        r.check(!two.try_wait(), "one count is missing");
     });
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Litmus tests of the literature on the explorer's memory. Each case collects the results of all executions and
 // compares them with what C++20 allows.
 #include <explorer/expect.hpp>

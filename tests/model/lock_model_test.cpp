@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every interleaving of small programs over the word lock and the bit lock. Proof P8 in docs/proofs.md.
 #include "support/library_model.hpp"
 

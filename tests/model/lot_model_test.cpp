@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every interleaving of small programs over the lot itself: its queues, its lock, its relay. Proofs P1 to P3 in
 // docs/proofs.md.
 #include "support/library_model.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits for any and for all of several events, in every interleaving of small programs. A wait for any takes exactly
 // one. A wait for all takes all at one instant, and nothing before. Proofs P10 and P11 in docs/proofs.md. The program
 // is built twice: with one bucket, and with two, where the two events of each program are in different buckets.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits of every kind on the same events, in every order, and every short sequence of operations on these events. There
 // are two auto-reset events and a gate. Whenever nothing can move any more:
 //   - no wait is parked although it could end;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors of coroutines: the thread that polls them (src/core/async/poll_thread.cpp) beside threads that set and
 // cancel requests. Proof P13.
 #include "core/async/poll_thread.hpp"

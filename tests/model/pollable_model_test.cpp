@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An event as a descriptor, in every interleaving of small programs: a thread that sleeps until the descriptor is
 // readable overlooks nothing, and no thread touches a view that is gone. Proof P12 in docs/proofs.md.
 #include "support/library_model.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every interleaving of small programs over semaphores. No permit is lost, made or taken twice, no wake-up is lost,
 // waits for several permits neither deadlock nor starve, nothing is touched that is gone. Proof P17 in docs/proofs.md.
 // The program is built twice, with one bucket and with two.
@@ -278,6 +279,63 @@ TEST(semaphore_model, TheOldestIsServedFirstHoweverManyItWants) {
             permits.release();
         });
         r.join_all();
+    });
+}
+
+// ---- a deadline and a stop in one wait ----------------------------------------------------------
+
+// The result says what ended the wait, and a permit is taken if and only if it says `signaled`.
+TEST(semaphore_model, OfADeadlineAStopAndAReleaseOneEndsTheWait) {
+    holds_within(2, [](run& r) {
+        semaphore permits(0);
+        model::stop_source stop;
+        plain<int> data{0};
+        bool asked = false;
+        bool taken = false;
+        r.spawn("releaser", [&] {
+            data = 42;
+            permits.release();
+        });
+        r.spawn("stopper", [&] {
+            asked = true;
+            stop.request_stop();
+        });
+        r.spawn("waiter", [&] {
+            const auto how = permits.try_acquire_until(some_time(), stop.get_token(), sleep_at_once);
+            taken = how == wait_status::signaled;
+            model::check(!taken || data == 42, "what the releaser wrote is visible");
+            model::check(how != wait_status::stopped || asked, "stopped only by a stop");
+        });
+        r.join_all();
+        expect_free(r, permits, taken ? 0 : 1);
+    });
+}
+
+// Only the one limit can end the wait, although the wait has the other, too.
+TEST(semaphore_model, AWaitWithADeadlineAndAStopEndsByEither) {
+    holds_always([](run& r) {
+        semaphore permits(1);
+        model::stop_source never;
+        r.spawn("waiter", [&] {
+            const auto how = permits.try_acquire_until(2, some_time(), never.get_token(), sleep_at_once);
+            model::check(how == wait_status::timed_out, "the deadline ends it");
+        });
+        r.spawn("passer-by", [&] {
+            if (permits.try_acquire()) permits.release();
+        });
+        r.join_all();
+        expect_free(r, permits, 1);
+    });
+    holds_always([](run& r) {
+        semaphore permits(1);
+        model::stop_source stop;
+        r.spawn("waiter", [&] {
+            const auto how = permits.try_acquire_until(2, deadline::never(), stop.get_token(), sleep_at_once);
+            model::check(how == wait_status::stopped, "the stop ends it");
+        });
+        r.spawn("stopper", [&] { stop.request_stop(); });
+        r.join_all();
+        expect_free(r, permits, 1);
     });
 }
 

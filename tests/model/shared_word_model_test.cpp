@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every interleaving of small programs in which threads sleep on a word that they share (src/core/lot/shared_word.cpp).
 // Proof P16 in docs/proofs.md. The models of the events run through the same code.
 #include "support/library_model.hpp"

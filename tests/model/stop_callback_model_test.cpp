@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stop callback for standard libraries whose own may hang (src/core/sync/stop_callback.hpp). Its destructor returns
 // after the callback has returned, whichever of the two begins first. After that no thread touches it.
 #include "core/sync/stop_callback.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of events that are waited on often, in every interleaving of small programs: no token is lost or doubled, no set
 // event is overlooked, and nothing is touched that was removed. Proof P12 in docs/proofs.md.
 #include "core/wait/ready_list.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wait_set with descriptors: events and a poll end the same wait (src/wait_set.cpp). Proof P12.
 #include "support/library_model.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walks over a queue that free the bucket's lock in between: an offer to one, and the look at the waits for all behind
 // an open gate. The models free the lock after every node that stays (TOCSIN_LOOKS_PER_LOCK). Whatever happens in
 // between, no wait that could end is overlooked, and nobody is passed over. Proofs P3 and P11 in docs/proofs.md; lot-8.

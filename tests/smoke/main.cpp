@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One of each feature, in a second and without a framework, for compilers, systems and builds (-fno-exceptions) where
 // the suites can't run. `tocsin_smoke refuse` misuses the library, which must report it: by an exception, or else by
 // ending the program.
@@ -7,10 +8,12 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 namespace {
@@ -83,6 +86,90 @@ void an_address_is_waited_for(Word from, Word to) {
     changes_back.join();
 }
 
+void permits_balance() {
+    constexpr int count = 2'000;
+    tocsin::counting_semaphore<count> permits(0);
+    std::thread takes([&] {
+        for (int i = 0; i < count; ++i) permits.acquire();
+    });
+    for (int i = 0; i < count; i += 2) permits.release(2);
+    takes.join();
+    expect(!permits.try_acquire(), "every permit is taken");
+    expect(!permits.try_acquire_for(1ms), "a timeout of a semaphore");
+}
+
+void a_condition_tells_of_each_turn() {
+    constexpr int count = 2'000;
+    tocsin::word_lock<> lock;
+    tocsin::condition turned;
+    int turn = 0;
+    const auto take_turns = [&](int parity) {
+        const std::scoped_lock held(lock);
+        for (int i = 0; i < count; ++i) {
+            turned.wait(lock, [&] { return turn % 2 == parity; });
+            ++turn;
+            turned.notify_one();
+        }
+    };
+    std::thread other(take_turns, 1);
+    take_turns(0);
+    other.join();
+    expect(turn == 2 * count, "every turn is taken");
+    const std::scoped_lock held(lock);
+    expect(turned.wait_for(lock, 1ms) == tocsin::cv_status::timeout, "a timeout of a condition");
+}
+
+void a_latch_opens_once() {
+    tocsin::latch done(4);
+    std::array<std::thread, 4> threads;
+    for (auto& each : threads) each = std::thread([&] { done.arrive_and_wait(); });
+    expect(tocsin::wait_any(done).index == 0, "the latch is ready");
+    for (auto& each : threads) each.join();
+    expect(done.try_wait(), "a latch that has opened stays open");
+}
+
+void a_barrier_ends_each_phase_once() {
+    constexpr int phases = 200;
+    int ended = 0;
+    const auto count_the_end = [&]() noexcept { ++ended; };
+    tocsin::barrier barrier(4, count_the_end);
+    std::array<std::thread, 4> threads;
+    for (auto& each : threads) {
+        each = std::thread([&] {
+            for (int i = 0; i < phases; ++i) barrier.arrive_and_wait();
+        });
+    }
+    for (auto& each : threads) each.join();
+    expect(ended == phases, "every phase ends once");
+}
+
+// In order, through as many slots as `capacity`; with 0, from hand to hand.
+void items_arrive_in_order(std::size_t capacity) {
+    constexpr int count = 2'000;
+    tocsin::channel<int> items(capacity);
+    std::thread sends([&] {
+        for (int i = 0; i < count; ++i) (void)items.send(i);
+        (void)items.close();
+    });
+    int received = 0;
+    while (auto next = items.receive()) expect(*next == received++, "items arrive in order");
+    sends.join();
+    expect(received == count, "every item arrives");
+    expect(items.try_send(0) == tocsin::channel_status::closed, "a closed channel takes nothing");
+}
+
+void a_choice_of_channels_receives_once() {
+    tocsin::channel<int> first(0);
+    tocsin::channel<int> second(1);
+    std::thread sends([&] { (void)second.send(7); });
+    auto from_first = first.receiving();
+    auto from_second = second.receiving();
+    expect(tocsin::wait_any(from_first, from_second).index == 1, "the channel that has an item");
+    expect(from_second && *from_second == 7, "its item");
+    sends.join();
+    expect(second.size() == 0, "the item that was received is gone");
+}
+
 void misuse() {
     alignas(8) static char memory[16] = {};
     const void* const odd = memory + 1;
@@ -106,6 +193,14 @@ int main(int count, char** arguments) {
     an_address_is_waited_for<std::uint16_t>(1, 2);
     an_address_is_waited_for<std::uint32_t>(1, 2);
     an_address_is_waited_for<std::uint64_t>(1, std::uint64_t{1} << 40);
+    permits_balance();
+    a_condition_tells_of_each_turn();
+    a_latch_opens_once();
+    a_barrier_ends_each_phase_once();
+    items_arrive_in_order(0);
+    items_arrive_in_order(1);
+    items_arrive_in_order(64);
+    a_choice_of_channels_receives_once();
     std::puts("smoke: all well");
     return 0;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words of every width, side by side in cache lines, and wakes beside words on which threads sleep for the whole run.
 #include "address_scenes.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words on which the sleepers sleep, amid the traffic of the address scenes.
 #pragma once
 

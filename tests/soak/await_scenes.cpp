@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coroutines that wait for what threads wait for. They run on an executor's threads, or in the thread that ends their
 // wait.
 #include "complaints.hpp"

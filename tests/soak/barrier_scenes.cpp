@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that go from phase to phase at a barrier, and in each phase count a new latch down.
 #include "scene.hpp"
 #include "stress.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the soak counts: each thread has a ledger, each primitive a book.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Group commit: every submission is in exactly one flush, or it is withdrawn and in none.
 #include "complaints.hpp"
 #include "scene.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What went wrong: printed at once, and again at the end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The threads of one act, and the watchdog over them.
 #pragma once
 

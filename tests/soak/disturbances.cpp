@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State: what handlers use is static, because they can reach nothing else. One act at a time uses it. When its threads
 // have ended, every signal has been handled (crew::run waits for that).
 #include "disturbances.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a machine does to threads at bad moments: signals, moves to other processors, other priorities.
 #pragma once
 

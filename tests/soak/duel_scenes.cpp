@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two threads that act on the same object within nanoseconds of each other, and check the outcome afterwards: a set
 // against a try, a timeout, a stop or a wait for any of two; two sets against a wait for both; a set against the reset
 // that precedes the look at what the set announced; a wake against a timeout.

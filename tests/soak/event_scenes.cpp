@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events that hand over tokens and ring bells.
 #include "scene.hpp"
 #include "stress.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Manual events that release all their waiters at once.
 #include "scene.hpp"
 #include "waits.hpp"

@@ -1,25 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
 // A handler thread runs every accepted job once, in the order in which its poster gave them.
 #include "complaints.hpp"
 #include "scene.hpp"
 #include "stress.hpp"
+#include "waits.hpp"
 
+#include <tocsin/event.hpp>
 #include <tocsin/handler_thread.hpp>
+#include <tocsin/wait.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 
 namespace soak {
 namespace {
 
+using namespace std::chrono_literals;
+
 class jobs : public scene {
 public:
     explicit jobs(support::random_source& random)
-        : posters_(static_cast<std::size_t>(some_threads(random))), handler_(some_options(random)) {}
+        : posters_(static_cast<std::size_t>(some_threads(random))),
+          still_posting_(static_cast<int>(posters_.size())),
+          handler_(some_options(random)) {}
 
     void enter(crew& hands, book& counted) override {
         for (auto& each : posters_) {
-            hands.start(counted, "poster", [this, &each](worker& self) { give(self, each); });
+            hands.start(counted, "poster", [this, &each](worker& self) {
+                give(self, each);
+                if (still_posting_.fetch_sub(1) == 1) handler_.close();
+            });
         }
+        hands.start(counted, "heir", [this](worker& self) { await_the_end(self); });
     }
 
     void check() override {
@@ -78,7 +92,24 @@ private:
         self.counts.out(mine.run);
     }
 
+    // A wait that finds the handler ended sees what every job has done.
+    void await_the_end(worker& self) {
+        wait_status how = wait_status::timed_out;
+        while (how == wait_status::timed_out) {
+            const tocsin::limits briefly{.until = nanoseconds(self.random.below(10'000'000))};
+            how = self.random.one_in(2) ? tocsin::wait_any(briefly, never_set_, handler_.ended()).status
+                                        : tocsin::wait_all(briefly, handler_.ended());
+            self.done();
+        }
+        for (auto& each : posters_)
+            expect(each.given == each.run, "a handler has ended before it ran all jobs");
+        expect(tocsin::wait_any({.until = 0s}, handler_.ended()).status == wait_status::signaled,
+               "the end of a handler did not last");
+    }
+
     std::deque<poster> posters_;
+    std::atomic<int> still_posting_;
+    tocsin::auto_reset_event never_set_;
     tocsin::handler_thread handler_;
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locks of every width, and two bits of one word whose other bits its user changes.
 #include "complaints.hpp"
 #include "scene.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All primitives mixed in one process, under everything that a machine does to threads at bad moments, with books that
 // must balance. docs/soak.md describes what it does and how to read its table.
 //
@@ -78,8 +79,9 @@ public:
                             std::chrono::duration<double, std::ratio<60>>(given.minutes))) {
         for (const auto& some :
              {duel_scenes(), event_scenes(), gate_scenes(), one_shot_scenes(), barrier_scenes(),
-              address_scenes(), lock_scenes(), semaphore_scenes(), commit_scenes(), handler_scenes(),
-              short_life_scenes(), many_scenes(), set_scenes(), await_scenes()}) {
+              address_scenes(), lock_scenes(), semaphore_scenes(), condition_scenes(), channel_scenes(),
+              commit_scenes(), handler_scenes(), short_life_scenes(), many_scenes(), set_scenes(),
+              await_scenes(), operation_scenes(), outside_scenes()}) {
             for (const scene_kind& each : some) {
                 kinds_.push_back(each);
                 books_.emplace_back(each.name);

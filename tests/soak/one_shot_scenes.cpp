@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events on the heap, each destroyed by the thread that it has released, as soon as that thread runs.
 #include "scene.hpp"
 #include "stress.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens that wander between events. There are fewer tokens than events, each event holds one or none, and so no set is
 // absorbed. A thread that takes a token puts it back at once, into a free place. So at the end all tokens are there.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the soak prints: a header, its progress, and the table at the end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A scene: a few threads at work on one kind of primitive, whose books must balance at the end.
 #pragma once
 
@@ -36,12 +37,16 @@ std::vector<scene_kind> barrier_scenes();
 std::vector<scene_kind> address_scenes();
 std::vector<scene_kind> lock_scenes();
 std::vector<scene_kind> semaphore_scenes();
+std::vector<scene_kind> condition_scenes();
+std::vector<scene_kind> channel_scenes();
 std::vector<scene_kind> commit_scenes();
 std::vector<scene_kind> handler_scenes();
 std::vector<scene_kind> short_life_scenes();
 std::vector<scene_kind> many_scenes();
 std::vector<scene_kind> set_scenes();
 std::vector<scene_kind> await_scenes();
+std::vector<scene_kind> outside_scenes();
+std::vector<scene_kind> operation_scenes();
 
 // How many threads a scene starts if it can work with any number.
 inline int some_threads(support::random_source& random) { return 2 + static_cast<int>(random.below(4)); }

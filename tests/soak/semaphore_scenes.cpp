@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Semaphores whose permits must all be there in the end.
 #include "complaints.hpp"
 #include "scene.hpp"
@@ -14,7 +15,6 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace soak {
@@ -30,7 +30,7 @@ public:
         for (std::size_t i = 0; i < cords_.size(); ++i) {
             hands.start(counted, "permit taker", [this, i](worker& self) { work(self, cords_[i]); });
         }
-        hands.start(counted, "pulls cords", [this](worker& self) { pull(self); });
+        hands.start(counted, "pulls cords", [this](worker& self) { pull_cords(self, cords_); });
     }
 
     void end() override {
@@ -99,14 +99,6 @@ private:
             default:
                 self.timed([&] { return free_.acquire(wanted, some_spin(random)), true; });
                 return wanted;
-        }
-    }
-
-    void pull(worker& self) {
-        while (!self.is_over()) {
-            cords_[self.random.below(cords_.size())].pull();
-            self.done();
-            std::this_thread::sleep_for(std::chrono::microseconds(self.random.below(100)));
         }
     }
 

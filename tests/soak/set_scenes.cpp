@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wait_set in which one thread waits, while others take its members' tokens first and members come and go.
 #include "complaints.hpp"
 #include "places.hpp"

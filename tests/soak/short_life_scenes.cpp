@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that live for one call. Some set an event in their last step.
 #include "complaints.hpp"
 #include "scene.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sleepers.hpp"
 
 #include "address_scenes.hpp"

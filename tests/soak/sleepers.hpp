@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that sleep through the whole run, each in another kind of wait; they must use no processor time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The many ways to ask for the same wait.
 #pragma once
 
@@ -7,6 +8,7 @@
 #include <tocsin/event.hpp>
 
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <stop_token>
 #include <thread>
@@ -47,6 +49,15 @@ private:
     std::mutex mutex_;
     std::stop_source source_;
 };
+
+// Pulls one cord after another, until the act is over.
+inline void pull_cords(worker& self, std::deque<stop_cord>& cords) {
+    while (!self.is_over()) {
+        cords[self.random.below(cords.size())].pull();
+        self.done();
+        std::this_thread::sleep_for(std::chrono::microseconds(self.random.below(100)));
+    }
+}
 
 // A wait that ends soon: on its own, or because another thread pulls the cord.
 template <class Event>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Storms of address waits and of locks built on them.
 #include "facts.hpp"
 #include "printing.hpp"

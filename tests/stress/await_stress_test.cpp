@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As many tokens come out as go in while coroutines on a pool of threads wait, time out, are stopped and are destroyed.
 #include "executor.hpp"
 #include "facts.hpp"

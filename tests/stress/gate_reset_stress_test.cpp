@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set that is still under way, and the threads that begin to wait after a later reset.
 #include "facts.hpp"
 #include "printing.hpp"

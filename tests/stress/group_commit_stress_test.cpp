@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many threads submit, withdraw and fail at random. In the end every submission must have had exactly one fate, and its
 // submitter must have learned that fate.
 #include "random.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many threads post and send while the handler is closed or cancelled at some moment. Every accepted job runs once or
 // is handed out once, and no other job is.
 #include "random.hpp"

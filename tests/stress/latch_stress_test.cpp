@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Latches that are made anew again and again, each destroyed by whoever waits for it; and barriers whose members come
 // over many phases, with all kinds of waits.
 #include "facts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events, words and locks that are destroyed at the earliest moment that the contract permits; threads that end at that
 // moment; threads that get signals all the time.
 #include "facts.hpp"

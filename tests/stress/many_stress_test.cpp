@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits for any and for all of several events race with each other and with time. As many tokens come out as go in, and
 // no thread sees only a part taken.
 #include "facts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As many permits come out of a semaphore as go in, and no more threads are inside than there are permits, under every
 // race of release, acquire, several permits, timeouts, stops and waits for several sources.
 #include "facts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As many tokens come out as go in, under every race of set, timeout and stop.
 #include "facts.hpp"
 #include "printing.hpp"

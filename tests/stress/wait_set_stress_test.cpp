@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of many events while other threads add, remove, take and set: tokens in = tokens out.
 #include "facts.hpp"
 #include "random.hpp"

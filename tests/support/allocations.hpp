@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often this program has allocated so far. Replaces the global operator new, so only one source of a program may
 // include it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A child process that must end well, for tests of fork, of exit, and of one processor.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // User-defined clocks, with only what a clock must have: a duration type and now().
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Custom sources: one that stays ready, and one that hands out tokens.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where coroutines of tests resume: in one thread, when it calls run().
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests wait for facts and not for time: "two threads are parked on this event", say. If a fact does not become true
 // within patience(), the program ends and prints the fact's name.
 #pragma once

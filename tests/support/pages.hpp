@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that can be unmapped while its address is still in use.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only POSIX systems have. TOCSIN_ON_POSIX is 0 on Windows and for WebAssembly. Tests use it to leave out cases
 // that need more than this header offers there:
 // - cases that fork, send signals, count system calls, limit descriptors, pin or cancel threads, or wait for pipes;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random choices that can be repeated: the seed is printed, and TOCSIN_SEED sets it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imitates a kernel that lacks a system call, or a sandbox that forbids it. It does so by a filter for this thread and
 // those that it starts. The filter can't be removed, so use it in child processes only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which sanitizer the tests were built with. Under a sanitizer, some behaviours can't be seen.
 #pragma once
 

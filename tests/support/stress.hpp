@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a stress test runs: for TOCSIN_STRESS_SECONDS, or for 0.6 seconds if that is not set.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which system calls a piece of code makes. The code runs in a child process, which this process traces.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coroutine that tests await in: it starts at once, and its frame lives as long as the task.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that are joined at the end. If a test hangs, it names the threads that hang and ends the program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests ask about a thread from outside, for WebAssembly.
 //
 // The suites run under Node on Linux. There each thread is a thread of the host, and the host's kernel says what the

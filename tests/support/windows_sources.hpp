@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests for Windows wait for: sockets and kernel events.
 #pragma once
 

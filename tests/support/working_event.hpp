@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks whether an event works in every way. Tests use it before main and after it, in destructors, and in the child
 // of a fork.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits on addresses: every width, exact wakes, deadlines, stops, and the forms with a predicate.
 #include "clocks.hpp"
 #include "facts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coroutines that wait: for one, for any, for all; timed out, stopped, destroyed; resumed inline and by an executor.
 #include "child.hpp"
 #include "clocks.hpp"
@@ -652,6 +653,26 @@ TEST(AwaitDescriptor, IsASourceLikeOthers) {
                                                 pipe.out(), result);
     EXPECT_TRUE(two.done());
     EXPECT_EQ(result.index, 0u);
+}
+
+// A user's type that converts to the source of a descriptor.
+struct listener {
+    int end;
+    operator tocsin::source() const& { return tocsin::readable(end); }
+};
+
+TEST(AwaitDescriptor, MayBeATypeOfYourOwn) {
+    pipe_ends pipe;
+    const listener input{pipe.out()};
+    manual_reset_event ended;
+    const task one = [](const listener& from, auto& done) -> task {
+        co_await async_wait(from);
+        done.set();
+    }(input, ended);
+    EXPECT_FALSE(one.done());
+    pipe.fill();
+    ended.wait();
+    one.join();
 }
 
 TEST(AwaitDescriptor, TheSameOneForManyAndManyDestroyed) {

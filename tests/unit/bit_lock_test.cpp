@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locks in single bits of a word that belongs to the user.
 #include "facts.hpp"
 #include "posix.hpp"

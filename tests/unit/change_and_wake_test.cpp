@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes that wake (address.hpp): every operation at every width, on atomic and plain objects.
 #include "facts.hpp"
 #include "printing.hpp"

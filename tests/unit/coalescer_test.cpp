@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coalescer releases at most once per interval, loses nothing, and signals a pausing consumer without a system call.
 #include "facts.hpp"
 #include "printing.hpp"

@@ -1,6 +1,8 @@
-// The page docs/coming_from.md: each of its blocks, both sides of every pair, compiled and run. The last test compares
-// them with the page.
-#include "facts.hpp"
+// SPDX-License-Identifier: Apache-2.0
+// The page docs/coming_from.md: each of its blocks, both sides of every pair, compiled and run.
+// tests/documents/document_blocks.py compares them with the page.
+#include "coming_from.hpp"
+
 #include "threads.hpp"
 
 #include <tocsin/tocsin.hpp>
@@ -13,51 +15,18 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <fstream>
 #include <mutex>
 #include <semaphore>
-#include <sstream>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace {
 
 using namespace std::chrono_literals;
-using support::thread_group;
+using namespace support;
 
-// Signalled first, then waited for first.
-template <class Wait, class Signal>
-void signals_and_waits(Wait wait, Signal signal) {
-    signal();
-    wait();
-    thread_group threads;
-    threads.start("waiter", wait);
-    signal();
-    threads.join();
-}
-
-// What the pairs about event counts share: a queue, and an event count of the plainest kind.
-class locked_queue {
-public:
-    void push(int item) {
-        const std::lock_guard lock(mutex_);
-        items_.push_back(item);
-    }
-    bool try_pop(int& item) {
-        const std::lock_guard lock(mutex_);
-        if (items_.empty()) return false;
-        item = items_.front();
-        items_.pop_front();
-        return true;
-    }
-
-private:
-    std::mutex mutex_;
-    std::deque<int> items_;
-};
-
+// An event count of the plainest kind.
 class event_count {
 public:
     std::uint64_t prepare_wait() {
@@ -223,6 +192,48 @@ TEST(ConditionVariableAfter, SeveralConditionsADeadlineAndAStop) {
     EXPECT_EQ(next(stop.get_token()), "shutdown");
 }
 
+TEST(ConditionVariableBefore, AnyOtherCondition) {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int inside = 0;
+
+    const auto enter = [&] {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return inside < 2; });
+        ++inside;
+    };
+    const auto leave = [&] {
+        {
+            const std::lock_guard lock(mutex);
+            --inside;
+        }
+        changed.notify_one();
+    };
+
+    lets_two_in(enter, leave);
+}
+
+TEST(ConditionVariableAfter, AnyOtherCondition) {
+    std::mutex mutex;
+    tocsin::condition changed;
+    int inside = 0;
+
+    const auto enter = [&] {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return inside < 2; });
+        ++inside;
+    };
+    const auto leave = [&] {
+        {
+            const std::lock_guard lock(mutex);
+            --inside;
+        }
+        changed.notify_one();
+    };
+
+    lets_two_in(enter, leave);
+}
+
 TEST(AtomicWaitBefore, AChange) {
     std::atomic<std::uint8_t> phase{0};
 
@@ -315,7 +326,7 @@ TEST(Win32After, TwoEvents) {
 }
 
 TEST(EventCountBefore, AQueue) {
-    locked_queue queue;
+    shared_queue queue;
     event_count pushed;
     const auto pop = [&] {
         for (int item = 0;;) {
@@ -344,7 +355,7 @@ TEST(EventCountBefore, AQueue) {
 }
 
 TEST(EventCountAfter, AQueue) {
-    locked_queue queue;
+    shared_queue queue;
     tocsin::auto_reset_event pushed;
     const auto pop = [&] {
         int item = 0;
@@ -364,36 +375,6 @@ TEST(EventCountAfter, AQueue) {
     for (int item = 0; item != 100; ++item) push(item);
     threads.join();
     EXPECT_EQ(sum, 4950);
-}
-
-// A file of the source tree, or nothing where there is none.
-std::string text_of(const char* path) {
-    std::ifstream file(std::string(TOCSIN_SOURCE_TREE) + '/' + path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-// Without spaces, since the page's lines are indented otherwise.
-std::string squeezed(std::string text) {
-    std::erase_if(text, [](char each) { return each == ' ' || each == '\n' || each == '\r'; });
-    return text;
-}
-
-TEST(ComingFrom, EveryBlockOfThePageIsInThisFile) {
-    const std::string page = text_of("docs/coming_from.md");
-    if (page.empty()) GTEST_SKIP() << "no source tree here";
-    const std::string source = squeezed(text_of("tests/unit/coming_from_test.cpp"));
-    int blocks = 0;
-    constexpr std::string_view begin = "```cpp\n";
-    for (std::size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at)) {
-        at += begin.size();
-        const std::string block = page.substr(at, page.find("```", at) - at);
-        EXPECT_NE(source.find(squeezed(block)), std::string::npos) << "not compiled and run here:\n" << block;
-        ++blocks;
-        at = page.find("```", at) + 3;
-    }
-    EXPECT_EQ(blocks, 14);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one type for "how long": conversions, rounding, saturation, clocks.
 #include "clocks.hpp"
 #include "posix.hpp"

@@ -1,12 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the library says about its waiters: how many there are, of which kind, and since when.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "threads.hpp"
 
 #include <tocsin/address.hpp>
+#include <tocsin/barrier.hpp>
 #include <tocsin/bit_lock.hpp>
+#include <tocsin/channel.hpp>
 #include <tocsin/diagnose.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/latch.hpp>
+#include <tocsin/source.hpp>
+#include <tocsin/wait.hpp>
 #include <tocsin/word_lock.hpp>
 
 #include <gtest/gtest.h>
@@ -19,6 +25,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <new>
 #include <stop_token>
 #include <string>
@@ -221,5 +228,184 @@ TEST(ParkedWaits, CanBeListedWhileThreadsComeAndGo) {
     enough.store(true);
     threads.join();
 }
+
+// The one wait that is parked on this address, once it is.
+parked_wait the_wait_on(const volatile void* address) {
+    until_parked(address, 1);
+    const auto waits = parked_on(address);
+    EXPECT_EQ(waits.size(), 1u);
+    return waits.empty() ? parked_wait{} : waits.front();
+}
+
+TEST(ParkedWaits, TellLatchesAndBarriersFromEvents) {
+    tocsin::latch latch(1);
+    tocsin::barrier barrier(2);
+    thread_group threads;
+    threads.start("latch", [&] { latch.wait(); });
+    EXPECT_EQ(the_wait_on(&latch).what, parked_wait::kind::latch);
+    EXPECT_STREQ(the_wait_on(&latch).type, "latch");
+    latch.count_down();
+
+    threads.start("barrier", [&] { barrier.arrive_and_wait(); });
+    EXPECT_STREQ(the_wait_on(&barrier).type, "barrier");
+    barrier.arrive_and_wait();
+    threads.join();
+
+    // The next phase has the gate behind the first.
+    tocsin::name_address(&barrier, "phases");
+    threads.start("barrier", [&] { barrier.arrive_and_wait(); });
+    const parked_wait second = the_wait_on(reinterpret_cast<const char*>(&barrier) + 1);
+    EXPECT_STREQ(second.type, "barrier");
+    EXPECT_EQ(second.name, "phases");
+    barrier.arrive_and_wait();
+    threads.join();
+    tocsin::name_address(&barrier, "");
+}
+
+TEST(ParkedWaits, TellLatchesFromEventsAmongSeveralSources) {
+    tocsin::latch latch(1);
+    manual_reset_event event;
+    thread_group threads;
+    threads.start("any", [&] { (void)tocsin::wait_any(latch, event); });
+    EXPECT_STREQ(the_wait_on(&latch).type, "latch");
+    EXPECT_STREQ(the_wait_on(&event).type, "event");
+    threads.start("all", [&] { (void)tocsin::wait_all(latch, event); });
+    until_parked(&latch, 2);
+    for (const parked_wait& each : parked_on(&latch)) EXPECT_STREQ(each.type, "latch");
+    latch.count_down();
+    event.set();
+    threads.join();
+}
+
+TEST(ParkedWaits, ListSendersAndReceiversOfChannels) {
+    tocsin::channel<int> empty(1);
+    tocsin::channel<int> full(1);
+    full.send(1);
+    const auto begin = std::chrono::steady_clock::now();
+    thread_group threads;
+    threads.start("receiver", [&] { (void)empty.receive(); });
+    threads.start("sender", [&] { full.send(2); });
+    const parked_wait receiver = the_wait_on(&empty);
+    const parked_wait sender = the_wait_on(&full);
+    EXPECT_EQ(receiver.what, parked_wait::kind::source);
+    EXPECT_STREQ(receiver.type, "channel receive");
+    EXPECT_EQ(receiver.thread, threads.number(0));
+    EXPECT_GE(receiver.since, begin);
+    EXPECT_STREQ(sender.type, "channel send");
+    EXPECT_EQ(sender.thread, threads.number(1));
+    empty.send(1);
+    EXPECT_EQ(waiting_on(&empty), 0u)
+        << "a wait that has ended is not parked, even before its thread has run";
+    (void)full.receive();
+    threads.join();
+    EXPECT_TRUE(parked_waits().empty());
+}
+
+// Never ready.
+struct unlabelled {
+    bool try_wait() noexcept { return false; }
+    bool enlist(tocsin::wait_entry& entry) noexcept {
+        waiting.append(entry);
+        return true;
+    }
+    void delist(tocsin::wait_entry& entry) noexcept { waiting.remove(entry); }
+
+    tocsin::waiting_list waiting;
+};
+struct labelled : unlabelled {
+    tocsin::source_label label() const noexcept { return {"printer", "tray"}; }
+};
+
+TEST(ParkedWaits, ListCustomSourcesAsTheirLabelsSay) {
+    unlabelled plain;
+    labelled named;
+    manual_reset_event stop;
+    thread_group threads;
+    threads.start("waiter", [&] { (void)tocsin::wait_any(plain, named, stop); });
+    until_parked(&stop, 1);
+    EXPECT_STREQ(the_wait_on(&plain).type, "source");
+    EXPECT_STREQ(the_wait_on(named.label().address).type, "printer");
+    EXPECT_TRUE(parked_on(&named).empty());
+    stop.set();
+    threads.join();
+    EXPECT_TRUE(parked_waits().empty());
+}
+
+TEST(ParkedWaits, AreOneJsonObject) {
+    EXPECT_EQ(tocsin::parked_waits_as_json(), R"({"parked_waits":[],"deadlocks":[]})");
+    auto_reset_event event;
+    tocsin::name_address(&event, "a \"quoted\" \\name\n");
+    thread_group threads;
+    threads.start("waiter", [&] { event.wait(); });
+    until_parked(&event, 1);
+    char expected[200];
+    std::snprintf(
+        expected, sizeof expected,
+        R"({"parked_waits":[{"type":"event","address":"%p","name":"a \"quoted\" \\name\u000a","thread":%llu,"seconds":)",
+        static_cast<const void*>(&event), static_cast<unsigned long long>(threads.number(0)));
+    const std::string text = tocsin::parked_waits_as_json();
+    EXPECT_TRUE(text.starts_with(expected)) << text << "\n" << expected;
+    EXPECT_TRUE(text.ends_with(R"(}],"deadlocks":[]})")) << text;
+    event.set();
+    threads.join();
+    tocsin::name_address(&event, "");
+}
+
+parked_wait wait_of(std::uint64_t thread, std::uint64_t owner) {
+    parked_wait result{};
+    result.what = parked_wait::kind::lock;
+    result.thread = thread;
+    result.owner = owner;
+    return result;
+}
+
+TEST(Deadlocks, AreCyclesAmongOwners) {
+    using cycles = std::vector<std::vector<std::uint64_t>>;
+    EXPECT_EQ(tocsin::deadlocks({}), cycles());
+    EXPECT_EQ(tocsin::deadlocks({wait_of(1, 2), wait_of(2, 3), wait_of(4, 0)}), cycles());
+    EXPECT_EQ(tocsin::deadlocks({wait_of(1, 2), wait_of(2, 3), wait_of(3, 2), wait_of(5, 1)}),
+              cycles({{2, 3}}));
+    EXPECT_EQ(tocsin::deadlocks({wait_of(7, 7), wait_of(1, 2), wait_of(2, 1)}), cycles({{1, 2}, {7}}));
+}
+
+#if TOCSIN_CHECKED
+TEST(Deadlocks, AreFoundWhereTheOwnersOfLocksAreKnown) {
+    tocsin::word_lock<> one;
+    std::atomic<std::uint32_t> bits{0};
+    tocsin::bit_lock other(bits, 5);
+    std::atomic<int> held{0};
+    thread_group threads;
+    manual_reset_event freed;
+    threads.start("one first", [&] {
+        const std::lock_guard outer(one);
+        ++held;
+        while (held.load() != 2) std::this_thread::yield();
+        while (!freed.is_set()) {
+            if (other.try_lock_for(1s)) other.unlock();
+        }
+    });
+    threads.start("other first", [&] {
+        const std::lock_guard outer(other);
+        ++held;
+        while (held.load() != 2) std::this_thread::yield();
+        while (!freed.is_set()) {
+            if (one.try_lock_for(1s)) one.unlock();
+        }
+    });
+    auto found = tocsin::deadlocks(parked_waits());
+    while (found.empty()) found = tocsin::deadlocks(parked_waits());
+    ASSERT_EQ(found.size(), 1u);
+    std::ranges::sort(found[0]);
+    std::vector expected{threads.number(0), threads.number(1)};
+    std::ranges::sort(expected);
+    EXPECT_EQ(found[0], expected);
+    std::string text;
+    while (text.find("deadlock: thread ") == std::string::npos) text = tocsin::describe_parked_waits();
+    EXPECT_NE(text.find(", held by thread " + std::to_string(threads.number(0))), std::string::npos) << text;
+    freed.set();
+    threads.join();
+    EXPECT_TRUE(tocsin::deadlocks(parked_waits()).empty());
+}
+#endif
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits on events with a stop token: the stop comes before, during or after the wait, or races with a set.
 #include "facts.hpp"
 #include "printing.hpp"

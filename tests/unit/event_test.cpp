@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of events, line by line, for waits without a deadline. For timeouts see event_timeout_test.cpp, for
 // stops event_stop_test.cpp.
 #include "facts.hpp"
@@ -601,10 +602,10 @@ TEST(AutoResetEvent, ManyWaitersAreEachReleasedByOneSetOfMany) {
 #if TOCSIN_CHECKED
 template <class Event>
 void destroy_with_a_waiter() {
-    auto event = std::make_unique<Event>();
-    std::thread([&] { event->wait(); }).detach();
-    until_parked(event.get(), 1);
-    event.reset();
+    auto* const event = new Event;
+    std::thread([event] { event->wait(); }).detach();
+    until_parked(event, 1);
+    delete event;
 }
 
 TEST(EventMisuse, DestroyingAManualResetEventWithAWaiterIsNamed) {

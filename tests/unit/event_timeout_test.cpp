@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits on events with a deadline. The tests check lower bounds exactly. Upper bounds only tell hanging from waiting.
 #include "clocks.hpp"
 #include "facts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors beside events in one wait.
 #include "child.hpp"
 #include "facts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a child process may use after fork, whatever the other threads of its parent were doing at that moment.
 #include "child.hpp"
 #include "facts.hpp"
@@ -7,6 +8,7 @@
 #include "sanitizer.hpp"
 #include "threads.hpp"
 #include "working_event.hpp"
+#include "working_family.hpp"
 
 #include <tocsin/address.hpp>
 #include <tocsin/diagnose.hpp>
@@ -20,6 +22,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <latch>
+#include <mutex>
 
 namespace {
 
@@ -110,20 +114,97 @@ TEST(Fork, TheChildUsesAddressesAndLocksThatHadWaitersInTheParent) {
     threads.join();
 }
 
+constinit tocsin::counting_semaphore<> permits_made_before(0);
+constinit tocsin::condition condition_made_before;
+constinit tocsin::latch latch_made_before(2);
+constinit tocsin::barrier<> barrier_made_before(2);
+constinit tocsin::channel<int> meeting_made_before(0);
+
+TEST(Fork, TheChildUsesTheFamilyOfEvents) {
+    tocsin::channel<int> slots_made_before(2);
+    EXPECT_EQ(support::ending_of_child([&] {
+                  if (!support::works(permits_made_before, threads_in_child)) return 1;
+                  if (!support::works(condition_made_before, threads_in_child)) return 2;
+                  if (!support::works(latch_made_before, threads_in_child)) return 3;
+                  if (!support::works(barrier_made_before, threads_in_child)) return 4;
+                  if (!support::works(meeting_made_before, threads_in_child)) return 5;
+                  if (!support::works(slots_made_before, threads_in_child)) return 6;
+                  tocsin::channel<int> fresh(1);
+                  if (!support::works(fresh, threads_in_child)) return 7;
+                  return 0;
+              }),
+              "");
+    EXPECT_FALSE(latch_made_before.try_wait()) << "the parent's latch is another one";
+}
+
+// The child has a semaphore, a latch, a barrier and a condition, but none of the threads that waited for them. (It must
+// not use a channel that threads of the parent were using: channel.hpp.)
+TEST(Fork, TheChildUsesTheFamilyThatHadWaitersInTheParent) {
+    tocsin::counting_semaphore<> permits(1);
+    tocsin::condition condition;
+    tocsin::word_lock<> lock;
+    tocsin::latch latch(2);
+    tocsin::barrier<> barrier(2);
+    auto arrived = barrier.arrive();
+    thread_group threads;
+    threads.start("collects permits", [&] { permits.acquire(3); });
+    threads.start("at the latch", [&] { latch.wait(); });
+    threads.start("for the phase", [&] { EXPECT_EQ(tocsin::wait_any(arrived).index, 0u); });
+    threads.start("at the condition", [&] {
+        lock.lock();
+        condition.wait(lock);
+        lock.unlock();
+    });
+    until_parked(&permits, 1);
+    until_parked(&latch, 1);
+    until_parked(&barrier, 1);
+    until_parked(&condition, 1);
+    EXPECT_EQ(support::ending_of_child([&] {
+                  for (const void* each :
+                       {static_cast<const void*>(&permits), static_cast<const void*>(&latch),
+                        static_cast<const void*>(&barrier), static_cast<const void*>(&condition)}) {
+                      if (tocsin::waiting_on(each) != 0) return 1;
+                  }
+                  if (!support::works(permits, threads_in_child)) return 2;
+                  if (!support::works(latch, threads_in_child)) return 3;
+                  (void)barrier.arrive();
+                  if (!barrier.try_wait(arrived)) return 4;
+                  if (!support::works(barrier, threads_in_child)) return 5;
+                  if (!support::works(condition, threads_in_child)) return 6;
+                  return 0;
+              }),
+              "");
+    EXPECT_EQ(tocsin::waiting_on(&permits), 1u) << "the parent's waiters still wait";
+    permits.release(2);
+    latch.count_down(2);
+    (void)barrier.arrive();
+    {
+        const std::scoped_lock held(lock);
+        condition.notify_one();
+    }
+    threads.join();
+    EXPECT_FALSE(permits.try_acquire());
+}
+
 // Forks at any moment of a storm: whatever another thread held inside the library at that moment must
-// not stop the child.
+// not stop the child. The storm's threads have started and waited once before the first fork: a thread allocates until
+// then, and a child of a program under AddressSanitizer may find that allocator's locks taken for ever.
 TEST(Fork, InTheMiddleOfEverythingLeavesTheChildUsable) {
     std::array<auto_reset_event, 64> events;
     std::atomic<bool> enough{false};
+    std::latch started{4};
     thread_group threads;
     threads.start_many(3, "storm", [&](int number) {
         support::random_source random(static_cast<std::uint64_t>(number) + 600);
+        (void)events[random.below(events.size())].wait_for(1us);
+        started.arrive_and_wait();
         while (!enough.load()) {
             auto& event = events[random.below(events.size())];
             if (random.one_in(2)) event.set();
             (void)event.wait_for(nanoseconds(random.below(20'000)));
         }
     });
+    started.arrive_and_wait();
     for (int i = 0; i < rounds(150, 30); ++i) {
         const auto ending = support::ending_of_child([&] {
             alarm(60);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What <tocsin/group_commit.hpp> promises, sentence by sentence.
 #include "facts.hpp"
 #include "posix.hpp"
@@ -710,6 +711,43 @@ TEST(GroupCommit, PublishesInBothDirections) {
         });
     }
     EXPECT_EQ(total, threads * each);
+}
+
+// More than two batches that share words, with members between them that withdraw by a deadline or a stop.
+TEST(GroupCommit, EachMemberOfALargeMixedGroupIsToldItsResult) {
+    journal log;
+    log.hold();
+    constexpr int members = 150;
+    std::stop_source stop;
+    const std::stop_token token = stop.get_token();
+    std::atomic<int> committed{0}, timed_out{0}, stopped{0};
+    thread_group threads;
+    log.start_leader(threads, 1);
+    for (int i = 0; i < members; ++i) {
+        threads.start("member " + std::to_string(i), [&, i] {
+            item mine{i + 2};
+            tocsin::limits how;
+            if (i % 5 == 2) how.stop = token;
+            if (i % 7 == 3) how.until = 20ms;
+            switch (log.commit.submit(how, mine)) {
+                case commit_status::committed:
+                    EXPECT_EQ(mine.answer, -(i + 2));
+                    ++committed;
+                    break;
+                case commit_status::timed_out: ++timed_out; break;
+                case commit_status::stopped: ++stopped; break;
+            }
+        });
+    }
+    until("waiting for all members without a deadline to join",
+          [&] { return log.commit.statistics().waiting >= members - 21; });
+    stop.request_stop();
+    until("waiting for the withdrawals", [&] { return timed_out + stopped == 47; });
+    log.until_waiting(members - 47);
+    log.let_all_go();
+    threads.join();
+    EXPECT_EQ(committed, members - 47);  // 30 have a stop token, 21 a deadline, and 4 both
+    EXPECT_EQ(log.commit.statistics().submissions, members - 47 + 1u);
 }
 
 TEST(GroupCommit, SubmittingAllocatesNothing) {

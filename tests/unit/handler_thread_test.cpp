@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What <tocsin/handler_thread.hpp> promises, sentence by sentence.
 #include "facts.hpp"
 #include "posix.hpp"
@@ -9,6 +10,9 @@
 #include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/handler_thread.hpp>
+#include <tocsin/pollable.hpp>
+#include <tocsin/wait.hpp>
+#include <tocsin/wait_set.hpp>
 
 #include <gtest/gtest.h>
 
@@ -262,6 +266,57 @@ TEST(HandlerThread, TheEndRunsEverythingQueued) {
         for (int i = 0; i != 100; ++i) handler.post([&] { ++runs; });
     }
     EXPECT_EQ(runs, 100);
+}
+
+TEST(HandlerThread, ItsEndIsASourceOfEveryWait) {
+    handler_thread handler;
+    manual_reset_event gate(true);
+    EXPECT_EQ(tocsin::wait_any({.until = 1ms}, handler.ended()).status, tocsin::wait_status::timed_out);
+    int ran = 0;
+    for (int i = 0; i != 100; ++i) handler.post([&] { ++ran; });
+    tocsin::wait_set set;
+    set.add(handler.ended(), 7);
+    const tocsin::pollable view(handler.ended());
+    manual_reset_event resumed;
+    const task waiting = [](handler_thread& of, manual_reset_event& done) -> task {
+        co_await tocsin::async_wait(of.ended());
+        done.set();
+    }(handler, resumed);
+    thread_group threads;
+    for (int i = 0; i != 2; ++i) {
+        threads.start("any", [&] { EXPECT_EQ(tocsin::wait_any(handler.ended()).index, 0u); });
+        threads.start("all", [&] {
+            EXPECT_EQ(tocsin::wait_all(gate, handler.ended()), tocsin::wait_status::signaled);
+            EXPECT_EQ(ran, 100);
+        });
+    }
+    EXPECT_FALSE(resumed.is_set());
+    handler.close();
+    threads.join();
+    resumed.wait();
+    waiting.join();
+    tocsin::ready_item found[1];
+    ASSERT_EQ(set.wait(found).count, 1u);
+    EXPECT_EQ(found[0].tag, 7u);
+    EXPECT_EQ(ran, 100);
+    EXPECT_EQ(tocsin::wait_any(handler.ended()).index, 0u);  // for ever
+    EXPECT_TRUE(set.remove(handler.ended()));
+}
+
+TEST(HandlerThread, IsAtItsEndAfterACancelToo) {
+    handler_thread handler;
+    std::vector<job> left;
+    thread_group threads;
+    {
+        const obstacle busy(handler);
+        handler.post([] {});
+        threads.start("canceller", [&] { left = handler.cancel(); });
+        while (!handler.is_closed()) std::this_thread::yield();
+        EXPECT_EQ(tocsin::wait_any({.until = 1ms}, handler.ended()).status, tocsin::wait_status::timed_out);
+    }
+    EXPECT_EQ(tocsin::wait_any(handler.ended()).index, 0u);
+    threads.join();
+    EXPECT_EQ(left.size(), 1u);
 }
 
 TEST(HandlerThread, JoinWaitsUntilEverythingHasRun) {

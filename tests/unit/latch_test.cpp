@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of latch, clause by clause: first what the standard says of std::latch, then what tocsin adds.
 #include "facts.hpp"
 #include "posix.hpp"

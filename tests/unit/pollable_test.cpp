@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An event as a descriptor for someone else's loop: what the header promises.
 #include "child.hpp"
 #include "facts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call that finds an event set, or a word changed, makes visible what the other thread wrote before, even if it only
 // looked once and did not wait. Under ThreadSanitizer a missing acquire is a data race here: nothing else orders the
 // two threads.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Semaphores in wait_any, wait_all, wait_set, co_await and pollable: each takes one permit exactly when it takes the
 // semaphore.
 #include "facts.hpp"

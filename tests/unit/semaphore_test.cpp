@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of semaphores: first the clauses of the standard's <semaphore> in our words, then what tocsin adds. For
 // semaphores as sources see semaphore_source_test.cpp.
 #include "facts.hpp"
@@ -455,7 +456,7 @@ void expect_refusal(const void* semaphore, const char* part, Call call) {
     }
 }
 
-TEST(SemaphoreMisuse, AReleaseBeyondMaxIsRefusedAndChangesNothing) {
+TEST(SemaphoreRefuses, AReleaseBeyondMaxIsRefusedAndChangesNothing) {
     counting_semaphore<5> semaphore(3);
     const auto refused = [&](std::ptrdiff_t update) {
         expect_refusal<std::system_error>(&semaphore, "more than max()", [&] { semaphore.release(update); });
@@ -476,7 +477,7 @@ TEST(SemaphoreMisuse, AReleaseBeyondMaxIsRefusedAndChangesNothing) {
     never.release(0);
 }
 
-TEST(SemaphoreMisuse, ANegativeReleaseIsRefused) {
+TEST(SemaphoreRefuses, ANegativeReleaseIsRefused) {
     counting_semaphore<5> semaphore(3);
     for (const std::ptrdiff_t bad : {std::ptrdiff_t{-1}, std::numeric_limits<std::ptrdiff_t>::min()}) {
         expect_refusal<std::invalid_argument>(&semaphore, "release", [&] { semaphore.release(bad); });
@@ -484,7 +485,7 @@ TEST(SemaphoreMisuse, ANegativeReleaseIsRefused) {
     EXPECT_EQ(free_in(semaphore), 3);
 }
 
-TEST(SemaphoreMisuse, ABadReleaseIsRefusedAlsoWhileAThreadWaits) {
+TEST(SemaphoreRefuses, ABadReleaseIsRefusedAlsoWhileAThreadWaits) {
     counting_semaphore<5> semaphore(0);
     thread_group threads;
     threads.start([&] { semaphore.acquire(); });
@@ -499,7 +500,7 @@ TEST(SemaphoreMisuse, ABadReleaseIsRefusedAlsoWhileAThreadWaits) {
     EXPECT_EQ(free_in(semaphore), 4);
 }
 
-TEST(SemaphoreMisuse, ANumberOfPermitsThatCannotBeTakenIsRefused) {
+TEST(SemaphoreRefuses, ANumberOfPermitsThatCannotBeTakenIsRefused) {
     counting_semaphore<5> semaphore(3);
     std::stop_source stop;
     for (const std::ptrdiff_t bad : {std::ptrdiff_t{-1}, std::ptrdiff_t{6}}) {
@@ -519,7 +520,7 @@ TEST(SemaphoreMisuse, ANumberOfPermitsThatCannotBeTakenIsRefused) {
     EXPECT_EQ(free_in(semaphore), 3);
 }
 
-TEST(SemaphoreMisuse, AFirstCountOutOfRangeIsRefused) {
+TEST(SemaphoreRefuses, AFirstCountOutOfRangeIsRefused) {
     EXPECT_THROW(counting_semaphore<5>(-1), std::invalid_argument);
     EXPECT_THROW(counting_semaphore<5>(6), std::invalid_argument);
     EXPECT_THROW(binary_semaphore(2), std::invalid_argument);
@@ -528,10 +529,10 @@ TEST(SemaphoreMisuse, AFirstCountOutOfRangeIsRefused) {
 
 #if TOCSIN_CHECKED
 void destroy_with_a_waiter() {
-    auto semaphore = std::make_unique<binary_semaphore>(0);
-    std::thread([&] { semaphore->acquire(); }).detach();
-    until_parked(semaphore.get(), 1);
-    semaphore.reset();
+    auto* const semaphore = new binary_semaphore(0);
+    std::thread([semaphore] { semaphore->acquire(); }).detach();
+    until_parked(semaphore, 1);
+    delete semaphore;
 }
 
 TEST(SemaphoreMisuse, DestroyingOneWithAWaiterIsNamed) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals do not end a wait, and no call changes errno, with or without signals.
 #include "facts.hpp"
 #include "posix.hpp"

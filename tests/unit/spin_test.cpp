@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a wait looks before it sleeps: the setting, and the bounds that hold for every setting.
 #include "child.hpp"
 #include "facts.hpp"

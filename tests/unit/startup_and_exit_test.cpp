@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library before main and after it, in destructors of thread-local objects, and in threads and processes that end.
 #include "child.hpp"
 #include "facts.hpp"
@@ -6,6 +7,7 @@
 #include "sanitizer.hpp"
 #include "threads.hpp"
 #include "working_event.hpp"
+#include "working_family.hpp"
 
 #include <tocsin/event.hpp>
 #include <tocsin/word_lock.hpp>
@@ -33,6 +35,12 @@ using tocsin::wait_status;
 constinit manual_reset_event global_gate;
 constinit auto_reset_event global_token;
 constinit tocsin::word_lock<> global_lock;
+constinit tocsin::counting_semaphore<> global_permits(0);
+constinit tocsin::condition global_condition;
+constinit tocsin::latch global_latch(2);
+constinit tocsin::latch latch_after_main(2);
+constinit tocsin::barrier<> global_barrier(2);
+constinit tocsin::channel<int> global_meeting(0);
 bool worked_before_main = false;
 bool check_after_main = false;
 
@@ -43,24 +51,34 @@ constexpr bool threads_before_main = false;
 constexpr bool threads_before_main = true;
 #endif
 
+// Also a channel with slots, which is made at that moment.
+bool the_family_works(tocsin::latch& fresh, bool with_threads = true) {
+    tocsin::channel<int> slots(3);
+    return support::works(global_permits, with_threads) && support::works(global_condition, with_threads) &&
+           support::works(fresh, with_threads) && support::works(global_barrier, with_threads) &&
+           support::works(global_meeting, with_threads) && support::works(slots, with_threads);
+}
+
 struct before_and_after_main {
     before_and_after_main() {
         const std::scoped_lock held(global_lock);
         worked_before_main = everything_works_on(global_gate, threads_before_main) &&
-                             everything_works_on(global_token, threads_before_main);
+                             everything_works_on(global_token, threads_before_main) &&
+                             the_family_works(global_latch, threads_before_main);
     }
     ~before_and_after_main() {
         if (!check_after_main) return;
         const std::scoped_lock held(global_lock);
         if (!everything_works_on(global_gate) || !everything_works_on(global_token)) _exit(3);
+        if (!global_latch.try_wait() || !the_family_works(latch_after_main)) _exit(5);
         std::fputs("works after main\n", stderr);
     }
 } before_and_after;
 
-TEST(Events, WorkBeforeMain) { EXPECT_TRUE(worked_before_main); }
+TEST(EventsAndTheirFamily, WorkBeforeMain) { EXPECT_TRUE(worked_before_main); }
 
 #if defined(GTEST_HAS_DEATH_TEST)
-TEST(Events, WorkAfterMain) {
+TEST(EventsAndTheirFamily, WorkAfterMain) {
     testing::GTEST_FLAG(death_test_style) = "fast";
     EXPECT_EXIT(
         {
@@ -106,6 +124,33 @@ TEST(Events, WorkInDestructorsOfThreadLocalObjects) {
         announced.wait();
         until_parked(&go_on, 1);
         go_on.set();
+        threads.join();
+        EXPECT_TRUE(worked);
+    }
+}
+#endif
+
+#if TOCSIN_ON_POSIX
+struct thread_local_family {
+    bool* worked = nullptr;
+    tocsin::counting_semaphore<> permits{0};
+    tocsin::condition condition;
+    tocsin::latch latch{2};
+    tocsin::barrier<> barrier{2};
+    tocsin::channel<int> slots{2};
+    ~thread_local_family() {
+        if (worked == nullptr) return;
+        *worked = support::works(permits) && support::works(condition) && support::works(latch) &&
+                  support::works(barrier) && support::works(slots);
+    }
+};
+thread_local thread_local_family family;
+
+TEST(TheFamilyOfEvents, WorksInDestructorsOfThreadLocalObjects) {
+    for (int round = 0; round < 20; ++round) {
+        bool worked = false;
+        thread_group threads;
+        threads.start("ending", [&] { family.worked = &worked; });
         threads.join();
         EXPECT_TRUE(worked);
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The traps of docs/traps.md: mistakes that other libraries made, each with what holds here instead. These suites
 // test what real threads can show; the models search every interleaving where that is needed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread unmaps an event's memory right after its wait has returned. A call that is still under way never touches it.
 #include "facts.hpp"
 #include "pages.hpp"

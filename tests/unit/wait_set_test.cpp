@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the header of wait_set promises. Its members are registered once, and threads wait on it often.
 #include "child.hpp"
 #include "facts.hpp"

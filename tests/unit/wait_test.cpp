@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // wait_any() and wait_all() over events, timers and custom sources: the contract, line by line.
 // Descriptors: fd_test.cpp.
 #include "allocations.hpp"
@@ -381,7 +382,7 @@ TEST(WaitAll, OneOfItsSourcesMayBeTakenByAnOlderWaitForAny) {
     thread_group threads;
     const auto older = threads.start("any", [&] { any = wait_any(other, a); });
     until_parked(&a, 1);
-    const auto younger = threads.start("all", [&] { wait_all(a, b); });
+    const auto newer = threads.start("all", [&] { wait_all(a, b); });
     until_parked(&a, 2);
     a.set();
     threads.until_finished(1);
@@ -390,7 +391,7 @@ TEST(WaitAll, OneOfItsSourcesMayBeTakenByAnOlderWaitForAny) {
     EXPECT_TRUE(b.is_set());
     a.set();
     threads.until_finished(2);
-    EXPECT_TRUE(threads.finished(younger));
+    EXPECT_TRUE(threads.finished(newer));
     threads.join();
 }
 

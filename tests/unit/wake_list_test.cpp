@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits that have ended and are released later, together: those of custom sources, and those of events.
 #include "countdown.hpp"
 #include "facts.hpp"

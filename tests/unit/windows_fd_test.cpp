@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets and kernel handles of Windows as sources of waits and sets, and an event as a handle for a foreign loop.
 #include "facts.hpp"
 #include "task.hpp"

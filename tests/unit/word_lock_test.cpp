@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lock that is a word, of every width.
 #include "clocks.hpp"
 #include "facts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that the library sleeps and wakes in a program without std::thread, which MinGW-w64's thread model win32
 // lacks.
 #include <tocsin/address.hpp>

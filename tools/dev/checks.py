@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stage `check`: what can be seen without running the library."""
 
 import json
@@ -16,10 +17,12 @@ def format_is_right():
 
 
 def text_is_right():
-    """Layers, memory orders, text, and the tests of the tools."""
+    """Layers, memory orders, text, shell scripts, and the tests of the tools."""
     python = sys.executable
     return (one(quietly("layers", [python, TOOLS / "check_layers.py"], "check-layers"))
             + one(quietly("text", [python, TOOLS / "check_text.py"], "check-text"))
+            + one(quietly("licence", [python, TOOLS / "spdx.py"], "check-licence"))
+            + one(quietly("shell", [python, TOOLS / "check_shell.py"], "check-shell"))
             + one(quietly("own tests", [python, "-m", "unittest", "discover", "-s", TOOLS, "-p", "*_test.py"],
                           "check-own-tests")))
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Twenty copies of the library in one process, built by two compilers with different options (tests/copies/twenty)."""
 
 import time

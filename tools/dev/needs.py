@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a machine must have: Debian packages, Python packages, and how to see whether they are there."""
 
 import importlib.util
@@ -93,10 +94,26 @@ FOR_WINDOWS = [
     Need("64-bit Wine", "wine64", Path("/usr/lib/wine/wine64").is_file),
     *FOR_TARGETS,
 ]
-FOR_ALL_EXAMPLES = [
+FOR_PACKAGES = [
+    Need("dpkg-dev", "dpkg-dev", on_path("dpkg-buildpackage")),
+    Need("debhelper", "debhelper", on_path("dh")),
+    Need("lintian", "lintian", on_path("lintian")),
+    Need("autopkgtest", "autopkgtest", on_path("autopkgtest")),
+]
+FOR_LOOPS = [
     Need("GLib", "libglib2.0-dev", pkg_config_finds("glib-2.0")),
     Need("libuv", "libuv1-dev", pkg_config_finds("libuv")),
     Need("Asio", "libasio-dev", compiler_finds("asio.hpp")),
+    Need("Boost.Asio", "libboost-dev", compiler_finds("boost/asio/query.hpp")),  # headers only: 9.5 MB to fetch
+]
+GDB = Need("gdb", "gdb", on_path("gdb"))
+FOR_DIAGNOSIS = [
+    GDB,
+    Need("bpftrace", "bpftrace", on_path("bpftrace")),
+    Need("perf", "linux-perf", on_path("perf")),
+]
+FOR_ALL_EXAMPLES = [
+    *FOR_LOOPS,
     Need("libpq", "libpq-dev", pkg_config_finds("libpq")),
     Need("PostgreSQL", "postgresql", lambda: any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
          or on_path("initdb")()),
@@ -105,6 +122,7 @@ FOR_ALL_CONTESTANTS = [
     CLANG,
     *LIBCXX,
     Need("Abseil", "libabsl-dev", pkg_config_finds("absl_synchronization")),
+    Need("Asio", "libasio-dev", compiler_finds("asio.hpp")),
     Need("Boost", "libboost-dev", compiler_finds("boost/interprocess/sync/interprocess_semaphore.hpp")),
     Need("Boost.Atomic", "libboost-atomic-dev", compiler_finds("boost/atomic.hpp")),
     Need("Boost.Fiber", "libboost-fiber-dev", compiler_finds("boost/fiber/mutex.hpp")),
@@ -113,6 +131,7 @@ FOR_ALL_CONTESTANTS = [
     Need("GLib", "libglib2.0-dev", pkg_config_finds("glib-2.0")),
     Need("libuv", "libuv1-dev", pkg_config_finds("libuv")),
     Need("nsync", "libnsync-dev", compiler_finds("nsync_note.h")),
+    Need("WinPR", "libwinpr2-dev", pkg_config_finds("winpr2")),
     Need("oneTBB", "libtbb-dev", pkg_config_finds("tbb")),
     Need("Qt", "qt6-base-dev", pkg_config_finds("Qt6Core")),
     Need("Go", "golang-go", on_path("go")),
@@ -139,16 +158,25 @@ def provide(needs, optional=False):
             return
         raise Refusal("install these and try again")
     say(f"installing Debian packages: {' '.join(packages)}")
-    environment = {**ENVIRONMENT, "DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]
-    for command in (["apt-get", "update", "-q"], install):
-        result = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        if result.returncode != 0:
-            if optional:
-                print(f"not installed: {', '.join(packages)}", file=sys.stderr)
-                return
-            raise Refusal(f"`{' '.join(command)}` failed; is there a network?\n{result.stdout}")
+    failed = apt_get("update", "-q") or install(packages)
+    if failed and not optional:
+        raise Refusal(failed)
+    if failed:  # perhaps the system lacks one of them
+        lacking = [package for package in packages if len(packages) == 1 or install([package])]
+        print(f"not installed: {', '.join(lacking)}", file=sys.stderr)
+
+
+def install(packages):
+    return apt_get("install", "-y", "-q", "--no-install-recommends", *packages)
+
+
+def apt_get(*arguments):
+    """Returns what went wrong, or an empty string."""
+    command = ["apt-get", *arguments]
+    result = subprocess.run(command, env={**ENVIRONMENT, "DEBIAN_FRONTEND": "noninteractive"}, stdin=subprocess.DEVNULL,
+                            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    failed = result.returncode != 0
+    return f"`{' '.join(command)}` failed; is there a network?\n{result.stdout}" if failed else ""
 
 
 def provide_for_build():

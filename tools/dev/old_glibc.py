@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether programs link with the C library of an old system, and the libraries that tocsin.pc names."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs programs with their output in logs, and counts how they came out."""
 
 import json
@@ -5,7 +6,7 @@ import re
 import subprocess
 import time
 import xml.etree.ElementTree as xml
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from dev.tree import BUILD, ENVIRONMENT, JOBS, LOGS, ROOT, say
@@ -16,10 +17,11 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    failures: list[str] = field(default_factory=list, compare=False)  # the names of those that failed, where known
 
     def __add__(self, other):
         return Count(self.passed + other.passed, self.failed + other.failed,
-                     self.skipped + other.skipped)
+                     self.skipped + other.skipped, self.failures + other.failures)
 
     def __str__(self):
         text = f"{self.passed} passed, {self.failed} failed"
@@ -64,11 +66,10 @@ def run_script(title, command, log, environment=None):
     """A stage that is one command. If it ends by counting (`N passed, N failed`), its count is taken."""
     succeeded = quietly(title, command, log, environment=environment)
     counts = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", read_log(log), re.MULTILINE)
-    if not counts:
-        return one(succeeded)
-    count = Count(*(int(number or 0) for number in counts[-1]))
-    if not succeeded and count.failed == 0:
-        count.failed = 1
+    count = Count(*(int(number or 0) for number in counts[-1])) if counts else one(succeeded)
+    if not succeeded:
+        count.failed = max(1, count.failed)
+        count.failures = [title]
     return count
 
 
@@ -162,7 +163,7 @@ def read_junit(path, log):
             count.skipped += 1
             skipped.append(case.get("name"))
         else:
-            count.failed += 1
+            count += Count(failed=1, failures=[case.get("name")])
             say(why_failed(case, log))
             say(tail(case.findtext("system-out") or ""))
     for name in skipped:

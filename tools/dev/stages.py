@@ -1,10 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stages of `./dev test`."""
 
 import sys
 import time
 from dataclasses import dataclass
 
-from dev import checks, copies, needs, old_glibc
+from dev import checks, copies, needs, old_glibc, packages
 from dev.run import Count, one, quietly, run_script, run_workflow
 from dev.tree import BUILD, JOBS, LAB, ROOT, TOOLS, say
 from dev.wine import Wine
@@ -12,6 +13,8 @@ from dev.wine import Wine
 COMPILERS = ("gcc-cxx23", "gcc-bare", "clang-16", "clang-19-cxx23", "libcxx", "clang-16-libcxx")
 # Systems that are not at hand.
 BUILDS = ("aarch64-macos", "x86_64-macos", "x86_64-freebsd", "x86_64-openbsd")
+# Systems that others have, whom .github/workflows/ci.yml serves.
+HOSTED = ("msvc", "clang-cl", "apple-clang")
 # Linux on other processors: what the stage says, Debian's name of the processor, whether it takes an emulator.
 PROCESSORS = {
     "arm": ("64-bit ARM", "aarch64-linux-gnu", True),
@@ -79,6 +82,11 @@ def twenty_copies():
     return copies.run()
 
 
+def all_packages(only):
+    needs.provide(needs.FOR_PACKAGES)
+    return packages.run(only)
+
+
 def prepare_wasm():
     """The C++ library that cmake/toolchains/wasm.cmake wants, compiled."""
     needs.provide_libcxx_sources()
@@ -97,6 +105,8 @@ def prove():
 def lab():
     smoke = run_script("lab", [ROOT / "dev", "lab", "--smoke"], "lab")
     python = needs.python_with(LAB / "requirements.txt")
+    smoke += one(quietly("defects", [python, LAB / "run.py", "defects", "--budget", "0.2",
+                                     "--out", BUILD / "lab" / "defects" / "smoke.json"], "lab-defects"))
     # Also the tests that need packages, which `lab.units` skips.
     return smoke + one(quietly("own tests", [python, "-m", "unittest", "discover", "-s", LAB / "tests", "-t", LAB],
                                "lab-own-tests"))
@@ -107,6 +117,13 @@ def report():
     needs.python_with(LAB / "requirements.txt")
     python = needs.python_with(LAB / "tests" / "requirements.txt")
     return run_script("report", [python, LAB / "tests" / "browser.py"], "report")
+
+
+def documents():
+    needs.provide(needs.FOR_BROWSER)
+    made = run_script("docs", [ROOT / "dev", "docs"], "docs")
+    python = needs.python_with(LAB / "tests" / "requirements.txt")
+    return made + run_script("browser", [python, TOOLS / "docs" / "browser.py"], "docs-browser")
 
 
 @dataclass
@@ -123,7 +140,8 @@ def seldom(about, run):
 
 STAGES = {
     "check": Stage("format, static analysis, layers, text", whole(checks.check), has_cases=False),
-    "dev": Stage("unit, internal and stress tests; debug, misuse checked", workflow("dev")),
+    "dev": Stage("unit, internal and stress tests; debug, misuse checked",
+                 workflow("dev", [*needs.FOR_LOOPS, needs.GDB], optional=True)),
     "compile_fail": Stage("what must not compile, with GCC and, where there is one, clang",
                           workflow("compile_fail", [needs.CLANG], optional=True)),
     "consumer": Stage("a stranger's project: find_package, pkg-config, add_subdirectory", workflow("consumer")),
@@ -135,10 +153,14 @@ STAGES = {
     "lab": Stage("every scenario × contestant once", whole(lab), has_cases=False),
     "report": Stage("the lab's report in a browser, at phone and desktop width", whole(report), always=False,
                     has_cases=False),
+    "docs": Stage("the site of all documents: its links, its search, and every page in a browser", whole(documents),
+                  always=False, has_cases=False),
     "quick": Stage("for a change under way: check (clang-tidy of what has changed), unit, internal and model tests",
                    whole(quick), always=False, has_cases=False),
     "examples": seldom("the examples, with the loops and the database that some of them need",
                        workflow("examples", needs.FOR_ALL_EXAMPLES, optional=True)),
+    "diagnosis": seldom("what gdb, bpftrace and perf see of a program",
+                        workflow("diagnosis", needs.FOR_DIAGNOSIS, optional=True)),
     "windows": seldom("unit, internal and stress tests for Windows, under Wine", windows),
     "delays": seldom("the stress tests with naps between the steps of threads, twenty times", workflow("delays")),
     "tsan-portable": seldom("ThreadSanitizer over the portable futex", workflow("tsan-portable")),
@@ -146,6 +168,8 @@ STAGES = {
     "clang-tsan": seldom("ThreadSanitizer of clang 19", workflow("clang-tsan", needs.FOR_CLANG)),
     "copies": Stage("twenty copies of the library, of two compilers, in one process; under AddressSanitizer, too",
                     whole(twenty_copies), always=False, has_cases=False),
+    "packages": seldom("Conan, vcpkg, Meson, Debian and cpack; the single header; same bytes from two builds (-R: one "
+                       "kind)", all_packages),
     "compilers": seldom("clang, libc++, C++23, and without exceptions: the smoke test",
                         workflows(COMPILERS, needs.FOR_COMPILERS)),
     "builds": seldom("macOS, FreeBSD and OpenBSD: the library and the smoke test, linked",
@@ -173,5 +197,8 @@ def run(names, only=None):
     for name, count, seconds in rows:
         say(f"{name:<14} {seconds:8.1f} {count.passed:7} {count.failed:7} {count.skipped:8}")
     say(f"{'all':<14} {sum(seconds for _, _, seconds in rows):8.1f}")
+    for name, count, _ in rows:  # here, because a page that keeps a part of the output keeps its end
+        if count.failed:
+            say(f"failed in {name}: {', '.join(count.failures) or 'its own output says what'}")
     say(str(total))
     return total

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where things are in the tree, and what every part of `./dev` shares."""
 
 import os
@@ -36,7 +37,7 @@ def use_compiler_cache():
 
 
 def cpp_files():
-    folders = ("include", "src", "tests", "lab", "examples")
+    folders = ("include", "src", "tests", "lab", "examples", "c")
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*")
                   if path.suffix in (".hpp", ".cpp"))
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verbs of `./dev`. The first line of each function is its line of help."""
 
 import argparse
@@ -16,16 +17,18 @@ def lab(arguments):
     """measures how fast threads wake here, beside the alternatives; --help lists its arguments"""
     # The lab's own parser answers help and wrong arguments at once, before anything is fetched or built.
     sys.path.insert(0, str(LAB))
-    from tocsin_lab.arguments import NEED_WORKERS, parse
+    from tocsin_lab.arguments import DEFAULT_WORKERS, NEED_WORKERS, parse
     options = parse(arguments)
     require_writable()
     python = needs.python_with(LAB / "requirements.txt")
-    if options.command in NEED_WORKERS and not build_workers(options.all):
+    if options.command in NEED_WORKERS and options.workers == DEFAULT_WORKERS and not build_workers(options.all):
+        return 1
+    if options.command == "defects" and not options.result and not build_workers(options.all, "lab/defects/all"):
         return 1
     return become([python, LAB / "run.py", *arguments])
 
 
-def build_workers(with_all_contestants):
+def build_workers(with_all_contestants, target="lab/all"):
     needs.provide_for_build()
     definitions = []
     if with_all_contestants:
@@ -35,7 +38,7 @@ def build_workers(with_all_contestants):
         return False
     for left_out in re.findall("^-- (Lab: .*)$", read_log("release-configure"), re.MULTILINE):
         say(f"  {left_out}")
-    return build("release", "lab/all")
+    return build("release", target)
 
 
 def become(command):
@@ -103,6 +106,15 @@ def soak(arguments):
     return become([next((BUILD / "release").rglob("tocsin_soak")), *arguments])
 
 
+def docs(arguments):
+    """makes a site of all documents, with the reference, in build/docs/site; to read offline"""
+    if arguments:
+        return refuse("docs takes no arguments")
+    require_writable()
+    python = needs.python_with(TOOLS / "docs" / "requirements.txt")
+    return become([python, TOOLS / "docs" / "site.py"])
+
+
 def clean(arguments):
     """removes what was built; the local Python environment stays"""
     if arguments:
@@ -111,7 +123,7 @@ def clean(arguments):
     return 0
 
 
-VERBS = {verb.__name__: verb for verb in (lab, test, check, fmt, prove, soak, clean)}
+VERBS = {verb.__name__: verb for verb in (lab, test, check, fmt, docs, prove, soak, clean)}
 
 
 def main(arguments):

@@ -1,5 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wine for the tests of Windows: started before they are built, stopped when all have run."""
 
+import ctypes
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,11 +18,28 @@ def environment():
     return {**ENVIRONMENT, **own}
 
 
+class FixedAddresses:
+    """For this process and the children that it starts meanwhile. Windows has a page at a fixed address. Now and then
+    Linux puts something else there, and then Wine can't start: "failed to map the shared user data". A sandbox may
+    refuse the call; then everything stays as it was."""
+
+    personality = ctypes.CDLL(None).personality
+
+    def __enter__(self):
+        self.before = self.personality(0xFFFFFFFF)  # only asks
+        self.personality(self.before | 0x0040000)  # ADDR_NO_RANDOMIZE
+
+    def __exit__(self, *_):
+        self.personality(self.before)
+
+
 class Wine:
     """A Windows that starts, which takes most of a minute, while the tests are being built, and runs until all have
     ended: without its server each program would start one, which takes seconds. `ctest` alone does without this."""
 
     def __enter__(self):
+        self.addresses = FixedAddresses()
+        self.addresses.__enter__()
         (BUILD / "wine").mkdir(parents=True, exist_ok=True)
         LOGS.mkdir(parents=True, exist_ok=True)
         self.environment = environment()
@@ -36,6 +55,7 @@ class Wine:
         self.wait_until_started()
         self.pool.shutdown()
         self.call([SERVER, "-k"], 60, "windows-server")
+        self.addresses.__exit__()
 
     def call(self, command, seconds, log):
         # The output goes to a file, because a server that stays would keep a pipe open.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For std::make_exception_ptr: a function of the ABI library that libc++ 19 calls and Emscripten 3.1.6 lacks.
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a typed object becomes the bits that an address wait compares, and the atomic object that a change uses. The
 // waits and wakes are in src/address.cpp.
 #pragma once
@@ -104,8 +105,11 @@ decltype(auto) atomic_at(T* address) noexcept {
 // Wakes up to `count`. The caller has changed the object in one sequentially consistent step. [wake-check]
 TOCSIN_API void wake_after_change(const volatile void* address, std::size_t count) noexcept;
 
+// Sleeps. `until` and `stop` may be null. All arguments fit into registers, and callers mark the call as unlikely. So a
+// wait that finds another value is a load, a compare and a test of the alignment, with no branch taken.
 TOCSIN_API address_status address_wait_slow(const volatile void* address, unsigned size,
-                                            std::uint64_t expected, const wait_options& options) noexcept;
+                                            std::uint64_t expected, const deadline* until,
+                                            const stop_token* stop, spin_policy spin) noexcept;
 
 template <class T>
 bool differs(const T* address, const value_of_t<T>& expected) {
@@ -114,9 +118,9 @@ bool differs(const T* address, const value_of_t<T>& expected) {
 }
 
 template <class T>
-address_status address_wait(const T* address, const value_of_t<T>& expected,
-                            const wait_options& options) noexcept {
-    return address_wait_slow(address, sizeof(value_of_t<T>), bits_of(expected), options);
+address_status address_wait(const T* address, const value_of_t<T>& expected, const deadline* until,
+                            const stop_token* stop, spin_policy spin) noexcept {
+    return address_wait_slow(address, sizeof(value_of_t<T>), bits_of(expected), until, stop, spin);
 }
 
 }  // namespace tocsin::detail

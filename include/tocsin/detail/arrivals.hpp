@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The numbers that a latch and a barrier count with, and what becomes of numbers that they can't.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every algorithm of the library is built from: atomics, plain fields that a lock protects, fences, stop tokens,
 // and the processor's pause. A model build (TOCSIN_MODEL) takes these from the explorer (tests/model/explorer), which
 // then controls every step that the library makes. In any other build they are those of the standard library and the
@@ -91,9 +92,9 @@ namespace tocsin::detail {
 
 // Whether every read-modify-write is also a full fence, as on x86. If so, two steps are cheaper:
 // - The fence after a read-modify-write is left out.
-// - set() on an event that is set already publishes what its caller did before, with a fence and a load instead of a
-//   write. The matching fence is the read-modify-write with which the consumer takes the event. On ARM this would be
-//   wrong: the consumer could read the published data before its own write becomes visible.
+// - set() on an event that is set already publishes what its caller did before. It does so with a fence and a load
+//   instead of a write. The matching fence is the read-modify-write with which the consumer takes the event. On ARM
+//   this would be wrong: the consumer could read the published data before its own write becomes visible.
 // ThreadSanitizer does not understand fences, so in its builds the answer is always no.
 #if defined(TOCSIN_MODEL)
 inline bool rmw_is_full_fence() noexcept { return model::rmw_is_full_fence(); }

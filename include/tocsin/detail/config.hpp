@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the build decides: which symbols a shared library exports, and which checks are on.
 #pragma once
 
@@ -7,8 +8,8 @@
 #endif
 
 // Marks what tocsin exports when it is a shared library. On ELF the mark also matters to a plug-in that links the
-// library statically and is built with hidden visibility: the mark keeps the plug-in's table of waiters
-// (src/core/lot/lot.cpp) visible. So the dynamic linker can merge all copies of the table into one.
+// library statically and is built with hidden visibility. The mark keeps the plug-in's table of waiters
+// (src/core/lot/table.cpp) visible, so the dynamic linker can merge all copies of the table into one.
 #if defined(_WIN32)
 #if defined(TOCSIN_SHARED) && defined(TOCSIN_BUILDING)
 #define TOCSIN_API __declspec(dllexport)

@@ -1,4 +1,5 @@
-// The byte of an event, and the inline half of its operations. The protocol, and why it is correct: src/event.cpp.
+// SPDX-License-Identifier: Apache-2.0
+// The byte of an event, and the inline half of its calls. The protocol, and why it is correct: src/event.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>
@@ -82,6 +83,10 @@ inline bool event_try_wait(event_byte& state, reset_mode mode) noexcept {
 // Adds the waits that it ends to `freed`, whose owner then releases them. If `freed` is null, releases them itself.
 TOCSIN_API void event_set_slow(event_byte& state, reset_mode mode, wake_list* freed = nullptr) noexcept;
 TOCSIN_API void event_reset_slow(event_byte& state) noexcept;
+// Releases those who wait at this moment: all (manual reset), or the one that has waited longest (auto reset). The
+// event is unset afterwards. A wait for all takes part only in the pulse of an auto-reset event. Not for signal
+// handlers.
+TOCSIN_API void event_pulse(event_byte& state, reset_mode mode) noexcept;
 TOCSIN_API wait_status event_wait_slow(event_byte& state, reset_mode mode,
                                        const wait_options& options) noexcept;
 // Ends the program if a thread waits on the event. The message says that it is a `type`.
@@ -91,7 +96,11 @@ TOCSIN_API void event_check_destroyed(const event_byte& state, const char* type)
 // of an object in a DLL is not a constant.
 TOCSIN_API extern const lot_source manual_reset_source;
 TOCSIN_API extern const lot_source auto_reset_source;
-inline const lot_source& event_source(reset_mode mode) noexcept {
+// The same for the manual-reset events that latches and barriers have.
+TOCSIN_API extern const lot_source latch_source;
+TOCSIN_API extern const lot_source barrier_source;
+inline const lot_source& event_source(reset_mode mode, event_use use = event_use::event) noexcept {
+    if (use != event_use::event) return use == event_use::latch ? latch_source : barrier_source;
     return mode == reset_mode::manual_reset ? manual_reset_source : auto_reset_source;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A doubly linked list whose links are in its nodes. The list owns nothing, allocates nothing and locks nothing.
 // Whoever uses it holds the lock that guards it, and the models check this (`plain` in atomic.hpp).
 //

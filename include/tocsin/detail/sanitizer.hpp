@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which sanitizer the program is built with.
 #pragma once
 

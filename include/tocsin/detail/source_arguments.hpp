@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which arguments a wait over several sources accepts, and one compile-time message for each mistake that a caller
 // makes.
 #pragma once
@@ -83,6 +84,12 @@ constexpr bool is_source() {
         static_assert(
             accepted,
             "tocsin: nobody can set a temporary: give the event or source a name, and wait for that");
+    } else if constexpr (
+        requires(type& object) { object.notify_one(); } && !requires(type& object) { object.load(); }) {
+        static_assert(
+            accepted,
+            "tocsin: a condition is no source: write condition.wait_any(lock, a, b), which waits for "
+            "the condition, too");
     } else if constexpr (event_like<type>) {
         static_assert(
             accepted,

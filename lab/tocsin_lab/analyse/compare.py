@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two results side by side: what became slower or faster, and what only looks so.
 
 The two were not measured in the same minutes, so a change of the machine looks like a change of the code. Therefore a

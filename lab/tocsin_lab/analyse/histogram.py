@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantiles of the distributions that workers report: log-linear histograms of picoseconds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulates a wake-up of many threads, and a busy bucket of the lot, on a machine with a given number of cores. Times
 are in nanoseconds; nothing is random but the hash. docs/scaling.md lists the assumptions."""
 

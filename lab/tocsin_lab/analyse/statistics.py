@@ -1,4 +1,5 @@
-"""From samples to statements: medians with intervals, paired ratios, and verdicts.
+# SPDX-License-Identifier: Apache-2.0
+"""From samples to statements: medians with intervals, and paired ratios. The verdicts are in verdict.py.
 
 A sample is one run of one worker. A round has one sample of each contestant, taken close together. What drifts from
 round to round (other programs, the clock of the core) affects a round's contestants alike, so ratios are formed within
@@ -10,10 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 CONFIDENCE = 0.95
-LEVEL_WITHIN = 1.25  # "no difference" excludes a loss of more than a quarter
 
 
 @dataclass(frozen=True)
@@ -68,25 +67,3 @@ def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
 def paired_ratio(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Estimate | None:
     """Ours divided by theirs, round by round. Rounds that lack either, or where theirs is zero, don't count."""
     return estimate([ours[round_] / theirs[round_] for round_ in ours if theirs.get(round_)])
-
-
-class Verdict(Enum):
-    WIN = "win"
-    TIE = "no difference"
-    OPEN = "not decided"
-    LOSS = "loss"
-
-
-def judge(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Verdict:
-    """Less is better. A difference is claimed only where the two intervals don't overlap and the interval of the paired
-    ratio excludes 1. Otherwise, "no difference" is claimed only where the ratio's interval excludes a loss of more than
-    a quarter. Everything else is not decided; one sample, which has no interval, decides nothing."""
-    mine, other = estimate(list(ours.values())), estimate(list(theirs.values()))
-    if mine is None or other is None or min(mine.count, other.count) < 2:
-        return Verdict.OPEN
-    ratio = paired_ratio(ours, theirs)
-    if not mine.overlaps(other) and (ratio is None or not ratio.low <= 1 <= ratio.high):
-        return Verdict.WIN if mine.median < other.median else Verdict.LOSS
-    if ratio is None:  # theirs are all zero
-        return Verdict.TIE if mine.median <= other.median else Verdict.OPEN
-    return Verdict.TIE if ratio.high <= LEVEL_WITHIN else Verdict.OPEN

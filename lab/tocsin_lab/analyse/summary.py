@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a result to what can be said about it, as plain data."""
 
 from __future__ import annotations
@@ -7,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tocsin_lab.analyse.figures import ByRound, Collected, Figure, best_peer, collect
-from tocsin_lab.analyse.statistics import Estimate, Verdict, estimate, judge, paired_ratio
+from tocsin_lab.analyse.statistics import Estimate, estimate, paired_ratio
 from tocsin_lab.analyse.targets import TargetResult, results_for
+from tocsin_lab.analyse.verdict import Verdict, judge
 from tocsin_lab.records import Column, Contestant, Failure, Key, Parameters, Result, Sample, Scenario
 
 

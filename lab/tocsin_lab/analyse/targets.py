@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether tocsin reaches what it is to reach (scenarios.py)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`./dev lab compare`: two results side by side."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`./dev lab --list`: what there is to run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`./dev lab`: measures, saves the result and its report, and shows the tables."""
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         observer = make_progress(Console(stderr=True))
         session = Session(
             catalogue, pairs, mode, seed, observer, ROOT, interruption,
-            count_syscalls=not options.no_syscalls, undecided=undecided,
+            count_syscalls=mode.counts_syscalls and not options.no_syscalls, undecided=undecided,
         )  # fmt: skip
         return measure(make_console(), session, options.out or default_path(mode.name))
 

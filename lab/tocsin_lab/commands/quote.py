@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`./dev lab quote`: prints the README's table of figures."""
 
 from __future__ import annotations

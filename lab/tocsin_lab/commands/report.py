@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`./dev lab report`: makes the page of a result again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`./dev lab scaling`: predicts other numbers of cores from a result."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`./dev lab --smoke`: runs every scenario with every contestant, at tiny sizes. The check must pass, and a sample must
 have every figure that the scenario promises. Needs nothing but Python."""
 
@@ -7,6 +8,8 @@ import argparse
 from collections.abc import Iterator
 
 from tocsin_lab.analyse.figures import figure_of
+from tocsin_lab.arguments import DEFAULT_WORKERS, scenario_names
+from tocsin_lab.errors import BAD_REQUEST, complain
 from tocsin_lab.measure.workers import Catalogue, Pair, WorkerError, open_catalogue, run_pair
 
 BUDGET_MS = 1.0
@@ -15,7 +18,12 @@ OPTIONAL = {"syscalls", "latency", "late", "last", "awake", "wakeups"}
 
 
 def run(options: argparse.Namespace) -> int:
-    return smoke(open_catalogue(options.workers))
+    catalogue = open_catalogue(options.workers)
+    if options.workers == DEFAULT_WORKERS and sorted(catalogue.scenarios) != scenario_names():
+        # Whoever asks for a scenario by name is answered from the sources.
+        complain(f"the workers have {sorted(catalogue.scenarios)}, but arguments.py reads {scenario_names()}")
+        return BAD_REQUEST
+    return smoke(catalogue)
 
 
 def pairs_of(catalogue: Catalogue) -> Iterator[Pair]:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C, a kill and a closed terminal end a run without losing what it has measured.
 
 The handler raises nothing, because an exception could come between any two steps: while a sample is being kept, or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine that is measured on, and whether other programs are using it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run of the laboratory: check every pair, count its system calls, measure it in rounds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What only functions of Windows tell about the machine. Imported on Windows alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The executables that measure, and the protocol they speak (lab/README.md)."""
 
 from __future__ import annotations
@@ -6,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -85,7 +87,9 @@ def is_program(path: Path) -> bool:
 
 
 def command_of(worker: Path) -> list[str]:
-    """Wine runs a Windows program on any other system."""
+    """Wine runs a Windows program on any other system; a script is run by this Python."""
+    if worker.suffix == ".py":
+        return [sys.executable, str(worker)]
     is_native = ON_WINDOWS or worker.suffix.lower() != PROGRAM_OF_WINDOWS
     return [str(worker)] if is_native else ["wine", str(worker)]
 

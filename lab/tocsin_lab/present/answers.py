@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The questions that people ask, and which contestant answers each best in a result."""
 
 from __future__ import annotations
@@ -6,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tocsin_lab.analyse.figures import Figure
-from tocsin_lab.analyse.statistics import Verdict, judge
 from tocsin_lab.analyse.summary import CaseSummary
+from tocsin_lab.analyse.verdict import Verdict, judge
 from tocsin_lab.records import Column, Contestant, Key
 from tocsin_lab.scenarios import Question, questions
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report's answers: a card for each question."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the report's charts draw, as plain data with every text in it. The page's script turns it into pictures."""
 
 from __future__ import annotations

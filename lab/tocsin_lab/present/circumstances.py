@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report's contestants, builds, disturbances and published figures."""
 
 from __future__ import annotations

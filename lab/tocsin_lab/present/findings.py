@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report's first sentence: in how many questions tocsin is ahead, level, behind, or not decided."""
 
 from __future__ import annotations
@@ -5,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tocsin_lab.analyse.statistics import Verdict, judge
+from tocsin_lab.analyse.verdict import Verdict, judge
 from tocsin_lab.present.answers import Answer
 from tocsin_lab.present.context import Context
 from tocsin_lab.present.numerals import three_figures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report's losses and targets, with the reason of each loss and of each missed target as far as it is known."""
 
 from __future__ import annotations
@@ -5,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from tocsin_lab.analyse.statistics import Verdict
 from tocsin_lab.analyse.summary import CaseSummary, Judgement
 from tocsin_lab.analyse.targets import Outcome, TargetResult
+from tocsin_lab.analyse.verdict import Verdict
 from tocsin_lab.present.context import Context
 from tocsin_lab.present.numerals import interval, ratio, three_figures
 from tocsin_lab.scenarios import Loss, reason_for
@@ -58,7 +59,7 @@ def losses(context: Context) -> list[ByReason[LossRow]]:
             ratio=ratio(one.ratio),
             interval=interval(one.ratio),
             peer=context.label(one.against),
-            reason=reason(context, case, one),
+            reason=reason(context, case, one, context.ours),
         )
         for case in context.cases
         for one in case.judgements
@@ -79,16 +80,17 @@ def targets(context: Context) -> list[TargetRow]:
             interval=interval(one.figure),
             who=context.label(one.target.contestant),
             outcome=one.outcome,
-            reason=reason(context, case, one),
+            reason=reason(context, case, one, one.target.contestant),
         )
         for case in context.cases
         for one in case.targets
     ]
 
 
-def reason(context: Context, case: CaseSummary, one: Judgement | TargetResult) -> str:
+def reason(context: Context, case: CaseSummary, one: Judgement | TargetResult, contestant: str) -> str:
     cores = len(context.result.machine.usable_cores)
-    return reason_for(Loss(case.scenario.name, one.column.metric, case.parameters, one.against, cores)) or UNKNOWN
+    loss = Loss(case.scenario.name, one.column.metric, case.parameters, one.against, cores, contestant)
+    return reason_for(loss) or UNKNOWN
 
 
 def by_reason(rows: list[AnyRow]) -> list[ByReason[AnyRow]]:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How figures are written, wherever they appear."""
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""The table of figures in the README. It is made from one result, so it quotes only what was measured."""
+# SPDX-License-Identifier: Apache-2.0
+"""The table of figures in the README, which is also the last screen of a run. It is made from one result, so it quotes
+only what was measured."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tocsin_lab.analyse.statistics import Verdict
 from tocsin_lab.analyse.summary import CaseSummary, Judgement, judgement_of, summarise
+from tocsin_lab.analyse.verdict import Verdict
 from tocsin_lab.present.numerals import interval, quantity, ratio
 from tocsin_lab.records import Contestant, Parameters, Result
 
@@ -47,19 +49,37 @@ QUOTED = (
     Quote("an event's size", "memory", {"event": "auto", "events": "1000"}, "size"),
 )
 
-HEAD = ["| | tocsin | best of the others | |", "| --- | ---: | ---: | --- |"]
+HEAD = ["| case | tocsin | best of the others | tocsin takes |", "| --- | ---: | ---: | --- |"]
 
 
-def table(result: Result) -> list[str]:
-    """Markdown, a line each."""
+@dataclass(frozen=True)
+class Quoted:
+    """A quote with the figures that a result has for it."""
+
+    question: str
+    ours: str
+    best: str  # of the others
+    who: str
+    verdict: Verdict
+    comparison: str
+
+
+def quoted(result: Result) -> list[Quoted]:
     cases = {(one.scenario.name, one.parameters): one for one in summarise(result)}
-    lines = list(HEAD)
+    found = []
     for quote in QUOTED:
         case = cases.get((quote.scenario, Parameters(quote.where)))
         judgement = judged(quote, case, result.by_name) if case else None
         if case and judgement:
-            lines.append(row(quote, case, judgement, result.by_name))
-    return lines
+            found.append(in_figures(quote, case, judgement, result.by_name))
+    return found
+
+
+def table(result: Result) -> list[str]:
+    """Markdown, a line each."""
+    return HEAD + [
+        f"| {one.question} | {one.ours} | {one.best}, {one.who} | {one.comparison} |" for one in quoted(result)
+    ]
 
 
 def judged(quote: Quote, case: CaseSummary, contestants: Mapping[str, Contestant]) -> Judgement | None:
@@ -68,12 +88,14 @@ def judged(quote: Quote, case: CaseSummary, contestants: Mapping[str, Contestant
     return judgement_of(quote.who, column, case, contestants)
 
 
-def row(quote: Quote, case: CaseSummary, judgement: Judgement, contestants: Mapping[str, Contestant]) -> str:
+def in_figures(quote: Quote, case: CaseSummary, judgement: Judgement, contestants: Mapping[str, Contestant]) -> Quoted:
     def median(name: str) -> str:
         return quantity(case.figures[name][judgement.column.key].value.median, judgement.column.unit)
 
-    peer = f"{median(judgement.against)}, {contestants[judgement.against].label}"
-    return f"| {quote.question} | {median(quote.who)} | {peer} | {in_words(judgement)} |"
+    return Quoted(
+        quote.question, median(quote.who), median(judgement.against), contestants[judgement.against].label,
+        judgement.verdict, in_words(judgement),
+    )  # fmt: skip
 
 
 def in_words(judgement: Judgement) -> str:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One page that shows a result: self-contained, readable without a network.
 
 The words and tables are HTML that needs no script; the script draws the charts and filters. Vega-Lite draws them
@@ -12,8 +13,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tocsin_lab.analyse.statistics import Verdict
 from tocsin_lab.analyse.targets import Outcome
+from tocsin_lab.analyse.verdict import Verdict
 from tocsin_lab.errors import LabError, complain
 from tocsin_lab.files import reason_of, write_whole
 from tocsin_lab.parsing import as_json
@@ -89,12 +90,17 @@ def make_report(result: Result) -> str:
         "script": Markup((PAGE / "page.js").read_text()),
         "library": Markup(chart_library().replace("</script", "<\\/script")),
     }
+    return templates().get_template("page.html").render(parts, data=script_data(context))
+
+
+def templates() -> Environment:
+    """The templates of the lab's pages, with the filters that they use."""
     environment = Environment(loader=FileSystemLoader(PAGE), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)  # fmt: skip
     environment.filters["words"] = in_words
     environment.filters["cores"] = lambda number: f"{number} core{'' if number == 1 else 's'}"
     environment.filters["css"] = lambda text: text.replace("\\", "\\\\").replace("'", "\\'")  # inside a string of CSS
-    return environment.get_template("page.html").render(parts, data=script_data(context))
+    return environment
 
 
 def write_report(result: Result, path: Path) -> None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report's scenarios: for each its charts, its cases, and a table for each case."""
 
 from __future__ import annotations
@@ -7,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from tocsin_lab.analyse.figures import Figure
-from tocsin_lab.analyse.statistics import Verdict
 from tocsin_lab.analyse.summary import CaseSummary
+from tocsin_lab.analyse.verdict import Verdict
 from tocsin_lab.present.answers import Answer
 from tocsin_lab.present.charts import case_charts, comparison_of_cases, growth_charts, single
 from tocsin_lab.present.context import Context, Picture

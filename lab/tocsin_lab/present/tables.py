@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shows a summary on the terminal."""
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from tocsin_lab.analyse.figures import Figure
-from tocsin_lab.analyse.statistics import Verdict
 from tocsin_lab.analyse.summary import CaseSummary, Judgement, summarise
 from tocsin_lab.analyse.targets import Outcome, TargetResult
+from tocsin_lab.analyse.verdict import Verdict
 from tocsin_lab.present.numerals import interval, quantity, ratio, three_figures
+from tocsin_lab.present.quotes import quoted
 from tocsin_lab.records import Contestant, Result
 
 STYLES = {"ours": "bold green", "floor": "cyan", "variant": "green", "reference": "dim", "rejected": "dim"}
@@ -40,6 +42,7 @@ def print_tables(console: Console, result: Result) -> None:
     for _, group in groupby(cases, key=lambda case: case.scenario.name):
         print_scenario(console, list(group), contestants)
     print_conclusion(console, cases, contestants)
+    print_answers(console, result)
     print_circumstances(console, result)
 
 
@@ -137,6 +140,24 @@ def loss_in_words(case: CaseSummary, one: Judgement, contestants: Mapping[str, C
 def target_in_words(case: CaseSummary, one: TargetResult) -> str:
     figure = f"{three_figures(one.figure.median)} ({interval(one.figure)})"
     return f"{case.name()}: {one.column.label} {figure}, wanted {one.target.describe()}"
+
+
+def print_answers(console: Console, result: Result) -> None:
+    """The last screen: what the README quotes, as this machine measured it."""
+    rows = quoted(result)
+    if not rows:
+        return
+    console.rule("[bold]This machine's answers", align="left")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("tocsin", justify="right", style="bold green")
+    table.add_column("best of the others", justify="right")
+    table.add_column("")
+    table.add_column("", justify="right")
+    for one in rows:
+        times = Text(one.comparison, VERDICT_STYLES[one.verdict])
+        table.add_row(Text(one.question), one.ours, one.best, Text(one.who, "dim"), times)
+    console.print(table)
 
 
 def print_circumstances(console: Console, result: Result) -> None:

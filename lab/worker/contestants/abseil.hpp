@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Abseil 20220623 (Debian's).
 #pragma once
 

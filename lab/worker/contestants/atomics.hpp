@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contestants that have an atomic with wait and notify: the standard library, and Boost.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors as events: every operation is a system call, and a poller can wait for them.
 #pragma once
 

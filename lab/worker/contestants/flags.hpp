@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting for several events at once, written by hand.
 #pragma once
 

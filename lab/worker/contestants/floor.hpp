@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The floor is not a primitive: in each scenario it runs the operation that the machine needs at least. Each scenario
 // says what that is; the scenario `floors` measures all of them alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three events made of the bare futex: one makes the system call every time, one only when somebody waits, and one has
 // each woken thread wake the next.
 #pragma once

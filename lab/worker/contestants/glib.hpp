@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GLib 2.74 (Debian's).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Group commit written by hand: one algorithm, with several ways to wake the members of a group.
 #pragma once
 

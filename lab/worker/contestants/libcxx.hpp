@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What libc++ implements itself instead of taking it from the system: its waits on atomics, and what is made of them.
 #pragma once
 
@@ -25,6 +26,7 @@ struct libcxx_binary_semaphore : std_binary_semaphore {
 struct libcxx_counting_semaphore : std_counting_semaphore {
     static constexpr contestant_info info =
         as_libcxx(std_counting_semaphore::info, "libcxx_counting_semaphore", "libc++ counting_semaphore");
+    using own_lock = semaphore_as_lock<std::counting_semaphore<>>;
 };
 struct libcxx_latch : std_latch {
     static constexpr contestant_info info = as_libcxx(std_latch::info, "libcxx_latch", "libc++ latch");

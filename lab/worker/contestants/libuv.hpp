@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libuv 1.44 (Debian's): its mutex and condition variable, and its loop.
 #pragma once
 

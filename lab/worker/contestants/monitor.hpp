@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events made of a flag, a mutex and a condition variable: what most programs use where they want an event, and what
 // most libraries have.
 #pragma once

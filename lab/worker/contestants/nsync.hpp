@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // nsync 1.25 (Debian's).
 #pragma once
 

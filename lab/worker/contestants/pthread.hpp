@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POSIX threads: a mutex with a condition variable, and a mutex alone.
 #pragma once
 

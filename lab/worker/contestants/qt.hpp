@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Qt 6.4 (Debian's).
 #pragma once
 

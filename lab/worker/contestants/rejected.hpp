@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Designs of ours that lost, kept so that the choice can be measured again.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contestants from the Rust world, through the C interface of ../crates: what Rust would inline is a call here.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Semaphores. They count, so they work as events only where no event is set that is already set.
 #pragma once
 
@@ -19,14 +20,13 @@ struct posix_semaphore {
         .role = role::peer,
         .about = "sem_post and sem_wait; as a manual event a turnstile: whoever passes posts again",
         .limits = "counts: sets don't absorb each other; the turnstile lets one through at a time",
-        .no_lock = "any thread may post it",
         .no_address_wait = "waits on itself only",
     };
 
     class semaphore {
     public:
         static constexpr bool counts = true;
-        semaphore() noexcept { sem_init(&count_, 0, 0); }
+        explicit semaphore(unsigned permits = 0) noexcept { sem_init(&count_, 0, permits); }
         ~semaphore() { sem_destroy(&count_); }
         semaphore(const semaphore&) = delete;
         semaphore& operator=(const semaphore&) = delete;
@@ -70,6 +70,24 @@ struct posix_semaphore {
             return sem_clockwait(&count_, CLOCK_MONOTONIC, &until) == 0;
         }
     };
+
+    // One permit, taken and given back in turn.
+    class own_lock : public semaphore {
+    public:
+        own_lock() noexcept : semaphore(1) {}
+        void lock() noexcept { acquire(); }
+        void unlock() noexcept { set(); }
+    };
+};
+
+template <class Semaphore>
+class semaphore_as_lock {
+public:
+    void lock() noexcept { count_.acquire(); }
+    void unlock() noexcept { count_.release(); }
+
+private:
+    Semaphore count_{1};
 };
 
 // The standard library's two, which differ only in how high they may count.
@@ -94,7 +112,7 @@ struct std_binary_semaphore {
         .about = "release and acquire",
         .limits = "releasing a released one is undefined",
         .no_manual_event = "lets one through for each release",
-        .no_lock = "is measured as an event",
+        .no_lock = "in libstdc++, may sleep for good though a permit is free (GCC bug 104928)",
         .no_address_wait = "waits on itself only",
     };
     struct auto_event : semaphore_as_event<std::binary_semaphore> {
@@ -110,7 +128,7 @@ struct std_counting_semaphore {
         .about = "release and acquire, counting without a stated limit",
         .limits = "counts: sets don't absorb each other",
         .no_manual_event = "lets one through for each release",
-        .no_lock = "is measured as an event",
+        .no_lock = "in libstdc++, may sleep for good though a permit is free (GCC bug 104928)",
         .no_address_wait = "waits on itself only",
     };
     using auto_event = semaphore_as_event<std::counting_semaphore<>>;
@@ -124,9 +142,9 @@ struct tocsin_semaphore {
         .about = "tocsin::counting_semaphore, release and acquire",
         .limits = "counts: sets don't absorb each other",
         .no_manual_event = "lets one through for each release",
-        .no_lock = "is measured as an event",
         .no_address_wait = "waits on itself only",
     };
+    using own_lock = semaphore_as_lock<tocsin::counting_semaphore<>>;
     using auto_event = semaphore_as_event<tocsin::counting_semaphore<>>;
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the standard library: std::atomic's wait and notify, std::latch, std::mutex and std::condition_variable (on
 // Linux the last two are those of POSIX threads).
 #pragma once

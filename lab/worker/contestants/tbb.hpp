@@ -1,12 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 // oneTBB 2021.8 (Debian's): its wait on an address, of which its mutexes and queues are made. The wait isn't public,
-// but nothing else in oneTBB sleeps like an event.
+// but nothing else in oneTBB sleeps like an event. Its bounded queue is public.
 #pragma once
 
 #include "../contestant.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
+#include <oneapi/tbb/concurrent_queue.h>
 #include <oneapi/tbb/detail/_waitable_atomic.h>
 #include <oneapi/tbb/mutex.h>
 
@@ -17,7 +20,9 @@ struct onetbb {
         .name = "onetbb",
         .label = "oneTBB",
         .role = role::peer,
-        .about = "adaptive_wait_on_address and notify_by_address, tbb::mutex (oneTBB 2021.8)",
+        .about =
+            "adaptive_wait_on_address and notify_by_address, tbb::mutex, tbb::concurrent_bounded_queue "
+            "(oneTBB 2021.8)",
         .limits = "the waits are internal to oneTBB; no timed waits; set then reset may release nobody",
         .included_from = tier::full,
     };
@@ -69,6 +74,22 @@ struct onetbb {
         void wait() {
             while (!try_wait()) address_word::wait(0);
         }
+    };
+
+    class item_channel {
+    public:
+        explicit item_channel(std::size_t capacity) {
+            items_.set_capacity(static_cast<std::ptrdiff_t>(capacity));
+        }
+        void send(std::uint64_t item) { items_.push(item); }
+        std::uint64_t receive() {
+            std::uint64_t item;
+            items_.pop(item);
+            return item;
+        }
+
+    private:
+        tbb::concurrent_bounded_queue<std::uint64_t> items_;
     };
 };
 

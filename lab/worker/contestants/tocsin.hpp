@@ -1,17 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
 // tocsin as its users have it, over the backend that this worker is linked with; and tocsin with a spin policy for
 // every wait.
 #pragma once
 
 #include "../contestant.hpp"
+#include "async_waits.hpp"
+#include "channels.hpp"
 #include "latch_gate.hpp"
+#include "monitor.hpp"
 #include "waker_only.hpp"
 
 #include <tocsin/tocsin.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -200,8 +207,11 @@ struct tocsin_default : tocsin_adapter<default_spin> {
         .about = "tocsin over the system's own futex, default settings",
     };
     using committer = tocsin_committer<0>;
+    using item_channel = tocsin_item_channel;
+    using channel_group = tocsin_channel_group;
     using coroutine_event = tocsin_coroutine_event;
     using coroutine_gate = tocsin_coroutine_gate;
+    using async_event = tocsin_operation_event;
     using event_group = tocsin_group;
     using loop_waker = tocsin_set_waker;
 };
@@ -242,6 +252,36 @@ struct tocsin_latch {
     };
 
     using manual_event = latch_gate<tocsin::latch>;
+};
+
+// monitor.hpp says what a monitor is.
+class tocsin_monitor {
+public:
+    void lock() { mutex_.lock(); }
+    void unlock() { mutex_.unlock(); }
+    void sleep() { changed_.wait(mutex_); }
+    bool sleep_until(std::int64_t when) {
+        return changed_.wait_for(mutex_, std::chrono::nanoseconds(when - now())) ==
+               std::cv_status::no_timeout;
+    }
+    void wake_one() { changed_.notify_one(); }
+    void wake_all() { changed_.notify_all(); }
+
+private:
+    std::mutex mutex_;
+    tocsin::condition changed_;
+};
+
+struct tocsin_condition : monitored<tocsin_monitor> {
+    static constexpr contestant_info info{
+        .name = "tocsin_condition",
+        .label = "tocsin, condition",
+        .role = role::variant,
+        .about = "a flag under a std::mutex, waited for with a tocsin::condition",
+        .limits = "re-checks after waking: set then reset may release nobody",
+        .no_lock = "its mutex is the contestant std_mutex",
+        .no_address_wait = "waits on its own condition only",
+    };
 };
 
 struct tocsin_long_spin {
@@ -306,8 +346,11 @@ struct tocsin_portable : tocsin_adapter<default_spin> {
         .about = "tocsin over a mutex and a condition variable a thread, default settings",
     };
     using committer = tocsin_committer<0>;
+    using item_channel = tocsin_item_channel;
+    using channel_group = tocsin_channel_group;
     using coroutine_event = tocsin_coroutine_event;
     using coroutine_gate = tocsin_coroutine_gate;
+    using async_event = tocsin_operation_event;
 };
 
 }  // namespace lab

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A futex waited for through io_uring (Linux 6.7), as a thread would that waits for files and a futex in one place.
 // Each thread has a ring.
 #pragma once

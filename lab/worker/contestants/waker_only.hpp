@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `info` of a contestant that only wakes loops.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waking a thread that waits for sockets: what event loops are made of. A waker is constructed with the descriptors of
 // the idle sockets; any thread may call wake(), and wait() returns after one or more wakes.
 #pragma once

@@ -1,81 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Windows itself offers: kernel events and semaphores, slim locks, critical sections and condition variables.
 #pragma once
 
 #include "../contestant.hpp"
-#include "../measure/clock.hpp"
+#include "handles.hpp"
 #include "monitor.hpp"
 
 #include <climits>
-#include <cstddef>
-#include <vector>
-
-#if !defined(WIN32_LEAN_AND_MEAN)
-#define WIN32_LEAN_AND_MEAN
-#endif
-#if !defined(NOMINMAX)
-#define NOMINMAX
-#endif
-#include <windows.h>
-#undef far
-#undef near
 
 namespace lab {
 
-// From now until then, in the milliseconds of a Windows wait, rounded up.
-inline DWORD milliseconds_until(std::int64_t when) noexcept {
-    const std::int64_t left = when - now();
-    return left <= 0 ? 0 : static_cast<DWORD>((left + 999'999) / 1'000'000);
-}
-
-// A kernel object to wait for; the wait takes what there is to take.
-class kernel_object {
-public:
-    explicit kernel_object(HANDLE made) noexcept : handle_(made) {}
-    ~kernel_object() { CloseHandle(handle_); }
-    kernel_object(const kernel_object&) = delete;
-    kernel_object& operator=(const kernel_object&) = delete;
-
-    void wait() noexcept { WaitForSingleObject(handle_, INFINITE); }
-
-protected:
-    bool try_take() const noexcept { return WaitForSingleObject(handle_, 0) == WAIT_OBJECT_0; }
-    bool take_within(std::chrono::nanoseconds longest) noexcept {
-        const std::int64_t until = now() + longest.count();
-        do {
-            if (WaitForSingleObject(handle_, milliseconds_until(until)) == WAIT_OBJECT_0) return true;
-        } while (now() < until);
-        return false;
-    }
-
-    const HANDLE handle_;
-};
-
-// Auto-reset events, at most 64, and WaitForMultipleObjects over all of them.
-class kernel_event_group {
-public:
-    explicit kernel_event_group(std::size_t count) {
-        for (std::size_t i = 0; i != count; ++i)
-            events_.push_back(CreateEventW(nullptr, FALSE, FALSE, nullptr));
-    }
-    ~kernel_event_group() {
-        for (const HANDLE each : events_) CloseHandle(each);
-    }
-    kernel_event_group(const kernel_event_group&) = delete;
-    kernel_event_group& operator=(const kernel_event_group&) = delete;
-
-    void set(std::size_t which) noexcept { SetEvent(events_[which]); }
-    std::size_t wait_any() noexcept { return wait(FALSE) - WAIT_OBJECT_0; }
-    void wait_all() noexcept { wait(TRUE); }
-
-private:
-    DWORD wait(BOOL all) noexcept {
-        return WaitForMultipleObjects(static_cast<DWORD>(events_.size()), events_.data(), all, INFINITE);
-    }
-
-    std::vector<HANDLE> events_;
-};
-
-struct windows_event {
+struct windows_event : handle_events {
     static constexpr contestant_info info{
         .name = "windows_event",
         .label = "kernel event",
@@ -85,24 +20,6 @@ struct windows_event {
         .no_lock = "is an event",
         .no_address_wait = "is a kernel object, not an address",
     };
-
-    class manual_event : public kernel_object {
-    public:
-        manual_event() noexcept : kernel_object(CreateEventW(nullptr, TRUE, FALSE, nullptr)) {}
-        void set() noexcept { SetEvent(handle_); }
-        void reset() noexcept { ResetEvent(handle_); }
-        bool is_set() const noexcept { return try_take(); }  // takes nothing
-    };
-
-    class auto_event : public kernel_object {
-    public:
-        auto_event() noexcept : kernel_object(CreateEventW(nullptr, FALSE, FALSE, nullptr)) {}
-        void set() noexcept { SetEvent(handle_); }
-        bool try_wait() noexcept { return try_take(); }
-        bool wait_for(std::chrono::nanoseconds longest) noexcept { return take_within(longest); }
-    };
-
-    using event_group = kernel_event_group;
 };
 
 struct windows_semaphore {
@@ -117,10 +34,10 @@ struct windows_semaphore {
         .no_address_wait = "is a kernel object, not an address",
     };
 
-    class auto_event : public kernel_object {
+    class auto_event : public handle_owner {
     public:
         static constexpr bool counts = true;
-        auto_event() noexcept : kernel_object(CreateSemaphoreW(nullptr, 0, LONG_MAX, nullptr)) {}
+        auto_event() noexcept : handle_owner(CreateSemaphoreW(nullptr, 0, LONG_MAX, nullptr)) {}
         void set() noexcept { ReleaseSemaphore(handle_, 1, nullptr); }
         bool try_wait() noexcept { return try_take(); }
         bool wait_for(std::chrono::nanoseconds longest) noexcept { return take_within(longest); }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's standard library, libc++; clang builds this worker.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tocsin over the portable futex, in a worker of its own: two copies of the library must not live in one process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times operations that are too short for the clock, in batches. A batch is long enough that reading the clock (about
 // 50 ns) takes a quarter of a percent of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time in integer nanoseconds. On Linux reading the steady clock takes no system call (20-40 ns), reading the thread's
 // CPU clock takes one. Windows: machine_windows.cpp.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bare system call, for the harness's own gates and for the contestants made of it. On Windows: WaitOnAddress and
 // WakeByAddress (Windows 8), which keep their sleepers in a list in the process and call the kernel only for those.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A log-linear histogram: each power of two is cut into the same number of equal buckets, so that it keeps every value
 // within 0.4 %, whether a nanosecond or a minute (the idea of HdrHistogram).
 //

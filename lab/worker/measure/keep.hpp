@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the optimiser from removing what a loop measures, and from moving work across it.
 #pragma once
 

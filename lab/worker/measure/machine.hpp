@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the harness asks of the operating system: cores, pinning, which threads sleep. One source file for each system.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows has no public interface for context switches, for exact timers before Windows 10 1803, and for whether a
 // thread sleeps. Here a thread sleeps if it has used no processor cycles for a while (or it waits for a processor).
 #include "clock.hpp"

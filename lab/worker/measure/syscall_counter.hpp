@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the system calls of this process and of the threads that it creates afterwards, with the kernel's tracepoint
 // raw_syscalls:sys_enter. Tracing makes every call a little slower, so separate runs count, and their times are thrown
 // away.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows has no public way to count system calls.
 #include "syscall_counter.hpp"
 

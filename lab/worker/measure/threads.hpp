@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads for the scenarios: with small stacks, as many as the system allows, all starting together.
 #pragma once
 

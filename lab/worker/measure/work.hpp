@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that takes about as long as requested and touches no memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Java's LockSupport in the scenarios of the lab; worker.py says how it is called.
 
 import java.io.IOException;

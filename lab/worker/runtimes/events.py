@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python's threading.Event in the scenarios of the lab; worker.py says how it is called."""
 
 import sys

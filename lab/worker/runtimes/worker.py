@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker for the runtimes of other languages. It speaks the lab's protocol (lab/README.md); one small program for
 each language does the measuring, in a process of its own.
 
@@ -26,9 +27,14 @@ SUB_BITS = 8
 
 # For each language: the label, what its contestant is made of, and the kinds of case it takes part in.
 PAIR, RESET, PONG, CROWD = "auto_set_wait", "manual_set_reset", "ping_pong", "broadcast"
+ITEMS, SELECT = "channels", "select"
 LANGUAGES: dict[str, tuple[str, str, set[str]]] = {
     "python": ("Python Event", "threading.Event, cleared by its one waiter", {RESET, PONG, CROWD}),
-    "go": ("Go channel", "a channel with room for one as auto event; to wake all, close()", {PAIR, PONG, CROWD}),
+    "go": (
+        "Go channel",
+        "a channel with room for one as auto event; to wake all, close()",
+        {PAIR, PONG, CROWD, ITEMS, SELECT},
+    ),
     "java": ("Java LockSupport", "a volatile flag, park() and unpark(); to wake all, unpark() of each", {PONG, CROWD}),
     "mono": (".NET events (Mono)", "AutoResetEvent; ManualResetEventSlim", {PAIR, RESET, PONG, CROWD}),
 }
@@ -41,6 +47,16 @@ CASES: list[tuple[str, dict[str, str], str, str]] = [  # scenario, parameters, t
     ("broadcast", {"threads": "100"}, "quick", CROWD),
     ("broadcast", {"threads": "1000"}, "quick", CROWD),
     ("broadcast", {"threads": "5000"}, "standard", CROWD),
+    *(
+        ("channels", {"capacity": capacity, "senders": threads, "receivers": threads}, tier, ITEMS)
+        for capacity, tier in (("1024", "quick"), ("1", "standard"), ("0", "standard"))
+        for threads in ("1", "4")
+    ),
+    *(
+        ("select", {"what": what, "order": order}, tier, SELECT)
+        for what in ("ready", "comes", "streams")
+        for order, tier in (("turn", "quick"), ("random", "standard"))
+    ),
 ]
 
 

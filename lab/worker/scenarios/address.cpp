@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Address waits without a sleeper: a wake that finds no waiter, a change that wakes and finds none, a wait that finds
 // another value than the expected one.
 #include "../lineup.hpp"

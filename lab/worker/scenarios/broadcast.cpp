@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The benchmark of the broadcast (docs/requirements.md#the-broadcast): many sleeping threads, and one set that wakes
 // them all.
 #include "../kinds.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What threads that sleep on other events cost the users of this one.
 #include "../kinds.hpp"
 #include "../lineup.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many threads that all sleep until one call wakes them, again and again: how long the call holds its thread, and when
 // each of them is awake.
 #pragma once

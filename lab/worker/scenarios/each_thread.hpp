@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several threads do the same to one subject, each timed by its own CPU clock.
 #pragma once
 

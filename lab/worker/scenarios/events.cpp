@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the cost of an event depends on how many there are, because of a table or of the caches.
 #include "../kinds.hpp"
 #include "../lineup.hpp"

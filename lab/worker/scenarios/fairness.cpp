@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many turns each thread gets and how long it waits for one, when several threads want the same thing all the time.
 #include "../lineup.hpp"
 #include "../measure/machine.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The floors alone: what this machine needs for the operations that all others are made of.
 #include "../lineup.hpp"
 #include "../measure/batch.hpp"

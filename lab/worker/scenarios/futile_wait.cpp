@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timed wait for an event that nobody sets: what waiting itself costs.
 #include "../kinds.hpp"
 #include "../lineup.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One set of a gate on which many coroutines wait together with something else, without any system call.
 #include "../lineup.hpp"
 #include "../measure/clock.hpp"
@@ -63,10 +64,10 @@ struct wait_all_at_gate : scenario_of<wait_all_at_gate, coroutine_gates> {
             .name = "wait_all_at_gate",
             .question = "What does one set cost when many waits for all look at the same gate?",
             .method =
-                "each coroutine waits for the gate and for an auto event of its own, both at once. The older "
-                "half lacks its own event; the younger half lacks only the gate. One thread sets the gate; "
-                "the set resumes the younger half, which waits again. Time of the set, divided by the number "
-                "of coroutines that it resumes: level if a set is linear in those that wait",
+                "each coroutine waits for the gate and for an auto event of its own, both at once. The half "
+                "that waits first lacks its own event; the second half lacks only the gate. One thread sets "
+                "the gate; the set resumes the second half, which waits again. Time of the set, divided by "
+                "the number of coroutines that it resumes: level if a set is linear in those that wait",
             .columns = {{"time", "median", "time", "ns", true},
                         {"time", "p99", "p99", "ns"},
                         cpu_column,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the broadcast is for (docs/requirements.md#the-broadcast): one fdatasync for many threads, all of them woken
 // after it.
 #include "../kinds.hpp"
@@ -23,8 +24,9 @@ struct group_commit : scenario_of<group_commit, committers> {
             .question = "What does a commit cost when one thread flushes for a whole group?",
             .method =
                 "each thread commits again and again; the leader of a group writes 128 bytes for each "
-                "member and calls fdatasync once: on a file on the disk (below /var/tmp) or in memory. A "
-                "commit: wall time over all threads; its latency is from the call to the return; held is "
+                "member and calls fdatasync once: on a file on the disk (below /var/tmp), in memory, or on a "
+                "device (in memory, and then the leader sleeps for 100 µs). A commit: wall time over all "
+                "threads; its latency is from the call to the return; held is "
                 "what the leader needs after its flush. Unpinned",
             .columns = {{"commit", "value", "time a commit", "ns", true},
                         {"latency", "median", "latency", "ns"},
@@ -37,6 +39,9 @@ struct group_commit : scenario_of<group_commit, committers> {
             .cases = {{{{"threads", "8"}, {"on", "disk"}}, tier::full},
                       {{{"threads", "64"}, {"on", "disk"}}, tier::quick},
                       {{{"threads", "256"}, {"on", "disk"}}, tier::standard},
+                      {{{"threads", "8"}, {"on", "device"}}, tier::full},
+                      {{{"threads", "64"}, {"on", "device"}}, tier::standard},
+                      {{{"threads", "256"}, {"on", "device"}}, tier::standard},
                       {{{"threads", "8"}, {"on", "memory"}}, tier::full},
                       {{{"threads", "64"}, {"on", "memory"}}, tier::quick},
                       {{{"threads", "256"}, {"on", "memory"}}, tier::standard}},
@@ -47,6 +52,13 @@ struct group_commit : scenario_of<group_commit, committers> {
     }
 
     static bool on_disk(const parameters& given) { return given.text("on") == "disk"; }
+    static constexpr std::int64_t device_takes = 100'000;
+
+    // Writes a group, as the disk, the device or the memory would.
+    static void append(log_file& log, std::size_t count, const parameters& given) {
+        log.append(count);
+        if (given.text("on") == "device") sleep_until(now() + device_takes);
+    }
 
     template <class C>
     static std::string refuses_contestant(const parameters& given) {
@@ -78,7 +90,7 @@ struct group_commit : scenario_of<group_commit, committers> {
         bool overlapped = false;
         Committer committer([&](std::size_t count) {
             if (sofar.begun.fetch_add(1) != sofar.ended.load()) overlapped = true;
-            log.append(count);
+            append(log, count, run.given);
             sofar.covered.fetch_add(count);
             sofar.ended.fetch_add(1);
             led_until = now();
@@ -150,7 +162,7 @@ struct group_commit : scenario_of<group_commit, committers> {
         timed_section section(run);
         const std::int64_t start = now(), end = start + budget_of(run);
         for (std::int64_t from = start, to = 0; to < end; from = to) {
-            log.append(threads);
+            append(log, threads, run.given);
             commits += threads;
             to = now();
             run.distribution("latency").record_nanoseconds(to - from);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gate's second benchmark (docs/requirements.md#the-gate): at each hurdle every thread waits for the last one to
 // arrive.
 #include "../kinds.hpp"

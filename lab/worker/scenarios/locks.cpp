@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locks of 1 to 8 bytes made of address waits (docs/requirements.md#waits-on-addresses), beside the system's own.
 #include "../lineup.hpp"
 #include "../measure/batch.hpp"

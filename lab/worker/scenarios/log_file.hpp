@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a group commit writes to: a file on the disk or in memory, which no other process sees.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A temporary file, on the disk or marked as temporary, so that it need not get there; FlushFileBuffers syncs.
 #include "log_file.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the lot does when several threads use it at once, with no system call in between: coroutines park, and sets
 // take them out again and resume them.
 #include "../lineup.hpp"

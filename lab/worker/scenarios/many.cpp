@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thread waits for several events at once: for any of them, or for all.
 #include "../lineup.hpp"
 #include "../measure/batch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much memory an event and a waiter take.
 #include "../kinds.hpp"
 #include "../lineup.hpp"

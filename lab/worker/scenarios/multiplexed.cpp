@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The multiplexed sleeper (docs/requirements.md#the-multiplexed-sleeper): one thread waits for an event and for idle
 // sockets at once; another wakes it.
 #include "../lineup.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The benchmark of the economical event (docs/requirements.md#the-economical-event) and its relatives: what operations
 // cost that meet no other thread.
 #include "../kinds.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "physical.hpp"
 
 #include "../measure/machine.hpp"

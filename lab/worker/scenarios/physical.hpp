@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Floors that several scenarios share.
 #pragma once
 

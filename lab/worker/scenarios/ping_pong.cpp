@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two threads wake each other in turn, on two cores or on one, with the same settings.
 #include "../kinds.hpp"
 #include "../lineup.hpp"

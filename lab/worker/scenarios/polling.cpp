@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gate's first benchmark (docs/requirements.md#the-gate): threads poll an event that doesn't change.
 #include "../kinds.hpp"
 #include "../lineup.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the economical event is used (docs/requirements.md#the-economical-event): producers hand items to one consumer,
 // slowly, about as fast as it can consume them, and as fast as they can. The same settings must serve all three.
 #include "../kinds.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets on an event that is already set: a producer that is faster than its consumer.
 #include "../kinds.hpp"
 #include "../lineup.hpp"

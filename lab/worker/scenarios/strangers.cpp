@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A notify must not disturb threads that wait on other addresses.
 #include "../lineup.hpp"
 #include "../measure/batch.hpp"

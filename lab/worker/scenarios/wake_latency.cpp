@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The benchmark of waits on addresses (docs/requirements.md#waits-on-addresses): how long it takes from set() until a
 // thread runs that has slept for a while.
 #include "../kinds.hpp"

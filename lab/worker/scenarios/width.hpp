@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the parameter `bytes` to a type, and to the contestant's words and locks of that size.
 #pragma once
 

@@ -1,4 +1,5 @@
-// What timer_thread.cpp and poll_thread.cpp share: threads that serve coroutines, and the state that these threads use.
+// SPDX-License-Identifier: Apache-2.0
+// What timer_thread.cpp, poll_thread.cpp and watchdog.cpp share: background threads, and the state that they use.
 #pragma once
 
 #include "platform/system/system.hpp"
@@ -18,7 +19,7 @@ union never_destroyed {
     State it;
 };
 
-// Constructs a never_destroyed object again in the child of a fork. What the parent's state holds is left alone.
+// Constructs a never_destroyed object again in the child of a fork. The resources of the parent's state are not freed.
 template <auto& Object>
 struct renewed_in_child {
     renewed_in_child() noexcept {
@@ -26,8 +27,8 @@ struct renewed_in_child {
     }
 };
 
-// A thread that starts when it is first needed and lives as long as the process. The lock of its owner guards this
-// object.
+// A thread that starts when it is first needed and lives as long as the process. The owner of this object guards it by
+// a lock.
 class background_thread {
 public:
     // Throws std::system_error if the system can't start a thread.

@@ -1,11 +1,14 @@
-// What happens when a coroutine's timer or poll is due. A background thread does it, because a coroutine has no thread
-// of its own while it waits.
+// SPDX-License-Identifier: Apache-2.0
+// What happens when a timer or poll of an asynchronous wait is due. A background thread or a driver's loop does it,
+// because such a wait blocks no thread of its own.
 #pragma once
 
 #include "core/lot/resume_queue.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/intrusive_list.hpp>
+
+#include <cstddef>
 
 namespace tocsin::core {
 
@@ -16,8 +19,8 @@ public:
     completion& operator=(const completion&) = delete;
     virtual ~completion() = default;
 
-    // Called when the timer or poll is due, under the lock of the thread that serves it. Returns whether that thread
-    // must call run(). If so, the object exists until then.
+    // Called when the timer or poll is due, under the lock of the service that serves it. Returns whether the calling
+    // thread must call run(). If so, the object exists until then.
     virtual bool claim() noexcept = 0;
     // Called under no lock, once.
     virtual void run() noexcept = 0;
@@ -30,14 +33,21 @@ public:
         if (due.claim()) due_.append(due);
     }
 
-    // Runs all of them before any coroutine resumes, and returns whether there were any. This calls coroutines and
-    // executors, so it runs under the signal mask `makers`, which the thread's maker had.
+    // Runs all of them before any coroutine resumes, and returns how many there were. Then resumes coroutines, and
+    // calls functions and executors.
+    std::size_t run() noexcept {
+        std::size_t count = 0;
+        const defer_resumes until_all_have_run;
+        for (; completion* const each = due_.take_first(); ++count)
+            each->run();  // after which it may be gone
+        return count;
+    }
+    // The same in a background thread, under the signal mask `makers`, which the thread's maker had. Returns whether
+    // there were any.
     bool run(const platform::signal_mask& makers) noexcept {
         if (due_.empty()) return false;
         const platform::with_signals_of scope(makers);
-        const defer_resumes until_all_have_run;
-        while (completion* const each = due_.take_first()) each->run();  // after which it may be gone
-        return true;
+        return run() != 0;
     }
 
 private:

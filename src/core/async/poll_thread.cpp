@@ -1,29 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
 // State
-//   There is a list of requests, and a thread that polls the descriptors of all requests. The thread polls a table,
-//   which it makes from the list. This thread starts when it is first needed and lives as long as the process.
+//   A list holds the requests. One thread makes a table of all their descriptors from the list, and polls that table.
+//   The thread starts when it is first needed and lives as long as the process.
 //
 // Invariants
 //   poll_thread-1  The list is touched only under the lock. So is the table, except while the thread polls: then only
-//       the thread touches it. The table names no request. The list says which requests a result concerns.
+//       the thread touches it. The table names no request. To find the requests that a result concerns, the thread goes
+//       through the list.
 //   poll_thread-2  A request is due when a poll has found something for its descriptors, or has failed. A due request
 //       leaves the list and is then claimed, both in one critical section. So after cancel(), either the request was
 //       claimed before and runs, or nobody will ever claim it.
 //   poll_thread-3  Requests run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
-//   poll_thread-4  The thread polls what it saw in the list under the lock. Whoever adds descriptors rings the thread's
-//       doorbell afterwards.
-//   poll_thread-5  After cancel() the thread no longer polls the request's descriptors for this request: cancel() rings
-//       the doorbell, and returns when the poll under way has ended. So the descriptors may be closed: once that poll
-//       has ended, the operating system no longer keeps them open or tied to it.
-//       The polling thread notes the beginning and the end of a poll under the lock. A thread that has to wait in
+//   poll_thread-4  The thread polls what it saw in the list under the lock. A thread that adds descriptors to the list
+//       rings the polling thread's doorbell afterwards.
+//   poll_thread-5  After cancel(), the request's descriptors may be closed: the thread no longer polls them for this
+//       request. If they are being polled, cancel() rings the doorbell, and returns when the poll under way has ended.
+//       Once that poll has ended, the operating system no longer keeps the descriptors open or tied to the poll.
+//       The polling thread notes the beginning and the end of each poll under the lock. A thread that has to wait in
 //       cancel() counts itself under the lock. After a poll, the polling thread wakes as many threads as have counted
 //       themselves. If the polling thread itself calls cancel(), it does so between its polls, and does not wait.
 //
 // No lost wake-up: a ring ends the poll under way. If no poll is under way, the ring ends the next one at once
 // (platform/poller/poller.hpp).
 //
-// Locks: no thread takes another lock while it holds the lock of this file, nor takes the lock of this file while it
-// holds a lock of the lot.
+// Locks: no thread takes another lock while it holds the lock of this file, nor takes this lock while it holds a lock
+// of the lot.
 //
 // Exit and fork: nothing is destroyed, so the thread may keep running while the process exits. The child of a fork has
 // no requests and no thread; both begin anew there.
@@ -31,7 +33,8 @@
 // Several copies of the library in a process: each has a thread of its own. A copy that has started its thread can't be
 // unloaded.
 //
-// Memory order: the lock orders everything. The count of polls is a futex, of which only the value matters.
+// Memory order: the lock orders everything. The count of polls is a futex, and only its value matters: nothing else is
+// published through it.
 //
 // Checked by: tests/model/poll_request_model_test.cpp (P13 of docs/proofs.md), tests/unit/await_test.cpp,
 // tests/stress/await_stress_test.cpp.
@@ -116,24 +119,24 @@ private:
     std::vector<std::uint32_t> buckets_;  // indices in polls_ by descriptor; linear probing
 };
 
-class poll_thread {
+class poll_thread final : public poll_service {
 public:
-    void set(poll_request& one, std::span<platform::poll_entry> what, void (*body)() noexcept) {
+    void set(poll_request& one) override {
         {
             const std::lock_guard guard(lock_);
             take_bell();
-            thread_.start(body);
-            if (descriptors_ + what.size() > capacity_) grow(2 * (descriptors_ + what.size()));
-            one.what_ = what;
+            thread_.start(run_the_one);
+            const std::size_t more = descriptors_ + one.what_.size();
+            if (more > capacity_) grow(2 * more);
             one.is_set_ = true;
             requests_.append(one);
-            descriptors_ += what.size();
+            descriptors_ = more;
             changed_ = true;
         }
         platform::poller::ring_doorbell(bell_);
     }
 
-    void cancel(poll_request& one) noexcept {
+    void cancel(poll_request& one) noexcept override {
         std::unique_lock guard(lock_);
         if (!one.is_set_) return;
         const bool is_polled = is_polling_ && one.is_polled_;
@@ -173,6 +176,8 @@ public:
     }
 
 private:
+    static void run_the_one() noexcept;
+
     void take_bell() {
         if (bell_ != platform::no_doorbell) return;
         const auto taken = platform::poller::take_doorbell();
@@ -183,7 +188,8 @@ private:
         bell_ = taken.id;
     }
 
-    // Called by a thread that adds a request. It allocates the memory, so that the polling thread need not.
+    // Called by a thread that adds a request. It allocates the memory for a larger table, so that the polling thread
+    // need not.
     void grow(std::size_t capacity) {
         polled_table larger;
         larger.reserve(capacity);
@@ -255,12 +261,17 @@ const renewed_in_child<thread> thread_renewed;
 
 }  // namespace
 
-void poll_request::set(std::span<platform::poll_entry> what) {
-    thread.it.set(*this, what, []() noexcept { thread.it.run(); });
+void poll_thread::run_the_one() noexcept { thread.it.run(); }
+
+void poll_request::set(std::span<platform::poll_entry> what, service* by) {
+    what_ = what;
+    poll_service& chosen = by != nullptr ? static_cast<poll_service&>(*by) : thread.it;
+    chosen.set(*this);
+    by_ = &chosen;
 }
 
 void poll_request::cancel() noexcept {
-    if (!what_.empty()) thread.it.cancel(*this);
+    if (poll_service* const by = std::exchange(by_, nullptr)) by->cancel(*this);
 }
 
 }  // namespace tocsin::core

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State
 //   The steady and the system clock each have a queue of timers (core/sync/timer_queue.hpp), and a thread that sleeps
 //   until the first of these timers is due. Each thread starts when it is first needed and lives as long as the
@@ -9,15 +10,15 @@
 //       either the timer was claimed before and runs, or nobody will ever claim it.
 //   timer_thread-3  Timers run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
-//   timer_thread-4  A thread sleeps on a word (a futex) until the deadline that it saw under the lock. Whoever sets a
-//       timer that becomes the earliest changes this word, and then wakes the thread. (After a cancel() the thread may
-//       wake for nothing. It then looks again.)
+//   timer_thread-4  A thread sleeps on a word (a futex) until the deadline that it saw under the lock. A thread that
+//       sets a timer that becomes the earliest changes this word, and then wakes the sleeping thread. (After a
+//       cancel(), the sleeping thread may wake for nothing. It then looks again.)
 //
 // No lost wake-up: the thread reads its word under the lock, together with the earliest timer. If the word changes
-// before the thread is asleep, the futex does not let it sleep (timer_thread-4).
+// before the thread is asleep, the futex does not let the thread sleep (timer_thread-4).
 //
-// Locks: no thread takes another lock while it holds one of this file, nor takes one of these while it holds a lock of
-// the lot.
+// Locks: no thread takes another lock while it holds a lock of this file, nor takes a lock of this file while it holds
+// a lock of the lot.
 //
 // Exit and fork: nothing is destroyed, so the threads may keep running while the process exits. The child of a fork has
 // no timers and neither of the threads. Timers and threads begin anew there.
@@ -25,7 +26,8 @@
 // Several copies of the library in a process: each has threads of its own. A copy that has started a thread can't be
 // unloaded.
 //
-// Memory order: the locks order everything. The word of a thread is a futex, of which only the value matters.
+// Memory order: the locks order everything. A thread's word is a futex, and only its value matters: nothing else is
+// published through it.
 //
 // Checked by: tests/model/timer_model_test.cpp (P13 of docs/proofs.md), tests/unit/await_test.cpp,
 // tests/stress/await_stress_test.cpp.
@@ -42,28 +44,27 @@
 
 namespace tocsin::core {
 
-class timer_thread {
+class timer_thread final : public timer_service {
 public:
-    explicit constexpr timer_thread(timer_queue::clock which) noexcept : queue_(which) {}
+    explicit constexpr timer_thread(timer_queue::clock which) noexcept : timers_(which) {}
 
     void start(void (*body)() noexcept) {
         const std::lock_guard guard(lock_);
         thread_.start(body);
     }
 
-    void set(timer& one, const deadline& when) noexcept {
+    void set(timer& one, const deadline& when) noexcept override {
         {
             const std::lock_guard guard(lock_);
-            queue_.insert(one, when);
-            if (queue_.first() != &one) return;
+            if (!timers_.insert(one, when)) return;
             changed_.fetch_add(1, std::memory_order_relaxed);  // no order: under the lock (timer_thread-4)
         }
         platform::futex::wake_one(&changed_);
     }
 
-    void cancel(timer& one) noexcept {
+    void cancel(timer& one) noexcept override {
         const std::lock_guard guard(lock_);
-        queue_.remove(one);
+        timers_.remove(one);
     }
 
     void run() noexcept {
@@ -73,26 +74,17 @@ public:
             deadline next = deadline::never();
             {
                 const std::lock_guard guard(lock_);
-                claim_due(due);
+                timers_.claim_due(due);
                 seen = changed_.load(std::memory_order_relaxed);  // no order: under the lock (timer_thread-4)
-                next = queue_.next();
+                next = timers_.next();
             }
             if (!due.run(thread_.makers_signals())) (void)platform::futex::wait(changed_, seen, next);
         }
     }
 
 private:
-    void claim_due(completions& due) noexcept {
-        while (timer_entry* const entry = queue_.take_due()) {
-            auto& one = static_cast<timer&>(*entry);
-            due.claim(one);
-            // The timer exists even if claim() has refused: cancel() would first take the lock, which is held here.
-            if (std::exchange(one.is_postponed_, false)) queue_.insert(one, one.when_);
-        }
-    }
-
     futex_lock lock_;
-    timer_queue queue_;
+    served_timers timers_;
     platform::futex_word changed_{0};
     background_thread thread_;
 };
@@ -108,27 +100,31 @@ constinit never_destroyed<timer_threads> threads;
 
 const renewed_in_child<threads> threads_renewed;
 
-timer_thread& thread_of(bool system) noexcept { return system ? threads.it.system : threads.it.steady; }
+bool is_on_system_clock(const deadline& when) noexcept {
+    return timer_queue::clock_of(when) == timer_queue::clock::system;
+}
+
+timer_thread& thread_for(const deadline& when) noexcept {
+    return is_on_system_clock(when) ? threads.it.system : threads.it.steady;
+}
 
 }  // namespace
 
-void timer::start(const deadline& when) {
-    if (when.is_never()) return;
+void timer::start(const deadline& when, service* by) {
+    if (by != nullptr || when.is_never()) return;
     const auto run_steady = []() noexcept { threads.it.steady.run(); };
     const auto run_system = []() noexcept { threads.it.system.run(); };
-    const bool system = timer_queue::clock_of(when) == timer_queue::clock::system;
-    thread_of(system).start(system ? +run_system : +run_steady);
+    thread_for(when).start(is_on_system_clock(when) ? +run_system : +run_steady);
 }
 
-void timer::set(const deadline& when) noexcept {
+void timer::set(const deadline& when, service* by) noexcept {
     if (when.is_never()) return;
-    has_thread_ = true;
-    is_on_system_clock_ = timer_queue::clock_of(when) == timer_queue::clock::system;
-    thread_of(is_on_system_clock_).set(*this, when);
+    by_ = by != nullptr ? static_cast<timer_service*>(by) : &thread_for(when);
+    by_->set(*this, when);
 }
 
 void timer::cancel() noexcept {
-    if (has_thread_) thread_of(is_on_system_clock_).cancel(*this);
+    if (timer_service* const by = std::exchange(by_, nullptr)) by->cancel(*this);
 }
 
 }  // namespace tocsin::core

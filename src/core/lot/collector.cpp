@@ -1,8 +1,9 @@
-// How an offer to one waiter serves a thread that waits to be given something several times.
+// SPDX-License-Identifier: Apache-2.0
+// How a thread is given what it needs several of, such as three permits of a semaphore.
 //
-// The node of such a thread, a collector_node, counts how many more times the thread is to be given something. The node
-// keeps its place in the queue until the thread has been given the last thing, or its wait has ended otherwise. Until
-// then, nodes behind it are given nothing. The count changes only under the bucket's lock.
+// Each offer to one waiter gives the thread one of them. The thread's node, a collector_node, counts how many the
+// thread still lacks. The node keeps its place in the queue until the thread has been given the last one, or its wait
+// has ended otherwise. Until then, nodes behind it are given nothing. The count changes only under the bucket's lock.
 //
 // Checked by: tests/model/semaphore_model_test.cpp (P17 of docs/proofs.md).
 #include "core/lot/lot.hpp"

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // State
-//   The lot is a fixed table of buckets. The hash of a key selects a bucket. A bucket has a lock, a tree of queues, a
-//   filter word, and a list of cursors. (A cursor keeps a thread's place in a queue, lot-8.) A queue belongs to one
-//   key. It is a doubly linked list of nodes, oldest first. The first node carries the state of its queue: the last
-//   node, the two subtrees of queues below the queue, and four counts. These count all nodes, the cancelable nodes, the
-//   nodes that stay when their turn comes (of subscribers and all_waiters), and the nodes of all_waiters alone.
-//   A bucket also has words on which threads of its queues sleep together (shared_word.cpp).
+//   The lot is a fixed table of buckets (table.cpp). The hash of a key selects a bucket. A bucket has a lock, a tree of
+//   queues, a filter word, and a list of cursors. (A cursor keeps a thread's place in a queue, lot-8.) A queue belongs
+//   to one key. It is a doubly linked list of nodes, oldest first. The first node carries the state of its queue: the
+//   last node, the two subtrees of queues below the queue, and four counts. These count all nodes, the cancelable
+//   nodes, the nodes that stay when a wake reaches them (of subscribers and all_waiters), and the nodes of all_waiters
+//   alone. A bucket also has words on which threads of its queues sleep together (shared_word.cpp).
 //
 //     the_lot           key A: first node       second node         last node
 //     +------------+    +----------------+      +-----------+      +-----------+
@@ -28,15 +29,14 @@
 //   lot-1  Queues, the nodes in them, cursors, and changes of the filter are touched only under the bucket's lock.
 //   lot-2  A node is in its queue from append() until unlink(), or until take() detaches the whole queue. Its waiter's
 //       wait ends only after that, so no queued node is ever destroyed. `queued` says whether a cancelable node is
-//       still in the queue. Nobody reads it in other nodes, so take_all() need not visit them: it detaches a queue
-//       without cancelable nodes at the same cost, however long the queue is.
+//       still queued. Nobody reads it in other nodes. So take_all() detaches a queue of other nodes in one step.
 //   lot-3  A node that take() or give_to_one() has taken off belongs to its taker until the taker releases it. Its
 //       waiter cannot continue before that: the taker has claimed it, or its wait has no other way to end.
-//   lot-4  The filter bit of a key for which prepare_wait() is used (a queue has the filter bit of its key):
-//       legal: the bit is off and the key's queue is empty; the bit is on, and some queue in the bucket has it. If only
-//       other keys' queues have it (even events', which never call prepare_wait()), a wake locks in vain.
+//   lot-4  The filter bit of a key whose waiters call prepare_wait(). Several keys of a bucket may share a bit.
+//       legal: the bit is off and the key's queue is empty; the bit is on and some key with this bit has a queue. If
+//       only other keys have a queue (even keys of events, which never call prepare_wait()), a wake locks in vain.
 //       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait()
-//       holds the lock; or the bit is on and the lock is free, although no queue in the bucket has that bit.
+//       holds the lock; or the bit is on and the lock is free, although no key with this bit has a queue.
 //   lot-5  No thread releases or wakes a waiter while it holds a bucket's lock. (A thread that holds several buckets
 //       may free one and so wake a thread that sleeps for that bucket's lock: multi_wait-3 in multi_wait.cpp.)
 //   lot-6  The node of a subscriber or an all_waiter leaves its queue only if its owner removes it. (An all_waiter may
@@ -44,28 +44,29 @@
 //   lot-7  A queue is on its key's path, which begins at the root of the tree. At each queue, the path's next bit
 //       selects below[0] or below[1]. So a search takes one step for each queue above its goal. The hash adds the kind
 //       of wait to the address's upper eight bits. If no address uses these bits, the keys of one bucket have different
-//       paths. Then a search takes at most one step for each bit of a path, however addresses were chosen. If addresses
-//       use them, keys may have the same path, which continues with zeros after its last bit. When a queue ends, a leaf
-//       from below takes its place, which is on the leaf's path. Queues with the same filter bit share the first six
-//       bits of their paths. So each is one of the first six queues on the path with these bits, or is below them.
-//   lot-8  A walk over a queue may free the lock after a node that stays when its turn comes, and leaves a cursor at
+//       paths, and a search takes at most one step for each bit of a path, however addresses were chosen. Otherwise
+//       keys may have the same path, which continues with zeros after its last bit. When a queue ends, a leaf from
+//       below takes its place, which is on the leaf's path. Queues with the same filter bit share the first six bits of
+//       their paths. So each is one of the first six queues on the path with these bits, or is below them.
+//   lot-8  A walk over a queue may free the lock after a node that stays when a wake reaches it, and leaves a cursor at
 //       that node. Whoever takes that node out of the queue moves the cursor to the node before it. Whoever detaches
 //       the whole queue moves the cursor to the head. Nodes join only at the end. So the nodes behind the cursor are
 //       those that the walk has not passed, in the order of arrival.
 //
-// How long a call holds the lock: it finds a queue in about log2(n) steps if the bucket has n queues, and never in more
-// than 52 if no address uses its upper eight bits (lot-7). Two walks look at `looks_per_lock` nodes, and then free the
-// lock as soon as they are at a node that stays: an exclusive offer (give_to_one), and the look at all_waiters if
-// something is there for everybody (find_ready_all_waiter). Two other walks are not bounded, because each must be one
-// step: taking cancelable waiters (event-3, event-4 in event.cpp), at 50 to 200 ns each (docs/decisions/0004-relay.md),
-// and telling subscribers (ready_list-1 in ready_list.cpp). take() does not walk a queue of all_waiters alone.
+// How long a call holds the lock:
+// - To find one of n queues: about log2(n) steps; at most 52 if no address uses its upper eight bits (lot-7).
+// - An exclusive offer (give_to_one) and a look at the all_waiters (find_ready_all_waiter) walk in parts. A part looks
+//   at `looks_per_lock` nodes, and then frees the lock as soon as it is at a node that stays.
+// - Two walks have no bound, because each must be one step: taking cancelable waiters (event-3, event-4 in event.cpp),
+//   at 50 to 200 ns each (docs/decisions/0004-relay.md), and telling subscribers (ready_list-1 in ready_list.cpp).
+//   take() does not walk a queue that has only all_waiters.
 //
 // A walk in several parts is still exact. An exclusive offer, one that a single waiter can have, is withdrawn only
 // after every waiter in the queue was asked: new waiters join behind the cursor, and the walk ends at the true end of
-// the queue, under the lock. By then, a waiter that was asked in an earlier part may want to answer differently:
-// - For an all_waiter this does not matter. If another of its sources is set, that set() asks it again. And once the
-//   offered source is visible as set, every all_waiter is asked about that source again (multi_wait.cpp).
-// - A subscriber must hear of a set in the step that makes it visible. So the last part asks all subscribers again.
+// the queue, under the lock. A waiter that declined in an earlier part may be ready to accept by then:
+// - An all_waiter may have lacked another source. The set() of that source asks it again. And once the offered source
+//   is visible as set, every all_waiter is asked about the offered source again (multi_wait.cpp).
+// - A subscriber must hear of a set in the step that makes the set visible. So the last part asks all subscribers.
 // A source that is there for everybody is shown to the all_waiters that are in the queue when the walk begins. An
 // all_waiter that joins later looks at the source on its own.
 //
@@ -83,24 +84,16 @@
 //                 may instead use a change and a look that are both sequentially consistent (address.cpp).
 //   [release]     What came before take() is visible when the wait ends (waiter.cpp).
 //
-// Several copies of the library in one process: when a copy is loaded, before any thread can park, it asks for the
-// table of the first copy (platform/shared_table/shared_table.hpp).
-// Fork: the child's table still shows threads of the parent, none of which is parked or holds a lock in the child. So
-// the copy that owns the table empties it, once in each child.
 // Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),
 // walk_model_test.cpp (lot-8), mix_model_test.cpp, the models of all else that waits; tests/internal/lot_test.cpp,
-// walk_test.cpp, tests/unit/fork_test.cpp, tests/copies, proofs/promela/event_lot.pml.
+// walk_test.cpp, proofs/promela/event_lot.pml.
 #include "core/lot/lot.hpp"
 
-#include "core/lot/shared_layout.hpp"
-#include "platform/poller/poller.hpp"
-#include "platform/shared_table/shared_table.hpp"
+#include "core/sync/lock_owners.hpp"
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/golden_hash.hpp>
-
 #include <chrono>
-#include <new>
+#include <cstdio>
 #include <utility>
 
 namespace tocsin::core {
@@ -111,58 +104,10 @@ using kind = wait_node::kind;
 constexpr std::uint32_t one_more = 1;
 constexpr std::uint32_t one_less = static_cast<std::uint32_t>(-1);
 
-// The golden ratio's upper bits spread consecutive and aligned addresses evenly. The lower 48 bits are secret.
-std::uint64_t draw_multiplier() noexcept {
-    constexpr std::uint64_t secret = 0x0000'FFFF'FFFF'FFFE;
-    return detail::golden_hash(1) ^ (platform::random_number() & secret);
-}
-
-// Never destroyed, since waits and wakes are allowed after main.
-constinit lot_table own_table{};
-constinit detail::atomic<std::uint32_t> forks_so_far{0};
-
-void forget_parked() noexcept {
-    for (bucket& each : the_lot->at) {
-        // The child does not write to unused buckets, so that it does not copy their pages.
-        if (!each.is_pristine()) new (&each) bucket;
-    }
-    platform::futex::after_fork();
-    platform::poller::after_fork();
-}
-
-void after_fork() noexcept {
-    forks_so_far.fetch_add(1, std::memory_order_relaxed);  // no order: the only thread
-    platform::forget_thread_number();
-    // The owner of the table empties it, once in each child. The owner was loaded before all other copies that use the
-    // table, so its handler runs first. The owner is never unloaded before the others.
-    if (the_lot == &own_table) forget_parked();
-}
-
-struct at_load {
-    at_load() noexcept {
-        own_table.multiplier = draw_multiplier();
-        constexpr std::uint64_t layout = shared_layout::number();
-        the_lot = static_cast<lot_table*>(platform::adopt_first_copy(the_lot, layout));
-        hash_multiplier = the_lot->multiplier;
-        platform::on_fork_in_child(after_fork);
-        (void)platform::processors();  // counts them now, before any thread is pinned
-    }
-};
-// Runs before any other code of this shared object or program.
-#if defined(_MSC_VER)
-#pragma init_seg(lib)
-const at_load start;
-#else
-[[gnu::init_priority(101)]] const at_load start;
-#endif
-
 }  // namespace
 
-constinit lot_table* the_lot = &own_table;
-constinit std::uint64_t hash_multiplier = detail::golden_hash(1);
-
-wait_queue::wait_queue(const wait_key& key, bucket& home, std::uint64_t path) noexcept
-    : path_(path), bucket_(home) {
+wait_queue::wait_queue(const wait_key& key, bucket& of, std::uint64_t path) noexcept
+    : path_(path), bucket_(of) {
     if (wait_node* const first = find(key)) nodes_ = wait_list(first, first->queue.last);
 }
 
@@ -204,8 +149,9 @@ void wait_queue::clear_filter() noexcept {
 }
 
 void wait_queue::append(wait_node& last) noexcept {
-    last.thread = platform::thread_number();
+    last.thread = number_of_waiting_thread();
     last.since = std::chrono::steady_clock::now().time_since_epoch().count();
+    TOCSIN_PROBE(park, last.owner, last.key.address, last.key.what, last.thread);
     link(last);
 }
 
@@ -385,11 +331,8 @@ all_waiter* wait_queue::find_ready_all_waiter(queue_cursor& looked) noexcept {
 
 // Returns the node at which a walk begins or continues.
 wait_node* wait_queue::first_behind(queue_cursor& walk) const noexcept {
+    if (walk.listed_ && walk.forks_ != forks()) walk.listed_ = false;  // its queue is gone
     if (!walk.listed_) return nodes_.first();
-    if (walk.forks_ != forks()) {  // its queue is gone
-        walk.listed_ = false;
-        return nodes_.first();
-    }
     wait_node* const passed = walk.passed_;
     return passed != nullptr ? wait_list::next(*passed) : nodes_.first();
 }
@@ -432,19 +375,15 @@ void queue_cursor::give_up() noexcept {
     static_cast<wait_queue&>(queue).end(*this);
 }
 
-std::uint32_t forks() noexcept {
-    return forks_so_far.load(std::memory_order_relaxed);  // no order: it changes in the only thread
+void check_nobody_waits(const wait_key& key, const char* type) noexcept {
+    if (!locked_queue(key).empty()) die_of_destruction(type, key.address);
 }
 
-void for_each_parked(void (*look)(const wait_node&, void*), void* context) noexcept {
-    for (bucket& each : the_lot->at) {
-        const signal_deferral inside;
-        const std::lock_guard lock(each.lock);
-        for_each_queue(each, [&](const wait_node& first) {
-            for (const wait_node* parked = &first; parked != nullptr; parked = wait_list::next(*parked))
-                look(*parked, context);
-        });
-    }
+void die_of_destruction(const char* type, const void* object) noexcept {
+    char message[160];
+    std::snprintf(message, sizeof message, "tocsin: %s at %p destroyed while threads wait on it\n", type,
+                  object);
+    platform::die(message);
 }
 
 }  // namespace tocsin::core

@@ -1,7 +1,8 @@
-// The lot is where waiters park. It is a process-wide table that leads from a key (an address and what it is waited on
-// for) to a first-in-first-out queue of nodes. The lot allocates no nodes. A node is on the stack of a waiting
-// thread (in memory that the thread allocates, if it waits for more than 16 sources), in a coroutine's frame, or in a
-// subscriber. Why it is correct: lot.cpp.
+// SPDX-License-Identifier: Apache-2.0
+// The lot is where waiters park. It is a process-wide table that has a first-in-first-out queue of nodes for each key
+// (an address and what it is waited on for). The lot allocates no nodes. A node is on the stack of a waiting thread (in
+// memory that the thread allocates, if it waits for more than 16 sources), in a coroutine's frame, or in a subscriber.
+// Why it is correct: lot.cpp.
 //
 //     waiter self;
 //     wait_node node(key, self, cancelable);
@@ -20,6 +21,7 @@
 //     freed.wake();                                    // system calls only here, without the lock
 #pragma once
 
+#include "core/lot/key_hash.hpp"
 #include "core/lot/relay.hpp"
 #include "core/lot/shared_word.hpp"
 #include "core/lot/subscriber.hpp"
@@ -38,9 +40,9 @@ namespace tocsin::core {
 
 class queue_cursor;
 
-// A cache line for the keys that hash to it. `filter` has a bit for each class of keys. prepare_wait() sets the bit of
-// its key's class. While nobody waits on a key of that class, a wake of such a key only needs to load the filter,
-// whatever the bucket's other keys do.
+// A cache line for the keys that hash to it. Each key has one of the 64 bits of `filter`, and may share it with other
+// keys. prepare_wait() turns its key's bit on. While nobody waits on a key with that bit, a wake of such a key only
+// loads the filter, whatever the bucket's other keys do.
 struct alignas(64) bucket {
     futex_lock lock;
     detail::plain<wait_node*> queues{nullptr};  // a tree of the first nodes of the keys' queues (lot-7)
@@ -56,44 +58,17 @@ struct alignas(64) bucket {
     }
 };
 
-#if !defined(TOCSIN_BUCKET_BITS)
-#define TOCSIN_BUCKET_BITS 12
-#endif
-inline constexpr unsigned bucket_bits = TOCSIN_BUCKET_BITS;
-
 struct lot_table {
     bucket at[std::size_t{1} << bucket_bits];
-    std::uint64_t multiplier;  // of the hash: odd, and a secret of the process
+    std::uint64_t multiplier;                   // of the hash: odd, and a secret of the process
+    detail::atomic<std::uint32_t> meetings{0};  // bit 0 is a lock (src/channel.cpp)
 };
 
-// The table in use. The process has one, even if it has several copies of the library (lot.cpp).
+// The table in use. The process has one, even if it has several copies of the library (table.cpp).
 extern lot_table* the_lot;
-// That table's multiplier.
-extern std::uint64_t hash_multiplier;
 
-// A key's bucket, and its path in that bucket's tree of queues. The first `filter_bits` bits of the path are also the
-// index of the key's bit in the bucket's filter.
-struct key_hash {
-    static constexpr unsigned filter_bits = 6;
-
-    explicit key_hash(const wait_key& key) noexcept {
-        const std::uint64_t mixed =
-            (static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(key.address)) +
-             (static_cast<std::uint64_t>(key.what) << 56)) *
-            hash_multiplier;
-        index = static_cast<std::size_t>((mixed >> 1) >> (63 - bucket_bits));
-        path = mixed << bucket_bits;
-    }
-
-    bucket& home() const noexcept { return the_lot->at[index]; }
-    std::uint64_t filter_bit() const noexcept { return filter_bit_of(path); }
-    static std::uint64_t filter_bit_of(std::uint64_t path) noexcept {
-        return std::uint64_t{1} << (path >> (64 - filter_bits));
-    }
-
-    std::size_t index;
-    std::uint64_t path;
-};
+// The bucket of the key with this hash.
+inline bucket& bucket_of(const key_hash& hash) noexcept { return the_lot->at[hash.index]; }
 
 // Calls `look(first)` with the first node of each queue of a bucket. The caller holds the bucket's lock.
 template <class Look>
@@ -170,8 +145,9 @@ public:
     void prepare_wait() noexcept;
 
     void append(wait_node& last) noexcept;
-    // The same for a thread that leaves only with all others or at its deadline (shared_word-1). The thread becomes a
-    // delegate, or is to sleep on a word that it shares with others.
+    // Appends the node of a thread that leaves the queue only together with all others, or at its deadline
+    // (shared_word-1). Makes the thread a sharer, which sleeps on one word with others, or a delegate, which wakes
+    // sharers.
     void append_to_share(wait_node& last) noexcept;
     // Takes a cancelable node out of the queue, unless another thread has already done so.
     void remove(wait_node& cancelled) noexcept {
@@ -180,7 +156,7 @@ public:
 
     bool empty() const noexcept { return nodes_.empty(); }
     wait_node* first() const noexcept { return nodes_.first(); }
-    // Whether the queue has any node that stays when its turn comes: a subscriber's or an all_waiter's.
+    // Whether the queue has any node that stays when a wake reaches it: a subscriber's or an all_waiter's.
     bool has_subscribers() const noexcept { return !empty() && state().subscribers != 0; }
     // Whether the queue has any all_waiter's node.
     bool has_all_waiters() const noexcept { return !empty() && state().all_waiters != 0; }
@@ -224,13 +200,13 @@ public:
     }
 
 protected:
-    wait_queue(const wait_key& key, bucket& home, std::uint64_t path) noexcept;
+    wait_queue(const wait_key& key, bucket& of, std::uint64_t path) noexcept;
 
 private:
     friend class queue_cursor;
 
     wait_queue(const wait_key& key, const key_hash& hash) noexcept
-        : wait_queue(key, hash.home(), hash.path) {}
+        : wait_queue(key, bucket_of(hash), hash.path) {}
 
     shared_word& word_of(std::uint32_t batch) const noexcept;
     wait_node::queue_state& state() const noexcept { return nodes_.first()->queue; }
@@ -278,12 +254,12 @@ public:
 
 private:
     locked_queue(const wait_key& key, const key_hash& hash) noexcept
-        : bucket_guard(hash.home()), wait_queue(key, hash.home(), hash.path) {}
+        : bucket_guard(bucket_of(hash)), wait_queue(key, bucket_of(hash), hash.path) {}
 };
 
 // Whether a waiter that called prepare_wait() may be parked on this key. The caller has changed what such a waiter
-// waits for. This function calls `fence()`, which must make a full fence. Everything but one load of the filter is
-// computed before the fence. So only that load comes after it.
+// waits for. This function calls `fence()`, which must make a full fence. It computes everything else before the fence,
+// so that only one load of the filter comes after it.
 template <class Fence>
 bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     const key_hash hash(key);
@@ -297,7 +273,7 @@ bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
 // sequentially consistent, too, so no fence is needed (address.cpp).
 inline bool may_be_waited_on(const wait_key& key) noexcept {
     const key_hash hash(key);
-    const std::uint64_t filter = hash.home().filter.load(std::memory_order_seq_cst);  // [wake-check]
+    const std::uint64_t filter = bucket_of(hash).filter.load(std::memory_order_seq_cst);  // [wake-check]
     return (filter & hash.filter_bit()) != 0;
 }
 
@@ -308,5 +284,11 @@ std::uint32_t forks() noexcept;
 // Calls `look(node, context)` for every parked node of the process. Locks one bucket at a time, and calls `look` under
 // that lock.
 void for_each_parked(void (*look)(const wait_node&, void*), void* context) noexcept;
+
+// For checked builds: ends the program if a thread waits for the key's object, which is being destroyed. `type` names
+// the type of the object. Looks into the queue, so it finds no thread in the child of a fork.
+void check_nobody_waits(const wait_key& key, const char* type) noexcept;
+// Ends the program with the message of check_nobody_waits().
+[[noreturn]] void die_of_destruction(const char* type, const void* object) noexcept;
 
 }  // namespace tocsin::core

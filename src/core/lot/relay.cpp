@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a waker and the threads that it releases share the release of many.
 //
 // State: a chain of nodes, which belong to the thread that is to release them (lot-3 in lot.cpp). A waker keeps the
@@ -10,7 +11,8 @@
 //   relay-1  A node is not touched after its waiter's release(), or after resume() of its resumable. Each of these
 //       calls may end the node's life. So the next node is read before the call.
 //   relay-2  A chain does not break: before a released thread's wait returns, the thread releases the nodes that it was
-//       given.
+//       given. (If release_in_turn() gave it the nodes, the caller of that wait does so, before it returns to the user:
+//       condition-5 in condition.cpp.)
 //   relay-3  Coroutines come first in a chain. The waker releases all of them, since they are resumed in its thread.
 //       (take() may detach a whole queue without sorting it, but only if no node in it is cancelable. A coroutine's
 //       nodes are cancelable, so that queue has no node of a coroutine.)
@@ -22,10 +24,10 @@
 // gives the last of these the remaining nodes. That thread does the same before its wait returns, but wakes more
 // sleepers than the waker did. So the waker makes a few system calls, however many threads wait.
 //
-// Sharers, which are threads that share a word (shared_word.cpp), are released together, by one call. If there are many
-// nodes and the waker comes to a sleeper with sharers directly behind it, the waker gives all remaining nodes to that
-// sleeper, and wakes nobody else. That sleeper releases the sharers directly behind it. If the next node is that of a
-// sleeping delegate with sharers of its own, the sleeper gives these sharers and all nodes behind them to the delegate.
+// Sharers are threads that sleep on one word (shared_word.cpp). One call releases them together. If a waker of many
+// nodes comes to a sleeper with sharers directly behind it, the waker gives all remaining nodes to that sleeper, and
+// wakes nobody else. The sleeper releases the sharers directly behind it. If the next node is that of a sleeping
+// delegate with sharers of its own, the sleeper gives these sharers and all nodes behind them to the delegate.
 //
 // Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6 of docs/proofs.md),
 // tests/internal/lot_test.cpp, tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.
@@ -54,6 +56,12 @@ namespace {
 constexpr std::size_t relay_above = TOCSIN_RELAY_ABOVE;
 constexpr std::size_t relay_wakes = TOCSIN_RELAY_WAKES;
 
+// How many threads release_in_turn() wakes: while one of two has the lock, the other is on its way.
+#if !defined(TOCSIN_TURN_WAKES)
+#define TOCSIN_TURN_WAKES 2
+#endif
+constexpr std::size_t turn_wakes = TOCSIN_TURN_WAKES;
+
 std::size_t waker_wakes() noexcept {
     const unsigned processors = platform::processors();
     return processors <= 2 ? 1 : processors >= 16 ? 8 : processors / 2;
@@ -72,6 +80,7 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
             shared_word* const asleep = mark_sharers(each);
             // The next delegate marks its sharers while this thread wakes those that it has marked.
             const bool next_takes_over = leads_sharers(each) && each->owner->is_asleep();
+            if (next_takes_over) show_grant(*each);
             if (next_takes_over) each->owner->release(wait_list::next(*each));
             if (asleep != nullptr) asleep->wake_all();  // shared_word-3
             if (next_takes_over) return;
@@ -81,6 +90,7 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
         if (each->what == wait_node::kind::resumable) {
             each->then->resume();
         } else {
+            show_grant(*each);
             if (many && each->owner->is_asleep() && (is_sharer(next) || --to_wake == 0)) {
                 return each->owner->release(next);
             }
@@ -121,5 +131,16 @@ void release_list::append(release_list&& more) noexcept {
 void release_list::wake() noexcept { release_chain(nodes_.first(), waker_wakes()); }
 
 void pass_on(wait_node& first) noexcept { release_chain(&first, relay_wakes); }
+
+void release_in_turn(wait_node& first) noexcept {
+    wait_node* each = &first;
+    for (std::size_t to_wake = turn_wakes;;) {
+        wait_node* const next = wait_list::next(*each);  // relay-1
+        show_grant(*each);
+        if (--to_wake == 0 || next == nullptr) return each->owner->release_to_keep(next);
+        each->owner->release(nullptr);
+        each = next;
+    }
+}
 
 }  // namespace tocsin::core

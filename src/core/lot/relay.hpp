@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How waiters taken off a queue are released. The waker releases a few itself; many release one another. Why it is
 // correct: relay.cpp.
 #pragma once
@@ -39,5 +40,9 @@ private:
 
 // Called by a released thread. Releases the nodes that this thread was given: `first` and those behind it.
 void pass_on(wait_node& first) noexcept;
+
+// Releases the first two waiters, and gives the second the nodes behind it to keep (waiter::kept()). That thread
+// releases the next two, by another call, when it is ready to. For threads only.
+void release_in_turn(wait_node& first) noexcept;
 
 }  // namespace tocsin::core

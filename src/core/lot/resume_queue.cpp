@@ -1,4 +1,15 @@
-// Why it is correct: resume_queue.hpp.
+// SPDX-License-Identifier: Apache-2.0
+// State, per thread: its outermost `defer_resumes`, which holds the queue. The queue contains objects of the class
+// `resumable`. Only the thread itself touches it. A thread has one queue, even if the process has several copies of the
+// library (platform/shared_table/thread_slots.hpp). So the queue may contain resumables that another copy has put
+// there.
+//
+// Invariants
+//   resume_queue-1  If the release of a resumable calls resume_here(), the resumable is in the calling thread's queue
+//       until it runs, or until the same thread cancels it. (A coroutine with an executor is handed over at once.)
+//   resume_queue-2  No resumable is in a queue when the outermost `defer_resumes` has ended.
+//
+// Checked by: tests/unit/await_test.cpp, tests/model/await_model_test.cpp; across copies by tests/copies.
 #include "core/lot/resume_queue.hpp"
 
 #include "platform/shared_table/thread_slots.hpp"

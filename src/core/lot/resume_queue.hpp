@@ -1,22 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // Some waits end without a sleeping thread to wake. This file has what runs then: a coroutine continues, or a flag is
 // raised (pollable.cpp).
 //
 // A thread never resumes a coroutine in the middle of a wake-up. While a thread releases waiters (`defer_resumes`), the
 // coroutines that are to continue in this thread stay in a queue of the thread. They continue, one after the other,
 // when the last waiter has been released. If such a coroutine sets further events, the coroutines that it releases join
-// the same queue. So the stack grows by one coroutine, however many coroutines release one another.
-//
-// State, per thread: its outermost `defer_resumes`, which holds the queue. The queue contains objects of the class
-// `resumable`. Only the thread itself touches it. A thread has one queue, even if the process has several copies of the
-// library (platform/shared_table/thread_slots.hpp). So a queue that belongs to an object of one copy may contain
-// resumables of another copy.
-//
-// Invariants
-//   resume_queue-1  If the release of a resumable calls resume_here(), the resumable is in the calling thread's queue
-//       until it runs, or until the same thread cancels it. (A coroutine with an executor is handed over at once.)
-//   resume_queue-2  No resumable is in a queue when the outermost `defer_resumes` has ended.
-//
-// Checked by: tests/unit/await_test.cpp, tests/model/await_model_test.cpp; across copies by tests/copies.
+// the same queue. So the stack grows by one coroutine, however many coroutines release one another. Why it is correct:
+// resume_queue.cpp.
 #pragma once
 
 #include <tocsin/detail/intrusive_list.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several copies of the library in one process share parts of the core: the table, the nodes and waiters in it, and
 // some data of each thread, which the thread has only once, whichever copy it calls. This file computes a number from
 // the layout of these parts (platform/system/layout_hash.hpp). A copy whose number differs from the first copy's uses a
@@ -20,10 +21,10 @@ namespace tocsin::core {
 // Classes with private members declare this class a friend.
 struct shared_layout {
     static constexpr std::uint64_t number() {
-        // Raise the "2" when copies would no longer understand each other although all sizes and offsets are the same.
+        // Raise the "3" when copies would no longer understand each other although all sizes and offsets are the same.
         // Examples: other states of a waiter, another order of writes, or virtual functions with another order or
         // meaning.
-        platform::layout_hash all("2");
+        platform::layout_hash all("3");
         add_table(all);
         add_node(all);
         add_waiter(all);
@@ -47,7 +48,8 @@ private:
                          TOCSIN_MEMBER(bucket, filter), TOCSIN_MEMBER(bucket, cursors),
                          TOCSIN_MEMBER(bucket, shared)});
         all.add(sizeof(shared_word));
-        all.add<lot_table>({TOCSIN_MEMBER(lot_table, at), TOCSIN_MEMBER(lot_table, multiplier)});
+        all.add<lot_table>({TOCSIN_MEMBER(lot_table, at), TOCSIN_MEMBER(lot_table, multiplier),
+                            TOCSIN_MEMBER(lot_table, meetings)});
         all.add<queue_cursor>({TOCSIN_MEMBER(queue_cursor, key_), TOCSIN_MEMBER(queue_cursor, listed_),
                                TOCSIN_MEMBER(queue_cursor, at_end_), TOCSIN_MEMBER(queue_cursor, left_),
                                TOCSIN_MEMBER(queue_cursor, forks_), TOCSIN_MEMBER(queue_cursor, passed_),
@@ -64,7 +66,7 @@ private:
                             TOCSIN_MEMBER(wait_node, owner),
                             TOCSIN_MEMBER(wait_node, index),
                             TOCSIN_MEMBER(wait_node, what),
-                            TOCSIN_MEMBER(wait_node, cancelable),
+                            {offsetof(wait_node, what) + 1, 1, 1},  // the bits `cancelable` and `use`
                             TOCSIN_MEMBER(wait_node, queued),
                             TOCSIN_MEMBER(wait_node, queue),
                             TOCSIN_MEMBER(wait_node, thread),

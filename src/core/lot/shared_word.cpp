@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How one call wakes many threads, while a set still decides for each of them whether it is released.
 //
 // Threads that wait for the same gate (a manual-reset event) leave its queue together. So many of them may sleep on one
@@ -15,7 +16,8 @@
 // too. Up to four waiters are released by the setter itself.)
 //
 // State
-//   wakes_     counts the wake-ups of the word. It is in a bucket (core/lot/lot.hpp) and exists as long as the lot.
+//   wakes_     counts the wake-ups of the word. A gate's word is in a bucket (core/lot/lot.hpp) and exists as long as
+//              the lot. A group commit has words of its own (group_commit-8 in group_commit.cpp).
 //   waiter     `sharing` in its state word: the thread sleeps on the shared word, or is about to.
 //   node       its kind is `sharer` or `delegate`.
 //
@@ -23,25 +25,30 @@
 //   shared_word-1  A waiter shares a word only if its node leaves the queue in one of two ways: with all others
 //       (take_all), or taken out by its own thread after a deadline. Nothing releases it alone. So waits for an
 //       auto-reset event, for an address, with a stop token or for several sources sleep on words of their own.
+//       Exception: a group commit takes a sharer out alone if that member is to lead. It releases the member as
+//       mark_sharers() and wake_all() do, so the other sleepers of the word wake up and sleep again.
 //   shared_word-2  A waiter knows whether it shares a word before its node is queued, and never changes it.
 //   shared_word-3  If a thread has marked a sleeping sharer released, it afterwards adds 1 to wakes_ in the word that
 //       the sharer sleeps on, and wakes the sleepers of that word. The marked waiter may be gone by then. The word is
 //       not.
-//   shared_word-4  A thread that joins a queue becomes a sharer if the queue's first node is a delegate's, and the
-//       thread doesn't begin a batch. Otherwise it becomes a delegate. (If the first node is that of a thread that
-//       sleeps on its own word for another reason, the joining thread first makes it a delegate's.) take() never
-//       detaches a queue in one step if the first node is a sharer's. In a release_list that take() fills node by node,
-//       coroutines come first, then delegates and sharers, then everybody else. If the list has a delegate, no sharer
-//       comes before the first delegate. If the list has sharers but no delegate, the setter does the delegate's work.
-//       This order is for speed alone: the relay releases each node of a chain, in whatever order they are.
+//   shared_word-4  Sharers come behind a delegate, as follows. This order is for speed alone: the relay releases each
+//       node of a chain, in whatever order they are.
+//       - A queue: a thread that joins becomes a sharer if the queue's first node is a delegate's and the thread
+//         doesn't begin a batch. Otherwise it becomes a delegate. (If the first node is that of a thread that sleeps on
+//         its own word for another reason, the joining thread first makes it a delegate's.) If the first node is a
+//         sharer's, take() never detaches the queue in one step.
+//       - A release_list that take() fills node by node: coroutines come first, then delegates and sharers, then all
+//         others. If the list has a delegate, no sharer comes before the first delegate. If it has sharers but no
+//         delegate, the setter does the delegate's work.
 //
-// No lost wake-up: a thread loads wakes_, then looks at its state word, then sleeps if wakes_ is still the number that
-// it has loaded. A releaser marks the state word, then adds 1 to wakes_, then wakes. If the thread's look misses the
-// mark, its load came before the addition, because a load that sees the addition also sees the mark. Then the futex
-// finds another number and doesn't sleep; or the thread slept before the addition, and the wake that follows wakes it.
-// A thread that is marked before it has entered `sharing` sees that in its state word and doesn't sleep. The releaser
-// sees the same, and need not wake it. (The count wraps around. A thread would sleep on if it stood still between its
-// load and its sleep while 2^32 wake-ups of this word passed, or a multiple.)
+// No lost wake-up: a thread loads wakes_, looks at its state word, and sleeps if wakes_ is still the number that it has
+// loaded. A releaser marks the state word, adds 1 to wakes_, and wakes. If the thread's load sees the addition, its
+// look sees the mark. So if the look misses the mark, the load came before the addition, and one of these is true:
+// - The thread comes to the futex after the addition. The futex finds another number, and the thread does not sleep.
+// - The thread slept before the addition. The wake that follows the addition wakes it.
+// A thread that is marked before it has entered `sharing` sees that in its state word and does not sleep. The releaser
+// sees that the thread had not entered `sharing`, and need not wake it. (The count wraps around. A thread would sleep
+// on if exactly 2^32 wake-ups of this word, or a multiple, passed between its load and its sleep.)
 //
 // Strangers: batches of different keys may have the same word. A wake for one of them wakes the sleepers of all. Each
 // of these looks at its own state word and sleeps again.
@@ -82,6 +89,7 @@ shared_word* mark_sharers(wait_node*& each) noexcept {
     shared_word& word = each->owner->shared();
     bool asleep = false;
     while (is_sharer(each) && &each->owner->shared() == &word) {
+        show_grant(*each);
         wait_node* const next = wait_list::next(*each);  // relay-1
         if (each->owner->mark_released()) asleep = true;
         each = next;
@@ -93,8 +101,8 @@ shared_word* mark_sharers(wait_node*& each) noexcept {
 // have the next words.
 shared_word& wait_queue::word_of(std::uint32_t batch) const noexcept {
     constexpr std::size_t words = std::size(decltype(bucket::shared){});
-    const auto home = static_cast<std::size_t>(&bucket_ - the_lot->at);
-    const std::size_t number = home * words + static_cast<std::size_t>(path_ >> 61) + batch;
+    const auto index = static_cast<std::size_t>(&bucket_ - the_lot->at);
+    const std::size_t number = index * words + static_cast<std::size_t>(path_ >> 61) + batch;
     return the_lot->at[number / words % std::size(the_lot->at)].shared[number % words];
 }
 

@@ -1,4 +1,5 @@
-// A word on which many threads sleep, so that one call wakes them all. The argument: shared_word.cpp.
+// SPDX-License-Identifier: Apache-2.0
+// A word on which many threads sleep, so that one call wakes them all. Why it is correct: shared_word.cpp.
 #pragma once
 
 #include "platform/futex/futex.hpp"
@@ -24,7 +25,8 @@ public:
         }
     }
 
-    // Wakes all who sleep on it. The caller has marked released those that are to leave.
+    // Wakes all threads that sleep on the word. The caller has marked released those that are to leave. The others
+    // sleep again.
     void wake_all() noexcept;
 
 private:
@@ -42,10 +44,9 @@ bool is_sharer(const wait_node* node) noexcept;
 // Whether the node is that of a delegate with sharers directly behind it. Null: no.
 bool leads_sharers(const wait_node* node) noexcept;
 
-// The first half of a release of sharers. `each` points to the first of them. Marks it released, and also the sharers
-// directly behind it that share the same word; then lets `each` point to the node behind them, or sets it to null. If
-// any of these sharers may be asleep on their word, returns that word, and the caller must call wake_all(). Otherwise
-// returns null.
+// The first half of a release of sharers. `each` points to the first of them. Marks this sharer released, and all
+// sharers directly behind it that share the same word. Then moves `each` to the node behind them, or to null. If any of
+// these sharers may be asleep, returns their word, and the caller must call wake_all() on it. Otherwise returns null.
 shared_word* mark_sharers(wait_node*& each) noexcept;
 
 }  // namespace tocsin::core

@@ -1,5 +1,6 @@
-// Owners of nodes that stay in their queue when their turn comes (lot.hpp). The lot calls them under the bucket's lock.
-// Why they are correct: pollable.cpp and ready_list.cpp for subscribers, multi_wait.cpp for all_waiters.
+// SPDX-License-Identifier: Apache-2.0
+// Owners of nodes that stay in their queue when a wake reaches them (lot.hpp). The lot calls them under the bucket's
+// lock. Why they are correct: pollable.cpp and ready_list.cpp for subscribers, multi_wait.cpp for all_waiters.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ enum class reply : std::uint8_t {
 class subscriber {
 public:
     // If `exclusive`, only one waiter can have what is offered, and `accepted` takes it away from the others. If not,
-    // it is there for everybody. Appends to `freed` the nodes that are to be released because of the offer. Returns
-    // `declined` or `accepted`.
+    // what is offered is there for everybody. Appends to `freed` the nodes that are to be released because of the
+    // offer. Returns `declined` or `accepted`.
     virtual reply on_wake(wait_node& node, bool exclusive, release_list& freed) noexcept = 0;
 
 protected:

@@ -1,7 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys, and the nodes of the queues that the lot (lot.hpp) keeps for them.
 #pragma once
 
+#include "core/sync/probe.hpp"
+
 #include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/event_use.hpp>
 #include <tocsin/detail/intrusive_list.hpp>
 
 #include <cstdint>
@@ -15,12 +19,18 @@ class waiter;
 
 // What an address is waited on for. Waits of different kinds on one address never meet. So when an address is reused
 // for something of another kind, a late wake for its previous use does not reach the new waiters.
-enum class wait_kind : std::uint8_t { event, address, semaphore, lock_bit_0 };  // lock_bit_0 + n for bit n
+enum class wait_kind : std::uint8_t {
+    event,
+    address,
+    semaphore,
+    condition,
+    lock_bit_0  // lock_bit_0 + n for bit n
+};
 inline constexpr unsigned wait_kinds = static_cast<unsigned>(wait_kind::lock_bit_0) + 64;
 
 struct wait_key {
-    // The constructors make wait_key a type whose unused bytes behind `what` can hold members of the object that
-    // contains the key (wait_node). Copying a key leaves those members alone.
+    // wait_key has constructors so that wait_node can keep other members in the unused bytes behind `what`. Copying a
+    // key leaves those members alone.
     constexpr wait_key(const void* where, wait_kind kind) noexcept : address(where), what(kind) {}
     constexpr wait_key(const wait_key& from) noexcept : address(from.address), what(from.what) {}
 
@@ -32,7 +42,7 @@ struct wait_key {
 
 // The entry of one waiter or subscriber in one queue. A release_list (relay.hpp) consists of such nodes, too.
 struct wait_node : detail::list_links<wait_node> {
-    // What the node belongs to. That decides what happens when its turn comes.
+    // What the node belongs to. That decides what a wake does when it reaches the node.
     enum class kind : std::uint8_t {
         waiter,      // leaves the queue; its waiter is claimed and released
         sharer,      // the same for a thread that shares a word with others (shared_word.cpp)
@@ -44,30 +54,42 @@ struct wait_node : detail::list_links<wait_node> {
     };
 
     // A waiter may have several nodes. When the waiter is claimed, `number` says for which of its nodes.
-    wait_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t number = 0) noexcept
-        : key(of), what(kind::waiter), cancelable(can_cancel), index(number), owner(&its_owner) {}
-    wait_node(const wait_key& of, all_waiter& its_owner) noexcept
-        : key(of), what(kind::all_waiter), cancelable(true), index(0), all(&its_owner) {}
+    wait_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t number = 0,
+              detail::event_use in = {}) noexcept
+        : key(of), what(kind::waiter), cancelable(can_cancel), use(in), index(number), owner(&its_owner) {}
+    wait_node(const wait_key& of, all_waiter& its_owner, detail::event_use in = {}) noexcept
+        : key(of), what(kind::all_waiter), cancelable(true), use(in), index(0), all(&its_owner) {}
     wait_node(const wait_key& of, subscriber& its_owner) noexcept
-        : key(of), what(kind::subscriber), cancelable(true), index(0), subscribed(&its_owner) {}
+        : key(of),
+          what(kind::subscriber),
+          cancelable(true),
+          use(detail::event_use::event),
+          index(0),
+          subscribed(&its_owner) {}
     explicit wait_node(resumable& next) noexcept
-        : key{nullptr, wait_kind::event}, what(kind::resumable), cancelable(false), index(0), then(&next) {}
+        : key{nullptr, wait_kind::event},
+          what(kind::resumable),
+          cancelable(false),
+          use(detail::event_use::event),
+          index(0),
+          then(&next) {}
 
     // Whether a thread or a coroutine waits with this node.
     bool is_wait() const noexcept { return has_waiter() || what == kind::all_waiter; }
     // Whether `owner` is its waiter.
     bool has_waiter() const noexcept { return !stays() && what != kind::resumable; }
-    // Whether the node stays in its queue when its turn comes.
+    // Whether the node stays in its queue when a wake reaches it.
     bool stays() const noexcept { return what == kind::all_waiter || what == kind::subscriber; }
 
-    // The four members behind the key fit into the key's unused last bytes. That saves eight bytes in every coroutine
+    // The five members behind the key fit into the key's unused last bytes. That saves eight bytes in every coroutine
     // frame that holds a node.
     [[no_unique_address]] const wait_key key;
     detail::plain<kind> what;  // a waiter may become a sharer or a delegate
     // Whether the wait may also end without this queue (by a deadline, a stop, another source). If so, whoever takes
     // the node off the queue must also claim its waiter, and may find that the wait has already ended. If not, taking
     // the node off is enough.
-    const bool cancelable;
+    const bool cancelable : 1;
+    const detail::event_use use : 7;  // for diagnose.hpp, if the key is an event's
     // Whether the node is still in the queue. Kept up to date only for cancelable nodes (lot-2).
     detail::plain<bool> queued{false};
     const std::uint32_t index;
@@ -106,5 +128,10 @@ struct collector_node : wait_node {
 };
 
 using wait_list = detail::intrusive_list<wait_node>;
+
+// For tracers: the node's waiter is released now, because a wake has reached the node.
+inline void show_grant([[maybe_unused]] const wait_node& node) noexcept {
+    TOCSIN_PROBE(grant, node.owner, node.key.address, node.key.what, node.thread, node.since);
+}
 
 }  // namespace tocsin::core

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a wait is claimed, and how its thread or coroutine is released.
 //
 // State
@@ -11,7 +12,8 @@
 //            the word that the thread shares with others, written before its node is queued.
 //
 // The waiter and the relay (relay.cpp) are two halves of one protocol. The relay calls release() with a chain, and
-// finish() calls the relay's pass_on() with that chain.
+// finish() calls the relay's pass_on() with that chain. A thread that is to keep its chain ends its wait without
+// pass_on(). Its caller asks for the chain, and releases it (condition-5 in condition.cpp).
 //
 // Invariants
 //   waiter-1  claim_ changes from `open` at most once, and this step decides how the wait ends. If none of a waiter's
@@ -28,9 +30,10 @@
 //       exception: if the exchange finds the waiter suspended, the waiter belongs to the releasing thread from then on.
 //   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
 //   waiter-5  A thread that shares a word is never given nodes to release. So one member, others_or_word_, holds either
-//       a chain or the address of a shared word. The address of a shared word is stored plus 1; a node's address is
-//       even. If a waiter shares no word, only the releasing thread writes others_or_word_, and the waiting thread
-//       reads it after its release. A waiting thread learns from its state word whether it shares a word.
+//       a chain or the address of a shared word. The address of a shared word is stored plus 1. The address of a chain
+//       that the thread is to keep is stored plus 2. (A node's address is a multiple of 4.) If a waiter shares no word,
+//       only the releasing thread writes others_or_word_, and the waiting thread reads it after its release. A waiting
+//       thread learns from its state word whether it shares a word.
 //
 // No lost wake-up: the waiting thread sleeps only while word_ is `sleeping`. It moves word_ from `running` to
 // `sleeping` by a compare-and-exchange, and release() exchanges the same word. If release() is first, the
@@ -59,6 +62,7 @@
 #include "core/lot/resume_queue.hpp"
 #include "core/lot/shared_word.hpp"
 #include "core/sync/counters.hpp"
+#include "core/sync/probe.hpp"
 #include "platform/futex/futex.hpp"
 
 namespace tocsin::core {
@@ -80,8 +84,9 @@ bool waiter::try_claim(claim reason, std::uint32_t index) noexcept {
                                           std::memory_order_relaxed);  // no order: atomicity decides
 }
 
-void waiter::release(wait_node* others) noexcept {
-    others_or_word_ = reinterpret_cast<std::uintptr_t>(others);
+void waiter::release_with(std::uintptr_t others) noexcept {
+    TOCSIN_PROBE(release, this);
+    others_or_word_ = others;
     resumable* const then = then_;                                                   // waiter-3
     const std::uint32_t seen = word_.exchange(released, std::memory_order_acq_rel);  // [release] [suspend]
     if (seen == running) return;
@@ -92,12 +97,13 @@ void waiter::release(wait_node* others) noexcept {
 }
 
 void waiter::share(shared_word& word) noexcept {
-    others_or_word_ = reinterpret_cast<std::uintptr_t>(&word) + 1;
+    others_or_word_ = reinterpret_cast<std::uintptr_t>(&word) + shares;
     word_.store(running_to_share,
                 std::memory_order_relaxed);  // [bucket] no other thread knows the waiter yet
 }
 
 bool waiter::mark_released() noexcept {
+    TOCSIN_PROBE(release, this);
     if (word_.exchange(released, std::memory_order_release) != sharing) return false;  // [release]
     count(counter::woken);
     return true;
@@ -119,6 +125,7 @@ bool waiter::enter_state(std::uint32_t how) noexcept {
     while (!word_.compare_exchange_strong(seen, how, std::memory_order_acq_rel, std::memory_order_acquire)) {
         if (seen == released) return false;
     }
+    TOCSIN_PROBE(sleep, this, how);
     if ((seen == running || seen == running_to_share) && how != suspended) count(counter::slept);
     return true;
 }
@@ -148,13 +155,15 @@ bool waiter::enter_polling(platform::doorbell_id bell) noexcept { return enter_s
 
 claim waiter::finish() noexcept {
     const std::uintptr_t others = others_or_word_;
-    if (others != 0 && (others & 1) == 0) pass_on(*reinterpret_cast<wait_node*>(others));
+    if (others != 0 && (others & (shares | to_keep)) == 0) pass_on(*reinterpret_cast<wait_node*>(others));
     const auto reason = static_cast<claim>(claim_.load(std::memory_order_relaxed));  // no order: waiter-1
+    TOCSIN_PROBE(awake, this, reason);
     return reason == claim::stopped ? claim::stopped : claim::signaled;
 }
 
 claim waiter::sleep(const deadline& until) noexcept {
     if (!sleep_until_released(until)) {
+        TOCSIN_PROBE(timeout, this);
         if (try_claim(claim::timed_out)) return claim::timed_out;
         sleep_until_released(deadline::never());  // claimed by another thread, which releases it soon
     }

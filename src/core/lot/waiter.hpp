@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // A blocked wait: how its outcome is claimed, and how its thread or coroutine is released. Why it is correct:
 // waiter.cpp.
 #pragma once
 
+#include "core/sync/probe.hpp"
 #include "core/sync/stop_callback.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
@@ -30,26 +32,36 @@ public:
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
 
-    // Tries to decide how the wait ends, and returns whether it has. At most one call succeeds. Any thread that knows
-    // that the waiter exists may call it.
+    // Decides that the wait ends for `reason`, and returns true. Returns false if an earlier call has decided already.
+    // So at most one call succeeds. Any thread that knows that the waiter exists may call it.
     bool try_claim(claim reason, std::uint32_t index = 0) noexcept;
 
-    // Makes the thread or coroutine runnable. Gives a thread the nodes `others`, which that thread releases in turn.
+    // Makes the thread or coroutine runnable. Gives a thread the nodes `others`, which that thread then releases.
     // `others` is null if there are none, and always for a coroutine. Called exactly once (waiter-2), under no lock.
     // The waiter may be gone before this returns.
-    void release(wait_node* others) noexcept;
+    void release(wait_node* others) noexcept { release_with(reinterpret_cast<std::uintptr_t>(others)); }
+    // The same, but the thread keeps `others` when its wait ends, and releases them later. For threads only.
+    void release_to_keep(wait_node* others) noexcept {
+        release_with(others == nullptr ? 0 : reinterpret_cast<std::uintptr_t>(others) | to_keep);
+    }
+    // The nodes that the thread keeps, or null. Called by that thread, after its release.
+    wait_node* kept() const noexcept {
+        return (others_or_word_ & to_keep) == 0 ? nullptr
+                                                : reinterpret_cast<wait_node*>(others_or_word_ & ~to_keep);
+    }
 
-    // The thread will sleep on this word, together with others (shared_word.cpp). The thread itself calls this before
-    // its node is queued. mark_released() then takes the place of release().
+    // Records that the thread will sleep on this word, together with others (shared_word.cpp). The thread itself calls
+    // this before its node is queued. The releaser then calls mark_released() instead of release().
     void share(shared_word& word) noexcept;
     // That word. Only for a waiter that shares one.
-    shared_word& shared() const noexcept { return *reinterpret_cast<shared_word*>(others_or_word_ - 1); }
+    shared_word& shared() const noexcept { return *reinterpret_cast<shared_word*>(others_or_word_ - shares); }
     // The first half of the release of a waiter that shares a word. If it returns true, the thread may be asleep, and
     // the caller must wake all threads that sleep on that word. The waiter may be gone before this returns.
     bool mark_released() noexcept;
 
     // Called for a stop request, in the thread that requests the stop.
     void stop() noexcept {
+        TOCSIN_PROBE(stop, this);
         if (try_claim(claim::stopped)) release(nullptr);
     }
 
@@ -75,9 +87,10 @@ public:
     // For waits that do more than sleep. Sleeps until released and returns true, or until the deadline and returns
     // false. A timeout here claims nothing.
     bool sleep_until_released(const deadline& until) noexcept;
-    // Sleeps in the poller. Each call of `poll()` looks, and sleeps once. Its sleep ends when `bell` is rung, if not
-    // before. `poll()` returns whether anything other than the ring ended it. As soon as `poll()` returns true, this
-    // function returns false. When the waiter is released, this function returns true.
+    // Sleeps in the poller. Calls `poll()` again and again, until one of these happens:
+    // - The waiter is released. This function returns true.
+    // - `poll()` returns true, because something other than a ring of `bell` ended it. This function returns false.
+    // Each call of `poll()` looks, and sleeps once. A ring of `bell` ends that sleep, if nothing ends it before.
     template <class Poll>
     bool poll_until_released(platform::doorbell_id bell, Poll poll) noexcept {
         if (!enter_polling(bell)) return true;
@@ -121,13 +134,18 @@ public:
 private:
     friend struct shared_layout;
 
+    // In others_or_word_ (waiter-5).
+    static constexpr std::uintptr_t shares = 1;
+    static constexpr std::uintptr_t to_keep = 2;
+
+    void release_with(std::uintptr_t others) noexcept;
     bool enter_state(std::uint32_t how) noexcept;
     bool enter_polling(platform::doorbell_id bell) noexcept;
 
     resumable* const then_;
     detail::atomic<std::uint32_t> word_{0};  // running, released, or how it sleeps (waiter.cpp)
     detail::atomic<std::uint32_t> claim_{0};
-    // The node of others to release, or the shared word's address plus 1 (waiter-5).
+    // The first node of others to release, or the shared word's address, with a tag (waiter-5).
     detail::plain<std::uintptr_t> others_or_word_{0};
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records which activities a thread is inside: jobs, flushes, calls of executors. They may be nested. Each has an
 // activity_scope on the thread's stack, and these scopes form a chain, the innermost first.
 //

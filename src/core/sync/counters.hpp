@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters of what waits have done (spin.hpp). Unless they are compiled in, they cost nothing.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library's internal lock. It sleeps instead of spinning without bound.
 //
 // State: one word. It is `is_free`, `held`, or `wanted`, which means that the lock is held and a thread may be sleeping

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lock of four bytes, for buckets and for whatever else the library guards for a few steps. Why it is correct:
 // futex_lock.cpp.
 #pragma once

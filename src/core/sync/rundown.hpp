@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps an object alive while other threads use it outside all locks.
 //
 // State: the number of users, and a bit that says that the owner waits for them to finish.
 // No lost wake-up: the owner sets the bit, and then sleeps only on a value that it has seen and that contains the bit.
-// If the last user finishes after the owner has set the bit, that user sees the bit and wakes the owner. If the last
-// user finished before, the owner sees no users and doesn't sleep.
+// If the last user finishes after the bit was set, it sees the bit and wakes the owner. If the last user finished
+// before, the owner sees no users and does not sleep.
 // Memory order: [rundown] Each release() releases and the owner acquires. So what the owner does next comes after every
 // use.
 // Checked by: tests/model/many_model_test.cpp, tests/model/pollable_model_test.cpp, proofs/promela/wait_all.pml.

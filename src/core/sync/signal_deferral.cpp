@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes set() safe in a signal handler.
 //
 // A handler may interrupt a thread that holds a bucket's lock. If the handler then calls set(), which needs the same
@@ -22,19 +23,26 @@
 //   signal_deferral-3  Deferred calls run in the order in which they were deferred (exception: signal_deferral-4), each
 //       as often as it was deferred. While they run, the thread holds no lock, but is marked. So a further handler
 //       defers its call instead of overtaking others.
-//   signal_deferral-4  There are 16 slots for deferred calls. They may not suffice: a thread may be interrupted more
-//       often while it waits for a bucket whose holder has lost its processor. When all slots are full, only one kind
-//       of further call is accepted: one that repeats the last deferred call about the same event. It increments the
-//       count in that call's slot. Any other further call aborts the program with a message. So nothing is lost, and
-//       what happens to one event stays in order. The order between events may change: the repeated call runs right
-//       after the first, before calls about other events that were deferred between the two.
+//   signal_deferral-4  There are 16 slots for deferred calls. A thread may need more, if it is often interrupted while
+//       it waits for a bucket whose holder has lost its processor. When all slots are full, a further call about an
+//       event is accepted only if it repeats the last deferred call about that event. It then increments the count in
+//       the slot of that last call. Any other call aborts the program with a message. So nothing is lost, and what
+//       happens to one event stays in order. The order between events may change: the repeated call runs right after
+//       the first, before calls about other events that were deferred between the two.
 //
-// So a set in such a handler takes effect some steps after the handler has returned. What a handler does to one event
-// stays in order, because a reset of an event with waiters is deferred, too.
+// So if a handler interrupts a thread that is inside the library, its set() of an event with waiters takes effect some
+// steps after the handler has returned. While such a set() is pending, a reset() of this event with waiters is
+// deferred, too, so that it does not overtake the set(). If none is pending, a reset() of an unset event has nothing to
+// undo and is never deferred.
+// The order is not kept in two cases. First, the last waiter of the event may leave (at a deadline, for instance) while
+// calls about the event are pending. Handlers' calls that come after this, and before the pending calls run, find no
+// waiter. They are made at once, and so overtake the pending ones. Second, a reset() overtakes pending calls if a
+// second signal comes in the few instructions between the end of the mark and the look for deferred calls
+// (signal_deferral-2).
 //
 // The mark stays on while the thread sleeps for the lock of a contended bucket, which its holder frees after a few
-// steps. The portable futex takes a standard mutex, and is not safe in a handler. So on a system that uses the portable
-// futex, a set that wakes a thread is not safe in a handler either.
+// steps. On a system that uses the portable futex, a set() that wakes a thread is not safe in a handler: that futex
+// takes a standard mutex.
 //
 // Checked by: tests/internal/signal_handler_test.cpp; and, with a signal after each instruction of a call, by
 // tests/internal/signal_at_each_instruction_test.cpp (signal_deferral-2).
@@ -86,6 +94,15 @@ bool deferred_calls::increment_last(void (*run)(void*) noexcept, void* what) noe
     return false;
 }
 
+bool deferred_calls::has(const void* what) const noexcept {
+    for (unsigned number = 0; number != slot_count; ++number) {
+        if (!made_[number].load(relaxed)) continue;
+        const slot& each = slot_of(number);
+        if (each.times.load(relaxed) != 0 && each.what.load(relaxed) == what) return true;
+    }
+    return false;
+}
+
 bool deferred_calls::add(void (*run)(void*) noexcept, void* what) noexcept {
     unsigned number = added_.load(relaxed);
     do {
@@ -103,6 +120,12 @@ bool deferred_calls::add(void (*run)(void*) noexcept, void* what) noexcept {
     own.times.store(1, relaxed);
     compiler_fence();
     return true;
+}
+
+bool signal_deferral::has_deferred(const void* what) noexcept {
+    const auto* const calls =
+        static_cast<const deferred_calls*>(platform::slot_of_this_thread(platform::thread_slot::deferral));
+    return calls != nullptr && calls->has(what);
 }
 
 void signal_deferral::leave() noexcept {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes set() safe in a signal handler. Why it is correct: signal_deferral.cpp.
 #pragma once
 
@@ -18,6 +19,7 @@ public:
     ~signal_deferral() {}
     static bool defer(void (*)(void*) noexcept, void*) noexcept { return false; }
     static bool is_inside() noexcept { return false; }
+    static bool has_deferred(const void*) noexcept { return false; }
 };
 
 #else
@@ -35,6 +37,8 @@ public:
         return added_.load(std::memory_order_relaxed) ==
                finished_.load(std::memory_order_relaxed);  // no order
     }
+    // Whether a call about `what` has been added and has not ended.
+    bool has(const void* what) const noexcept;
     // Handlers may add further calls during run_all(), even in the slots of finished calls.
     void run_all() noexcept;
 
@@ -50,6 +54,7 @@ private:
     };
 
     slot& slot_of(unsigned number) noexcept { return slots[number % slot_count]; }
+    const slot& slot_of(unsigned number) const noexcept { return slots[number % slot_count]; }
     bool increment_last(void (*run)(void*) noexcept, void* what) noexcept;
 
     std::atomic<unsigned> added_{0};
@@ -78,6 +83,8 @@ public:
     static bool is_inside() noexcept {
         return platform::slot_of_this_thread(platform::thread_slot::deferral) != nullptr;
     }
+    // Whether a deferred call of this thread about `what` is pending.
+    static bool has_deferred(const void* what) noexcept;
 
 private:
     // A thread and its handlers need only the compiler's order.

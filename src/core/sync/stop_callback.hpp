@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stop callback whose destructor sleeps on this library's futex, for standard libraries whose own destructor may
 // hang.
 //
@@ -16,8 +17,8 @@
 //   leaving  the destructor has begun, and no callback came before it
 //
 // Invariants
-//   stop_callback-1  Exactly one thread moves `step_` on from `made`: the callback's thread moves it to `running`, or
-//       the destructor's thread moves it to `leaving`. The thread that moves it destroys the registration. The
+//   stop_callback-1  Exactly one thread moves `step_` on from `made`, and this thread destroys the registration. Either
+//       the callback's thread moves `step_` to `running`, or the destructor's thread moves it to `leaving`. The
 //       callback's thread is the one that requested the stop. In that thread, by the standard, destroying the
 //       registration doesn't wait.
 //   stop_callback-2  If a stop has been requested already, the callback runs inside the constructor. Such a callback is

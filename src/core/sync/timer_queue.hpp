@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue of deadlines on one clock, the earliest first. It is used for coroutines (core/async/timer_thread.cpp) and
 // for the timers of a wait_set (core/wait/ready_list.cpp). It owns nothing, allocates nothing and locks nothing.
 // Whoever uses it holds the lock that guards it. The models check that: they report a race on any `plain` member.
@@ -15,8 +16,8 @@
 //       the entry stayed where it was.
 //       illegal: `due_` is later than the deadline (on a user's clock: later than its estimated time).
 //   timer_queue-2  first() returns the entry with the earliest `due_`, and that entry's `has_moved_` is off. So no
-//       entry is due before it. Suppose that a deadline is moved to a later time, and that a thread then calls first()
-//       and sleeps until the returned entry's `due_`. This thread does not wake at the deadline's former time.
+//       entry is due before it. For example, a deadline is moved to a later time. A thread that then calls first(), and
+//       sleeps until the returned entry's `due_`, does not wake at the deadline's former time.
 //   timer_queue-3  take_due() returns an entry whose deadline has passed, and the entry is then in no queue. So each
 //       insertion is returned at most once, and never early.
 //
@@ -42,14 +43,16 @@ namespace tocsin::core {
 class timer_entry {
 protected:
     deadline when_ = deadline::never();
+    detail::plain<bool> is_postponed_{
+        false};  // of a timer (core/async/timer_thread.hpp). The queue doesn't use it.
 
 private:
     friend class timer_heap;
     friend class timer_queue;
 
-    detail::plain<std::int64_t> due_{0};
     detail::plain<bool> is_queued_{false};
     detail::plain<bool> has_moved_{false};  // `when_` is later than `due_`
+    detail::plain<std::int64_t> due_{0};
     // The links of the heap: to the first child, to the next sibling, and to the entry whose first child or next
     // sibling this entry is.
     detail::plain<timer_entry*> child_{nullptr};
@@ -171,11 +174,13 @@ public:
         return first() == &one;
     }
 
+    static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
     // If the first entry's deadline has passed, takes that entry out of the queue and returns it. Otherwise returns
-    // null.
-    timer_entry* take_due() noexcept {
+    // null. An entry that is due after `limit`, in nanoseconds on the queue's clock, stays in the queue.
+    timer_entry* take_due(std::int64_t limit = no_limit) noexcept {
         while (timer_entry* const one = first()) {
-            if (one->due_ > now()) return nullptr;
+            if (one->due_ > std::min(now(), limit)) return nullptr;
             heap_.remove(*one);
             if (one->when_.which() != clock::other || one->when_.has_passed()) {
                 one->is_queued_ = false;

@@ -1,21 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
 // State
-//   A multi_wait waits for any or for all of its sources. In the second case this file calls it an all-wait. It has a
-//   waiter (waiter.cpp), and a slot for each source. For a source in the lot, the slot is a node in that source's
-//   queue. For a custom source, the slot is an entry in that source's list. A timer, which is a deadline, and a
-//   descriptor, which is polled, leave their slots empty.
+//   A multi_wait waits for any of its sources, or for all of them (here called an all-wait). It has a waiter
+//   (waiter.cpp), and a slot for each source. For a source in the lot, the slot is a node in that source's queue. For a
+//   custom source, the slot is an entry in that source's list. A timer, which is a deadline, and a descriptor, which is
+//   polled, leave their slots empty.
 //   rundown_  (rundown.hpp) Acquired by a thread that looks at another thread's all-wait, so that the wait doesn't
 //             return during the look.
 //   missing_  How many of an all-wait's timers and custom sources have not become ready yet.
 //
 // Invariants
 //   multi_wait-1  A wait takes only what it is claimed for, and only after this claim. If it is claimed for something
-//       else, it takes nothing. A source in the lot is taken in three steps. First the source is held: it is ready, and
-//       stays so while its bucket is locked. Then the wait is claimed. Then the source is taken, or given up if the
-//       claim has failed.
-//   multi_wait-2  An all-wait takes all its sources at one instant, in a commit: while all their buckets are locked and
-//       all sources are held (except one that a set offers, which is not visible yet). A thread that finds a source
-//       held takes the lock of its bucket before it relies on what it sees (event.cpp). So nobody sees one source taken
-//       and another not.
+//       else, it takes nothing. A source in the lot is taken in three steps: (1) The source is held. It is ready, and
+//       stays so while its bucket is locked. (2) A thread tries to claim the wait for the source. (3) The source is
+//       taken or, if the claim has failed, given up.
+//   multi_wait-2  An all-wait takes all its sources at one instant: a commit first locks all their buckets, holds all
+//       sources, and claims the wait. Then it takes all sources before it frees a bucket. (A source that a set offers
+//       to the wait is not held: it is not visible yet.) A thread that finds a source held takes the lock of its bucket
+//       before it relies on what it sees (event.cpp). So nobody sees one source taken and another not.
 //   multi_wait-3  A thread locks several buckets in the order of their indices. (It frees them one after another. So it
 //       may wake a thread that sleeps for the lock of one bucket while it still holds the locks of others.)
 //   multi_wait-4  All nodes and entries are made before the first of them is enlisted, which means queued or listed. A
@@ -49,18 +50,18 @@
 // One pass (satisfy_all_waiters)
 //   A set() that has made its event visible looks once at each all-wait in its queue, oldest first, and commits those
 //   that look ready. It needs no second look at any of them, whatever else happens:
-//   - A wait lacks another source when the set() looks at it. When that source becomes ready, the thread that makes it
-//     ready looks at the wait, and sees this event. [all-check]
-//   - A commit takes sources that other waits also want. The set() looks at the waits behind the committed one
+//   - A wait lacks another source when the set() looks at it. Then the thread that makes that source ready looks at the
+//     wait, and sees this event. [all-check]
+//   - A commit takes sources that other waits want, too. Then the set() looks at the waits behind the committed one
 //     afterwards, and sees that they lack these sources. A wait in front of the committed one lacked another source,
 //     which is the first case.
-//   - The queue changes while the lock is free. A commit frees all locks, and the pass frees the lock now and then.
-//     Nodes then leave and join the queue, but the pass keeps its place (lot-8). The event is visible, so a wait that
-//     joins sees it on its own. So the pass ends with the last node that was in the queue when the pass began,
+//   - The queue changes while the lock is free. (A commit frees all locks, and the pass frees the lock now and then.)
+//     Nodes leave and join the queue, but the pass keeps its place (lot-8). A wait that joins sees the event on its
+//     own, because the event is visible. So the pass ends with the last node that was in the queue when the pass began,
 //     however many join.
-//   - The event is taken or reset. Later looks see that. Whoever sets the event again makes another pass.
-//   - Two threads set the event, or several events of one wait. Each thread makes its pass. Both may find the same wait
-//     ready. The wait's claim word lets one commit succeed, and the other commit changes nothing.
+//   - The event is taken or reset. Then later looks see that. Whoever sets the event again makes another pass.
+//   - Two threads set the event, or set several events of one wait. Then each thread makes its pass, and both may find
+//     the same wait ready. The wait's claim word lets one commit succeed, and the other commit changes nothing.
 //   So a set() costs one look for each all-wait in the queue, and a commit for each that looks ready. Each time that it
 //   locks the bucket, it makes at most `looks_per_lock` looks (lot.hpp). A commit holds the locks of the wait's own
 //   sources, for a few steps per source.
@@ -101,7 +102,7 @@ multi_wait::multi_wait(std::span<const source> sources, mode what, wait_slot* sl
         switch (each.what()) {
             case source::kind::lot: make_node(i); break;
             case source::kind::custom:
-                slots_[i].emplace<wait_entry>(*this, i);
+                slots_[i].emplace<custom_entry>(*this, i);
                 ++missing;
                 break;
             case source::kind::timer: ++missing; break;
@@ -116,10 +117,10 @@ multi_wait::multi_wait(std::span<const source> sources, mode what, wait_slot* sl
 void multi_wait::make_node(std::uint32_t i) noexcept {
     const wait_key key = key_of(sources_[i]);
     if (!is_all()) {
-        slots_[i].emplace<wait_node>(key, self, true, i);
+        slots_[i].emplace<wait_node>(key, self, true, i, sources_[i].lot().use);
         return;
     }
-    slots_[i].emplace<wait_node>(key, static_cast<all_waiter&>(*this));
+    slots_[i].emplace<wait_node>(key, static_cast<all_waiter&>(*this), sources_[i].lot().use);
     buckets_[bucket_count_++] = static_cast<std::uint16_t>(key_hash(key).index);
 }
 
@@ -143,7 +144,7 @@ multi_wait::progress multi_wait::enlist() noexcept {
         progress made = progress::waiting;
         if (auto* const node = std::get_if<wait_node>(&slots_[i])) {
             made = enlist_in_lot(*node, sources_[i]);
-        } else if (auto* const entry = std::get_if<wait_entry>(&slots_[i])) {
+        } else if (auto* const entry = std::get_if<custom_entry>(&slots_[i])) {
             made = enlist_custom(*entry, sources_[i], i);
         }
         if (made != progress::waiting) return made;
@@ -170,21 +171,28 @@ multi_wait::progress multi_wait::enlist_in_lot(wait_node& node, const source& fr
     }
 }
 
-multi_wait::progress multi_wait::enlist_custom(wait_entry& entry, const source& from,
+multi_wait::progress multi_wait::enlist_custom(custom_entry& entry, const source& from,
                                                std::uint32_t index) noexcept {
-    if (from.custom().enlist(from.object(), entry)) return progress::waiting;
+    if (from.custom().enlist(from.object(), entry)) {
+        entry.listed.enter(from, self);
+        return progress::waiting;
+    }
     if (is_all()) {
         arrive(1);
         return progress::waiting;
     }
-    if (!self.try_claim(claim::signaled, index)) return progress::waiting;
+    if (!self.try_claim(claim::signaled, index)) {
+        from.custom().delist(from.object(), entry);  // at once: no try follows (channel.cpp)
+        return progress::waiting;
+    }
     return from.custom().try_take(from.object()) ? progress::done : progress::retry;
 }
 
 void multi_wait::delist() noexcept {
     for (std::uint32_t i = 0; i != enlisted_; ++i) {
         const source& each = sources_[i];
-        if (auto* const entry = std::get_if<wait_entry>(&slots_[i])) {
+        if (auto* const entry = std::get_if<custom_entry>(&slots_[i])) {
+            entry->listed.leave();
             each.custom().delist(each.object(), *entry);
         } else if (auto* const node = std::get_if<wait_node>(&slots_[i]); node != nullptr && !committed_) {
             locked_queue queue(node->key);

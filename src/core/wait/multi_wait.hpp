@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One wait for several sources: for the first that becomes ready, or for all at once. Why it is correct:
 // multi_wait.cpp.
 //
@@ -9,6 +10,7 @@
 #include "core/lot/lot.hpp"
 #include "core/lot/waiter.hpp"
 #include "core/sync/rundown.hpp"
+#include "core/wait/listed_wait.hpp"
 
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/source.hpp>
@@ -20,7 +22,12 @@
 namespace tocsin::core {
 
 // One source's storage in a wait: a node in the lot, an entry in the list of a custom source, or nothing.
-using wait_slot = std::variant<std::monostate, wait_node, wait_entry>;
+struct custom_entry : wait_entry {
+    using wait_entry::wait_entry;
+    listed_wait listed;
+};
+using wait_slot = std::variant<std::monostate, wait_node, custom_entry>;
+static_assert(sizeof(custom_entry) <= sizeof(wait_node), "a wait that has no custom source pays for them");
 
 class multi_wait final : public all_waiter {
 public:
@@ -78,7 +85,7 @@ private:
     void lock_everything() noexcept;
     void unlock_everything() noexcept;
     progress enlist_in_lot(wait_node& node, const source& from) noexcept;
-    progress enlist_custom(wait_entry& entry, const source& from, std::uint32_t index) noexcept;
+    progress enlist_custom(custom_entry& entry, const source& from, std::uint32_t index) noexcept;
 
     const mode mode_;
     const std::span<const source> sources_;

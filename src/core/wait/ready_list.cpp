@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State
 //   A source_member is a subscriber (core/lot/subscriber.hpp). Its node is in the queue of its source from add() to
 //   remove(), whether a thread waits or not.
@@ -35,10 +36,10 @@
 //       - Of the armed timers on the clock of `until`, none is due before `until`.
 //       - Of the armed timers on another clock, none is due before `until`, by the clocks as they stood when the sleep
 //         began. This also holds for a timer that was armed during the sleep.
-//       If a thread arms or moves a timer and so breaks this invariant, it claims the sleeper in the same step, and the
-//       sleeper looks again. If the timer is on another clock than `until`, the thread claims the sleeper whenever the
-//       timer becomes the first on its clock. (If the timer that `until` comes from is moved to a later time or
-//       removed, the sleeper wakes for nothing, and looks again.)
+//       A thread that arms or moves a timer and so breaks this invariant claims the sleeper in the same step, and the
+//       sleeper looks again. The thread can't compare a timer on another clock with `until`. So it claims the sleeper
+//       whenever such a timer becomes the first on its clock. (If the timer that `until` comes from is moved to a later
+//       time or removed, the sleeper wakes for nothing, and looks again.)
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
 // not, it makes the member ready. If begin_sleep() takes the lock of the ready_list after the set(), it finds that
@@ -51,9 +52,9 @@
 // lock. Whoever makes the source ready next comes later, and lists the member again.
 //
 // Timers: if a timer is due, begin_sleep() makes it ready, and the thread does not sleep. If none is due, the thread
-// sleeps until the earliest deadline of the armed timers, if nothing ends the sleep before (ready_list-7). So a timer
-// that is armed before begin_sleep() ends the sleep in time. A thread that arms a timer afterwards finds the sleeper,
-// and claims it if ready_list-7 requires that.
+// sleeps at most until the earliest deadline of the armed timers (ready_list-7). So a timer that is armed before
+// begin_sleep() ends the sleep in time. A thread that arms a timer afterwards finds the sleeper, and claims it if
+// ready_list-7 requires that.
 //
 // A timer becomes ready only when a wait looks. It goes behind the members that are ready already. A wait makes at most
 // as many timers ready as its caller has room for. So the caller chooses for how many steps the wait holds the lock.
@@ -65,8 +66,9 @@
 // set() is visible to the thread that finds the event ready, by [event-publish] (event.cpp), and to the thread that is
 // released for the event, by [release] (waiter.cpp).
 //
-// A manual-reset event keeps its member ready as long as it is set, so each wait reports it. If the event is set and
-// reset while a thread sleeps, that thread's wait reports the event as well: the step that sets it claims the thread.
+// A manual-reset event keeps its member ready as long as the event is set, so each wait reports it. If the event is set
+// and reset again while a thread sleeps, that thread's wait still reports the event, because the set() claims the
+// thread in the same step.
 //
 // Checked by: tests/model/wait_set_model_test.cpp (P12 of docs/proofs.md), wait_set_timer_model_test.cpp,
 // wait_set_poll_model_test.cpp and mix_model_test.cpp; tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp,

@@ -1,10 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 // The core of wait_set: events and timers, registered once and waited for often by one thread. Why it is correct:
 // ready_list.cpp.
 //
+// A wait with the deadline `until` goes like this (simplified from wait_set.cpp):
+//
 //     if (std::size_t found = list.take_ready(items, nullptr)) return found;
 //     ready_list::sleeper self(list);
-//     if (list.begin_sleep(self, until)) how = self.waiting.sleep(self.until);
-//     list.end_sleep(self);
+//     if (list.begin_sleep(self, until)) {                    // false: something has become ready
+//         core::claim how = self.waiting.sleep(self.until);   // to `until`, or to the first timer's deadline
+//         list.end_sleep(self);
+//     }
 #pragma once
 
 #include "core/lot/lot.hpp"
@@ -88,7 +93,7 @@ public:
         explicit sleeper(ready_list& list) noexcept : node({&list, wait_kind::event}, waiting, true) {}
 
         waiter waiting;
-        wait_node node;                      // never queued: a release_list consists of nodes, and needs it
+        wait_node node;                      // never queued; a release_list holds it to release the thread
         deadline until = deadline::never();  // when the thread wakes at the latest; begin_sleep() sets it
         bool until_timer = false;            // whether `until` is the deadline of a timer
         // The member for which the thread was released. It may be gone, so only compare the pointer. Null: look again.

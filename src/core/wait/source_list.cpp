@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nothing here is concurrent. source_list.hpp says what each function does.
 //
 // Checked by: tests/unit/wait_test.cpp, fd_test.cpp and publication_test.cpp, tests/model/first_look_model_test.cpp.
@@ -193,6 +194,12 @@ found_source take_first_ready(std::span<const source> sources, descriptors* poll
         if (const readiness found = polled->all()[entry++].found; found != readiness::none) return {i, found};
     }
     return {};
+}
+
+void give_back(const source& taken) noexcept {
+    if (taken.what() == source::kind::lot && taken.lot().give_back != nullptr) {
+        taken.lot().give_back(taken.object());
+    }
 }
 
 std::span<const source> before_descriptors(std::span<const source> sources) noexcept {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every wait for several sources, in a thread or a coroutine, asks about its sources: whether they can be waited
 // for, which of them is ready, which deadline is the first, and which descriptors are among them.
 #pragma once
@@ -69,9 +70,10 @@ public:
     // one. Throws EBADF if the descriptor of first() is not open.
     void check(int error, std::size_t culprit) const;
 
-private:
+    // The index of the source that has this entry of all().
     std::uint32_t source_of(std::size_t entry) const noexcept;
 
+private:
     const std::span<const source> sources_;
     const std::span<platform::poll_entry> all_;
     platform::doorbell_id bell_ = platform::no_doorbell;
@@ -82,9 +84,12 @@ private:
 // descriptor is ready. That poll may throw.
 found_source take_first_ready(std::span<const source> sources, descriptors* polled = nullptr);
 
+// Makes a source ready again that a wait had been given, if it can be.
+void give_back(const source& taken) noexcept;
+
 // The sources in front of the first descriptor.
 std::span<const source> before_descriptors(std::span<const source> sources) noexcept;
-// Whether one behind it may be ready. If one was ready before the call, this is true; it takes nothing.
+// Whether a source behind the first descriptor may be ready. True if one was ready before the call. Takes nothing.
 bool may_be_ready_behind_the_first_descriptor(std::span<const source> sources) noexcept;
 
 }  // namespace tocsin::core

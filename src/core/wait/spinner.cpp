@@ -1,12 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a wait tries before it sleeps, learned per address.
 //
-// Each class of addresses has a history, which is one word. (Addresses with the same hash form a class. If different
-// addresses share a class, guesses become worse, but no result becomes wrong.) The word holds two credits, one for
-// spinning and one for yielding, and a count of waits. A wait spins if its class has credit for spinning. Then it
-// queues. Then it yields if its class has credit for yielding, and then it sleeps. A failure costs more credit than a
-// success earns. Without credit for one of the two, a wait leaves it out, unless the wait is a *probe*: a probe both
-// spins and yields. Only waits whose class lacks credit for spinning or for yielding can be probes. The word counts
-// these waits down to the next probe. Probes become rarer the longer they have failed.
+// Addresses with the same hash form a class. (If different addresses share a class, guesses become worse, but no result
+// becomes wrong.) Each class has a history, which is one word: two credits, one for spinning and one for yielding, and
+// a count of waits. A wait takes these steps:
+//   1. It spins if its class has credit for spinning.
+//   2. It queues.
+//   3. It yields if its class has credit for yielding.
+//   4. It sleeps.
+// A failure costs more credit than a success earns. A wait that is a *probe* both spins and yields, whatever the
+// credit. Only waits whose class lacks credit for spinning or for yielding can be probes. The word counts these waits
+// down to the next probe. Probes become rarer the longer they have failed.
 //
 //   Spinning pays when the signal comes from another processor within microseconds. It never pays when the signaller
 //   needs this processor, or when signals are far apart.
@@ -26,8 +30,9 @@
 // Checked by: tests/unit/spin_test.cpp.
 #include "core/wait/spinner.hpp"
 
-#include "core/lot/lot.hpp"
+#include "core/lot/key_hash.hpp"
 #include "core/sync/counters.hpp"
+#include "core/wait/debugger_layout.hpp"
 #include "platform/system/system.hpp"
 
 #include <bit>
@@ -93,6 +98,11 @@ std::int64_t now() noexcept {
         .count();
 }
 
+#if defined(__GNUC__) && !defined(TOCSIN_MODEL)
+// Every program that waits has this file, and so that symbol.
+[[gnu::used]] const void* const links_debugger_layout = &tocsin_debugger_layout;
+#endif
+
 constinit detail::atomic<spin_policy> policy_of_process{spin_policy::adaptive()};
 
 }  // namespace
@@ -107,10 +117,13 @@ spin_policy process_policy() noexcept {
     return policy_of_process.load(std::memory_order_relaxed);  // no order: a setting
 }
 
+spin_policy policy_of(const detail::wait_options& options) noexcept {
+    return options.spin.which() != spin_policy::mode::process ? options.spin : process_policy();
+}
+
 spinner::spinner(const wait_key& key, const detail::wait_options& options) noexcept
     : options_(options), history_(histories[key_hash(key).index % std::size(histories)]) {
-    const bool own = options.spin.which() != spin_policy::mode::process;
-    const spin_policy policy = own ? options.spin : process_policy();
+    const spin_policy policy = policy_of(options);
     const bool may_spin = platform::processors() > 1 && policy.longest().count() > 0;
     longest_ = policy.longest().count();
     burns_ = policy.which() == spin_policy::mode::fixed && may_spin;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A spinner looks again for a while before a thread sleeps. It learns for each address what pays: spinner.cpp.
 #pragma once
 
@@ -85,5 +86,7 @@ private:
 
 void set_process_policy(spin_policy policy) noexcept;
 spin_policy process_policy() noexcept;
+// The policy of a wait: its own, or that of the process.
+spin_policy policy_of(const detail::wait_options& options) noexcept;
 
 }  // namespace tocsin::core

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. The library imports this function
 // weakly. Where the running system lacks the function, threads sleep with the portable backend (portable.cpp). The
 // loader looks for the function once, so all threads of a process use the same mechanism. A build with an SDK that
@@ -14,8 +15,8 @@
 //   - A timeout is an interval on the clock of mach_absolute_time, which nobody can set. That clock stops while the
 //     machine is suspended.
 //
-// The deadline's clock may run during a suspension, or may be set. So the end of a timeout does not tell whether the
-// deadline has passed: after each timeout the thread asks the deadline itself (relative_sleep.hpp).
+// A timeout that ends does not prove that the deadline has passed: the deadline may be on a clock that runs during a
+// suspension, or that somebody sets. So after each timeout the thread asks the deadline itself (relative_sleep.hpp).
 //
 // Built, never run: we have no such machine.
 #include "platform/futex/futex.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wait on a condition variable with a deadline on a given clock.
 #pragma once
 
@@ -11,10 +12,10 @@
 
 namespace tocsin::platform {
 
-// Whether the C library's waits with a deadline on `Clock` follow this clock: if somebody sets the clock during such a
-// wait, the wait still ends when the clock reaches the deadline. With glibc, waits follow the system clock, because
-// glibc gives the kernel the deadline itself. Other C libraries (macOS, OpenBSD, musl) compute the length of the sleep
-// once, when the sleep begins.
+// Whether the C library's waits with a deadline on `Clock` follow this clock. They follow it if a wait ends when the
+// clock reaches the deadline, even if somebody sets the clock during the wait. glibc's waits follow the system clock,
+// because glibc gives the kernel the deadline itself. Other C libraries (macOS, OpenBSD, musl) compute the length of
+// the sleep once, when the sleep begins.
 template <class Clock>
 inline constexpr bool follows_clock = false;
 #if defined(__GLIBC__)
@@ -25,13 +26,13 @@ inline constexpr bool follows_clock<std::chrono::system_clock> = true;
 // Waits until `ready()` is true or the clock reaches the given count of nanoseconds. Returns whether `ready()` is true.
 //
 // The thread sleeps in slices (relative_sleep.hpp), for two reasons:
-//   - Where the system does not follow a clock that is set, the thread notices the new time after a slice.
+//   - If somebody sets the clock and the C library's wait does not follow it, the thread notices the new time after a
+//     slice.
 //   - The standard library converts the end of a sleep to a time_t without checking the range. A distant end may not
 //     fit into a time_t of 32 bits, but the end of a slice does.
 //
-// Some C libraries have no wait on the steady clock (FreeBSD 14, glibc before 2.30). There the standard library waits
-// for a deadline on the system clock instead. So a wait on the steady clock may end late if the system clock is set
-// back.
+// A wait on the steady clock may end late if the C library has no wait on that clock (FreeBSD 14, glibc before 2.30).
+// There the standard library waits for a deadline on the system clock instead, which somebody may set back.
 template <class Clock, class Ready>
 bool wait_until(std::condition_variable& wake, std::unique_lock<std::mutex>& lock, std::int64_t nanoseconds,
                 Ready ready) {

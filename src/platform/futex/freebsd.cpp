@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FreeBSD: _umtx_op(2), private to the process.
 //
 // The kernel promises (_umtx_op(2), FreeBSD 10 and later):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every system must provide: a thread sleeps on a word until another thread wakes it or a deadline passes.
 //
 // To support a new system, add one file, <mechanism>.cpp, that defines the functions of futex_backend for its
@@ -18,16 +19,16 @@ enum class sleep_result : std::uint8_t { returned, timed_out };
 
 template <class Mechanism>
 struct futex_backend {
-    // Returns at once if the word does not hold `expected`. Otherwise the thread sleeps until a wake on that word (the
-    // result is `returned`) or until the deadline `until` has passed (`timed_out`, never early). A wait may also return
-    // for no reason, with `returned`, so the caller looks at the word again. The thread compares the word and falls
-    // asleep in one step with respect to wake_one. The wait gives no memory order; the caller's own loads do. Signals
-    // do not end the wait. Preserves errno.
+    // If the word holds `expected`, the thread sleeps until a wake on that word (the result is `returned`) or until the
+    // deadline `until` has passed (`timed_out`, never early). If the word holds another value, returns at once. A wait
+    // may also return for no reason, with `returned`, so the caller looks at the word again. The thread compares the
+    // word and falls asleep in one step with respect to wake_one. The wait gives no memory order; the caller's own
+    // loads do. Signals do not end the wait. Preserves errno.
     //
     // For a deadline on the steady or the system clock, the backend follows that clock, even while somebody sets it.
     // For a deadline on a user's clock, the thread asks the deadline how much time is left, and sleeps that long on the
-    // steady clock. The answer is an estimate, so the thread then asks whether the deadline has passed (sleep_until
-    // below).
+    // steady clock. That length is an estimate, so after the sleep the thread asks whether the deadline has passed
+    // (sleep_until below).
     static sleep_result wait(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept;
 
     // Wakes one thread that sleeps on the word at this address, if there is such a thread. The word may already be
@@ -35,16 +36,16 @@ struct futex_backend {
     // reason. Preserves errno.
     static void wake_one(const void* word) noexcept;
 
-    // Wakes all threads that sleep on the word at this address when the call begins: by one call of the system, if it
-    // has such a call. Otherwise as wake_one.
+    // Wakes all threads that sleep on the word at this address when the call begins. If the system has one call for
+    // this, makes that call. Otherwise as wake_one.
     static void wake_all(const void* word) noexcept;
 
     // Called in the child of a fork. Forgets what the backend knew of the parent's threads, which the child does not
     // have.
     static void after_fork() noexcept;
 
-    // Where the backend keeps the pointer to its table of sleepers, which all copies of the library in a process must
-    // share (shared_table.hpp). Null if the system keeps the sleepers.
+    // The address of the backend's pointer to its table of sleepers. All copies of the library in a process must share
+    // that table (shared_table.hpp). Null if the system keeps the sleepers.
     static void** sleepers() noexcept;
 
     // Whether the running system has the mechanism. Only the backends among which windows.cpp chooses define it.

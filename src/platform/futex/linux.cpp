@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linux: futex(2), private to the process.
 //
 // The kernel promises (futex(2), Linux 2.6.28 and later):
@@ -6,7 +7,7 @@
 //     sets CLOCK_REALTIME during the wait, the wait still ends when that clock reaches the deadline.
 //   - A wake on an unmapped address does nothing.
 //   - A wait may return without a wake.
-// On 32-bit systems Linux has two versions of this system call, and the kernel may lack the younger one
+// On 32-bit systems Linux has two versions of this system call, and the kernel may lack the newer one
 // (timed_call_linux.hpp).
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
@@ -28,16 +29,16 @@ constexpr long older = SYS_futex;
 constexpr long older = SYS_futex_time64;
 #endif
 #if defined(SYS_futex_time64)
-constexpr long younger = SYS_futex_time64;
+constexpr long newer = SYS_futex_time64;
 #else
-constexpr long younger = SYS_futex;
+constexpr long newer = SYS_futex;
 #endif
 
 sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
     const bool on_system_clock = until.which() == deadline::clock::system;
     const int operation = FUTEX_WAIT_BITSET_PRIVATE | (on_system_clock ? FUTEX_CLOCK_REALTIME : 0);
     bool cut = false;
-    const long result = timed_call<older, younger>(until.nanoseconds(), [&]<class Time>(long call, Time end) {
+    const long result = timed_call<older, newer>(until.nanoseconds(), [&]<class Time>(long call, Time end) {
         cut = !fits<Time>(until.nanoseconds());
         return ::syscall(call, &word, operation, expected, until.is_never() ? nullptr : &end, nullptr,
                          FUTEX_BITSET_MATCH_ANY);
@@ -48,7 +49,7 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 void wake(const void* word, int most) noexcept {
     const errno_guard guard;
-    (void)timed_call<older, younger>(0, [=](long call, const auto&) {
+    (void)timed_call<older, newer>(0, [=](long call, const auto&) {
         return ::syscall(call, word, FUTEX_WAKE_PRIVATE, most, nullptr, nullptr, 0);
     });
 }

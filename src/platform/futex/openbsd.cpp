@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenBSD: futex(2), private to the process.
 //
 // The kernel promises (futex(2), OpenBSD 6.2 and later):
 //   - A wait compares the word and enqueues the thread in one step with respect to FUTEX_WAKE.
-//   - A timeout is a length and does not follow a clock that is set. So the end of a timeout does not tell whether the
-//     deadline has passed: the thread asks the deadline itself (relative_sleep.hpp).
+//   - A timeout is a length, which stays the same if somebody sets a clock. So the end of a timeout does not tell
+//     whether the deadline has passed: the thread asks the deadline itself (relative_sleep.hpp).
 //   - A wait may return without a wake.
 // Kernels report an error in two ways. Older kernels, such as 6.2's, return the error's number and leave errno alone.
 // Newer kernels return -1 and set errno.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any system with a C++ standard library. A sleeper has a condition variable on its own stack and queues itself in the
 // slot of its word. A slot's lock is a mutex. wait_table.hpp explains the slots, and why no wake-up is lost.
 //
@@ -66,7 +67,8 @@ void portable_futex::wake_one(const void* word) noexcept {
     if (sleeper* const found = its_slot.queue.take(word)) found->wake.notify_one();
 }
 
-// The sleepers counted are the oldest. Frees the lock in between, because each of them takes it before it returns.
+// Counts the sleepers on the word, then wakes that many, the oldest first. Does not keep the lock in between, because a
+// woken sleeper takes the lock before it returns.
 template <>
 void portable_futex::wake_all(const void* word) noexcept {
     std::size_t left;

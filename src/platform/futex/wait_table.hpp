@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of sleepers for the backends whose system keeps no such table: portable.cpp, windows_srw.cpp and
 // windows_kernel_event.cpp. A slot of the table has a lock and a queue. The queue holds the sleepers whose words hash
 // to that slot, first in, first out. The backends differ in the slot's lock and in the object on which a sleeper
@@ -14,6 +15,8 @@
 // No lost wake-up: a sleeper looks at the word and enqueues itself while it holds the slot's lock. A waker changes the
 // word and then takes that lock. If the waker gets the lock first, the sleeper sees the change when it looks. If the
 // sleeper gets the lock first, the waker finds the sleeper in the queue.
+//
+// Checked by: tests/internal/futex_test.cpp, for each of the three backends on the systems that have it.
 #pragma once
 
 #include "platform/system/layout_hash.hpp"
@@ -65,8 +68,8 @@ public:
 template <class Slot>
 class wait_table {
 public:
-    // `kind` differs between backends. A copy of the library must not use the slots of another backend. Nor must it use
-    // slots or sleepers of another size, so the table's own kind also depends on these sizes.
+    // `kind` differs between backends, so that no copy of the library uses the slots of another backend. The table's
+    // own kind also depends on the sizes of slots and sleepers, so that no copy uses those of another size.
     constexpr explicit wait_table(std::uint32_t kind) noexcept : own_(kind_of(kind)), in_use_(&own_) {}
     wait_table(const wait_table&) = delete;
     wait_table& operator=(const wait_table&) = delete;
@@ -76,7 +79,7 @@ public:
         return static_cast<slots*>(in_use_)->at[(hash >> 32) % count];
     }
 
-    // Where the pointer to the slots in use is kept. The slots begin with their kind (shared_table/windows.cpp).
+    // The address of the pointer to the slots in use. The slots begin with their kind (shared_table/windows.cpp).
     void** in_use() noexcept { return &in_use_; }
 
     // Called in the child of a fork, where no other thread exists, so none sleeps.

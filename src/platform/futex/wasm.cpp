@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // WebAssembly: memory.atomic.wait32 and memory.atomic.notify.
 //
 // The engine promises (WebAssembly threads proposal, "Wait and Notify operators"):
 //   - A wait compares the word and enqueues the thread in one step with respect to notify.
 //   - Notify wakes the thread that has waited longest on the address.
-//   - A timeout is a length and does not follow a clock that is set. A sleep may be shorter than asked for. So the end
-//     of a sleep does not tell whether the deadline has passed: the thread asks the deadline itself
+//   - A timeout is a length, which stays the same if somebody sets a clock. A sleep may be shorter than asked for. So
+//     the end of a sleep does not tell whether the deadline has passed: the thread asks the deadline itself
 //     (relative_sleep.hpp).
 //   - Some threads can't wait at all: in a browser's main thread the wait instruction traps.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The best mechanism that this Windows has: WaitOnAddress (Windows 8), else slim locks with condition variables (Vista,
 // 7), else kernel events. The library chooses when it first needs the mechanism. For tests, the environment variable
 // TOCSIN_WINDOWS_SLEEP, set before the program starts, names another mechanism (waitonaddress, srw, kernel_event). The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows before Vista: a sleeper queues itself in the slot of its word and waits for a kernel event that no other
 // sleeper uses at that time. The event is a spare one of the slot or, if the slot has none, a new one. wait_table.hpp
 // explains the slots, and why no wake-up is lost. This mechanism is slower than the other two Windows mechanisms: a
@@ -5,22 +6,23 @@
 //
 // The system promises (Microsoft's reference of CreateEvent, Windows 2000): each SetEvent of an auto-reset event lets
 // one thread through, even a thread that begins to wait later. If no thread is let through between two calls of
-// SetEvent, the two count as one. The system doesn't promise that it can make an event. A thread that can't get an
-// event tries again every millisecond. We have never run this mechanism on a system before Vista. Tests force it on
-// newer systems.
+// SetEvent, the two count as one. The system doesn't promise that an event can be made. If a thread can't get one, it
+// tries again every millisecond.
 //
-// The slot's lock consists of a counter `users` and an auto-reset event `turn`. A thread that raises `users` from zero
-// has the lock at once. Every other thread waits for `turn`. When a holder unlocks and is not the only user, it sets
-// `turn` once, which gives the lock to one waiting thread. No set is lost: only a holder that unlocks makes a set, and
-// after a set there is no holder until that set has let its thread through. So two sets never merge into one.
+// We have never run this mechanism on a system before Vista. Tests force it on newer systems.
+//
+// The slot's lock consists of a counter `users` and an auto-reset event `handoff`. A thread that raises `users` from
+// zero has the lock at once. Every other thread waits for `handoff`. When a holder unlocks and is not the only user, it
+// sets `handoff` once, which gives the lock to one waiting thread. Two sets never merge into one, so no set is lost:
+// only a holder that unlocks sets `handoff`, and the next holder is the thread that this set has let through.
 //
 // Memory order
-//   [slot-lock]   Each user of the lock changes `users`, so a thread that raises it from zero sees what earlier holders
-//                 wrote. A thread that waits for `turn` sees it too, because setting an event and waiting for it are
-//                 full fences.
-//   [slot-turn]   The variable `turn` holds only the event's handle, and nothing else is published through it. So the
-//                 orders with this tag are stronger than necessary. They document that the event was made before it is
-//                 used. They cost nothing compared with the system call that follows.
+//   [slot-lock]     Each user of the lock changes `users`, so a thread that raises it from zero sees what earlier
+//                   holders wrote. A thread that waits for `handoff` sees it too, because setting an event and waiting
+//                   for it are full fences.
+//   [slot-handoff]  The variable `handoff` holds only the event's handle, and nothing else is published through it. So
+//                   the orders with this tag are stronger than necessary. They document that the event was made before
+//                   it is used. They cost nothing compared with the system call that follows.
 //
 // Checked by: tests/internal/futex_test.cpp; the unit and stress suites, run again with
 // TOCSIN_WINDOWS_SLEEP=kernel_event in the environment.
@@ -44,11 +46,11 @@ class slot {
 public:
     void lock() noexcept {
         if (users_.fetch_add(1, std::memory_order_acq_rel) != 0) {  // [slot-lock]
-            ::WaitForSingleObject(turn(), INFINITE);
+            ::WaitForSingleObject(handoff(), INFINITE);
         }
     }
     void unlock() noexcept {
-        if (users_.fetch_sub(1, std::memory_order_acq_rel) != 1) ::SetEvent(turn());  // [slot-lock]
+        if (users_.fetch_sub(1, std::memory_order_acq_rel) != 1) ::SetEvent(handoff());  // [slot-lock]
     }
 
     sleeper_queue<sleeper> queue;  // under the lock
@@ -71,15 +73,15 @@ public:
     }
 
 private:
-    HANDLE turn() noexcept {
-        HANDLE found = turn_.load(std::memory_order_acquire);  // [slot-turn]
+    HANDLE handoff() noexcept {
+        HANDLE found = handoff_.load(std::memory_order_acquire);  // [slot-handoff]
         while (found == nullptr) {
             const HANDLE made = make_event();
             if (made == nullptr) {
                 ::Sleep(1);
-                found = turn_.load(std::memory_order_acquire);  // [slot-turn]
-            } else if (turn_.compare_exchange_strong(found, made,
-                                                     std::memory_order_acq_rel)) {  // [slot-turn]
+                found = handoff_.load(std::memory_order_acquire);  // [slot-handoff]
+            } else if (handoff_.compare_exchange_strong(found, made,
+                                                        std::memory_order_acq_rel)) {  // [slot-handoff]
                 found = made;
             } else {
                 ::CloseHandle(made);
@@ -91,7 +93,7 @@ private:
     static constexpr unsigned most_spares = 4;
 
     detail::atomic<std::uint32_t> users_{0};
-    detail::atomic<HANDLE> turn_{nullptr};
+    detail::atomic<HANDLE> handoff_{nullptr};
     HANDLE spare_[most_spares]{};
     unsigned spares_ = 0;
 };
@@ -154,7 +156,8 @@ void windows_kernel_event_futex::wake_one(const void* word) noexcept {
     its_slot.unlock();
 }
 
-// The sleepers counted are the oldest. Frees the lock in between, because each of them takes it before it returns.
+// Counts the sleepers on the word, then wakes that many, the oldest first. Does not keep the lock in between, because a
+// woken sleeper takes the lock before it returns.
 template <>
 void windows_kernel_event_futex::wake_all(const void* word) noexcept {
     slot& its_slot = table.slot_of(word);

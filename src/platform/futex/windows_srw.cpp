@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows Vista and 7, which have no WaitOnAddress. A sleeper has a condition variable on its own stack and queues
 // itself in the slot of its word. A slot's lock is a slim reader/writer lock. wait_table.hpp explains the slots, and
 // why no wake-up is lost.
@@ -112,7 +113,8 @@ void windows_srw_futex::wake_one(const void* word) noexcept {
     if (sleeper* const found = slot->queue.take(word)) system().wake(&found->wake);
 }
 
-// The sleepers counted are the oldest. Frees the lock in between, because each of them takes it before it returns.
+// Counts the sleepers on the word, then wakes that many, the oldest first. Does not keep the lock in between, because a
+// woken sleeper takes the lock before it returns.
 template <>
 void windows_srw_futex::wake_all(const void* word) noexcept {
     std::size_t left = locked_slot(word)->queue.count(word);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows 8 and later, Windows Server 2012 and later: WaitOnAddress, WakeByAddressSingle, WakeByAddressAll.
 //
 // The system promises (Microsoft's reference of WaitOnAddress):
@@ -6,9 +7,9 @@
 //   - The call may return for no reason.
 //   - A wake uses only the address, not the word there.
 //
-// The system promises no order among sleepers, nothing between processes, and no exact timeout. A timeout is in
-// milliseconds, counted in ticks of up to 15.6 ms. The sleep may end before the timeout, so the thread asks the
-// deadline whether it has passed.
+// The system promises no order among sleepers, and nothing between processes. Timeouts are inexact: they are in
+// milliseconds, counted in ticks of up to 15.6 ms. A sleep may end before its timeout, so the thread asks the deadline
+// whether it has passed.
 //
 // The library looks the system's functions up at run time: first in the API set that defines them, then in the module
 // that contains them.

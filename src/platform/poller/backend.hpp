@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines the functions of poller_backend (poller.hpp) in terms of a mechanism, which provides what differs between
 // systems. A mechanism is a class with these members:
 //   set                      the class of the mechanism's poll sets; set::open() returns 0 or an error

@@ -1,32 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
 // State
 //   While a doorbell is open, it has an object of the system that can be polled: an event counter, a pipe or a kernel
 //   event. The thread that waits for the doorbell, the *sleeper*, sleeps in a poll of this object. To *strike* the
 //   object is to make it ready by one system call, which wakes the sleeper.
-//   Every doorbell, open or closed, has a word `turn`. It says whether the doorbell is *rung*, and it holds a count of
-//   answers. To *answer* is to move `turn` from rung back to not rung, which raises that count by one. A ring moves
-//   `turn` to rung; if `turn` was not rung before, the ringer then strikes the object. The strike is *even* if the
-//   count of answers is even, otherwise *odd*.
+//   Every doorbell, open or closed, has a word `ring_state`. It says whether the doorbell is *rung*, and it holds a
+//   count of answers. To *answer* is to move `ring_state` from rung back to not rung, which raises that count by one. A
+//   ring moves `ring_state` to rung; if `ring_state` was not rung before, the ringer then strikes the object. The
+//   strike is *even* if the count of answers is even, otherwise *odd*.
 //   The pool is a fixed table of doorbells. The doorbells that nobody has are in two stacks of indices: the open ones
 //   in `idle`, the closed ones in `closed`. Each thread may keep one doorbell for its next wait.
 //
 // Invariants
-//   doorbells-1  Except in a close (doorbells-3), the thread that moves `turn` from not rung to rung strikes the
+//   doorbells-1  Except in a close (doorbells-3), the thread that moves `ring_state` from not rung to rung strikes the
 //       object, once. No other thread strikes it. So a ring costs one system call, or none while an earlier ring is
 //       unanswered.
 //   doorbells-2  Only the doorbell's owner (the thread or poll set that has taken it) answers, and only after it has
 //       seen the object struck. So a ring is never answered before its strike: the strike that the owner sees always
-//       belongs to the latest ring that moved `turn` to rung.
-//   doorbells-3  The thread that has moved `turn` to rung may use the descriptors until it has struck, so they must
-//       stay open until then. The owner closes a doorbell in these steps:
-//       - It tries to move `turn` from not rung to rung, as a ringer does. If it succeeds, it closes the descriptors
-//         instead of striking.
+//       belongs to the latest ring that moved `ring_state` to rung.
+//   doorbells-3  The thread that has moved `ring_state` to rung may use the descriptors until it has struck, so they
+//       must stay open until then. The owner closes a doorbell in these steps:
+//       - It tries to move `ring_state` from not rung to rung, as a ringer does. If it succeeds, it closes the
+//         descriptors instead of striking.
 //       - If the doorbell is rung already, the owner checks whether the object has been struck. If so, the owner
 //         answers and repeats the first step once.
 //       - If the object has not been struck, or if the repeated step fails, a strike may still come. So the doorbell
 //         stays open and goes to the idle ones, however many there are.
 //       A closed doorbell stays rung, so a later ring makes no system call. A thread that opens the doorbell again
-//       first stores the new descriptors. Then it moves `turn` to not rung, with an even count of answers, because the
-//       first strike of a new object is an even one.
+//       first stores the new descriptors. Then it moves `ring_state` to not rung, with an even count of answers,
+//       because the first strike of a new object is an even one.
 //   doorbells-4  A doorbell's number consists of its index and a count: how many forks had happened when the number was
 //       given. A child process counts one fork more than its parent, so a number from the parent names no doorbell in
 //       the child. The count is kept modulo 131,071, so every number is less than no_doorbell, the greatest
@@ -41,38 +42,38 @@
 // empties it, and it becomes writable. The sleeper polls for the condition that the next strike makes true. So it never
 // has to read the counter, and a wake-up costs two system calls in all: the strike and the poll.
 //
-// No lost wake-up: a second ring, which finds `turn` rung, makes no system call. The first ringer, which moved `turn`
-// to rung, has struck the object or is about to strike it. That strike ends the sleep. The sleeper's answer comes after
-// both rings, because the second ring found the first one unanswered. So, after its answer, the sleeper sees what the
-// second ringer did before its ring [doorbell-ring]. A ringer that is delayed between moving `turn` and striking delays
-// everybody who relies on its strike. Between these two steps there is only the entry into the system (in a checked
-// build, also the check of the descriptors).
+// No lost wake-up: a ring that finds `ring_state` rung makes no system call. It relies on the earlier ring that moved
+// `ring_state` to rung. That ringer has struck the object or is about to strike it, and the strike ends the sleep. The
+// sleeper's answer comes after both rings, because the later ring found the earlier one unanswered. So, after its
+// answer, the sleeper sees what the later ringer did before its ring [doorbell-ring]. A ringer that is delayed between
+// moving `ring_state` and striking delays everybody who relies on its strike. Between these two steps there is only the
+// entry into the system (in a checked build, also the check of the descriptors).
 //
 // Memory order
-//   [doorbell-ring]  ring(), answer() and a close() that succeeds are read-modify-writes of one word, `turn`. Of any
-//                    two of these calls, the thread that makes the later one sees what came before the earlier one.
-//   [doorbell-made]  A ringer strikes nothing if it finds no descriptor or finds `turn` rung. The `turn` of a new
-//                    doorbell is not rung, so the thread that opens it stores the descriptor to strike last. The `turn`
-//                    of a closed doorbell is rung. So the thread that opens it again first stores its descriptors, and
-//                    then moves `turn` to not rung. So, in both cases, a thread that may strike finds the descriptors.
-//                    It also finds `identity`, which says what the descriptors referred to when they were stored.
+//   [doorbell-ring]  ring(), answer() and a close() that succeeds are read-modify-writes of one word, `ring_state`. Of
+//                    any two of these calls, the thread that makes the later one sees what came before the earlier one.
+//   [doorbell-made]  A thread that strikes finds the descriptors, and `identity`, which says what they referred to when
+//                    they were stored. The reason: it strikes only if it finds `ring_state` not rung, and finds a
+//                    descriptor. A closed doorbell's `ring_state` is rung. So the thread that opens the doorbell again
+//                    first stores the descriptors, and then moves `ring_state` to not rung. A new doorbell's
+//                    `ring_state` is not rung. So the thread that opens it stores the descriptor to strike last.
 //   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack counts its
 //                    changes in the word that holds its top. So a compare-exchange of that word fails if the stack has
 //                    changed, even if the same doorbell is on top again.
 //
-// A thread may ring the number of a doorbell that was given back. Such a late ring reaches at worst the next owner of
-// the number, even if the doorbell was closed in between.
+// A late ring, that is, a ring of a doorbell that was given back, reaches at worst the next owner of its number, even
+// if the doorbell was closed in between.
 //
 // A program may close descriptors that it did not open (closefrom). Then the system may give the number of a doorbell's
-// descriptor to one of the program's own files. A checked build notices this: before each strike and each sleep, it
-// compares what the descriptor refers to with what the library opened. Every build compares them before it closes a
-// doorbell. The comparison can't tell two event counters (Linux) from each other, nor an event counter from an epoll
-// instance or a timer.
+// descriptor to one of the program's own files. So a checked build compares, before each strike and each sleep, what
+// the descriptor refers to with what the library opened. Every build compares them before it closes a doorbell. On
+// Linux the comparison can't tell an event counter from another event counter, an epoll instance or a timer.
 //
 // Several copies of the library in a process use the pool of the first copy (shared_table.hpp). A thread may keep one
-// doorbell in each copy. A copy that is unloaded closes the idle doorbells of its own pool. At that time nobody has any
-// other doorbell of that pool, for two reasons. A thread that keeps a doorbell in a copy keeps that copy loaded until
-// the thread ends. And a copy that uses the pool of another copy keeps the other copy loaded.
+// doorbell in each copy. A copy that is unloaded closes the idle doorbells of its own pool. Nobody has any other
+// doorbell of that pool at that time:
+// - A thread that keeps a doorbell in a copy keeps that copy loaded until the thread ends.
+// - A copy that uses the pool of another copy keeps the other copy loaded.
 //
 // Checked by: tests/model/doorbell_model_test.cpp and doorbell_pool_model_test.cpp (P9), over every backend by
 // tests/internal/doorbell_test.cpp, and by tests/copies.
@@ -87,8 +88,8 @@
 namespace tocsin::platform {
 namespace {
 
-// The doorbell that a thread keeps between its waits. `kept` has no destructor, so that the thread can use it until the
-// thread's very end. `ending` below has a destructor. Once it has run, the thread keeps no doorbell any more.
+// The doorbell that a thread keeps between its waits. `kept` has no destructor, so the thread can use it until its very
+// end. `ending` below has a destructor, which gives the doorbell up: afterwards the thread keeps none.
 struct kept_doorbell {
     doorbell_id bell;
     std::uint8_t pool;  // the number of its pool; 0: none is kept
@@ -202,10 +203,11 @@ void doorbell_pool::release(doorbell_id bell) noexcept {
 // Returns false if the doorbell stays open because a strike may still come (doorbells-3).
 bool doorbell_pool::close(doorbell_id index) noexcept {
     doorbell& bell = at_[index];
-    if (!bell.turn_.close()) {
+    if (!bell.state_.close()) {
         const auto answers =
             answer_if_struck_.load(std::memory_order_relaxed);  // no order: set when the copy was loaded
-        if (answers == nullptr || !bell.is_as_opened() || !answers(bell) || !bell.turn_.close()) return false;
+        if (answers == nullptr || !bell.is_as_opened() || !answers(bell) || !bell.state_.close())
+            return false;
     }
     close_ends(bell);
     closed_.push(at_, index);
@@ -237,7 +239,7 @@ taken_doorbell doorbell_pool::open(const int (&ends)[2]) noexcept {
     // no order: the store of the ring end gives it
     made.identity_.store(doorbell::identity_of(ends[0], ends[1]), std::memory_order_relaxed);
     made.ring_end_.store(ends[0] + 1, std::memory_order_release);  // [doorbell-made]
-    if (!is_new) made.turn_.reopen();
+    if (!is_new) made.state_.reopen();
     return {number_of(index), 0};
 }
 

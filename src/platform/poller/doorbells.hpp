@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pool of doorbells under every poller (poller.hpp), and the part of a doorbell that is the same on every system. A
 // doorbell has an object of the system, for example a pipe. A thread that waits for the doorbell polls the object. A
 // ring *strikes* the object (makes it ready) unless an earlier ring is unanswered. The thread *answers* once it has
@@ -23,75 +24,74 @@ extern "C" void __tsan_release(void* address);
 
 namespace tocsin::platform {
 
-// A doorbell's word `turn`. It decides which thread strikes the object, and whether the strike is an even or an odd
-// one.
-class doorbell_turn {
+// A doorbell's word. It decides which thread strikes the object, and whether the strike is an even or an odd one.
+class ring_state {
 public:
-    // Whether the next strike is an even one. It is if an even number of rings has been answered, so the first strike
-    // is even. Only the owner calls this.
+    // Whether the next strike is an even one, that is, whether an even number of rings has been answered. So the first
+    // strike is even. Only the owner calls this.
     bool even() const noexcept {
-        return is_even(turn_.load(std::memory_order_relaxed));  // no order: only the owner changes the count
+        return is_even(word_.load(std::memory_order_relaxed));  // no order: only the owner changes the count
     }
     // Called by the owner after it has seen the object struck.
     void answer() noexcept {
-        turn_.fetch_add(rung, std::memory_order_acq_rel);  // [doorbell-ring] clears `rung`; the carry counts
+        word_.fetch_add(rung, std::memory_order_acq_rel);  // [doorbell-ring] clears `rung`; the carry counts
     }
 
     // Calls `strike(even)`, which makes the object ready, unless an earlier ring is unanswered.
     template <class Strike>
     void ring(Strike strike) noexcept {
-        const std::uint32_t before = turn_.fetch_or(rung, std::memory_order_acq_rel);  // [doorbell-ring]
+        const std::uint32_t before = word_.fetch_or(rung, std::memory_order_acq_rel);  // [doorbell-ring]
         if ((before & rung) == 0) strike(is_even(before));
     }
 
     // Takes the right to strike until reopen(), so that no other thread strikes. Returns false if another thread has
     // that right.
     bool close() noexcept {
-        std::uint32_t seen = turn_.load(std::memory_order_relaxed);  // no order: the exchange decides
+        std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: the exchange decides
         return (seen & rung) == 0 &&
-               turn_.compare_exchange_strong(seen, seen | rung,
+               word_.compare_exchange_strong(seen, seen | rung,
                                              std::memory_order_acq_rel,   // [doorbell-ring]
                                              std::memory_order_relaxed);  // no order: the bell stays open
     }
-    // Called when the closed doorbell has a new object, which has not been struck.
+    // Called after a closed doorbell has got a new object, which has not been struck yet.
     void reopen() noexcept {
         std::uint32_t next =
-            turn_.load(std::memory_order_relaxed) + rung;  // no order: nobody else changes it
+            word_.load(std::memory_order_relaxed) + rung;  // no order: nobody else changes it
         if (!is_even(next)) next += 2 * rung;
-        turn_.store(next, std::memory_order_release);  // [doorbell-made]
+        word_.store(next, std::memory_order_release);  // [doorbell-made]
     }
 
 private:
     static constexpr std::uint32_t rung = 1;
-    static bool is_even(std::uint32_t turn) noexcept { return (turn & 2) == 0; }
+    static bool is_even(std::uint32_t word) noexcept { return (word & 2) == 0; }
 
-    detail::atomic<std::uint32_t> turn_{0};  // lowest bit: rung; the bits above: how many answers
+    detail::atomic<std::uint32_t> word_{0};  // lowest bit: rung; the bits above: how many answers
 };
 
-// Called when a poll or a ring has found that the program closed a descriptor of a doorbell. Wake-ups are lost then.
+// Called when a poll or a ring finds that the program has closed a descriptor of a doorbell, so that wake-ups are lost.
 [[noreturn]] void die_of_closed_doorbell() noexcept;
 
-// A doorbell: its turn and, while it is open, the descriptors of its object.
+// A doorbell: its ring_state and, while it is open, the descriptors of its object.
 class doorbell {
 public:
     // The descriptor that the sleeper polls.
     int wait_end() const noexcept { return descriptor(wait_end_); }
     // Whether the sleeper waits for an even strike.
-    bool even() const noexcept { return turn_.even(); }
+    bool even() const noexcept { return state_.even(); }
 
     void answer() noexcept {
-        turn_.answer();
-        if constexpr (detail::thread_sanitizer) __tsan_acquire(&turn_);
+        state_.answer();
+        if constexpr (detail::thread_sanitizer) __tsan_acquire(&state_);
     }
 
-    // As doorbell_turn::ring, with `strike(descriptor, even)`.
+    // As ring_state::ring, with `strike(descriptor, even)`.
     template <class Strike>
     void ring(Strike strike) noexcept {
         if (descriptor(ring_end_) < 0) return;  // never made, or closed
-        turn_.ring([&](bool even) {
+        state_.ring([&](bool even) {
             check();
             // The system orders the answer after the strike. ThreadSanitizer cannot see that, so this tells it.
-            if constexpr (detail::thread_sanitizer) __tsan_release(&turn_);
+            if constexpr (detail::thread_sanitizer) __tsan_release(&state_);
             strike(descriptor(ring_end_), even);  // doorbells-3: the descriptor stays open until the strike
         });
     }
@@ -122,7 +122,7 @@ private:
         return known == 0 || known == identity_of(descriptor(ring_end_), descriptor(wait_end_));
     }
 
-    doorbell_turn turn_;
+    ring_state state_;
     descriptor_field ring_end_{0};
     descriptor_field wait_end_{0};
     detail::atomic<std::uint32_t> identity_{0};  // what the descriptors referred to when opened; 0: not known
@@ -148,11 +148,11 @@ public:
     static constexpr doorbell_id most = 32'768;
     // At most this many doorbells that nobody has stay open, apart from those that could not be closed (doorbells-3).
     static constexpr std::uint32_t most_idle = 8;
-    // How many forks the numbers tell apart, each fork in the child of the one before.
+    // Numbers tell this many forks apart in one line of descent: parent, child, grandchild ...
     static constexpr doorbell_id most_forks = no_doorbell / most;
 
-    // A number says which doorbell it is, and after how many forks it was given. A number from before a fork names no
-    // doorbell (doorbells-4).
+    // A doorbell's number holds its index, and how many forks had happened when the number was given. A number from
+    // before a fork names no doorbell in the child (doorbells-4).
     doorbell& operator[](doorbell_id bell) noexcept { return at_[bell % most]; }
     doorbell* find(doorbell_id bell) noexcept {
         const doorbell_id forks = forks_.load(std::memory_order_relaxed);  // no order: see forget()
@@ -168,8 +168,9 @@ public:
     // The thread keeps the doorbell if it keeps none yet. Otherwise the doorbell is released.
     void give_back(doorbell_id bell) noexcept;
 
-    // Takes an open doorbell from the pool. If there is none, opens one with `make(ends)`. `make` returns an error, or
-    // it returns 0 and sets `ends` to the descriptor to ring and the descriptor to wait on, which may be the same.
+    // Takes an open doorbell from the pool. If there is none, opens one with `make(ends)`. `make` either returns an
+    // error, or sets `ends` to the descriptor to ring and the descriptor to wait on (they may be the same) and returns
+    // 0.
     template <class Make>
     taken_doorbell acquire(Make make) noexcept {
         if (const doorbell_id idle = take_idle(); idle != no_doorbell) return {idle, 0};
@@ -231,7 +232,7 @@ private:
 // A number for the layout of the doorbells, which copies of the library share (platform/shared_table/layout.hpp).
 constexpr std::uint64_t doorbells_layout() {
     layout_hash all("doorbells");
-    all.add<doorbell>({TOCSIN_MEMBER(doorbell, turn_), TOCSIN_MEMBER(doorbell, ring_end_),
+    all.add<doorbell>({TOCSIN_MEMBER(doorbell, state_), TOCSIN_MEMBER(doorbell, ring_end_),
                        TOCSIN_MEMBER(doorbell, wait_end_), TOCSIN_MEMBER(doorbell, identity_),
                        TOCSIN_MEMBER(doorbell, next_)});
     all.add<doorbell_pool>({TOCSIN_MEMBER(doorbell_pool, idle_), TOCSIN_MEMBER(doorbell_pool, closed_),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // macOS, FreeBSD, OpenBSD: kqueue(2) for poll sets. All other polls are in posix.cpp. The doorbells are pipes, in the
 // pool that posix.cpp also uses (pipe_doorbells.hpp).
 //
@@ -15,10 +16,10 @@
 //   kqueue-2  The waiting thread holds the mutex while it calls poll(2) for the members and reports the result. So it
 //       reports only descriptors that are members at that moment, and nothing that was removed before.
 //
-// No lost wake-up: a member becomes quiet or loud by getting new filters. If the condition of a filter already holds
+// No lost wake-up: a member becomes quiet or loud by getting new filters. If the condition of a filter holds already
 // when the filter is made, the filter reports it at least once. So nothing that happens while the filters are replaced
-// is missed. A ring is not missed either: its byte stays in the bell's pipe until the sleeper reads it, and the bell's
-// filter is always loud.
+// is missed. Neither is a ring: its byte stays in the bell's pipe until the sleeper reads it, and the bell's filter is
+// always loud.
 //
 // The systems promise (kqueue(2) of macOS 10.5, FreeBSD 8, OpenBSD 5.1 and later):
 //   - filters work as described above;
@@ -87,8 +88,8 @@ private:
         std::uint64_t tag;
     };
 
-    // Except in open(), these four functions work under the mutex. report() locks the mutex itself. The callers of the
-    // other three hold it.
+    // These four functions work under the mutex, except when open() calls them. report() locks the mutex itself; the
+    // callers of the other three hold it.
     int control(int descriptor, int filter, int flags) const noexcept;
     int arm(const member& made) const noexcept;
     void disarm(int descriptor) const noexcept;
@@ -113,8 +114,8 @@ int kqueue_set::control(int descriptor, int filter, int flags) const noexcept {
     return ::kevent(kqueue_, &change, 1, nullptr, 0, nullptr) == 0 ? 0 : errno;
 }
 
-// Makes filters for what the member asks for. Makes at least one filter, because a wait reports hang-ups and errors
-// even if nobody asked for them. Not every descriptor can have every filter, but one filter is enough.
+// Makes filters for what the member asks for. Makes at least one filter, even if the member asks for nothing, because a
+// wait always reports hang-ups and errors. Not every descriptor can have every filter, but one filter is enough.
 int kqueue_set::arm(const member& made) const noexcept {
     disarm(made.descriptor);
     const int flags = made.loud ? EV_ADD : EV_ADD | EV_CLEAR;

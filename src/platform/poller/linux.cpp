@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linux: ppoll(2), epoll(7) and eventfd(2).
 //
 // State: a doorbell's object is an event counter. An even strike fills the counter, and an odd strike empties it
@@ -13,7 +14,7 @@
 //     descriptor.
 //   - The timeout of epoll_pwait2 (Linux 5.11) is in nanoseconds.
 // Where epoll_pwait2 is missing or forbidden, this file rounds a timeout up to whole milliseconds. On 32-bit systems
-// ppoll has two versions, and the younger one may be missing or forbidden, too (timed_call_linux.hpp).
+// ppoll has two versions, and the newer one may be missing or forbidden, too (timed_call_linux.hpp).
 //
 // No lost wake-up: the effect of a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll
 // checks the counter's value, so it also finds a strike that came before the call. epoll queues the doorbell at every
@@ -95,9 +96,9 @@ constexpr long older_ppoll = SYS_ppoll;
 constexpr long older_ppoll = SYS_ppoll_time64;
 #endif
 #if defined(SYS_ppoll_time64)
-constexpr long younger_ppoll = SYS_ppoll_time64;
+constexpr long newer_ppoll = SYS_ppoll_time64;
 #else
-constexpr long younger_ppoll = SYS_ppoll;
+constexpr long newer_ppoll = SYS_ppoll;
 #endif
 
 int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
@@ -108,7 +109,7 @@ int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
         const auto timeout = time_of<timespec>(nanoseconds);
         return ::ppoll(list.data(), list.size(), endless ? nullptr : &timeout, nullptr);
     }
-    return static_cast<int>(timed_call<older_ppoll, younger_ppoll>(nanoseconds, [&](long call, auto timeout) {
+    return static_cast<int>(timed_call<older_ppoll, newer_ppoll>(nanoseconds, [&](long call, auto timeout) {
         return ::syscall(call, list.data(), list.size(), endless ? nullptr : &timeout, nullptr,
                          std::size_t{0});
     }));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Doorbells that are pipes, for the mechanisms of posix.cpp and kqueue.cpp, which share one pool. A strike writes one
 // byte into the pipe. The byte stays there until the sleeper has seen it.
 #pragma once

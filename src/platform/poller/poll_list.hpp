@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers for mechanisms that call poll(2). They convert readiness to poll's bits, make the list for one call, and
 // repeat the call until a deadline.
 #pragma once
@@ -50,8 +51,8 @@ public:
     poll_list& operator=(const poll_list&) = delete;
 
     bool has_memory() const noexcept { return at_ != nullptr; }
-    // Whether a descriptor is negative. poll(2) skips such a descriptor, but collect() finds it `invalid`. So there is
-    // no reason to sleep.
+    // Whether a descriptor is negative. poll(2) skips such a descriptor, but collect() finds it `invalid`. So a poll
+    // need not sleep.
     bool has_impossible() const noexcept { return has_impossible_; }
 
     pollfd& add(int descriptor, short events) noexcept;
@@ -109,11 +110,12 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
     return result;
 }
 
-// Implements the wait() of a poll set that the kernel keeps. `descriptor` refers to the kernel's set, which reports
-// `Event`s. `sleep(events, nanoseconds)` sleeps in the set. It returns the number of events, or -1 with the error in
-// errno. No timeout of such a set follows the system clock. So, for a deadline on that clock, the thread sleeps in
-// `poll(entries, until)` instead, which follows the clock. The only entry is then the set's descriptor.
-// `report(events, out)` turns events into the items of the result.
+// Implements the wait() of a poll set that the kernel keeps.
+// - `descriptor` refers to the kernel's set, which reports `Event`s.
+// - `sleep(events, nanoseconds)` sleeps in the set. It returns the number of events, or -1 with the error in errno.
+// - `report(events, out)` turns events into the items of the result.
+// - `poll(entries, until)` follows the system clock, which no timeout of such a set does. For a deadline on that clock,
+//   the thread sleeps in this call instead, and the only entry is the set's descriptor.
 inline constexpr std::size_t most_events = 128;
 template <class Event, class Sleep, class Poll, class Report>
 poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, const deadline& until,

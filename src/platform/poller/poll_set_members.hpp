@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The members of a poll set, for the mechanisms where the library keeps their list: posix.cpp, kqueue.cpp, windows.cpp.
 #pragma once
 
@@ -48,13 +49,14 @@ private:
     std::vector<Member> all_;
 };
 
-// The waiting thread's own copy of the members. The thread polls the copy without the set's lock. `Polled` is the
-// system's type for an entry of a poll. Each member must have a serial number, and get a new one with each change. What
-// a poll found counts only for members that have not changed since the thread copied them.
+// The waiting thread's own copy of the members, which the thread polls without the set's lock. `Polled` is the system's
+// type for an entry of a poll. Each member must have a serial number, and get a new one with each change. By these
+// numbers the thread recognizes members that have changed since it copied them. What a poll found for such a member
+// does not count.
 template <class Polled>
 class member_copy {
 public:
-    // After this call, is_current() is false for every number of changes.
+    // Makes the copy outdated: is_current() returns false until the next take().
     void forget() noexcept { changes_ = ~std::uint64_t{0}; }
     // Whether the copy shows the members as they are now. `changes` is how often they have changed so far.
     bool is_current(std::uint64_t changes) const noexcept { return changes_ == changes; }
@@ -77,7 +79,7 @@ public:
     std::vector<Polled>& polled() noexcept { return polled_; }
 
     // Writes to `out` the members that are ready, as many as fit, and returns how many it wrote. Begins after the
-    // member at which the last call stopped, so that every member gets its turn. `found(entry)` takes an entry of
+    // member at which the last call stopped, so that no member is passed over. `found(entry)` takes an entry of
     // polled(), and returns the readiness that the poll found for its descriptor.
     template <class Members, class Found>
     std::size_t report(Members& members, std::span<poll_set::item> out, Found found) noexcept {

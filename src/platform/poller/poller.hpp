@@ -1,5 +1,6 @@
-// What every system must provide to wait for descriptors: a thread sleeps until one of them is ready, its doorbell is
-// rung, or a deadline passes.
+// SPDX-License-Identifier: Apache-2.0
+// What every system must provide to wait for descriptors: a thread sleeps until a descriptor is ready, until another
+// thread rings the sleeper's doorbell, or until a deadline passes.
 //
 // To support a new system, add one file, <mechanism>.cpp, that defines a mechanism, and add the mechanism to the list
 // below. backend.hpp says what a mechanism has, and defines the functions of poller_backend in terms of it. The build
@@ -46,12 +47,15 @@ struct poll_result {
     bool ended() const noexcept { return ready != 0 || timed_out || error != 0; }
 };
 
-// A doorbell wakes a thread that sleeps in a poll. It is known by a number, which other copies of the library in the
-// process also understand. When its owner no longer needs the doorbell, the doorbell returns to a pool, and its number
-// goes to the next owner. Of the doorbells that nobody owns, the pool keeps only a few open (doorbell_pool::most_idle),
-// and closes the descriptors of the others. But it never closes the descriptors of a doorbell that is being rung. So a
-// ring that comes late, after the owner has returned the doorbell, reaches at worst the next owner, which wakes for no
-// reason and waits again. A late ring never reaches a stranger's descriptor.
+// A doorbell wakes a thread that sleeps in a poll. It has a number, which all copies of the library in the process
+// understand. An owner that no longer needs its doorbell puts it into a pool, and the next owner gets it with the same
+// number. So a ring that comes late, after the owner has put the doorbell back, reaches at worst the next owner. That
+// owner wakes for no reason and waits again.
+//
+// Of the doorbells that nobody owns, the pool keeps only a few open (doorbell_pool::most_idle), and closes the
+// descriptors of the others. It never closes the descriptors of a doorbell that is being rung, and a ring of a closed
+// doorbell makes no system call. So a late ring never reaches a descriptor whose number the system has given to
+// something else.
 using doorbell_id = std::uint32_t;
 inline constexpr doorbell_id no_doorbell = ~doorbell_id{0};
 
@@ -90,8 +94,8 @@ public:
     virtual int remove(int descriptor) noexcept = 0;
 
     // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes as many of the ready
-    // members to `out` as fit; `out` must not be empty. Later waits report those that did not fit, so every member gets
-    // its turn. The set is level-triggered: every wait reports a member again while it is still ready. `rung` may be
+    // members to `out` as fit; `out` must not be empty. Later waits report those that did not fit, so no member is
+    // passed over. The set is level-triggered: every wait reports a member again while it is still ready. `rung` may be
     // set for no reason. Allocates only if the set has changed.
     virtual poll_result wait(std::span<item> out, const deadline& until) noexcept = 0;
 
@@ -104,17 +108,17 @@ public:
 
 // For a deadline on the steady or the system clock, these functions follow that clock, even while somebody sets it. For
 // a deadline on another clock, the thread asks the deadline how much time is left, and sleeps that long on the steady
-// clock. The answer is an estimate, so the thread then asks whether the deadline has passed.
+// clock. That length is an estimate, so after the sleep the thread asks whether the deadline has passed.
 template <class Mechanism>
 struct poller_backend {
     // Returns a doorbell for one wait: the one that the thread kept from its last wait, else one from the pool, else a
-    // new one. This can fail only if a new one must be made, with the system's error (EMFILE, ENFILE, ENOMEM).
+    // new one. If a new one can't be made, returns the system's error (EMFILE, ENFILE, ENOMEM).
     static taken_doorbell take_doorbell() noexcept;
 
-    // Called after the wait for which the doorbell was taken. The thread keeps the doorbell for its next wait, and puts
-    // it into the pool when the thread ends. If the thread already keeps a doorbell, or can keep none, this function
-    // puts the doorbell into the pool at once. The destructors of thread-local objects may also call this function. The
-    // doorbell may have been rung, or be rung later.
+    // Gives a doorbell back after its wait. The doorbell may have been rung, or be rung later. The thread keeps it for
+    // its next wait, and puts it into the pool when the thread ends. If the thread already keeps a doorbell, or can
+    // keep none, this function puts the doorbell into the pool at once. The destructors of thread-local objects may
+    // also call this function.
     static void give_doorbell_back(doorbell_id bell) noexcept;
 
     // Any thread may call this at any time, even in a signal handler, and even for a doorbell that was given back.
@@ -123,9 +127,9 @@ struct poller_backend {
     static void ring_doorbell(doorbell_id bell) noexcept;
 
     // Looks at all descriptors, even if the deadline has passed already. Sleeps until a descriptor is ready, the bell
-    // has been rung, or `until` has passed. A timeout is never early. A ring counts even if it came before this poll
-    // began, unless an earlier poll has reported it. The poll may also end with `rung` set for no reason. Sets `found`
-    // of every descriptor. Allocates only if there are more than `polled_without_allocation` descriptors.
+    // has been rung, or `until` has passed. A timeout is never early. A ring from before this poll counts, too, unless
+    // an earlier poll has reported it. `rung` may also be set for no reason. Sets `found` of every descriptor.
+    // Allocates only if there are more than `polled_without_allocation` descriptors.
     //
     // The poll finds a closed or negative descriptor `invalid` at once. If another thread closes a descriptor during
     // the poll, the poll may not notice (Linux keeps open what is polled). So shut a socket down before you close it.
@@ -143,8 +147,8 @@ struct poller_backend {
     // them.
     static void after_fork() noexcept;
 
-    // The pointer to the state that all copies of the library in a process must share (shared_table.hpp): the pool of
-    // doorbells, and on Windows also the list of threads that sleep on sockets.
+    // The address of the pointer to the state that all copies of the library in a process must share
+    // (shared_table.hpp): the pool of doorbells, and on Windows also the list of threads that sleep on sockets.
     static void*& shared_state() noexcept;
 };
 

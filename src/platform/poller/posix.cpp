@@ -1,22 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any POSIX system: poll(2) and pipes (pipe_doorbells.hpp).
-//
-// State
-//   A poll set is a list of members, under a mutex. The waiting thread has its own copy of the list, which it polls
-//   without the mutex.
-//
-// Invariants
-//   posix-1  Every member has a serial number, and gets a new one with each change. What a poll finds in the copy
-//       counts only for members whose serial numbers are still in the list. So a wait does not report a member that was
-//       removed before the wait compared the numbers.
-//   posix-2  No thread keeps sleeping on a copy older than the list: a thread that changes the list during a wait rings
-//       the set's bell.
+// The poll set, and why it loses no change: copied_poll_set.hpp.
 //
 // No lost wake-up: to strike a doorbell is to write a byte into its pipe, and to answer it is to mark it as not rung
 // (doorbells.cpp). The byte stays in the pipe until the sleeper reads it, and the sleeper answers only after it has
-// read the byte. posix-2 holds because both sides act under the mutex. A thread that changes the list checks, while it
-// holds the mutex, whether a thread waits. A thread that is about to wait makes its copy and notes that it waits, both
-// while it holds the mutex. So either the copy contains the change, or the thread that changes the list sees that a
-// thread waits, and rings.
+// read the byte.
 //
 // Timeouts are in milliseconds, rounded up. No timeout of poll(2) follows the system clock. So a wait with a deadline
 // on that clock starts a second thread. The second thread sleeps on a condition variable until the deadline
@@ -30,9 +18,11 @@
 // suites of the features above.
 #include "platform/futex/condition_wait.hpp"
 #include "platform/poller/backend.hpp"
+#include "platform/poller/copied_poll_set.hpp"
 #include "platform/poller/pipe_doorbells.hpp"
 #include "platform/poller/poll_list.hpp"
 #include "platform/poller/poll_set_members.hpp"
+#include "platform/system/signals_blocked.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/refuse.hpp>
@@ -83,13 +73,9 @@ public:
         bell_ = taken.id;
         error_ = taken.error;
         if (error_ != 0) return;
-        sigset_t all;
-        sigset_t before;
-        sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signal handlers run only in the program's threads
+        const signals_blocked blocked;  // signal handlers run only in the program's threads
         // Not a std::thread, which allocates and throws.
         error_ = ::pthread_create(&thread_, nullptr, follow, this);
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
     ~clock_follower() {
         if (error_ == 0) {
@@ -148,73 +134,24 @@ int sleep_until(pollfd* what, nfds_t size, const deadline& until) noexcept {
     }
 }
 
-class posix_poll_set final : public poll_set_with_bell<pipes> {
+class posix_poll_set final : public copied_poll_set<posix_poll_set, pipes, std::mutex, short> {
 public:
-    int open() noexcept { return take_bell(); }
+    static int why_not_member(int descriptor, readiness) noexcept { return why_not_in_a_set(descriptor); }
+    static int why_no_member(int descriptor) noexcept { return platform::why_no_member(descriptor); }
+    static short to_asked(readiness asked) noexcept { return to_poll_events(asked); }
 
-    int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
-    int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
-    int remove(int descriptor) noexcept override;
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
 
 private:
-    struct member {
-        int descriptor;
-        short events;
-        std::uint64_t tag;
-        std::uint64_t serial;
-    };
-
-    // The caller of these two functions holds the mutex.
-    void changed() noexcept {
-        ++changes_;
-        if (waiting_) ring();
-    }
-    void copy_members();
-
-    std::mutex mutex_;
-    member_table<member> members_;
-    std::uint64_t changes_ = 0;
-    bool waiting_ = false;
+    void copy_members();  // under the mutex
 
     // Used only by the waiting thread. After the members' entries come the bell's entry and room for one more.
     member_copy<pollfd> copy_;
 };
 
-int posix_poll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
-    const errno_guard guard;
-    if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
-    const std::lock_guard lock(mutex_);
-    const int error = members_.insert({descriptor, to_poll_events(asked), tag, changes_});
-    if (error == 0) changed();
-    return error;
-}
-
-int posix_poll_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
-    const errno_guard guard;
-    if (const int error = why_not_in_a_set(descriptor); error != 0) return error;
-    const std::lock_guard lock(mutex_);
-    member* const found = members_.find(descriptor);
-    if (found == nullptr) return ENOENT;
-    *found = {descriptor, to_poll_events(asked), tag, changes_};
-    changed();
-    return 0;
-}
-
-int posix_poll_set::remove(int descriptor) noexcept {
-    const errno_guard guard;
-    const std::lock_guard lock(mutex_);
-    const member* const found = members_.find(descriptor);
-    if (found == nullptr) return why_no_member(descriptor);
-    members_.erase(*found);
-    changed();
-    return 0;
-}
-
 void posix_poll_set::copy_members() {
     if (copy_.is_current(changes_)) return;
-    copy_.take(members_, changes_,
-               [](const member& each) { return pollfd{each.descriptor, each.events, 0}; });
+    copy_.take(members_, changes_, [](const member& each) { return pollfd{each.descriptor, each.asked, 0}; });
     copy_.polled().push_back({own_bell().wait_end(), POLLIN, 0});
     copy_.polled().push_back({});
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A flag is an event counter (Linux) or a pipe. Each raise writes eight bytes, as an event counter demands. A pipe
 // keeps the bytes of every write until they are read. Writes and reads never block. If a write finds no room, the flag
 // is already raised, so nothing is lost.
@@ -22,11 +23,20 @@ void readable_flag::raise() noexcept {
     }
 }
 
-void readable_flag::lower() noexcept {
+void readable_flag::lower() noexcept { (void)take(); }
+
+bool readable_flag::take() noexcept {
     const errno_guard guard;
     std::uint64_t up[64];
-    while (::read(ends_[1], up, sizeof up) < 0 && errno == EINTR) {
+    constexpr int more_than_a_pipe_holds = 256;
+    bool was_up = false;
+    for (int i = 0; i != more_than_a_pipe_holds; ++i) {
+        const auto read = ::read(ends_[1], up, sizeof up);
+        if (read < 0 && errno == EINTR) continue;
+        was_up = was_up || read > 0;
+        if (read != sizeof up) break;  // that was all
     }
+    return was_up;
 }
 
 void readable_flag::close() noexcept {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flag is a manual-reset kernel event, which is set while the flag is raised. A foreign loop waits for the event's
 // handle.
 #include "platform/poller/poller.hpp"

@@ -1,35 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows: the poll sets. How one poll works: windows_poll.cpp. The doorbells: windows_event_doorbells.hpp.
-//
-// State: a poll set is a list of members, under a lock. The waiting thread has its own copy of the list, which it polls
-// without the lock.
+// What the poll sets have in common with those of other systems, and why they lose no change: copied_poll_set.hpp.
 //
 // Invariants
-//   windows-1  Every member has a serial number, and gets a new one with each change. What a poll finds in the copy
-//       counts only for members whose serial numbers are still in the list.
-//   windows-2  No thread keeps sleeping on a copy older than the list: a thread that changes the list during a wait
-//       rings the set's bell. A thread that removes or changes a member then waits until the poll under way has ended,
+//   windows-1  A thread that removes or changes a member during a wait returns only once the poll under way has ended,
 //       because that poll may have tied the member's socket to an event of its own (windows_poll.cpp). Once that poll
 //       has ended, another thread may wait for the descriptor, or the system may give the descriptor's number to
-//       something else.
-//   windows-3  A wait returns a poll's error only if the copy is not older than the list. Otherwise the wait polls
+//       something else. (The change has rung the set's bell, which ends the poll: copied_poll_set-2.)
+//   windows-2  A wait returns a poll's error only if the copy is not older than the list. Otherwise the wait polls
 //       again with a new copy. A poll that fails looks once more before it returns the error. If that look finds
 //       something (for example, that a closed handle is `invalid`), the poll returns the finding and no error
-//       (windows_poll-3). Then windows-1 decides whether the finding counts.
+//       (windows_poll-3). Then copied_poll_set-1 decides whether the finding counts.
 //
-// No lost wake-up: windows-2 holds because both sides act under the lock. While a thread that changes the list holds
-// the lock, it checks whether a thread waits. While a thread that waits holds the lock, it makes its copy and notes
-// that it waits. So either the copy contains the change, or the thread that changes the list sees that a thread waits,
-// and rings. When the waiting thread's poll has ended, that thread takes the lock again. Before it frees the lock, it
-// raises the count of ended polls and wakes all threads that await the end of this poll. A thread that awaits the end
-// of the next poll must first take the lock, so it comes too late to receive one of these wakes.
-//
-// The cost of a wait grows with the number of members.
+// The end of a poll wakes exactly the threads that await it. When the waiting thread's poll has ended, that thread
+// takes the mutex again. Before it frees the mutex, it raises the count of ended polls and wakes all threads that await
+// the end of this poll. A thread that awaits the end of the next poll must first take the mutex, so it comes too late
+// to receive one of these wakes. The cost of a wait grows with the number of members.
 //
 // Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
 #include "platform/system/windows.hpp"
 
 #include "platform/futex/futex.hpp"
 #include "platform/poller/backend.hpp"
+#include "platform/poller/copied_poll_set.hpp"
 #include "platform/poller/poll_set_members.hpp"
 #include "platform/poller/windows_event_doorbells.hpp"
 #include "platform/poller/windows_look.hpp"
@@ -48,44 +41,28 @@
 namespace tocsin::platform {
 namespace {
 
-class windows_poll_set final : public poll_set_with_bell<windows_event_doorbells> {
+class windows_poll_set final
+    : public copied_poll_set<windows_poll_set, windows_event_doorbells, mutex, readiness> {
 public:
-    int open() noexcept { return take_bell(); }
-
-    int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
-    int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
-    int remove(int descriptor) noexcept override;
-    poll_result wait(std::span<item> out, const deadline& until) noexcept override;
-
-private:
-    struct member {
-        int descriptor;
-        readiness asked;
-        std::uint64_t tag;
-        std::uint64_t serial;
-    };
-
-    static int why_not_in_a_set(int descriptor, readiness asked) noexcept {
+    static int why_not_member(int descriptor, readiness asked) noexcept {
         poll_entry one{descriptor, asked, readiness::none};
         WSAPOLLFD storage[1];
         if (const int error = look({&one, 1}, storage); error != 0) return error;
         return has(one.found, readiness::invalid) ? EBADF : 0;
     }
+    static int why_no_member(int) noexcept { return ENOENT; }
+    static readiness to_asked(readiness asked) noexcept { return asked; }
 
-    // The caller of these four functions holds the lock.
-    void changed() noexcept {
-        ++changes_;
-        if (waiting_) ring();
-    }
+    poll_result wait(std::span<item> out, const deadline& until) noexcept override;
+
     void await_poll_under_way() noexcept;
+
+private:
+    // The caller of these two functions holds the mutex.
     void end_poll() noexcept;
     void copy_members();
 
-    mutex mutex_;
-    member_table<member> members_;
-    std::uint64_t changes_ = 0;
-    bool waiting_ = false;
-    std::uint32_t awaiting_ = 0;  // threads that wait for the end of the poll under way
+    std::uint32_t awaiting_ = 0;  // threads that wait for the end of the poll under way; under the mutex
     futex_word ended_{0};         // how many polls have ended
 
     // Used only by the waiting thread:
@@ -93,52 +70,20 @@ private:
     std::vector<WSAPOLLFD> storage_;
 };
 
-int windows_poll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
-    const errno_guard guard;
-    if (const int error = why_not_in_a_set(descriptor, asked); error != 0) return error;
-    const lock_guard lock(mutex_);
-    const int error = members_.insert({descriptor, asked, tag, changes_});
-    if (error == 0) changed();
-    return error;
-}
-
-int windows_poll_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
-    const errno_guard guard;
-    if (const int error = why_not_in_a_set(descriptor, asked); error != 0) return error;
-    const lock_guard lock(mutex_);
-    member* const found = members_.find(descriptor);
-    if (found == nullptr) return ENOENT;
-    *found = {descriptor, asked, tag, changes_};
-    changed();
-    await_poll_under_way();
-    return 0;
-}
-
-int windows_poll_set::remove(int descriptor) noexcept {
-    const errno_guard guard;
-    const lock_guard lock(mutex_);
-    const member* const found = members_.find(descriptor);
-    if (found == nullptr) return ENOENT;
-    members_.erase(*found);
-    changed();
-    await_poll_under_way();
-    return 0;
-}
-
-// Called after changed(), which has rung if a thread waits. Frees the lock while this thread sleeps.
+// Called after the change has rung, if a thread waits. Frees the mutex while this thread sleeps.
 void windows_poll_set::await_poll_under_way() noexcept {
     if (!waiting_ || other_threads_are_gone()) return;
     ++awaiting_;
-    const std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // no order: the lock gives it
+    const std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // no order: the mutex gives it
     mutex_.unlock();
-    // no order: the lock gives it
+    // no order: the mutex gives it
     while (ended_.load(std::memory_order_relaxed) == seen) futex::wait(ended_, seen, deadline::never());
     mutex_.lock();
 }
 
 void windows_poll_set::end_poll() noexcept {
     waiting_ = false;
-    ended_.fetch_add(1, std::memory_order_relaxed);  // no order: the lock gives it
+    ended_.fetch_add(1, std::memory_order_relaxed);  // no order: the mutex gives it
     for (; awaiting_ != 0; --awaiting_) futex::wake_one(&ended_);
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "platform/poller/windows_event_doorbells.hpp"
 
 #include <cerrno>
@@ -15,7 +16,7 @@ mutex& own_list_lock() noexcept {
 constinit doorbell_pool own_doorbells;
 const pool_owner owns_doorbells(own_doorbells, windows_event_doorbells::was_rung);
 
-// What the process has only once: copies of the library use the state of the first copy.
+// The state that a process has only once: all copies of the library in it use the state of the first copy.
 struct process_state {
     doorbell_pool* doorbells;
     mutex& (*list_lock)() noexcept;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows: doorbells that are kernel events, and the list of threads that sleep on sockets. The process has one such
 // list, even if it holds several copies of the library.
 #pragma once

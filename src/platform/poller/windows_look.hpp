@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows: asks sockets and handles what they are ready for, without sleeping.
 #pragma once
 

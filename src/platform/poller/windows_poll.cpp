@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One poll on Windows. The thread sleeps in WaitForMultipleObjects over the kernel handles and, if it needs one, an
 // event that it makes: the poll's event. If the poll has sockets, WSAEventSelect ties all of them to that event while
 // the thread sleeps.
@@ -18,11 +19,12 @@
 //       returns the error. If that look finds something, the poll reports the finding instead. For example, the look
 //       finds that a handle is `invalid` if it was closed before the sleep.
 //
-// No lost wake-up: a doorbell's event stays set until the thread that waits for it has seen it set. Only after that
-// does this thread answer the doorbell, that is, mark it as not rung (doorbells.cpp). A poll first ties its sockets and
-// hands its surplus handles over to the system. Then it looks at all its descriptors, and sleeps only if none is ready.
-// That look sees what happened before it. What happens after the look sets the poll's event or signals a handle on
-// which the thread sleeps.
+// No lost wake-up of a doorbell: its event stays set until the thread that waits for it has seen it set. Only after
+// that does this thread answer the doorbell, that is, mark it as not rung (doorbells.cpp).
+//
+// No readiness is missed: a poll first ties its sockets and hands its surplus handles over to the system. Then it looks
+// at all its descriptors, and sleeps only if none is ready. That look sees what happened before it. What happens after
+// the look sets the poll's event or signals a handle on which the thread sleeps.
 //
 // The system waits only once for a surplus handle that is handed over to it. When such a wait has ended and the poll
 // continues, the poll takes three steps, in this order: it resets its event, hands over again the handles whose waits
@@ -41,9 +43,10 @@
 //     poll also asks for Winsock's record of the failure, which is the exception to windows_poll-1. Winsock records a
 //     failure once. So, on older systems, a wait does not find two kinds of failed connections: one that failed before
 //     the wait, and one whose failure Winsock has already reported to another wait.
-// The system promises no exact timeout (futex/windows_waitonaddress.cpp). A wait for an auto-reset event, a semaphore
-// or a mutex takes something from that object. A poll may have taken something although it ends for another reason, as
-// fd.hpp says.
+// The system promises no exact timeout (futex/windows_waitonaddress.cpp).
+//
+// A wait for an auto-reset event, a semaphore or a mutex takes something from that object. A poll that waits for such
+// an object may take from it and yet end for another reason, as fd.hpp says.
 //
 // Cost: a look makes one system call for all sockets and one for each handle. A poll that sleeps makes three more for
 // each socket: one ties it, one asks for Winsock's records after the sleep, and one unties it. If the poll sleeps
@@ -164,8 +167,8 @@ public:
 
     HANDLE event() const noexcept { return event_; }
 
-    // Sleeps until it is time to look again or the deadline has passed. Returns an error, if there is one. If something
-    // happens after this sleep, it ends the next sleep.
+    // Sleeps until it is time to look again or the deadline has passed. Returns an error, if there is one. Whatever
+    // happens after this sleep ends the next one.
     poll_result sleep(const deadline& until) noexcept {
         const DWORD longest =
             std::min(milliseconds_left(until), waits_for_room_ ? room_again_after : INFINITE);

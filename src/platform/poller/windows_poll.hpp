@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows: one poll. windows_poll.cpp explains how a poll works, and why no wake-up is lost.
 #pragma once
 

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 // ELF systems. Every copy of the library in a process has a record (copy_record), which names the table of waiters that
 // the copy uses. Every copy also has an ELF note, which says where its record is. The dynamic linker lists all loaded
-// objects with their program headers (dl_iterate_phdr), which lead to the notes. The linker lists an object whatever
-// the visibility of its symbols, even if it was loaded with RTLD_LOCAL. So a copy finds the other copies although it
+// objects with their program headers (dl_iterate_phdr), and these headers lead to the notes. The linker lists even an
+// object that was loaded with RTLD_LOCAL or whose symbols are hidden. So a copy finds the other copies although it
 // shares no symbol with them.
 //
-// The dynamic linker initializes one object at a time. A copy chooses its table before any other code of its object
-// runs (constructor priority in lot.cpp). So when a copy looks for the others, the record of every copy that was
-// initialized earlier already names a table. Copies that sleep and queue in the same way *fit* each other. All copies
-// that fit each other name the same table: that of the first of them. The search skips the record of a copy that is not
-// initialized yet, because that record names no table.
+// Copies that sleep and queue in the same way *fit* each other. All copies that fit each other use the same table: that
+// of the first of them. When a copy looks for it, the record of every copy that was initialized earlier already names a
+// table, for two reasons. The dynamic linker initializes one object at a time, and a copy chooses its table before any
+// other code of its object runs (constructor priority in table.cpp). The record of a copy that is not initialized yet
+// names no table, so the search skips it.
 #include "platform/futex/futex.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/shared_table/layout.hpp"

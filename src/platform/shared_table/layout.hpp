@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A number for everything of src/platform that copies of the library in a process share (layout_hash.hpp). Only copies
 // with the same number share anything.
 #pragma once
@@ -15,8 +16,8 @@ namespace tocsin::platform {
 #define TOCSIN_TEXT(text) #text
 
 // This number depends on the futex and the poller in use, the layout of the doorbells, and how many slots a thread has.
-// Some changes of the source alter none of these, although copies built before and after the change do not understand
-// each other. After such a change, raise the "1" in the text below. Such changes are, for example, those of:
+// Some changes of the source do not alter this number, although a copy built before such a change does not understand a
+// copy built after it. After such a change, raise the "1" in the text below. Examples are changes of:
 // - the moment at which a ring strikes a doorbell (makes its object ready);
 // - the numbers for the kinds of tables of sleepers (`kind` in wait_table.hpp);
 // - on Windows, the entries of the list of threads that sleep on sockets (windows_poll.cpp).

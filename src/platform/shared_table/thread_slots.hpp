@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slots: pointers that each thread has only once, even if its process holds several copies of the library. All slots
 // are null when the thread starts. They need no allocation and no destructor, so they can be used in a signal handler
 // and until the very end of the thread.

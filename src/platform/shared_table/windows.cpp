@@ -1,16 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows: modules share only the symbols that they import. So the copies of the library in a process meet in a named
 // page of memory. The name consists of the process's number and the time when the process started, so no other process
 // uses it. The page holds records of copies. If a record there fits a new copy, the new copy uses the table that the
 // record names. Otherwise the new copy enters a record with its own table.
 //
-// A named mutex protects the page while a copy looks for a record or enters its own. Usually only one thread at a time
-// does that: a module is initialized under the loader's lock, and the program itself is initialized before it has a
-// second thread of its own. But a thread of an injected module may do it at the same time as the program. A thread that
-// holds the mutex never asks for the loader's lock, because a thread that waits for the mutex may hold the loader's
-// lock. A record doesn't change once it is in the page, so copies read it without the mutex.
+// A named mutex protects the page while a copy looks for a record or enters its own. Two copies seldom do that at the
+// same time: the copy in a DLL does it under the loader's lock, and the copy in the program does it before the program
+// has a second thread of its own. But if a module is injected into the process, the module's thread may initialize a
+// copy while the program initializes its own. To avoid a deadlock, a thread that holds the mutex never asks for the
+// loader's lock: the thread that waits for the mutex may hold that lock. A record doesn't change once it is in the
+// page, so copies read it without the mutex.
 //
-// A copy that has entered its table stays loaded for the life of the process. The copy makes sure of that before its
-// initializer returns, and it can't be unloaded earlier. The page stays as well, because nobody closes a handle to it.
+// A copy that has entered its table stays loaded for the life of the process. The copy makes sure of that in its
+// initializer, before it could be unloaded. The page stays as well, because nobody closes a handle to it.
 //
 // If the system can't provide the page, the copy uses its own table. That is correct while it is the only copy.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows: wakes a sleeper when a deadline on the system clock has passed.
 #pragma once
 
@@ -13,9 +14,10 @@ namespace tocsin::platform {
 // asleep misses the first call, and a later call wakes it. Does nothing for other deadlines. For what `run` must not
 // do, see object_watch.
 //
-// A wait needs this alarm because Windows counts a relative timeout by a clock that nobody sets. If somebody sets the
-// system clock forward, only a timer with an absolute time follows it. Windows has had such waitable timers since NT
-// 4.0. If the system can't make one, the wait ends by its relative timeout.
+// A wait needs this alarm because somebody may set the system clock forward. A relative timeout does not notice that,
+// because Windows counts it by a clock that nobody sets. Only a timer with an absolute time follows the system clock.
+// Windows has had such waitable timers since NT 4.0. If the system can't make one, the wait ends by its relative
+// timeout.
 class system_alarm {
 public:
     system_alarm(const deadline& until, void (*run)(void*) noexcept, void* what) noexcept {

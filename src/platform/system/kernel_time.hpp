@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts nanoseconds to the seconds and nanoseconds that system calls take.
 #pragma once
 
@@ -12,8 +13,8 @@ inline constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
 template <class Time>
 inline constexpr std::int64_t last_second = std::numeric_limits<decltype(Time::tv_sec)>::max();
 
-// Whether the type `Time` can express a time. Some 32-bit systems count seconds only up to 2038. A time that does not
-// fit is cut to the last second: the sleep then ends early, and the thread that slept asks the deadline again.
+// Whether the type `Time` can express a time. Some 32-bit systems count seconds only up to 2038. A later time is cut to
+// the last second that fits: the sleep then ends early, and the thread that slept asks the deadline again.
 template <class Time>
 constexpr bool fits(std::int64_t nanoseconds) noexcept {
     return nanoseconds / nanoseconds_a_second <= last_second<Time>;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes a number from the layout of objects in memory. Copies of the library in one process share objects only if
 // the copies have the same number (platform/shared_table/shared_table.hpp). The compiler computes the number from sizes
 // and offsets, so nobody has to remember to change it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows: a system thread waits for a kernel object, and calls a function when the object is signaled.
 #pragma once
 
@@ -9,9 +10,10 @@
 
 namespace tocsin::platform {
 
-// Calls `run(what)` whenever the object is signaled (with WT_EXECUTEONLYONCE, only the first time), from start() until
-// the watch is destroyed. Once the destructor has returned, no call is under way, and none begins. `run` must not start
-// or destroy watches. Nor must it take a lock that any thread holds while that thread starts or destroys a watch.
+// From start() until the watch is destroyed, calls `run(what)` whenever the object is signaled. (With
+// WT_EXECUTEONLYONCE, only the first time.) Once the destructor has returned, no call is under way, and none begins.
+// `run` must not start or destroy watches. Nor must it take a lock that a thread may hold while that thread starts or
+// destroys a watch.
 class object_watch : detail::list_links<object_watch> {
     friend class detail::intrusive_list<object_watch>;
 

@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of system.hpp on POSIX systems. For a few things Linux has a better way, and Emscripten needs another.
+#include "platform/system/signals_blocked.hpp"
 #include "platform/system/system.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -20,8 +23,8 @@
 namespace tocsin::platform {
 
 unsigned processors() noexcept {
-    // The first call comes while the library is being loaded (core/lot/lot.cpp). At that time the affinity mask is the
-    // one with which the process was started. Later it may be the mask of a thread that happens to be pinned.
+    // The first call comes while the library is being loaded (core/lot/table.cpp). At that time the affinity mask is
+    // the one with which the process was started. Later it may be the mask of a thread that happens to be pinned.
     static const unsigned count = [] {
 #if defined(__linux__)
         cpu_set_t mask;
@@ -40,14 +43,35 @@ void yield_thread() noexcept {
 
 #if defined(__linux__)
 namespace {
-constinit thread_local std::uint32_t known_thread_number = 0;
+
+// The thread's number, which is less than 2^31; or a nickname plus 2^31; or 0: neither. One word for both, because
+// thread-local memory is scarce (shared_table/thread_slots.hpp).
+constinit thread_local std::uint32_t number_or_nickname = 0;
+constexpr std::uint32_t is_nickname = std::uint32_t{1} << 31;
+constinit std::atomic<std::uint32_t> nicknames_given{0};
+
+// Returns 0 if all nicknames have been given away.
+std::uint32_t new_nickname() noexcept {
+    // No order: the number only has to be another one each time.
+    std::uint32_t given = nicknames_given.load(std::memory_order_relaxed);
+    while (given != is_nickname - 1) {
+        // No order, as above.
+        if (nicknames_given.compare_exchange_weak(given, given + 1, std::memory_order_relaxed))
+            return is_nickname | given;
+    }
+    return 0;
+}
+
 }  // namespace
 #endif
 
 std::uint64_t thread_number() noexcept {
 #if defined(__linux__)
-    if (known_thread_number == 0) known_thread_number = static_cast<std::uint32_t>(::syscall(SYS_gettid));
-    return known_thread_number;
+    const std::uint32_t known = number_or_nickname;
+    if (known != 0 && (known & is_nickname) == 0) return known;
+    const auto number = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+    if (known == 0) number_or_nickname = number;
+    return number;
 #elif defined(__EMSCRIPTEN__)
     return static_cast<std::uint64_t>(::pthread_self());
 #else
@@ -56,9 +80,28 @@ std::uint64_t thread_number() noexcept {
 #endif
 }
 
+std::uint64_t thread_number_or_nickname() noexcept {
+#if defined(__linux__)
+    if (number_or_nickname == 0) number_or_nickname = new_nickname();
+    if ((number_or_nickname & is_nickname) != 0) return nicknames_from + (number_or_nickname & ~is_nickname);
+#endif
+    return thread_number();
+}
+
+learnt_number learn_thread_number() noexcept {
+    std::uint64_t nickname = 0;
+#if defined(__linux__)
+    if ((number_or_nickname & is_nickname) != 0) {
+        nickname = thread_number_or_nickname();
+        number_or_nickname = 0;
+    }
+#endif
+    return {thread_number(), nickname};
+}
+
 void forget_thread_number() noexcept {
 #if defined(__linux__)
-    known_thread_number = 0;
+    number_or_nickname = 0;
 #endif
 }
 
@@ -108,9 +151,7 @@ int start_thread(void (*run)() noexcept) noexcept {
         ::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }
 #endif
-    sigset_t all, before;
-    sigfillset(&all);  // without ::, because it is a macro on some systems
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const signals_blocked blocked;  // also in the new thread
     const auto body = [](void* what) -> void* {
         reinterpret_cast<void (*)() noexcept>(what)();
         return nullptr;
@@ -118,7 +159,6 @@ int start_thread(void (*run)() noexcept) noexcept {
     pthread_t thread;
     const int error = ::pthread_create(&thread, nullptr, body, reinterpret_cast<void*>(run));
     if (error == 0) ::pthread_detach(thread);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return error;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the library asks of the system apart from sleeping and polling. Each family of systems has one file that defines
 // these functions: posix.cpp, windows.cpp.
 #pragma once
@@ -39,7 +40,19 @@ void yield_thread() noexcept;
 // A number that identifies the calling thread among the running threads. People may read it, too: on Linux it is the
 // kernel's id of the thread.
 std::uint64_t thread_number() noexcept;
-// Called in the child of a fork, whose only thread has another number than the thread that called fork.
+// Returns thread_number() if the thread knows its number. A thread that would have to ask the system gets a nickname
+// instead, which is nicknames_from or greater. No other thread ever gets this nickname. The thread keeps it until it
+// calls learn_thread_number().
+inline constexpr std::uint64_t nicknames_from = std::uint64_t{1} << 63;
+std::uint64_t thread_number_or_nickname() noexcept;
+// Returns thread_number(), and the nickname that the thread had until now; 0 if it had none.
+struct learnt_number {
+    std::uint64_t number;
+    std::uint64_t nickname;
+};
+learnt_number learn_thread_number() noexcept;
+// Called in the child of a fork, whose only thread has another number than the thread that called fork. The thread's
+// nickname is forgotten, too.
 void forget_thread_number() noexcept;
 
 // Sets the calling thread's mark, which says whether its next wait_any() with descriptors looks at them first
@@ -58,8 +71,9 @@ private:
     alignas(8) unsigned char set_[128] = {};
 };
 
-// A scope in which a thread that start_thread() made runs code of the user. In it, the thread blocks only the signals
-// that its maker blocked. So threads and processes that the user's code starts do not inherit more blocked signals.
+// A scope in which a thread that start_thread() made runs the user's code. In this scope, the thread blocks only the
+// signals that its maker blocked. So threads and processes that the user's code starts inherit only those blocked
+// signals.
 class with_signals_of {
 public:
     explicit with_signals_of(const signal_mask& makers) noexcept : before_(makers.exchange()) {}
@@ -101,8 +115,8 @@ void on_fork_in_child(void (*child)() noexcept) noexcept;
 void close_descriptor(int descriptor) noexcept;
 
 // A number for what the descriptor refers to. Two pipes have different numbers, and so do a pipe and a file. But all
-// things that have no inode of their own have the same number, even if they are of different kinds: on Linux, event
-// counters, epoll instances and timers. The number is 0 if the descriptor is closed, if the system does not say, and
+// things without an inode of their own have one number, even if they are of different kinds. (On Linux these are event
+// counters, epoll instances and timers.) The number is 0 if the descriptor is closed, if the system does not say, and
 // always on Windows.
 std::uint32_t descriptor_identity(int descriptor) noexcept;
 

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 // System calls of Linux that take a time.
 //
-// On 32-bit systems Linux has two versions of each such call. The older version takes a time of two longs. The younger
-// version, new in Linux 5.1, takes seconds of 64 bits. A port of Linux that came after 5.1 has only the younger
+// On 32-bit systems Linux has two versions of each such call. The older version takes a time of two longs. The newer
+// version, of Linux 5.1, takes seconds of 64 bits. A port of Linux that came after 5.1 has only the newer
 // version.
 //
-// If the C library's timespec has only two longs, this file always makes the older call. But the seconds of a timespec
-// may have 64 bits: with musl 1.2, and with glibc where _TIME_BITS says so. Then this file makes the younger call.
-// Kernels before 5.1 don't have the younger call, and older filters (seccomp) forbid it. In these two cases, the call
-// fails with ENOSYS or EPERM, which the calls made here give for no other reason. From then on, this file makes the
-// older call, with the time cut to what two longs can express (kernel_time.hpp).
+// If the C library's timespec has only two longs, this file always makes the older call. If the seconds of a timespec
+// have 64 bits (musl 1.2, and glibc where _TIME_BITS says so), this file makes the newer call first. Kernels before
+// 5.1 don't have the newer call, and older filters (seccomp) forbid it. In these two cases it fails with ENOSYS or
+// EPERM, which the calls made here give for no other reason. From then on, this file makes the older call, with the
+// time cut to what two longs can express (kernel_time.hpp).
 #pragma once
 
 #include "platform/system/kernel_time.hpp"
@@ -25,16 +26,16 @@ struct time_of_longs {
     long tv_nsec;
 };
 
-// `call(number, time)` makes the system call. `Older` and `Younger` are the numbers of its two versions. They are equal
+// `call(number, time)` makes the system call. `Older` and `Newer` are the numbers of its two versions. They are equal
 // if there is only one version.
-template <long Older, long Younger, class Call>
+template <long Older, long Newer, class Call>
 long timed_call(std::int64_t nanoseconds, Call call) noexcept {
-    if constexpr (Older == Younger || sizeof(timespec) == sizeof(time_of_longs)) {
+    if constexpr (Older == Newer || sizeof(timespec) == sizeof(time_of_longs)) {
         return call(Older, time_of<timespec>(nanoseconds));
     } else {
         static constinit std::atomic<bool> refused{false};
         if (!refused.load(std::memory_order_relaxed)) {  // no order: a hint
-            const long result = call(Younger, time_of<timespec>(nanoseconds));
+            const long result = call(Newer, time_of<timespec>(nanoseconds));
             if (result >= 0 || (errno != ENOSYS && errno != EPERM)) return result;
             refused.store(true, std::memory_order_relaxed);  // no order: a hint
         }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of system.hpp on Windows. Windows XP and later have all the system calls that this file makes.
 #include "platform/system/windows.hpp"
 
@@ -12,10 +13,10 @@
 namespace tocsin::platform {
 
 unsigned processors() noexcept {
-    // Only the first call counts the processors. It comes while the library is being loaded (core/lot/lot.cpp), as on
-    // other systems. So the result is the number of processors that the process may use at that time. It includes only
-    // the process's first group of processors, and a group has at most 64 of them. So a program with more processors
-    // gets too small a number, which costs it only some speed.
+    // Only the first call counts the processors. It comes while the library is being loaded (core/lot/table.cpp), as on
+    // other systems. The result is the number of processors that the process may use at that time, in its first group
+    // of processors. A group has at most 64 processors. So a program with more gets too small a number, which costs it
+    // only some speed.
     static const unsigned count = [] {
         DWORD_PTR ours = 0;
         DWORD_PTR all = 0;
@@ -28,6 +29,8 @@ unsigned processors() noexcept {
 void yield_thread() noexcept { ::SwitchToThread(); }
 
 std::uint64_t thread_number() noexcept { return ::GetCurrentThreadId(); }
+std::uint64_t thread_number_or_nickname() noexcept { return thread_number(); }
+learnt_number learn_thread_number() noexcept { return {thread_number(), 0}; }
 void forget_thread_number() noexcept {}
 
 bool exchange_look_due(bool due) noexcept {

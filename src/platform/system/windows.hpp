@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Windows headers, and helpers that several of the Windows files share. src/CMakeLists.txt defines the macros that
 // keep the headers small (WIN32_LEAN_AND_MEAN, NOMINMAX).
 #pragma once

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads plug-ins that each have their own copy of the library, in random order, and uses them together: threads that
-// wait through one copy and are woken through another, coroutines that one copy suspends and another resumes, a fork,
+// wait through one copy and are woken through another, coroutines and operations that another copy ends, a fork,
 // and unloading. If all is well, the host prints only the seed.
 //
 //     host <seed> <plug-in>...
@@ -114,9 +115,9 @@ void until(const char* what, Fact fact) {
     }
 }
 
-// Calls `waits` in another thread, and calls `wakes` once `observer` sees that thread parked on the event.
+// Calls `waits` in another thread, and calls `wakes` once `observer` sees that thread parked on the object.
 template <class Waits, class Wakes>
-void is_woken(const char* what, const plugin_functions& observer, byte_of_event* event, Waits waits,
+void is_woken(const char* what, const plugin_functions& observer, const void* object, Waits waits,
               Wakes wakes) {
     bool woken = false;
     std::atomic<std::uint64_t> number{0};
@@ -124,8 +125,8 @@ void is_woken(const char* what, const plugin_functions& observer, byte_of_event*
         number = static_cast<std::uint64_t>(syscall(SYS_gettid));
         woken = waits();
     });
-    until("a thread parks", [&] { return observer.parked(event) != 0; });
-    check(observer.parked(event) == number, "its number is the kernel's");
+    until("a thread parks", [&] { return observer.parked(object) != 0; });
+    check(observer.parked(object) == number, "its number is the kernel's");
     wakes();
     thread.join();
     check(woken, what);
@@ -157,8 +158,84 @@ void waits_and_sets() {
     check(event == 0 && other == 0, "nothing is left set");
 }
 
-// A coroutine that has been resumed destroys the coroutine that is to be resumed next, which belongs to another copy.
-void one_destroys_the_next() {
+// The same with objects of other kinds. Only the waiting copy sees waits on a channel.
+void waits_on_other_objects() {
+    const plugin_functions& waiter = any_copy();
+    const plugin_functions& waker = any_copy();
+    const plugin_functions& observer = any_copy();
+    shared_objects* const all = any_copy().make();
+    const auto on = [&](kind_of_object which) { return waiter.address_of(all, which); };
+
+    check(waker.lock(all), "a lock that is free");
+    is_woken(
+        "a wait for a lock", observer, on(kind_of_object::lock), [&] { return waiter.lock(all); },
+        [&] { waker.unlock(all); });
+    waiter.unlock(all);
+    is_woken(
+        "a wait for two permits", observer, on(kind_of_object::semaphore),
+        [&] { return waiter.acquire(all); },
+        [&] {
+            waker.release(all);
+            any_copy().release(all);
+        });
+    is_woken(
+        "a wait for a condition", observer, on(kind_of_object::condition),
+        [&] { return waiter.wait_for_condition(all); }, [&] { waker.notify(all); });
+    is_woken(
+        "a receive", waiter, on(kind_of_object::channel), [&] { return waiter.receive(all, 1); },
+        [&] { check(waker.send(all, 1), "a send"); });
+    check(waker.send(all, 2), "a send into a slot");
+    is_woken(
+        "a send", waiter, on(kind_of_object::channel), [&] { return waiter.send(all, 3); },
+        [&] { check(waker.receive(all, 2), "a receive"); });
+    check(any_copy().receive(all, 3), "the item that waited");
+    any_copy().destroy_objects(all);
+}
+
+// Waits of two copies meet at two rendezvous, each of which one of them sends at.
+void waits_meet_at_one_of_two_channels() {
+    const plugin_functions& one = any_copy();
+    const plugin_functions& other = any_copy();
+    shared_objects* const all = any_copy().make();
+    constexpr int rounds = 200;
+    const auto meets = [all](const plugin_functions& copy, bool sends_at_first) {
+        for (int i = 0; i != rounds; ++i) check(copy.send_or_receive(all, sends_at_first), "two waits meet");
+    };
+    std::thread second([&] { meets(other, false); });
+    meets(one, true);
+    second.join();
+    any_copy().destroy_objects(all);
+}
+
+// While two waits agree on a meeting, which takes a lock of the process, waits of another copy can't.
+struct two_meetings {
+    static inline const plugin_functions* copy = nullptr;
+    static inline shared_objects* all = nullptr;
+    static inline std::thread second;
+    static inline std::atomic<bool> is_over{false};
+
+    static void begin_second() {
+        second = std::thread([] {
+            check(copy->meet(all, false, nullptr), "the second meeting");
+            is_over = true;
+        });
+        until("the second meeting waits for a lock", [] { return is_over || copy->is_lock_waited_for(); });
+        check(!is_over, "meetings of two copies exclude each other");
+    }
+
+    static void run() {
+        is_over = false;
+        copy = &any_copy();
+        all = any_copy().make();
+        check(any_copy().meet(all, true, begin_second), "the first meeting");
+        second.join();
+        any_copy().destroy_objects(all);
+    }
+};
+
+// A coroutine that has been resumed destroys the coroutine or operation that is to be resumed or called next, which
+// belongs to another copy.
+void one_destroys_the_next(bool next_is_operation) {
     static void* second;
     static const plugin_functions* owner;
     static bool has_second_run;
@@ -166,14 +243,20 @@ void one_destroys_the_next() {
     owner = &any_copy();
     has_second_run = false;
     byte_of_event gate = 0;
-    first.start_at_gate(&gate, [](void*) { owner->destroy(second); }, nullptr);
-    second = owner->start_kept(&gate, [](void*) { has_second_run = true; }, nullptr);
+    const auto note = [](void*) { has_second_run = true; };
+    if (next_is_operation) {
+        first.start_at_gate(&gate, [](void*) { owner->destroy_operation(second); }, nullptr);
+        second = owner->start_kept_operation(&gate, note, nullptr);
+    } else {
+        first.start_at_gate(&gate, [](void*) { owner->destroy(second); }, nullptr);
+        second = owner->start_kept(&gate, note, nullptr);
+    }
     any_copy().set_gate(&gate);
-    check(!has_second_run, "a coroutine that was destroyed does not continue");
+    check(!has_second_run, "what was destroyed does not continue");
 }
 
-// Each coroutine of a chain sets the event of the next coroutine, through another copy. The stack does not grow with
-// the length of the chain, and set() returns before the next coroutine continues.
+// Each coroutine or operation of a chain sets the event of the next one, through another copy. The stack does not grow
+// with the length of the chain, and set() returns before the next one continues.
 struct link_of_chain {
     std::vector<link_of_chain>* all;
     std::size_t number;
@@ -186,7 +269,7 @@ struct link_of_chain {
 
     static void continues(void* with) {
         auto& self = *static_cast<link_of_chain*>(with);
-        check(!is_in_set, "no coroutine continues inside a set() of another one");
+        check(!is_in_set, "nothing continues inside a set() of another one");
         order.push_back(self.number);
         const char here = 0;
         lowest = std::min(lowest, reinterpret_cast<std::uintptr_t>(&here));
@@ -198,21 +281,22 @@ struct link_of_chain {
     }
 };
 
-void a_chain_of_coroutines() {
+void a_chain_of_coroutines_and_operations() {
     constexpr std::size_t length = 2'000;
     std::vector<link_of_chain> chain(length);
     for (std::size_t i = 0; i != length; ++i) {
         chain[i].all = &chain;
         chain[i].number = i;
         chain[i].setter = &any_copy();
-        any_copy().start(&chain[i].event, link_of_chain::continues, &chain[i]);
+        const auto start = i % 3 == 0 ? any_copy().start_operation : any_copy().start;
+        start(&chain[i].event, link_of_chain::continues, &chain[i]);
     }
     const char here = 0;
     const auto top = reinterpret_cast<std::uintptr_t>(&here);
     link_of_chain::lowest = top;
     link_of_chain::order.clear();
     any_copy().set(&chain[0].event);
-    check(link_of_chain::order.size() == length, "every coroutine of the chain continues");
+    check(link_of_chain::order.size() == length, "everything in the chain continues");
     check(std::is_sorted(link_of_chain::order.begin(), link_of_chain::order.end()), "one after the other");
     check(top - link_of_chain::lowest < 64 * 1024, "the stack does not grow with the chain");
 }
@@ -256,8 +340,8 @@ int use_in_child() {
     thread_in_child->join();
     if (!was_released_in_child) return 2;
     for (int i = 0; i != 10; ++i) waits_and_sets();
-    for (int i = 0; i != 10; ++i) one_destroys_the_next();
-    a_chain_of_coroutines();
+    for (int i = 0; i != 10; ++i) one_destroys_the_next(i % 2 == 0);
+    a_chain_of_coroutines_and_operations();
     return 0;
 }
 
@@ -294,7 +378,7 @@ void unload_and_load() {
     }
     std::shuffle(gone.begin(), gone.end(), random_numbers);
     for (int i = 0; i != 3; ++i) waits_and_sets();
-    one_destroys_the_next();
+    for (const bool is_operation : {false, true}) one_destroys_the_next(is_operation);
     for (plugin each : gone) {
         const silence nothing_is_said;
         each.load();
@@ -342,8 +426,11 @@ int main(int count, char** arguments) {
         if (plugins.size() == 1) pthread_atfork(nullptr, nullptr, start_thread_in_child);
     }
     for (int i = 0; i != 60; ++i) waits_and_sets();
-    for (int i = 0; i != 100; ++i) one_destroys_the_next();
-    a_chain_of_coroutines();
+    for (int i = 0; i != 20; ++i) waits_on_other_objects();
+    for (int i = 0; i != 5; ++i) waits_meet_at_one_of_two_channels();
+    for (int i = 0; i != 5; ++i) two_meetings::run();
+    for (int i = 0; i != 100; ++i) one_destroys_the_next(i % 2 == 0);
+    a_chain_of_coroutines_and_operations();
     if (threads_in_child) forks(true);
     for (int i = 0; i != 3; ++i) unload_and_load();
     deadlines();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // std::atomic's interface over the explorer. The model tests compile the library's sources with it.
 //
 // An object has the size of its value, so that layouts do not change. The engine knows an object by its address. The

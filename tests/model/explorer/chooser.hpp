@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A chooser makes every choice of a run: which thread makes the next step, and which of several results that step has.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exhaustive search.
 //
 // A run is a sequence of frames, one for each step. A frame holds the thread chosen, and the choices among the results

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Searches that draw their choices, and the replay of one run.
 //
 // random  Every thread that can run is equally likely. A load takes the newest message half of the time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs, threads and scheduling; the operations are in operations.cpp.
 #include "engine.hpp"
 

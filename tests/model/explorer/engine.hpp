@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine runs one execution at a time. It owns the model threads (fibers), hands every visible operation to the
 // memory, and asks the chooser wherever more than one thing may happen.
 //

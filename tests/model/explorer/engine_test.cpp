@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the explorer detects and how it reports it. reduction_test.cpp tests that its reductions leave nothing out.
 #include <explorer/expect.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How model tests state what they expect. Each statement prints what it explored.
 #pragma once
 

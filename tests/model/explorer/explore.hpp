@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model tests read like small programs:
 //
 //     const auto result = explore({}, [](run& r) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // swapcontext would do, but it makes two system calls for the signal mask. A run of a small test makes dozens of
 // switches in ten microseconds.
 #include "fiber.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model thread's own stack, and the switch from one such stack to another.
 #pragma once
 

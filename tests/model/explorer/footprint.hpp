@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one step of a thread touches: enough to tell whether two steps of different threads commute.
 #pragma once
 

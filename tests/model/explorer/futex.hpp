@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The explorer's futex. It gives a woken thread no knowledge of memory. Such knowledge must come from the atomics, as
 // the contract of a real futex says.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The narrow interface between the atomics' templates and the engine. Outside an exploration `exploring` is false,
 // and an atomic is an ordinary variable.
 #pragma once

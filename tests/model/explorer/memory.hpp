@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of one run.
 //
 // State. Every atomic object is a location with a history: its messages in modification order. Each message has a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the running thread does to atomics, and how the table shows it.
 #include "engine.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How to explore, and the report of an exploration.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planted bugs, taken from published code. The explorer must find the bug in each broken version, and each repaired
 // version must hold in all executions.
 #include <explorer/expect.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small random programs, to compare searches. Whatever a reduction leaves out, it must keep every outcome.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reductions leave no outcome out. The tests compare them with the search without reduction, on programs of which
 // an earlier reduction lost runs and on random programs. With TOCSIN_PROVE in the environment there are forty times as
 // many.

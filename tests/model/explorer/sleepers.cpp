@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the running thread does besides atomics: sleeping and waking, the lives of objects, plain data.
 #include "engine.hpp"
 

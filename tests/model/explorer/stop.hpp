@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // std::stop_token, stop_source and stop_callback for model threads. One word carries the order. Each operation makes
 // one read-modify-write on that word. Then it has the list for itself until its next visible operation.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a thread, a message or the global order of sequentially consistent operations knows about memory. A view holds
 // the newest message that it has seen of every location. It also says how much of every thread's past it includes
 // (happens-before, for the race checks).

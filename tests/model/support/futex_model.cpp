@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The futex of a model build: the explorer's.
 #include "explorer/futex.hpp"
 #include "platform/futex/futex.hpp"

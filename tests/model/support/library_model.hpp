@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the models of the library share. Its sources are compiled over the explorer. The lot has one bucket, so that
 // everything meets everything, or two, for calls that lock several.
 #pragma once
@@ -172,7 +173,7 @@ inline void holds_always(const model::test_body& program) { explore_both("all", 
 
 // For more threads: every execution with up to so many preemptions and without spurious returns of the futex. Then many
 // that are drawn at random, with any number of preemptions and with spurious returns. With TOCSIN_PROVE in the
-// environment, one more preemption and twenty times as many drawn executions.
+// environment, one more preemption and fifty times as many drawn executions.
 inline void holds_within(int preemptions, const model::test_body& program) {
     const bool prove = std::getenv("TOCSIN_PROVE") != nullptr;
     auto bounded = model::options::bounded(preemptions + (prove ? 1 : 0));
@@ -180,7 +181,7 @@ inline void holds_within(int preemptions, const model::test_body& program) {
     bounded.stale_repeats = 1;
     bounded.max_executions = 500'000'000;
     explore_both("bounded", bounded, program);
-    const std::uint64_t executions = prove ? 1'000'000 : 50'000;
+    const std::uint64_t executions = prove ? 1'000'000 : 20'000;
     explore_both("random", model::options::drawn(executions), program);
     explore_both("pct", model::options::priorities(executions), program);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The platform of a model build, without the futex (futex_model.cpp).
 #include "library_model.hpp"
 #include "platform/poller/poller.hpp"
@@ -78,6 +79,8 @@ unsigned processors() noexcept { return library_model::processors; }
 void yield_thread() noexcept {}
 
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
+std::uint64_t thread_number_or_nickname() noexcept { return thread_number(); }
+learnt_number learn_thread_number() noexcept { return {thread_number(), 0}; }
 void forget_thread_number() noexcept {}
 
 bool exchange_look_due(bool due) noexcept {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The futexes of FreeBSD and OpenBSD, built on Linux's. With them, tests show how the backends call these systems, but
 // not what the systems themselves do.
 #include <cerrno>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kqueue(2) built on epoll(7): each queue is an epoll instance. epoll has one registration for each descriptor, a
 // kqueue has one for each filter. So a table holds the filters of each descriptor. The filters of one descriptor are
 // either all level-triggered or all edge-triggered, as the poller uses them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Contestants from the Rust world. Every object lives in the storage of its C++ adapter (contestants/rust.hpp):
 //! `*_new` constructs it there, `*_drop` destroys it, and both sides state its size.
 
@@ -195,6 +196,10 @@ mod rs {
     #[no_mangle]
     pub extern "C" fn lab_manual_wait(it: &ManualResetEvent) {
         it.wait()
+    }
+    #[no_mangle]
+    pub extern "C" fn lab_manual_wait_for(it: &ManualResetEvent, nanoseconds: u64) -> bool {
+        it.wait_for(Duration::from_nanos(nanoseconds))
     }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What src/platform/futex/freebsd.cpp uses of _umtx_op(2), for its tests on Linux: futexes.cpp.
 #pragma once
 

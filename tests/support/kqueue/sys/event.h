@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What src/platform/poller/kqueue.cpp uses of kqueue(2), for its tests on Linux, as the manual pages of macOS, FreeBSD
 // and OpenBSD describe it. ../kqueue.cpp implements it with epoll(7), without the peculiarities of these systems.
 #pragma once

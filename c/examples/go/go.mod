@@ -1,0 +1,3 @@
+module tocsin-example
+
+go 1.19

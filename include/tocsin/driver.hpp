@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets a loop of your own serve the deadlines and descriptors of asynchronous waits (await.hpp, operation.hpp). The
+// library then starts no background threads for these waits.
+//
+//     tocsin::driver driver(wake_loop);        // any thread calls wake_loop() when the loop has to look again
+//     tocsin::set_default_driver(&driver);     // or for one wait: async_wait_any(...).by(driver)
+//     for (;;) {
+//         driver.update([&](tocsin::driver::watch each) { ... epoll_ctl ... });
+//         const int count = epoll_wait(loop, events, size, driver.poll_timeout());
+//         for (each of the events) driver.notify(descriptor, found);
+//         driver.run_due();
+//     }
+//
+// examples/loops/driven_by_epoll.cpp is a whole program. tests/support/driven_loops.hpp has the same for poll(), libuv,
+// GLib and Asio, and for a loop that never sleeps.
+//
+// What the loop does
+//   Before each sleep, the loop calls update() and next_deadline() (or poll_timeout()), in either order. After the
+//   sleep it calls notify() for what it has found, and run_due(). A loop that never sleeps, such as a game's, calls all
+//   of them once in each round. A loop whose waits have no descriptors may leave out update() and notify().
+//
+//   Another thread may begin a wait with an earlier deadline, or begin or end a wait for a descriptor. The driver then
+//   calls the function `changed` in that thread. This function must end the loop's sleep or, if the loop does not sleep
+//   yet, its next sleep: it writes an eventfd, for instance, or calls uv_async_send(), g_main_context_wakeup() or
+//   asio::post(). Then the driver does not call the function again until the loop has called update(), next_deadline()
+//   or poll_timeout(). If a wait begins in the loop's own thread after one of these calls, but before the next
+//   run_due() or notify(), the driver may call the function in this thread as well.
+//
+// Where a wait ends
+//   A deadline, a timer or a descriptor ends a wait inside run_due() or notify(). Inside that call, the coroutine
+//   resumes, or the operation's function or the executor is called. So in a program with one thread, only that thread's
+//   own calls end a wait. Outside these calls, the thread may destroy a coroutine at any time. Inside them, a coroutine
+//   may begin and end waits, and destroy itself or others, as in a set(). If a coroutine calls run_due() or notify()
+//   inside one of these calls, the inner call ends further waits. The coroutines of these waits resume when the calling
+//   coroutine suspends or ends.
+//
+// Descriptors
+//   After a wait for a descriptor has ended, the loop watches the descriptor until its next update(). So let the loop
+//   call update() before you close the descriptor, unless your loop lets you close a descriptor that it watches. (epoll
+//   does, if the descriptor was not duplicated.) With a background thread you may close the descriptor at once.
+//
+// The driver must outlive each wait that uses it. A wait uses the driver until the co_await has returned, the
+// operation's function has been called, or the coroutine or operation has been destroyed. If the driver is destroyed
+// earlier, a checked build ends the program with a message.
+//
+// The member functions are for the thread whose loop sleeps: one thread at a time, which asks before it sleeps again.
+// If another thread calls run_due() or notify() while the loop sleeps, the loop may sleep too long. Waits may begin and
+// end, and `changed` may be called, in any thread at any time. In the child of a fork, a driver belongs
+// to the parent: the child may only destroy it, and has no default driver.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/readiness.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+namespace tocsin {
+
+class driver;
+
+namespace core {
+class service;  // src/core/async/service.hpp
+}
+
+namespace detail {
+// For a wait that names a driver. (In a class, because GCC for Windows refuses a function of a DLL as a friend.)
+struct driver_access {
+    TOCSIN_API static core::service& service_of(driver& which) noexcept;
+};
+}  // namespace detail
+
+class driver {
+public:
+    // What the loop has to watch from now on.
+    struct watch {
+        // A descriptor; on Windows the number of a SOCKET, or of a HANDLE if `asked` is `signaled`.
+        int descriptor = -1;
+        // What to watch for. With `none`, watch the descriptor no more.
+        readiness asked = readiness::none;
+        // The loop watches the descriptor, but for some time nobody waited for it. So the descriptor may have been
+        // closed, and its number may mean something else now: register it anew. (epoll: EPOLL_CTL_MOD and, if that
+        // fails, EPOLL_CTL_ADD. If `asked` is `none`, ignore the errors of EPOLL_CTL_DEL.)
+        bool renewed = false;
+    };
+
+    // Without `changed`: for a loop that never sleeps, or for a program in which only the loop's thread begins and ends
+    // waits.
+    driver() : driver(nullptr, nullptr) {}
+    // `changed` must not throw, block, or call this driver or a wait. The driver refers to it and does not copy it.
+    template <class Function>
+        requires(std::invocable<Function&> && !std::same_as<std::remove_cv_t<Function>, driver>)
+    explicit driver(Function& changed TOCSIN_LIFETIMEBOUND)
+        : driver([](void* function) noexcept { (*static_cast<Function*>(function))(); },
+                 const_cast<std::remove_cv_t<Function>*>(std::addressof(changed))) {}
+    // The same, for a function pointer, which may be null. The function gets `argument`.
+    TOCSIN_API driver(void (*changed)(void* argument) noexcept, void* argument);
+    driver(const driver&) = delete;
+    driver& operator=(const driver&) = delete;
+    // If this is the default driver, there is no default driver afterwards. Waits for any thread that is inside
+    // `changed`.
+    TOCSIN_API ~driver();
+
+    // Calls each(watch), under no lock, for every descriptor whose watch has changed since the loop's last update().
+    // Allocates nothing.
+    template <std::invocable<watch> Function>
+    void update(Function&& each) {
+        watch next;
+        for (std::size_t left = begin_update(); left != 0 && take_change(next); --left) each(next);
+    }
+
+    // Returns the first deadline to pass, which is on the steady or the system clock, or never(). A deadline on a clock
+    // of your own counts as one on the steady clock, at its estimated time. When the returned deadline has passed, the
+    // loop has to call run_due(). An earlier call, or one more, does no harm. A loop sleeps for remaining()
+    // nanoseconds. If somebody sets the system clock during the sleep, the loop notices it after the sleep.
+    TOCSIN_API deadline next_deadline() noexcept;
+    // The same as a timeout of poll(), epoll_wait() and uv_timer_start(): milliseconds rounded up, or -1 for never.
+    TOCSIN_API int poll_timeout() noexcept;
+
+    // Ends the waits whose deadlines or timers have passed. Returns how many deadlines and timers have ended something.
+    // A deadline that is set inside this call waits for the next call.
+    TOCSIN_API std::size_t run_due() noexcept;
+    // The same, but a deadline on the steady clock that is after `now` is left for a later call. So `now` may be the
+    // time at which the loop's round began. A time in the future counts as the present: no wait ends early.
+    TOCSIN_API std::size_t run_due(std::chrono::steady_clock::time_point now) noexcept;
+
+    // Call this when the loop has found the descriptor ready in this way. Ends the waits that have asked for this
+    // readiness, and returns how many. readiness::error and invalid concern every wait for the descriptor. So does
+    // hang_up, unless another wait has asked for hang_up and this one has not: then the driver polls the descriptor
+    // once, because the loop may have found that only one direction is closed. If the loop cannot watch a descriptor,
+    // report it all the same: as `invalid` if it is closed, or as ready for what was asked if it is always ready, like
+    // a regular file. If nobody waits for the descriptor any more, the call does nothing. If another wait for the
+    // descriptor has begun since, that wait ends. The number of steps is proportional to the number of waits for this
+    // descriptor, not of all waits.
+    TOCSIN_API std::size_t notify(int descriptor, readiness found) noexcept;
+
+private:
+    class state;
+    friend struct detail::driver_access;
+
+    TOCSIN_API std::size_t begin_update() noexcept;
+    TOCSIN_API bool take_change(watch& next) noexcept;
+
+    const std::unique_ptr<state> state_;
+};
+
+// Chooses the driver for asynchronous waits that begin after this call and name no driver of their own. Null means the
+// background threads, as it does before the first call. A wait that has begun keeps its driver. Destroy a driver that
+// is or was the default only while no other thread may be beginning a wait that uses the default. If there are several
+// copies of the library in the process, each has a default of its own.
+TOCSIN_API void set_default_driver(driver* which) noexcept;
+
+}  // namespace tocsin

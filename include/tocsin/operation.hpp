@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations: a wait that calls a function when it ends, and blocks no thread until then.
+//
+//     auto request = tocsin::any_operation([&](tocsin::any_result how) noexcept { serve(how.index); },
+//                                          {.until = 5s, .stop = token}, shutdown, tocsin::readable(connection));
+//     request.start();
+//     ...
+//     if (request.cancel()) ...          // this call has ended the wait: the function is given `stopped`
+//
+//     auto forks = tocsin::all_operation([&](tocsin::wait_status how) noexcept { eat(); }, left_fork, right_fork);
+//     forks.on(workers).start();         // the function is called by the executor `workers`
+//
+// An operation waits for the sources that wait_any() and wait_all() accept (wait.hpp), with the same guarantees. Waits
+// are served first in, first out, and a wait that times out or is stopped takes nothing. Coroutines have waits of the
+// same kind (await.hpp). Other interfaces can build their waits on operations: the functions for C, the senders and the
+// adapters for event loops do so.
+//
+// An operation is stored where you put it, and is neither copied nor moved. It allocates nothing, with one exception: a
+// wait for descriptors may have to enlarge a table that all such waits share. On 64-bit systems it takes about 400
+// bytes, plus 200 for each source. A source that may be a timer or a descriptor adds 660 bytes, once for the operation.
+// (An argument of the type tocsin::source is such a source.) Without such a source, limits add 220 bytes.
+//
+// The function
+//   Each start() that does not throw is followed by exactly one call of the function, unless the operation is
+//   destroyed first. The call comes from the thread that ends the wait, under no lock, after this thread has released
+//   everybody else. That thread is one of these:
+//   - the thread that calls set(), request_stop() or wake_list::wake(), inside that call;
+//   - the thread that calls cancel(), inside that call;
+//   - the thread that calls start(), inside that call, if a source is ready, or becomes ready before start() returns;
+//   - a background thread of the library, at a deadline, for a timer and for a descriptor (await.hpp names them).
+//   If the thread is already inside an operation's function, or in a coroutine that such a call has resumed, it calls
+//   the next function once the first function has returned, or once that coroutine has suspended or ended. So a chain
+//   of operations does not grow the stack. One exception: if start() finds a source ready, up to 65 calls of one
+//   operation's function may be nested.
+//
+//   Before the call, the library makes the operation idle. The call is the library's last use of the operation. So the
+//   function may start the operation again, destroy it, or let another thread do one of these. (The function object is
+//   part of the operation. Once the operation has been destroyed or started again, the function must not use its own
+//   captures.) An exception that leaves the function ends the program.
+//
+// With `on(executor)`, the thread that ends the wait calls executor(ended_operation) instead of the function. This is
+// true inside start() and cancel(), too. The executor must have the ended_operation called once, later or in another
+// thread. Calling the ended_operation calls the function. If the executor calls it before the executor returns, the
+// program ends with a message. The executor must not throw, and must outlive the operation. Inside its call it must not
+// destroy another operation or a coroutine that waits: the thread may be about to end that wait, too. It may return
+// `bool`. False means that it refuses: then the thread calls the function as without an executor.
+//
+// Destroying an operation
+//   The destructor of an operation that waits ends the wait, and the function is not called. What the wait had been
+//   given goes back, as when a coroutine that waits is destroyed (await.hpp has the rule for each kind of source).
+//   Any thread may destroy the operation at a time when no other thread can be about to call its function. This is the
+//   rule of await.hpp, with "call the function" in place of "resume the coroutine". An idle operation may be destroyed
+//   at any time, even in the function. A checked build ends the program if it sees that an operation without an
+//   executor is destroyed while another thread is about to call its function, or that an operation that is not
+//   idle is destroyed while another thread is inside cancel(). To end a wait that other threads may be ending, call
+//   cancel(), and destroy the operation after the function's call.
+//
+// Restrictions
+//   - In a signal handler, do not set an event for which an operation may wait: set() may call the function there.
+//   - In the child of a fork, an operation that was waiting at the fork may only be destroyed. If a thread was ending
+//     its wait at the fork, the child must not even destroy it.
+//   - What await.hpp says of wake lists in notify functions is true of an all_operation() as well.
+#pragma once
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/config.hpp>
+#include <tocsin/detail/event_state.hpp>
+#include <tocsin/detail/pending.hpp>
+#include <tocsin/detail/source_arguments.hpp>
+#include <tocsin/limits.hpp>
+#include <tocsin/source.hpp>
+#include <tocsin/status.hpp>
+#include <tocsin/wait.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace tocsin {
+
+class operation_base;
+
+// What an executor is given: an operation that has ended. Call this object once, and it calls the operation's function.
+// It is as small as a pointer and trivially copyable.
+class ended_operation {
+public:
+    inline void operator()() const noexcept;
+
+    // For an executor that keeps a pointer.
+    void* address() const noexcept { return of_; }
+    static ended_operation from_address(void* address) noexcept {
+        return ended_operation(static_cast<operation_base*>(address));
+    }
+
+private:
+    explicit ended_operation(operation_base* of) noexcept : of_(of) {}
+
+    operation_base* of_;
+};
+
+// An executor of operations has the ended_operation called later, or returns false to refuse.
+template <class T>
+concept calls_operations = std::invocable<T&, ended_operation>;
+
+// What all operations have in common, whatever they wait for and call.
+class operation_base : detail::pending_base {
+public:
+    // Asks to end the wait. Returns true if this call has ended the wait. The wait has then taken nothing, and the
+    // function is given `stopped`, as described above. Returns false if the operation is idle, or if something else has
+    // ended the wait. In the second case the function was, is being or will be called with that other result. So after
+    // false, too, the caller waits for the call before it destroys the operation.
+    // Any thread may call cancel() at any time while the operation exists, even while other threads end the wait, call
+    // the function or start the operation again. A cancel() during a start() may still find the operation idle. The
+    // function may be called before cancel() returns, and cancel() then touches the operation no more. If another
+    // thread is still inside start(), that thread may call the function instead.
+    // Cost: if the operation is idle, a load. Otherwise three atomic operations, and those of a wait's end.
+    TOCSIN_API bool cancel() noexcept;
+
+    // Call it inside the function. Returns 0, or the system's error number if the system refused to poll the wait's
+    // descriptors or if one of them was not open. (A co_await would throw this error.) The result then names a
+    // descriptor, with readiness::invalid.
+    int error() const noexcept { return error_; }
+
+protected:
+    using called = void (*)(operation_base& self, const any_result& how) noexcept;
+
+    operation_base(called function, std::span<const source> sources, bool all, detail::wait_needs needs,
+                   const limits& how, const detail::wait_storage& storage) noexcept
+        : pending_base(sources, {detail::wait_form::operation, all, needs}, how, storage),
+          function_(function) {}
+    ~operation_base() = default;
+
+    // Called first in the destructor of the class that has the storage.
+    void stop_waiting() noexcept {
+        if (busy_) abandon();
+    }
+    TOCSIN_API void start_slow(void* memory);
+    TOCSIN_API void set_limits(const limits& how) noexcept;
+    void serve_by(driver& which) noexcept {
+        if (TOCSIN_CHECKED && busy_)
+            die_of_misuse("tocsin: by() was called for an operation that has not ended\n");
+        by_ = &detail::driver_access::service_of(which);
+    }
+    template <class Executor>
+    void call_by(Executor& executor) noexcept {
+        if (TOCSIN_CHECKED && busy_)
+            die_of_misuse("tocsin: on() was called for an operation that has not ended\n");
+        quick_left_ = 0;
+        executor_.refer_to(executor,
+                           [](Executor& to, void* who) { return to(ended_operation::from_address(who)); });
+    }
+
+    // Whether start() may look at the first events and call the function directly. count_quick() counts such calls,
+    // because they may be nested.
+    bool may_be_quick() const noexcept { return quick_left_ != 0 && (!TOCSIN_CHECKED || !busy_); }
+    void count_quick() noexcept {
+        --quick_left_;
+        error_ = 0;
+    }
+
+private:
+    friend class ended_operation;
+    class early_end;
+
+    [[noreturn]] TOCSIN_API static void die_of_misuse(const char* message) noexcept;
+    TOCSIN_API void finish() noexcept;
+    TOCSIN_API void abandon() noexcept;
+    void end_early() noexcept;
+    bool enter() noexcept;
+    void leave() noexcept;
+    void wait_for_cancelers() noexcept;
+    void check_no_cancel() const noexcept;
+
+    static constexpr std::uint8_t quick_calls = 32;
+
+    std::uint8_t quick_calls_left() const noexcept { return executor_.object != nullptr ? 0 : quick_calls; }
+
+    const called function_;
+    detail::atomic<std::uint32_t> cancelers_{0};  // see operation.cpp
+    int error_ = 0;
+    std::uint8_t quick_left_ = quick_calls;
+    core::service* by_ = nullptr;      // null: the default
+    detail::plain<bool> busy_{false};  // from start() until the function's call
+};
+
+inline void ended_operation::operator()() const noexcept { of_->finish(); }
+
+// What any_operation() and all_operation() return.
+template <class Function, bool All, detail::wait_needs Needs, class... Sources>
+class [[nodiscard]] operation final : public operation_base {
+public:
+    template <class Given>
+    operation(Given&& function, const limits& how, Sources&... from)
+        : operation_base(call, sources_, All, Needs, how, {memory_.slots, buckets_, memory_.descriptors}),
+          function_(std::forward<Given>(function)),
+          sources_{source(from)...} {}
+    ~operation() { stop_waiting(); }
+
+    // Begins the wait. If a source is ready (for an all_operation: if all are), the wait ends at once. Otherwise the
+    // wait is queued for all its sources when start() returns. Everything that the caller did before is visible to the
+    // function.
+    // The operation must be idle: its function has been called as often as the operation was started. The function
+    // itself may start the operation again. A further start() moves neither the deadline nor a timer among the sources.
+    // For a new deadline, pass new limits.
+    // Throws what wait_any() or wait_all() throw, and what a co_await throws that needs a background thread
+    // (await.hpp). After an exception, the operation is idle, and its function is not called. An any_operation without
+    // limits, timers and descriptors throws nothing: if one of its sources is empty, the program ends.
+    // Cost: if the first source is an event that is set, about one try_wait() and one call of the function. Otherwise
+    // that of a co_await.
+    void start() noexcept(!All && Needs == detail::wait_needs::objects) {
+        if constexpr (!All && leading != 0) {
+            if (may_be_quick()) [[likely]] {
+                if (const std::size_t i = take_leading(); i != any_result::npos) {
+                    count_quick();
+                    return call_with({wait_status::signaled, i});
+                }
+            }
+        }
+        start_slow(memory_.pending);
+    }
+    // The same, with these limits from now on. Copies the stop token.
+    void start(const limits& how)
+        requires(Needs >= detail::wait_needs::limits)
+    {
+        set_limits(how);
+        start();
+    }
+
+    // Sets the executor. The operation refers to the executor and does not copy it. Call this while the operation is
+    // idle; a checked build ends the program otherwise.
+    template <class Executor>
+        requires calls_operations<Executor>
+    operation& on(Executor& executor TOCSIN_LIFETIMEBOUND) noexcept {
+        call_by(executor);
+        return *this;
+    }
+    // Lets the driver, instead of the default, serve the deadlines and descriptors (driver.hpp). Call it while the
+    // operation is idle; a checked build ends the program otherwise.
+    operation& by(driver& which TOCSIN_LIFETIMEBOUND) noexcept {
+        serve_by(which);
+        return *this;
+    }
+
+private:
+    static constexpr std::size_t count = sizeof...(Sources);
+    static constexpr std::size_t leading = detail::leading_events<Sources...>();
+
+    static void call(operation_base& self, const any_result& how) noexcept {
+        static_cast<operation&>(self).call_with(how);
+    }
+    void call_with(const any_result& how) noexcept {
+        if constexpr (All) {
+            std::invoke(function_, how.status);
+        } else {
+            std::invoke(function_, how);
+        }
+    }
+    std::size_t take_leading() noexcept {
+        return [this]<std::size_t... I>(std::index_sequence<I...>) noexcept {
+            std::size_t taken = any_result::npos;
+            const auto take = [&]<class Event>(std::size_t i, const Event*) noexcept {
+                constexpr reset_mode mode = detail::mode_type<Event>::mode();
+                if (!detail::event_try_wait<mode>(*static_cast<detail::event_byte*>(sources_[i].object())))
+                    return false;
+                taken = i;
+                return true;
+            };
+            (void)(take(I, static_cast<const std::tuple_element_t<I, std::tuple<Sources...>>*>(nullptr)) ||
+                   ...);
+            return taken;
+        }(std::make_index_sequence<leading>());
+    }
+
+    Function function_;
+    source sources_[count];
+    std::uint16_t buckets_[count];
+    detail::wait_memory<count, Needs> memory_;
+};
+
+namespace detail {
+
+template <bool All, class Function, class Result, bool Limited, class... Sources>
+auto make_operation(Function&& function, const limits& how, Sources&... from) {
+    using made = operation<std::decay_t<Function>, All, needs_of<Sources...>(Limited),
+                           std::remove_reference_t<Sources>...>;
+    static_assert(std::invocable<std::decay_t<Function>&, Result>,
+                  "tocsin: the function of an any_operation is called with an any_result, that of an "
+                  "all_operation with "
+                  "a wait_status");
+    if constexpr (are_sources<Sources...>()) {
+        return made(std::forward<Function>(function), how, from...);
+    } else {
+        return refused<made>();
+    }
+}
+
+}  // namespace detail
+
+// An operation that waits for the first of its sources, as wait_any() does. It copies the function and the limits' stop
+// token, and ignores the spin policy. It refers to the sources and to a time point of a clock of your own.
+template <class Function, class... Sources>
+    requires detail::one_by_one<Sources...>
+auto any_operation(Function&& function, const limits& how, Sources&&... from) {
+    return detail::make_operation<false, Function, any_result, true, Sources...>(
+        std::forward<Function>(function), how, from...);
+}
+template <class Function, class... Sources>
+    requires detail::no_limits_first<Sources...>
+auto any_operation(Function&& function, Sources&&... from) {
+    return detail::make_operation<false, Function, any_result, false, Sources...>(
+        std::forward<Function>(function), limits(), from...);
+}
+
+// The same for all sources at once, as wait_all() does.
+template <class Function, class... Sources>
+    requires detail::one_by_one<Sources...>
+auto all_operation(Function&& function, const limits& how, Sources&&... from) {
+    return detail::make_operation<true, Function, wait_status, true, Sources...>(
+        std::forward<Function>(function), how, from...);
+}
+template <class Function, class... Sources>
+    requires detail::no_limits_first<Sources...>
+auto all_operation(Function&& function, Sources&&... from) {
+    return detail::make_operation<true, Function, wait_status, false, Sources...>(
+        std::forward<Function>(function), limits(), from...);
+}
+
+// The alignment of the memory of a span_operation, in bytes.
+inline constexpr std::size_t operation_alignment = alignof(std::max_align_t);
+
+// An operation whose sources are known only at run time, in memory that the caller provides. For other languages, and
+// for arrays of sources.
+//
+//     void* memory = ...;      // operation_size(n) bytes, aligned to operation_alignment
+//     auto& wait = tocsin::span_operation::make(memory, false, sources, limits, function, context);
+//     wait.start();
+//     std::destroy_at(&wait);  // the memory may be freed after this
+class span_operation final : public operation_base {
+public:
+    // A wait for all of the sources passes a result whose index is npos.
+    using function = void (*)(void* context, const any_result& how) noexcept;
+
+    // How many bytes an operation for this many sources takes.
+    TOCSIN_API static std::size_t size(std::size_t sources) noexcept;
+
+    // Makes an operation that waits for any of the sources, or for all. Copies the list of sources and the stop token.
+    // The list must not be empty.
+    TOCSIN_API static span_operation& make(void* memory, bool all, std::span<const source> sources,
+                                           const limits& how, function to_call, void* context) noexcept;
+    TOCSIN_API ~span_operation();
+
+    // As for the operations above.
+    TOCSIN_API void start();
+    TOCSIN_API void start(const limits& how);
+    template <class Executor>
+        requires calls_operations<Executor>
+    span_operation& on(Executor& executor TOCSIN_LIFETIMEBOUND) noexcept {
+        call_by(executor);
+        return *this;
+    }
+    // Lets the driver, instead of the default, serve the deadlines and descriptors (driver.hpp). Call it while the
+    // operation is idle; a checked build ends the program otherwise.
+    span_operation& by(driver& which TOCSIN_LIFETIMEBOUND) noexcept {
+        serve_by(which);
+        return *this;
+    }
+
+private:
+    struct parts;
+
+    span_operation(std::span<const source> sources, bool all, const limits& how,
+                   const detail::wait_storage& storage, void* memory, function to_call,
+                   void* context) noexcept;
+
+    void* const memory_;
+    const function to_call_;
+    void* const context_;
+};
+
+// The same as span_operation::size().
+inline std::size_t operation_size(std::size_t sources) noexcept { return span_operation::size(sources); }
+
+}  // namespace tocsin

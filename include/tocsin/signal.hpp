@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// POSIX signals as sources beside events, sockets and timers.
+//
+//     tocsin::signal_source terminate(SIGTERM);
+//     while (tocsin::wait_any(job, terminate).index == 0) work();
+//     terminate.try_wait();     // takes it
+//
+// What happens to a signal
+//   The first source of a signal installs a handler of this library. Whenever the signal is delivered to a thread of
+//   the process, the handler marks every source of the signal, and then calls the handler that was there before. So a
+//   source takes a signal from nobody. This holds for SIGCHLD, too: nothing here reaps. If the program ignores
+//   SIGCHLD, its children still leave no zombies. A handler that was there before is called with the flags and the mask
+//   that it was installed with (and on the alternate stack, if there is one).
+//   Only the default action is replaced: while a source exists, SIGTERM does not end the process, and SIGTSTP does not
+//   stop it. System calls that such a signal interrupts are then restarted (SA_RESTART).
+//   When the last source of a signal is destroyed, the former action is restored. If somebody has installed another
+//   handler by then, that handler stays, and may still call this library's handler. This library's handler then does
+//   what would have happened without it, even the default action.
+//
+// What is promised of a source
+//   - A marked source is ready for every wait until a try_wait() returns true. Signals that arrive before that are one:
+//     sources do not count, not even real-time signals. After a try_wait() that returned true, every later delivery
+//     makes the source ready again. Of several threads that race for one delivery, exactly one gets true.
+//   - Signals delivered before the constructor returned may be missed; none delivered after it is.
+//   - What the sender did before, say in another thread with pthread_kill(), is visible after try_wait() has
+//     returned true only as far as the system orders it: a signal is no synchronisation.
+//   - Masks are left as they are. A signal that every thread blocks stays pending, and marks nothing. A signal that
+//     somebody takes with sigwait() or a signalfd marks nothing either. The threads of this library block all signals.
+//   - Sources belong to the process that made them. After a fork, the signals of the child do not reach the parent's
+//     sources. In the child, a signal without a source of the child does what it did before the parent made sources.
+//     The child may destroy the parent's sources, and make its own. exec resets all handlers, as always. So a program
+//     started by exec gets the default action of a signal that has a source, even if this process ignored the signal
+//     before.
+//   - If a SIGTSTP, SIGTTIN or SIGTTOU arrives while its last source is destroyed and a new one is made, the new source
+//     may stay without the handler. Make such a source once, and keep it.
+//   - The program must not change the action of a signal at the very moment at which another thread makes or destroys
+//     a source of that signal.
+//
+// It is a descriptor, so what fd.hpp says of descriptors holds for it. wait_any(), a wait_set and co_await take it;
+// wait_all() refuses it. `descriptor()` may be given to another event loop, which must only poll it. A source must
+// outlive every wait for it. The library must not be unloaded while it has a handler installed.
+// Windows and WebAssembly have no such signals: there, making a signal_source is a compile error.
+#pragma once
+
+#include <tocsin/detail/config.hpp>
+#include <tocsin/readiness.hpp>
+#include <tocsin/source.hpp>
+
+#include <memory>
+
+namespace tocsin {
+
+#if defined(_WIN32) || defined(__wasm__)
+
+// The deliveries of one signal.
+class signal_source {
+public:
+    template <class Number>
+    explicit signal_source(Number) {
+        static_assert(sizeof(Number) == 0, "tocsin::signal_source: this system has no POSIX signals");
+    }
+};
+
+#else
+
+// The deliveries of one signal.
+class signal_source {
+public:
+    // The sources that one copy of the library can have at the same time.
+    static constexpr int most = 64;
+
+    // Throws
+    // - std::invalid_argument for a number that is no signal below NSIG; for SIGKILL and SIGSTOP, which cannot be
+    //   handled; and for SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS and SIGTRAP, after which the thread could not
+    //   continue;
+    // - std::system_error: EBUSY if another handler was installed over this library's (the two handlers might call each
+    //   other without end); ENOTSUP if the former handler is to be called only once (SA_RESETHAND); EAGAIN beyond
+    //   `most` sources; EMFILE, ENFILE; EINVAL for a signal that the C library reserves;
+    // - std::bad_alloc.
+    // Must not be called in a signal handler; neither must the destructor.
+    // Cost: a few system calls, a descriptor (two where it is a pipe) and an allocation. A delivery costs a look at the
+    // 64 slots for sources, four system calls, and the former handler.
+    TOCSIN_API explicit signal_source(int number);
+    signal_source(const signal_source&) = delete;
+    signal_source& operator=(const signal_source&) = delete;
+    // Waits a few steps for handlers that are about to mark the source.
+    TOCSIN_API ~signal_source();
+
+    // If the signal was delivered since the last call that returned true, returns true. Never blocks. Any thread may
+    // call it. Cost: a system call.
+    [[nodiscard]] TOCSIN_API bool try_wait() noexcept;
+
+    TOCSIN_API int descriptor() const noexcept;  // the same until the object is destroyed
+
+    operator source() const& noexcept { return {descriptor(), readiness::readable}; }
+    operator source() const&& = delete;
+
+private:
+    class state;
+    std::unique_ptr<state> state_;
+};
+
+#endif
+
+}  // namespace tocsin

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// tocsin by Windows' names: what a handle costs beside the object itself.
+#pragma once
+
+#include "../contestant.hpp"
+#include "handles.hpp"
+
+namespace lab {
+
+struct tocsin_win32 : handle_events {
+    static constexpr contestant_info info{
+        .name = "tocsin_win32",
+        .label = "tocsin (win32)",
+        .role = role::variant,
+        .about =
+            "tocsin/win32.h: CreateEvent, SetEvent, WaitForSingleObject; for several WaitForMultipleObjects",
+        .limits = "an allocated object each; every call looks its handle up; 64 in one wait",
+        .no_lock = "is an event",
+        .no_address_wait = "is a handle, not an address",
+    };
+};
+
+}  // namespace lab

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// State: a pointer. The user may change it at any time, by set_default_driver().
+//
+// Memory order
+//   [default-service]  The store of a pointer releases, and the load acquires. So a wait that begins in another thread
+//       finds the service fully constructed.
+//
+// Checked by: tests/model/driver_model_test.cpp (P23 of docs/proofs.md), tests/unit/driver_test.cpp.
+#include "core/async/service.hpp"
+
+#include "platform/system/system.hpp"
+
+#include <tocsin/detail/atomic.hpp>
+
+namespace tocsin::core {
+namespace {
+
+constinit detail::atomic<service*> chosen{nullptr};
+
+// The child has no default service, because the parent's loop does not run in the child.
+struct forgotten_in_child {
+    forgotten_in_child() noexcept {
+        platform::on_fork_in_child([]() noexcept {
+            chosen.store(nullptr, std::memory_order_relaxed);  // no order: the child has one thread
+        });
+    }
+};
+
+const forgotten_in_child in_child;
+
+}  // namespace
+
+service* default_service() noexcept { return chosen.load(std::memory_order_acquire); }  // [default-service]
+
+void set_default_service(service* which) noexcept {
+    chosen.store(which, std::memory_order_release);  // [default-service]
+}
+
+void unset_default_service(service& which) noexcept {
+    service* expected = &which;
+    chosen.compare_exchange_strong(expected, nullptr,
+                                   std::memory_order_relaxed);  // no order: nothing to publish
+}
+
+}  // namespace tocsin::core

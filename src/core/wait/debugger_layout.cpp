@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells a debugger, in numbers, where it finds the parked waits. So the debugger needs no debug information of the
+// library, and it can read a release build and its core dumps. tools/gdb/tocsin_gdb.py reads this;
+// tests/diagnosis/gdb_test.py checks that both agree.
+#include "core/wait/debugger_layout.hpp"
+
+#include "core/lot/lot.hpp"
+#include "core/sync/lock_owners.hpp"
+#include "core/sync/names.hpp"
+#include "core/wait/listed_wait.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+#if !defined(TOCSIN_MODEL)
+
+namespace tocsin::core {
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // our compilers allow offsetof with base classes
+#endif
+
+// Each member is as wide as a pointer. The script lists the members' names in this order. Raise `version` with every
+// change.
+struct debugger_layout {
+    std::uintptr_t version = 1;
+
+    lot_table* const* table = &the_lot;
+    std::uintptr_t buckets = std::size(decltype(lot_table::at){});
+    std::uintptr_t bucket_size = sizeof(bucket);
+    std::uintptr_t bucket_queues = offsetof(bucket, queues);
+    std::uintptr_t node_key = offsetof(wait_node, key);  // an address, and behind it a byte: the kind
+    std::uintptr_t node_what =
+        offsetof(wait_node, what);  // a byte; in the next one, `use` is above the lowest bit
+    std::uintptr_t node_below = offsetof(wait_node, queue) + offsetof(wait_node::queue_state, below);
+    std::uintptr_t node_thread = offsetof(wait_node, thread);
+    std::uintptr_t node_since = offsetof(wait_node, since);
+    std::uintptr_t first_lock_kind = static_cast<std::uintptr_t>(wait_kind::lock_bit_0);
+    std::uintptr_t all_waiter = static_cast<std::uintptr_t>(wait_node::kind::all_waiter);
+
+    const list_of_waits* lists = lists_of_waits;
+    std::uintptr_t list_count = std::size(lists_of_waits);
+    std::uintptr_t list_size = sizeof(list_of_waits);
+    std::uintptr_t list_first =
+        offsetof(list_of_waits, waits);  // the list's first member leads to its first wait
+    std::uintptr_t listed_label = offsetof(listed_wait, label_);  // a string and an address
+    std::uintptr_t listed_thread = offsetof(listed_wait, thread_);
+    std::uintptr_t listed_since = offsetof(listed_wait, since_);
+
+    const held_bit* held = held_bits;
+    const std::uint32_t* held_in_use = &held_bits_in_use;
+    std::uintptr_t held_size = sizeof(held_bit);
+    std::uintptr_t held_bit_word = offsetof(held_bit, word);
+    std::uintptr_t held_bit_thread = offsetof(held_bit, thread);
+    std::uintptr_t held_bit_number = offsetof(held_bit, bit);
+
+    name_entry* const* names = name_chains;
+    std::uintptr_t name_chain_count = std::size(name_chains);
+};
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+
+}  // namespace tocsin::core
+
+constinit const tocsin::core::debugger_layout tocsin_debugger_layout;
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// State: 64 lists, each with a lock and in a cache line of its own. A hash of the address of the wait's listed_wait
+// selects its list. Threads have these objects on stacks far apart, so two threads rarely use the same list.
+//
+// A wait that sleeps for a custom source takes its list's lock twice: when it is enlisted, and before it returns. Waits
+// for events, and all others that queue in the lot, are in none of these lists.
+//
+// Invariants
+//   listed_wait-1  A wait leaves its list before it delists its source, and so before it returns. So a wait in the
+//       list, and its waiter, exist while a look holds the list's lock. No code of the user runs under this lock:
+//       enter() asks for the source's label before it takes the lock. No thread takes another lock while it holds this
+//       one.
+//
+// Fork: the child begins with empty lists. If the child ends a wait that was listed in the parent, it does not remove
+// the wait from a list.
+//
+// The models leave the lists out: nobody reads them there, and their locks would only multiply the executions.
+//
+// Checked by: tests/unit/diagnose_test.cpp.
+#include "core/wait/listed_wait.hpp"
+
+#include "core/lot/lot.hpp"
+#include "core/sync/futex_lock.hpp"
+#include "core/sync/lock_owners.hpp"
+#include "core/sync/signal_deferral.hpp"
+
+#include <tocsin/detail/golden_hash.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <new>
+
+namespace tocsin::core {
+
+bool listed_wait::is_open() const noexcept { return !who_->is_claimed(); }
+
+#if defined(TOCSIN_MODEL)
+
+void listed_wait::enter(const source&, const waiter&) noexcept {}
+void listed_wait::leave() noexcept {}
+void for_each_listed(void (*)(const listed_wait&, void*), void*) noexcept {}
+
+#else
+
+namespace {
+
+list_of_waits& list_of(const listed_wait* one) noexcept {
+    return lists_of_waits[detail::golden_hash(reinterpret_cast<std::uintptr_t>(one)) >>
+                          (64 - lists_of_waits_bits)];
+}
+
+struct at_fork_of_lists {
+    at_fork_of_lists() noexcept {
+        platform::on_fork_in_child([]() noexcept {
+            for (list_of_waits& each : lists_of_waits) new (&each) list_of_waits;
+        });
+    }
+};
+const at_fork_of_lists empties_lists;
+
+}  // namespace
+
+constinit list_of_waits lists_of_waits[std::size_t{1} << lists_of_waits_bits];
+
+void listed_wait::enter(const source& what, const waiter& who) noexcept {
+    who_ = &who;
+    label_ = what.label();
+    thread_ = number_of_waiting_thread();
+    since_ = std::chrono::steady_clock::now().time_since_epoch().count();
+    forks_ = forks();
+    [[maybe_unused]] constexpr std::uint8_t source = 255;  // in place of a wait_kind
+    TOCSIN_PROBE(park, who_, label_.address, in_register(source), thread_);
+    list_of_waits& to = list_of(this);
+    const signal_deferral inside;
+    const std::lock_guard held(to.lock);
+    to.waits.append(*this);
+}
+
+void listed_wait::leave() noexcept {
+    if (who_ == nullptr) return;
+    if (forks_ == forks()) {
+        list_of_waits& from = list_of(this);
+        const signal_deferral inside;
+        const std::lock_guard held(from.lock);
+        from.waits.remove(*this);
+    }
+    who_ = nullptr;
+}
+
+void for_each_listed(void (*look)(const listed_wait&, void*), void* context) noexcept {
+    for (list_of_waits& each : lists_of_waits) {
+        const signal_deferral inside;
+        const std::lock_guard held(each.lock);
+        for (const listed_wait* one = each.waits.first(); one != nullptr; one = each.waits.next(*one))
+            look(*one, context);
+    }
+}
+
+#endif
+
+}  // namespace tocsin::core

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drivers: a driver is a service (core/async/service.hpp) for which a loop of the user does the work of the background
+// threads.
+//
+// State: a driver has two queues of timers, one for the steady and one for the system clock
+// (core/sync/timer_queue.hpp), and the table of what the loop has to watch (core/async/watch_table.hpp). It also has
+// the flag `armed_` (driver-3), and a count of the timers and requests that are set and not yet cancelled. One lock
+// guards all of these.
+//
+// Invariants
+//   driver-1  A timer that is set is in its queue, and a request that is set is in the table, until it is due or
+//       cancelled. A due timer or request leaves its queue or the table and is then claimed, both in one critical
+//       section of run_due() or notify(). So after cancel(), either the timer or request was claimed before and runs,
+//       or nobody will ever claim it.
+//   driver-2  Timers and requests run under no lock. All timers and requests that one call has claimed run before any
+//       coroutine resumes (core/lot/resume_queue.hpp). After its unlock, the call does not touch the driver, nor a
+//       timer or request whose run() has been called. So what runs may set and cancel timers and requests, destroy its
+//       own wait and others that have run, and call the driver again.
+//   driver-3  `armed_` says that the loop may sleep without asking again. update() and next_deadline() switch it on.
+//       run_due() and notify() switch it off, because the loop must ask again before it sleeps (the contract in
+//       driver.hpp). A thread that undertakes to call `changed` switches it off, too. Consider a change of what to
+//       watch, or a new earliest deadline, that the loop has not been told. Whenever the lock is free, one of two
+//       things is true. Either the loop has called run_due() or notify(), and must still ask before it sleeps. Or,
+//       since the loop last asked about such things, a thread has owed a call of `changed`, and has made it or will
+//       make it. (The loop asks about changes by update(), and about deadlines by next_deadline().)
+//       legal: a call of `changed` although the loop has been told. Cost: the loop looks once more.
+//       illegal: an earlier deadline, an armed driver, and nobody who calls `changed`.
+//   driver-4  A thread that owes a call of `changed` has acquired the rundown `calls_` under the lock, and releases it
+//       after the call. The destructor waits until no thread owes a call.
+//   driver-5  The driver is destroyed only when no timer or request is set. A wait cancels all its parts before it
+//       returns or is destroyed (pending-4), whether they have run or not. So no wait uses a driver that is gone.
+//       Checked builds look at the count.
+//
+// No lost wake-up. A thread sets a timer while the loop computes next_deadline(). Both take the lock.
+// - If the thread takes the lock first, next_deadline() finds the timer.
+// - If it takes the lock second, and its timer is now the earliest, there are two cases. In the first, the thread finds
+//   the driver armed, and so owes a call. In the second, another thread has disarmed the driver since next_deadline(),
+//   and owes a call or has made one. In both cases the call comes after next_deadline(). So the call ends the sleep for
+//   which the loop uses the result. (A call that comes before this sleep makes it end at once: the contract.)
+// The same holds for update() and a change of what to watch. It also holds if the loop calls update() and
+// next_deadline(), in either order, and a change comes between them. The first of these calls has armed the driver, so
+// a call of `changed` is owed, and that call ends the next sleep. It makes no difference that the second call arms the
+// driver again.
+//
+// Descriptors. When an entry of the table loses its last use, its descriptor may be closed, and the number may soon
+// name something else. So the next update() tells the loop to renew its registration, even if somebody waits for the
+// number again (watch_table-2). A background thread ends its poll before cancel() returns (poll_thread-5). A driver
+// can't end the loop's sleep like this: the thread that calls cancel() may be the loop's own, or the loop may wait for
+// that thread.
+//
+// Locks: no thread takes another lock while it holds the lock of this file, nor takes this lock while it holds a lock
+// of the lot.
+//
+// Fork: the child has none of the parent's waits, and a thread of the parent may have held the lock. So in the child
+// the destructor does nothing. The child has no default driver (core/async/service.cpp).
+//
+// Several copies of the library in a process: each has a default driver of its own.
+//
+// Memory order: the lock orders everything. The rundown orders the last call of `changed` before the destruction.
+//
+// Checked by: tests/model/driver_model_test.cpp (P23 of docs/proofs.md), tests/unit/driver_test.cpp,
+// tests/unit/driver_loops_test.cpp, examples/loops/driven_by_epoll.cpp.
+#include "core/async/poll_thread.hpp"
+#include "core/async/service.hpp"
+#include "core/async/timer_thread.hpp"
+#include "core/async/watch_table.hpp"
+#include "core/lot/lot.hpp"
+#include "core/sync/futex_lock.hpp"
+#include "core/sync/rundown.hpp"
+#include "platform/system/system.hpp"
+
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/driver.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <mutex>
+
+namespace tocsin {
+
+class driver::state final : public core::service {
+public:
+    state(void (*changed)(void*) noexcept, void* argument) noexcept
+        : changed_(changed), argument_(argument) {}
+    state(const state&) = delete;
+    state& operator=(const state&) = delete;
+    ~state() {
+        if (core::forks() != forks_) return;
+        core::unset_default_service(*this);
+        {
+            const std::lock_guard guard(lock_);
+            check_unused();
+        }
+        calls_.wait_until_unused();
+    }
+
+    void set(core::timer& one, const deadline& when) noexcept override {
+        {
+            const std::lock_guard guard(lock_);
+            ++uses_;
+            if (!timers_on(core::timer_queue::clock_of(when)).insert(one, when) || !owe_call()) return;
+        }
+        call_changed();
+    }
+    void cancel(core::timer& one) noexcept override {
+        const std::lock_guard guard(lock_);
+        --uses_;
+        timers_on(core::served_timers::clock_of(one)).remove(one);
+    }
+    void set(core::poll_request& one) override {
+        {
+            const std::lock_guard guard(lock_);
+            watches_.reserve(one.descriptors());
+            ++uses_;
+            if (!watches_.add(one) || !owe_call()) return;
+        }
+        call_changed();
+    }
+    void cancel(core::poll_request& one) noexcept override {
+        {
+            const std::lock_guard guard(lock_);
+            --uses_;
+            if (!watches_.remove(one) || !owe_call()) return;
+        }
+        call_changed();
+    }
+
+    std::size_t begin_update() noexcept {
+        const std::lock_guard guard(lock_);
+        armed_ = true;  // driver-3
+        return watches_.changes();
+    }
+    bool take_change(watch& next) noexcept {
+        core::watch_table::change told;
+        {
+            const std::lock_guard guard(lock_);
+            if (!watches_.take_change(told)) return false;
+        }
+        next = {told.descriptor, told.asked, told.renewed};
+        return true;
+    }
+    deadline next_deadline() noexcept {
+        const std::lock_guard guard(lock_);
+        armed_ = true;  // driver-3
+        const deadline steady = steady_.next();
+        const deadline system = system_.next();
+        return steady.remaining() <= system.remaining() ? steady : system;
+    }
+
+    std::size_t run_due(std::int64_t now) noexcept {
+        core::completions due;
+        {
+            const std::lock_guard guard(lock_);
+            armed_ = false;  // driver-3
+            steady_.claim_due(due, now);
+            system_.claim_due(due);
+        }
+        return due.run();  // driver-2
+    }
+    std::size_t notify(int descriptor, readiness found) noexcept {
+        core::completions due;
+        {
+            const std::lock_guard guard(lock_);
+            armed_ = false;  // driver-3
+            watches_.claim_found(descriptor, found, due);
+        }
+        return due.run();  // driver-2
+    }
+
+private:
+    core::served_timers& timers_on(core::timer_queue::clock which) noexcept {
+        return which == core::timer_queue::clock::system ? system_ : steady_;
+    }
+
+    // Called under the lock. Returns whether the caller has to call call_changed() after the unlock.
+    bool owe_call() noexcept {
+        if (!armed_ || changed_ == nullptr) return false;
+        armed_ = false;
+        (void)calls_.acquire();  // driver-4
+        return true;
+    }
+    void call_changed() noexcept {
+        changed_(argument_);
+        (void)calls_.release();
+    }
+
+    void check_unused() const noexcept {
+#if TOCSIN_CHECKED
+        if (uses_ == 0) return;
+        char message[160];
+        std::snprintf(
+            message, sizeof message,
+            "tocsin: driver destroyed while asynchronous waits use it: %zu deadlines, timers or lists of "
+            "descriptors\n",
+            static_cast<std::size_t>(uses_));
+        platform::die(message);
+#endif
+    }
+
+    void (*const changed_)(void*) noexcept;
+    void* const argument_;
+    const std::uint32_t forks_ = core::forks();
+
+    core::futex_lock lock_;
+    detail::plain<bool> armed_{false};
+    detail::plain<std::size_t> uses_{0};  // timers and requests that are set and not yet cancelled
+    core::served_timers steady_{core::timer_queue::clock::steady};
+    core::served_timers system_{core::timer_queue::clock::system};
+    core::watch_table watches_;
+    core::rundown calls_;  // of `changed` that are owed
+};
+
+driver::driver(void (*changed)(void*) noexcept, void* argument)
+    : state_(std::make_unique<state>(changed, argument)) {}
+
+driver::~driver() = default;
+
+deadline driver::next_deadline() noexcept { return state_->next_deadline(); }
+
+int driver::poll_timeout() noexcept {
+    const deadline next = next_deadline();
+    if (next.is_never()) return -1;
+    constexpr std::int64_t nanoseconds_in_one = 1'000'000;
+    const std::int64_t left = next.remaining();
+    const std::int64_t rounded_up = left / nanoseconds_in_one + (left % nanoseconds_in_one != 0 ? 1 : 0);
+    return static_cast<int>(std::min<std::int64_t>(rounded_up, std::numeric_limits<int>::max()));
+}
+
+std::size_t driver::run_due() noexcept { return state_->run_due(core::timer_queue::no_limit); }
+
+std::size_t driver::run_due(std::chrono::steady_clock::time_point now) noexcept {
+    using std::chrono::nanoseconds;
+    return state_->run_due(std::chrono::duration_cast<nanoseconds>(now.time_since_epoch()).count());
+}
+
+std::size_t driver::notify(int descriptor, readiness found) noexcept {
+    return state_->notify(descriptor, found);
+}
+
+std::size_t driver::begin_update() noexcept { return state_->begin_update(); }
+
+bool driver::take_change(watch& next) noexcept { return state_->take_change(next); }
+
+core::service& detail::driver_access::service_of(driver& which) noexcept { return *which.state_; }
+
+void set_default_driver(driver* which) noexcept {
+    core::set_default_service(which != nullptr ? &detail::driver_access::service_of(*which) : nullptr);
+}
+
+}  // namespace tocsin

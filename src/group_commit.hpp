@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The members of a group_commit: their queue, and the words that they sleep on. Why it is correct: group_commit.cpp.
+#pragma once
+
+#include "core/lot/lot.hpp"
+#include "core/lot/shared_word.hpp"
+#include "core/lot/waiter.hpp"
+#include "core/wait/spinner.hpp"
+
+#include <tocsin/group_commit.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <utility>
+
+namespace tocsin::detail {
+
+// A member's node is for the queue in this file, not for a queue of the lot. So nobody looks at the node's key. The
+// node's kind says how its thread sleeps: waiter, delegate or sharer.
+struct member : submission, core::wait_node {
+    member(const volatile void* object, const wait_options& options) noexcept
+        : submission(object),
+          wait_node({nullptr, core::wait_kind::event}, sleeper, core::can_cancel(options)),
+          stoppable(options.stop != nullptr && options.stop->stop_possible()),
+          adaptive(core::policy_of(options).which() == spin_policy::mode::adaptive),
+          joined(std::chrono::steady_clock::now()) {}
+
+    // Whether a deadline or a stop can still end its wait.
+    bool may_withdraw() const noexcept { return cancelable && !taken; }
+
+    const bool stoppable;  // a stop releases the waiter alone (shared_word-1)
+    const bool adaptive;   // its thread may yield
+    core::waiter sleeper;
+    plain<bool> yields{false};  // before its thread sleeps
+    plain<bool> leads{false};
+    plain<bool> taken{false};  // by a flush that has left it to the next group (group_commit-7)
+    std::exception_ptr error;
+    const std::chrono::steady_clock::time_point joined;
+};
+
+inline member* member_of(core::wait_node* node) noexcept { return static_cast<member*>(node); }
+inline const member* member_of(const core::wait_node* node) noexcept {
+    return static_cast<const member*>(node);
+}
+
+// The members that one flush is for, the leader first.
+struct group {
+    core::wait_list members;
+    std::size_t size = 0;
+};
+
+// Used only under its owner's lock.
+class member_queue {
+public:
+    std::size_t size() const noexcept { return size_; }
+
+    void append(member& last) noexcept {
+        last.queued = true;
+        nodes_.append(last);
+        ++size_;
+        if (last.may_withdraw()) ++cancelables_;
+    }
+
+    // Puts members in front of all others. None of them may withdraw.
+    void put_back(group left) noexcept {
+        nodes_.insert_after(nullptr, std::move(left.members));
+        size_ += left.size;
+    }
+
+    void remove(core::wait_node& gone) noexcept {
+        nodes_.remove(gone);
+        gone.queued = false;
+        --size_;
+        if (member_of(&gone)->may_withdraw()) --cancelables_;
+    }
+
+    // Takes out the oldest member that has not withdrawn (group_commit-3).
+    member* take_first() noexcept {
+        while (core::wait_node* const oldest = nodes_.first()) {
+            remove(*oldest);
+            if (!member_of(oldest)->may_withdraw() || oldest->owner->try_claim(core::claim::signaled))
+                return member_of(oldest);
+        }
+        return nullptr;
+    }
+
+    // Takes out up to `most` of the oldest members.
+    group take(std::size_t most) noexcept {
+        group taken;
+        if (cancelables_ == 0 && size_ <= most) {
+            // `queued` stays on, since nobody reads it (lot-2 in core/lot/lot.cpp).
+            taken = {std::move(nodes_), size_};
+            size_ = 0;
+            return taken;
+        }
+        for (; taken.size != most; ++taken.size) {
+            member* const each = take_first();
+            if (each == nullptr) break;
+            taken.members.append(*each);
+        }
+        return taken;
+    }
+
+private:
+    core::wait_list nodes_;
+    plain<std::size_t> size_{0};         // including members that are about to withdraw
+    plain<std::size_t> cancelables_{0};  // members that may withdraw
+};
+
+// The words on which members sleep together, so that one call wakes a batch of them. Used only under its owner's lock.
+class shared_words {
+public:
+    // Decides how the thread of a member that is about to be queued will sleep. `position` is the member's position in
+    // its group if nobody withdraws; 0 is the leader's. The leader is released alone. The others form batches: a
+    // delegate, with a word of its own, and its sharers (core/lot/shared_word.cpp). If members have withdrawn, a group
+    // may have more delegates than it needs, or fewer. That costs calls, nothing else.
+    void choose(member& joining, std::size_t position) noexcept {
+        if (position == 0) return;
+        if ((position - 1) % core::waiters_per_batch == 0) {
+            joining.wait_node::what = core::wait_node::kind::delegate;
+            ++batches_;
+        } else if (!joining.stoppable) {
+            joining.wait_node::what = core::wait_node::kind::sharer;
+            joining.sleeper.share(words_[batches_ % std::size(words_)]);
+        }
+    }
+
+private:
+    // Batches take the words in turn. If more than 64 batches exist at once, some have the same word. A wake for one
+    // of them then disturbs the others, which sleep again.
+    core::shared_word words_[64];
+    plain<std::size_t> batches_{0};
+};
+
+}  // namespace tocsin::detail

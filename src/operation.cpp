@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operation is a pending_wait (pending.cpp) and a function that is called at its end.
+//
+// State
+//   busy_   True from start() until the function's call. The thread that starts the operation touches it, then the
+//           thread that ends the operation, then the thread that destroys it. Each comes after the one before it.
+//   cancelers_  Counts the cancelers: the threads that have entered cancel() and not left it. Bit 0 (`admits`): a
+//           cancel() may enter, because a pending_wait exists. The bits above bit 0: how many cancelers there are. Bit
+//           31 (`owner_waits`): the thread that ends the operation sleeps until the last canceler leaves.
+//   quick_left_  How many more calls of the function start() may make directly before the next call goes through the
+//           thread's resume_queue. Only start() and on() touch it.
+//   A wait that the first look has ended has no pending_wait. If its function can't be called at once, an early_end is
+//   queued, or given to the executor, in place of the pending_wait.
+//
+// Invariants
+//   operation-1  start() admits cancelers, then suspends the wait (pending-1), and then touches nothing of the
+//       operation. If the wait ended before it was suspended, the thread in start() ends the operation, as if this
+//       thread had released the wait.
+//   operation-2  The operation admits cancelers only while the pending_wait exists. A thread in cancel() touches the
+//       pending_wait only while it is a canceler, or if it has claimed the wait. Whoever ends the operation admits no
+//       further cancelers and waits until the last one has left, before the pending_wait is taken back.
+//   operation-3  Exactly one thread ends the operation, once for each start(). It is the thread that runs what the wait
+//       was given (pending-2), or that runs the early_end. This thread makes the operation idle, and then calls the
+//       function. From the call on, the library touches nothing of the operation. So the function, and any thread that
+//       it tells, may start the operation again or destroy it.
+//
+// Races: a cancel(), a set, a timeout and a stop each try to claim the waiter, and one of them succeeds (waiter-1). A
+// canceler that has claimed the waiter leaves before it releases the waiter. The reason: the release may end the
+// operation in this thread, and that end waits until the last canceler has left. Between these two steps nobody else
+// can end the wait, because the waiter is claimed. If start() has not suspended the wait yet, the thread in start()
+// finds the waiter released, and calls the function there.
+// A canceler that has not claimed the waiter leaves, and touches nothing afterwards. The operation may then have ended,
+// been destroyed, or been started again.
+//
+// Destruction: the destructor of a busy operation does what the destructor of a coroutine's wait does (pending-2). It
+// need not wait for cancelers: cancel() requires that the operation exists until it returns, unless it returns true. A
+// checked build ends the program if there is a canceler. If the operation has an early_end instead of a wait, the
+// destructor takes the early_end out of this thread's queue, or waits for `posted`, and then gives back what the wait
+// had taken.
+//
+// Depth of the stack: a call of the function that start() makes directly counts down quick_left_. At zero, the call
+// goes through the resume_queue: the outermost call of this kind in the thread makes it once the function that is
+// running has returned. So at most 2 * quick_calls + 1 calls of one operation's function are nested. With a counter per
+// thread instead, every start() would have to look at the thread's slots.
+//
+// No lost wake-up: as in pending.cpp.
+//
+// Memory order
+//   [canceler-admitted]  start() makes the pending_wait before it admits cancelers, by a release. A canceler acquires
+//       when it enters, so it sees the pending_wait.
+//   [canceler-left]  A canceler that leaves releases. The thread that waits for cancelers acquires. So what a canceler
+//       did comes before the wait is taken back.
+//   A cancel() that is not admitted publishes and learns nothing. [suspend] and [release] in core/lot/waiter.cpp order
+//   everything else, and [posted] in core/async/handover.hpp.
+//
+// Fork: in the child, the destructor touches nothing of the wait, as for a coroutine (pending.cpp), and gives nothing
+// back. cancel() returns false there.
+//
+// Several copies of the library: the queue of a thread may hold operations of other copies (core/lot/resume_queue.cpp).
+// The copy that made an operation starts, ends, cancels and destroys it, because the operation's virtual functions and
+// function pointers belong to that copy.
+//
+// Checked by: tests/model/operation_model_test.cpp (P22 of docs/proofs.md), tests/model/driver_model_test.cpp (with a
+// driver: P23), tests/unit/operation_test.cpp, tests/stress/operation_stress_test.cpp, tests/fuzz, tests/soak.
+#include "core/async/handover.hpp"
+#include "core/lot/resume_queue.hpp"
+#include "pending.hpp"
+#include "platform/futex/futex.hpp"
+#include "platform/system/system.hpp"
+
+#include <tocsin/operation.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+namespace tocsin {
+
+namespace {
+
+// The bits of `cancelers_`.
+constexpr std::uint32_t admits = 1;
+constexpr std::uint32_t one_canceler = 2;
+constexpr std::uint32_t owner_waits = 1u << 31;
+
+}  // namespace
+
+// The end of a wait that the first look has ended, while this end is queued or an executor has it.
+class operation_base::early_end final : public core::resumable {
+public:
+    static early_end& make(operation_base& of) noexcept {
+        static_assert(sizeof(early_end) <= detail::wait_slot_size &&
+                      alignof(early_end) <= alignof(std::max_align_t));
+        return *::new (of.unused_slots()) early_end(of);
+    }
+    static early_end& of(operation_base& self) noexcept {
+        return *std::launder(static_cast<early_end*>(self.unused_slots()));
+    }
+    // False in the child of a fork, if the wait began in the parent.
+    bool is_of_this_process() const noexcept { return core::forks() == forks_; }
+    void queue() noexcept {
+        resume_here([](resumable& next) noexcept { static_cast<early_end&>(next).self_.finish(); });
+    }
+
+private:
+    // Null: only queue() makes it run.
+    explicit early_end(operation_base& of) noexcept : resumable(nullptr), self_(of) {}
+
+    operation_base& self_;
+    const std::uint32_t forks_ = core::forks();
+};
+
+void operation_base::die_of_misuse(const char* message) noexcept { platform::die(message); }
+
+void operation_base::start_slow(void* memory) {
+    if (TOCSIN_CHECKED && busy_) platform::die("tocsin: an operation was started that has not ended\n");
+    error_ = 0;
+    if (look()) return end_early();
+    const auto run = [](void* who) noexcept { static_cast<operation_base*>(who)->finish(); };
+    const begun how = begin(run, this, by_, memory);
+    if (how == begun::looked) return end_early();
+    busy_ = true;
+    quick_left_ = quick_calls_left();
+    executor_.posted.store(0, std::memory_order_relaxed);  // no order: nobody else knows of the wait
+    if (how == begun::waiting) {
+        cancelers_.store(admits, std::memory_order_release);  // [canceler-admitted]
+        if (waiting_->suspend()) return;                      // operation-1
+    }
+    waiting_->end_here();
+}
+
+// The first look has ended the wait.
+void operation_base::end_early() noexcept {
+    const any_result how = result_;
+    if (quick_left_ != 0) {
+        count_quick();
+        return function_(*this, how);
+    }
+    quick_left_ = quick_calls_left();
+    busy_ = true;
+    auto& end = early_end::make(*this);
+    executor_.posted.store(0, std::memory_order_relaxed);  // no order: nobody else knows of the wait
+    if (executor_.object == nullptr || !core::post(executor_, end, this)) end.queue();
+}
+
+void operation_base::finish() noexcept {
+    if (TOCSIN_CHECKED && !busy_) platform::die("tocsin: an ended_operation was called that is over\n");
+    any_result how{wait_status::signaled};
+    if (waiting_ != nullptr) {
+        wait_for_cancelers();
+        waiting_->finish();
+        how = waiting_->result(&error_);
+        destroy();
+    } else {
+        auto& end = early_end::of(*this);
+        if (executor_.object != nullptr) core::wait_until_posted(executor_, end, core::called_too_early);
+        how = result_;
+        end.~early_end();
+    }
+    busy_ = false;
+    function_(*this, how);  // operation-3
+}
+
+bool operation_base::cancel() noexcept {
+    if (!enter()) return false;
+    detail::pending_wait* const wait = waiting_;
+    const bool won = wait->try_stop();
+    leave();
+    if (won) wait->end_stopped();
+    return won;
+}
+
+bool operation_base::enter() noexcept {
+    std::uint32_t seen = cancelers_.load(std::memory_order_relaxed);  // no order: the exchange below
+    do {
+        if ((seen & admits) == 0) return false;
+    } while (!cancelers_.compare_exchange_weak(seen, seen + one_canceler,
+                                               std::memory_order_acquire,  // [canceler-admitted]
+                                               std::memory_order_relaxed));  // no order: tried again, or idle
+    return true;
+}
+
+void operation_base::leave() noexcept {
+    const std::uint32_t before =
+        cancelers_.fetch_sub(one_canceler, std::memory_order_release);                   // [canceler-left]
+    if (before == (owner_waits | one_canceler)) platform::futex::wake_one(&cancelers_);  // the address alone
+}
+
+// Admits no further cancelers. Afterwards no thread is in cancel() with this wait.
+void operation_base::wait_for_cancelers() noexcept {
+    // no order: the wait has ended inside start(), which admitted nobody
+    if ((cancelers_.load(std::memory_order_relaxed) & admits) == 0) return;
+    if (cancelers_.fetch_sub(admits, std::memory_order_acquire) == admits) return;  // [canceler-left]
+    std::uint32_t seen =
+        cancelers_.fetch_or(owner_waits, std::memory_order_acquire) | owner_waits;  // [canceler-left]
+    while (seen != owner_waits) {
+        (void)platform::futex::wait(cancelers_, seen, deadline::never());
+        seen = cancelers_.load(std::memory_order_acquire);  // [canceler-left]
+    }
+}
+
+void operation_base::abandon() noexcept {
+    if (waiting_ != nullptr) {
+        if (TOCSIN_CHECKED && waiting_->is_of_this_process()) check_no_cancel();
+        return destroy();
+    }
+    auto& end = early_end::of(*this);
+    if (!end.is_of_this_process()) return;
+    const bool was_queued = end.cancel();
+    if (!was_queued && executor_.object != nullptr) {
+        core::wait_until_posted(executor_, end, core::called_too_early);
+    } else if (TOCSIN_CHECKED && !was_queued) {
+        platform::die(detail::destroyed_too_early);
+    }
+    if (result_.status == wait_status::signaled) core::give_back(sources()[result_.index]);
+    end.~early_end();
+}
+
+void operation_base::check_no_cancel() const noexcept {
+    const std::uint32_t seen = cancelers_.load(std::memory_order_relaxed);  // no order: only a check
+    if ((seen & ~admits) != 0)
+        platform::die("tocsin: an operation was destroyed while another thread was inside cancel()\n");
+}
+
+void operation_base::set_limits(const limits& how) noexcept {
+    if (TOCSIN_CHECKED && busy_) platform::die("tocsin: an operation was started that has not ended\n");
+    until_ = how.until;
+    stop_ = how.stop.get() != nullptr ? *how.stop.get() : stop_token();
+}
+
+// Where the parts of a span_operation are, in bytes from its beginning.
+struct span_operation::parts {
+    static constexpr std::size_t rounded(std::size_t size) noexcept {
+        return (size + operation_alignment - 1) / operation_alignment * operation_alignment;
+    }
+
+    explicit constexpr parts(std::size_t count) noexcept
+        : sources(rounded(sizeof(span_operation))),
+          slots(sources + rounded(count * sizeof(source))),
+          descriptors(slots + rounded(count * detail::wait_slot_size)),
+          buckets(descriptors + rounded(count * 16)),
+          wait(buckets + rounded(count * sizeof(std::uint16_t))),
+          size(wait + detail::wait_memory_size(detail::wait_needs::mixture)) {}
+
+    std::size_t sources;
+    std::size_t slots;
+    std::size_t descriptors;
+    std::size_t buckets;
+    std::size_t wait;
+    std::size_t size;
+};
+
+std::size_t span_operation::size(std::size_t sources) noexcept { return parts(sources).size; }
+
+span_operation& span_operation::make(void* memory, bool all, std::span<const source> sources,
+                                     const limits& how, function to_call, void* context) noexcept {
+    const parts at(sources.size());
+    auto* const begin = static_cast<std::byte*>(memory);
+    auto* const copies = reinterpret_cast<source*>(begin + at.sources);
+    std::uninitialized_copy(sources.begin(), sources.end(), copies);
+    const detail::wait_storage storage{begin + at.slots, reinterpret_cast<std::uint16_t*>(begin + at.buckets),
+                                       begin + at.descriptors};
+    return *::new (memory)
+        span_operation({copies, sources.size()}, all, how, storage, begin + at.wait, to_call, context);
+}
+
+span_operation::span_operation(std::span<const source> sources, bool all, const limits& how,
+                               const detail::wait_storage& storage, void* memory, function to_call,
+                               void* context) noexcept
+    : operation_base(
+          [](operation_base& self, const any_result& result) noexcept {
+              const auto& operation = static_cast<span_operation&>(self);
+              operation.to_call_(operation.context_, result);
+          },
+          sources, all, detail::wait_needs::mixture, how, storage),
+      memory_(memory),
+      to_call_(to_call),
+      context_(context) {}
+
+span_operation::~span_operation() { stop_waiting(); }
+
+void span_operation::start() { start_slow(memory_); }
+
+void span_operation::start(const limits& how) {
+    set_limits(how);
+    start_slow(memory_);
+}
+
+}  // namespace tocsin

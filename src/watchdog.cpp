@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread looks at all parked waits from time to time, for all watchdogs.
+//
+// Every wait notes when it was parked. For a watchdog, it does nothing more. After a look at a time t, the next look is
+// due when the oldest wait that is not reported yet becomes too old. A wait that parks after t becomes too old after t
+// + `longest`. So the next look comes at t + `longest` at the latest (or a millisecond after t, if that is later).
+//
+// State, under `lock`
+//   all      the watchdogs.
+//   busy     the watchdog that the thread works for at this moment, or null. Only the thread touches that watchdog's
+//            other members, and the watchdog stays in `all`.
+//   changed  counts the changes of `all` and the ends of `busy`; the thread and destructors sleep on it.
+// A watchdog remembers which waits it has reported, by thread, address and start. It forgets a wait that it no longer
+// sees.
+//
+// Fork: the child begins without watchdogs and without a thread (renewed_in_child). If the child destroys a watchdog of
+// the parent, it only frees the memory.
+//
+// Checked by: tests/unit/watchdog_test.cpp.
+#include "core/async/background.hpp"
+#include "core/lot/lot.hpp"
+#include "core/sync/futex_lock.hpp"
+#include "platform/futex/futex.hpp"
+#include "platform/system/system.hpp"
+
+#include <tocsin/detail/intrusive_list.hpp>
+#include <tocsin/watchdog.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace tocsin {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+struct detail::watchdog_state : detail::list_links<detail::watchdog_state> {
+    using seen = std::tuple<std::uint64_t, const void*, steady_clock::time_point>;
+
+    steady_clock::time_point look(const std::vector<parked_wait>& waits, steady_clock::time_point now);
+    // The shortest time between two looks.
+    nanoseconds pause() const noexcept {
+        return std::max<nanoseconds>(longest / 16, std::chrono::milliseconds(1));
+    }
+
+    nanoseconds longest;
+    std::function<void(const parked_wait&)> report;
+    std::vector<seen> reported;
+    std::uint32_t forks = core::forks();
+};
+
+namespace {
+
+steady_clock::time_point later(steady_clock::time_point from, nanoseconds by) noexcept {
+    return by >= steady_clock::time_point::max() - from ? steady_clock::time_point::max() : from + by;
+}
+
+}  // namespace
+
+// Reports the waits that have become too old. Returns when to look again.
+steady_clock::time_point detail::watchdog_state::look(const std::vector<parked_wait>& waits,
+                                                      steady_clock::time_point now) {
+    std::vector<seen> still;
+    steady_clock::time_point next = later(now, longest);
+    for (const parked_wait& each : waits) {
+        const seen key{each.thread, each.address, each.since};
+        if (now - each.since <= longest) {
+            next = std::min(next, later(later(each.since, longest), nanoseconds(1)));
+            continue;
+        }
+        still.push_back(key);
+        if (std::ranges::find(reported, key) == reported.end()) report(each);
+    }
+    reported = std::move(still);
+    return std::max(next, later(now, pause()));
+}
+
+struct watchdogs {
+    using state = detail::watchdog_state;
+
+    void run() noexcept;
+    void add(state& joining);
+    void remove(state& leaving) noexcept;
+    void change() noexcept {
+        changed.fetch_add(1, std::memory_order_relaxed);  // no order: under the lock
+        platform::futex::wake_all(&changed);
+    }
+
+    core::futex_lock lock;
+    detail::intrusive_list<state> all;
+    detail::plain<state*> busy{nullptr};
+    detail::plain<std::uint64_t> thread{0};  // the number of the thread that runs
+    platform::futex_word changed{0};
+    core::background_thread background;
+};
+
+namespace {
+
+constinit core::never_destroyed<watchdogs> the_watchdogs;
+const core::renewed_in_child<the_watchdogs> watchdogs_renewed;
+
+std::vector<parked_wait> waits_if_memory_allows() noexcept {
+    TOCSIN_TRY { return parked_waits(); }
+    TOCSIN_CATCH(...) { return {}; }
+}
+
+}  // namespace
+
+void watchdogs::add(state& joining) {
+    const std::lock_guard held(lock);
+    background.start([]() noexcept { the_watchdogs.it.run(); });
+    all.append(joining);
+    change();
+}
+
+void watchdogs::remove(state& leaving) noexcept {
+    for (;;) {
+        std::uint32_t seen;
+        {
+            const std::lock_guard held(lock);
+            if (busy != &leaving) {
+                all.remove(leaving);
+                return change();
+            }
+            if (thread == platform::thread_number())
+                platform::die(
+                    "tocsin: wait_watchdog destroyed inside its own report, which it would wait for\n");
+            seen = changed.load(std::memory_order_relaxed);  // no order: under the lock
+        }
+        (void)platform::futex::wait(changed, seen, deadline::never());
+    }
+}
+
+void watchdogs::run() noexcept {
+    for (;;) {
+        const auto waits = waits_if_memory_allows();
+        const auto now = steady_clock::now();
+        auto next = steady_clock::time_point::max();
+        std::uint32_t seen;
+        {
+            std::unique_lock held(lock);
+            thread = platform::thread_number();
+            for (state* each = all.first(); each != nullptr; each = all.next(*each)) {
+                busy = each;
+                held.unlock();
+                {
+                    const platform::with_signals_of as_maker(background.makers_signals());
+                    next = std::min(next, each->look(waits, now));
+                }
+                held.lock();
+                busy = nullptr;
+                change();
+            }
+            seen = changed.load(std::memory_order_relaxed);  // no order: under the lock
+        }
+        (void)platform::futex::wait(
+            changed, seen, next == steady_clock::time_point::max() ? deadline::never() : deadline(next));
+    }
+}
+
+void detail::watchdog_deleter::operator()(watchdog_state* gone) const noexcept {
+    if (gone->forks == core::forks()) the_watchdogs.it.remove(*gone);
+    delete gone;
+}
+
+wait_watchdog report_waits_longer_than(nanoseconds longest, std::function<void(const parked_wait&)> report) {
+    std::unique_ptr<detail::watchdog_state> made(new detail::watchdog_state);
+    made->longest = std::max(longest, nanoseconds(0));
+    made->report = std::move(report);
+    the_watchdogs.it.add(*made);
+    return wait_watchdog(wait_watchdog::state(made.release()));
+}
+
+}  // namespace tocsin

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// <tocsin/uv.hpp>
+#include "sanitizer.hpp"
+
+#include <tocsin/diagnose.hpp>
+#include <tocsin/driver.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/semaphore.hpp>
+#include <tocsin/uv.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include <uv.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using tocsin::any_result;
+using tocsin::auto_reset_event;
+using tocsin::manual_reset_event;
+using tocsin::wait_status;
+
+class loop {
+public:
+    loop() { EXPECT_EQ(uv_loop_init(&loop_), 0); }
+    ~loop() { EXPECT_EQ(uv_loop_close(&loop_), 0) << "a handle is left"; }
+    void run() { uv_run(&loop_, UV_RUN_DEFAULT); }
+    uv_loop_t* get() { return &loop_; }
+
+private:
+    uv_loop_t loop_;
+};
+
+TEST(UvWatch, CallsTheFunctionInTheLoopForEachSet) {
+    loop loop;
+    auto_reset_event job;
+    auto_reset_event done;
+    manual_reset_event closed;
+    int taken = 0;
+    tocsin::uv::watch(
+        loop.get(),
+        [&, here = std::this_thread::get_id()](any_result how) {
+            EXPECT_EQ(std::this_thread::get_id(), here);
+            if (how.index != 0) return false;
+            ++taken;
+            done.set();
+            return true;
+        },
+        job, closed);
+    std::thread producer([&] {
+        for (int i = 0; i != 100; ++i) {
+            job.set();
+            done.wait();
+        }
+        closed.set();
+    });
+    loop.run();
+    producer.join();
+    EXPECT_EQ(taken, 100);
+}
+
+TEST(UvWatch, NeverCallsTheFunctionInsideWatch) {
+    loop loop;
+    manual_reset_event event(true);
+    int calls = 0;
+    tocsin::uv::watch(loop.get(), [&](any_result) { return ++calls != 10; }, event);
+    EXPECT_EQ(calls, 0);
+    loop.run();
+    EXPECT_EQ(calls, 10) << "a source that stays ready is found again and again";
+}
+
+TEST(UvWatch, TellsTheDeadline) {
+    loop loop;
+    auto_reset_event event;
+    any_result found{wait_status::signaled};
+    tocsin::uv::watch(loop.get(), [&](any_result how) { return found = how, false; }, {.until = 1ms}, event);
+    loop.run();
+    EXPECT_EQ(found.status, wait_status::timed_out);
+}
+
+TEST(UvWatch, IsServedByItsDriver) {
+    loop loop;
+    tocsin::driver driver;
+    auto_reset_event event;
+    any_result found{wait_status::signaled};
+    tocsin::uv::watch(
+        tocsin::uv::on(loop.get()).by(driver), [&](any_result how) { return found = how, false; },
+        {.until = 2ms}, event);
+    EXPECT_FALSE(driver.next_deadline().is_never());
+    while (driver.run_due() == 0 && !driver.next_deadline().is_never()) std::this_thread::yield();
+    loop.run();
+    EXPECT_EQ(found.status, wait_status::timed_out);
+}
+
+TEST(UvWatch, ItsDriverServesEachWait) {
+    loop loop;
+    tocsin::driver driver;
+    auto_reset_event event;
+    int calls = 0;
+    uv_handle_t* const watched = tocsin::uv::watch(
+        tocsin::uv::on(loop.get()).by(driver), [&](any_result) { return ++calls != 0; }, event,
+        tocsin::after(1h));
+    for (int i = 1; i <= 2; ++i) {
+        EXPECT_FALSE(driver.next_deadline().is_never());
+        event.set();
+        EXPECT_TRUE(driver.next_deadline().is_never());
+        uv_run(loop.get(), UV_RUN_ONCE);
+        EXPECT_EQ(calls, i);
+    }
+    tocsin::uv::unwatch(watched);
+    loop.run();
+}
+
+TEST(UvWatch, EndsWhenItIsUnwatched) {
+    loop loop;
+    auto_reset_event event;
+    auto owned = std::make_shared<int>(0);
+    uv_handle_t* const watched = tocsin::uv::watch(loop.get(), [owned](any_result) { return true; }, event);
+    tocsin::uv::unwatch(watched);
+    loop.run();
+    EXPECT_EQ(owned.use_count(), 1);
+    EXPECT_EQ(tocsin::waiting_on(&event), 0u);
+}
+
+TEST(UvWatch, MayBeUnwatchedByItsFunction) {
+    loop loop;
+    manual_reset_event event(true);
+    uv_handle_t* watched = nullptr;
+    int calls = 0;
+    watched = tocsin::uv::watch(
+        loop.get(),
+        [&](any_result) {
+            ++calls;
+            tocsin::uv::unwatch(watched);
+            return true;
+        },
+        event);
+    loop.run();
+    EXPECT_EQ(calls, 1);
+}
+
+TEST(UvWatch, ThrowsIfTheWaitCannotBegin) {
+    loop loop;
+    tocsin::source empty;
+    EXPECT_THROW(
+        tocsin::uv::watch(loop.get(), [](any_result) { return true; }, empty), std::invalid_argument);
+    loop.run();  // closes the handle
+}
+
+// A set meets unwatch(): a permit that the watch has taken was given to its function, or is still there.
+TEST(UvWatch, EndsOnceIfASetAndUnwatchMeet) {
+    loop loop;
+    const int rounds = support::rounds(200, 2'000);
+    for (int i = 0; i != rounds; ++i) {
+        auto_reset_event event;
+        std::atomic<bool> go{false};
+        auto* const watched = tocsin::uv::watch(loop.get(), [](any_result) { return true; }, event);
+        std::thread setter([&] {
+            while (!go.load()) {
+            }
+            event.set();
+        });
+        go.store(true);
+        if (i % 2 == 0) std::this_thread::yield();
+        tocsin::uv::unwatch(watched);
+        loop.run();
+        setter.join();
+        ASSERT_EQ(tocsin::waiting_on(&event), 0u);
+    }
+}
+
+}  // namespace

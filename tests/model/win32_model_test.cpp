@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Windows' names (win32/) add to the library, in every interleaving of small programs: handles, mutexes, shared
+// locks, pulses, and releases of semaphores with a limit. Proof P24 in docs/proofs.md.
+#include "handle_table.hpp"
+#include "mutex_state.hpp"
+#include "shared_lock.hpp"
+#include "support/library_model.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::plain;
+using model::run;
+
+// As holds_within(), with fewer drawn executions where nobody asks for proofs: there are many programs here.
+void holds(int preemptions, const model::test_body& program) {
+    if (std::getenv("TOCSIN_PROVE") != nullptr) return holds_within(preemptions, program);
+    auto bounded = model::options::bounded(preemptions - 1);
+    bounded.spurious_returns = 0;
+    bounded.stale_repeats = 1;
+    explore_both("bounded", bounded, program);
+    explore_both("random", model::options::drawn(4'000), program);
+    explore_both("pct", model::options::priorities(4'000), program);
+}
+
+// ---- Handles: two slots --------------------------------------------------------------------------------------------
+
+using table = win32::basic_handle_table<1, 32, 1>;
+
+struct thing {
+    plain<int> value{42};
+    plain<bool> ended{false};
+};
+
+// What a call does with a handle. Returns whether the handle was valid.
+bool use(table& handles, table::number handle) {
+    void* ended = nullptr;
+    win32::handle_slot* const slot = handles.use(handle, ended);
+    if (ended != nullptr) static_cast<thing*>(ended)->ended = true;
+    if (slot == nullptr) return false;
+    auto& of = *static_cast<thing*>(static_cast<void*>(slot->object));
+    model::check(of.value == 42 && !of.ended, "the object is there, and whole");
+    if (void* const gone = handles.end_use(*slot, handle)) static_cast<thing*>(gone)->ended = true;
+    return true;
+}
+bool close(table& handles, table::number handle) {
+    win32::handle_slot* const slot = handles.close(handle);
+    if (slot == nullptr) return false;
+    if (void* const gone = handles.end_use(*slot, handle)) {
+        model::check(!static_cast<thing*>(gone)->ended, "an object ends once");
+        static_cast<thing*>(gone)->ended = true;
+    }
+    return true;
+}
+// At the end of a run: both slots are free, each of them once.
+void expect_both_free(run& r, table& handles) {
+    thing one;
+    thing two;
+    const auto first = handles.open(&one, 0);
+    const auto second = handles.open(&two, 0);
+    r.check(first != 0 && second != 0 && first != second && handles.open(&one, 0) == 0,
+            "each slot is free once");
+}
+
+TEST(win32_model, AUseOfAHandleKeepsItsObject) {
+    holds_always([](run& r) {
+        table handles;
+        thing object;
+        const auto handle = handles.open(&object, 0);
+        r.spawn("user", [&] { (void)use(handles, handle); });
+        r.spawn("closer", [&] { model::check(close(handles, handle), "the only close succeeds"); });
+        r.join_all();
+        r.check(object.ended && !use(handles, handle), "the object has ended with its handle");
+        expect_both_free(r, handles);
+    });
+}
+
+TEST(win32_model, OfTwoClosesOneSucceeds) {
+    holds_always([](run& r) {
+        table handles;
+        thing object;
+        plain<int> closed[2]{};
+        const auto handle = handles.open(&object, 0);
+        for (int i = 0; i != 2; ++i)
+            r.spawn("closer", [&, i] { closed[i] = close(handles, handle) ? 1 : 0; });
+        r.join_all();
+        r.check(closed[0] + closed[1] == 1 && object.ended, "one close, one end");
+        expect_both_free(r, handles);
+    });
+}
+
+TEST(win32_model, AStaleHandleNamesNothing) {
+    holds(3, [](run& r) {
+        table handles;
+        thing object;
+        thing later;
+        const auto stale = handles.open(&object, 0);
+        thing other;
+        const auto second = handles.open(&other, 0);  // so that the next handle is in the same slot
+        (void)close(handles, stale);
+        r.spawn("stale user", [&] { model::check(!use(handles, stale), "stale"); });
+        r.spawn("opener", [&] {
+            const auto handle = handles.open(&later, 0);
+            model::check(handle != stale && use(handles, handle), "the new handle is another, and valid");
+            model::check(close(handles, handle), "and closes");
+        });
+        r.spawn("stale closer", [&] { model::check(!close(handles, stale), "stale"); });
+        r.join_all();
+        r.check(later.ended && !other.ended && close(handles, second), "only what was closed has ended");
+        expect_both_free(r, handles);
+    });
+}
+
+TEST(win32_model, WhoeverHearsOfAHandleFindsItsObject) {
+    holds_always([](run& r) {
+        table handles;
+        thing object;
+        detail::atomic<std::uint64_t> said{0};
+        r.spawn("opener", [&] {
+            object.value = 42;
+            said.store(handles.open(&object, 0), std::memory_order_relaxed);
+        });
+        r.spawn("user", [&] {
+            if (const auto heard = said.load(std::memory_order_relaxed)) (void)use(handles, heard);
+        });
+        r.join_all();
+    });
+}
+
+// ---- Mutexes -------------------------------------------------------------------------------------------------------
+
+using win32::mutex_state;
+
+TEST(win32_model, AMutexExcludesAndPublishes) {
+    holds(3, [](run& r) {
+        mutex_state mutex;
+        auto_reset_event other(true);
+        plain<int> data{0};
+        const int me[2]{};
+        r.spawn("one", [&] {
+            mutex.free().wait(sleep_at_once);
+            (void)mutex.begin(&me[0]);
+            data = data + 1;
+            model::check(mutex.is_owned_by(&me[0]) && !mutex.is_owned_by(&me[1]), "the owner knows");
+            if (mutex.leave()) mutex.give_up(false);
+            model::check(!mutex.is_owned_by(&me[0]), "and knows that it is no more");
+        });
+        r.spawn("all", [&] {
+            (void)wait_all({.spin = sleep_at_once}, mutex.free(), other);
+            (void)mutex.begin(&me[1]);
+            data = data + 1;
+            if (mutex.leave()) mutex.give_up(false);
+        });
+        r.join_all();
+        r.check(data == 2 && mutex.free().is_set() && !other.is_set(), "both had it");
+    });
+}
+
+// win32_wait-1: the owner leaves its own mutex out of the wait, and still takes everything at one instant.
+TEST(win32_model, AnOwnerWaitsForAllWithoutItsMutex) {
+    holds(2, [](run& r) {
+        mutex_state mutex;
+        auto_reset_event token;
+        plain<int> data{0};
+        const int me[2]{};
+        (void)mutex.free().try_wait();
+        (void)mutex.begin(&me[0]);
+        r.spawn("owner", [&] {
+            const source others[]{token};
+            (void)wait_all({.spin = sleep_at_once}, others);
+            mutex.go_deeper();
+            data = data + 1;
+            if (mutex.leave()) mutex.give_up(false);
+            data = data + 1;
+            if (mutex.leave()) mutex.give_up(false);
+            token.set();
+        });
+        r.spawn("other", [&] {
+            (void)wait_all({.spin = sleep_at_once}, mutex.free(), token);
+            model::check(data == 2, "after both releases of the owner");
+            (void)mutex.begin(&me[1]);
+            mutex.give_up(false);
+        });
+        r.spawn("setter", [&] { token.set(); });
+        r.join_all();
+        r.check(mutex.free().is_set(), "free in the end");
+    });
+}
+
+TEST(win32_model, AnAbandonedMutexIsToldOnce) {
+    holds(2, [](run& r) {
+        mutex_state mutex;
+        plain<int> told{0};
+        plain<int> data{0};
+        const int me[3]{};
+        r.spawn("ends", [&] {
+            mutex.free().wait(sleep_at_once);
+            if (mutex.begin(&me[0])) told = told + 1;
+            data = data + 1;
+            mutex.give_up(true);
+        });
+        for (int i = 1; i != 3; ++i) {
+            r.spawn("other", [&, i] {
+                if (mutex.free().wait_until(some_time(), sleep_at_once) != wait_status::signaled) return;
+                if (mutex.begin(&me[i])) told = told + 1;
+                data = data + 1;
+                mutex.give_up(false);
+            });
+        }
+        r.join_all();
+        r.check(mutex.free().try_wait(), "free in the end");
+        if (mutex.begin(&me[0])) told = told + 1;
+        r.check(told == 1 && !mutex.begin(&me[0]), "the next owner is told, and no other");
+    });
+}
+
+// ---- Shared locks --------------------------------------------------------------------------------------------------
+
+using win32::shared_lock;
+
+TEST(win32_model, ASharedLockExcludesAndPublishes) {
+    holds(3, [](run& r) {
+        shared_lock::word word{0};
+        plain<int> data{0};
+        r.spawn("writer 1", [&] {
+            shared_lock lock(word);
+            lock.lock(sleep_at_once);
+            data = data + 1;
+            lock.unlock();
+        });
+        r.spawn("writer 2", [&] {
+            shared_lock lock(word);
+            lock.lock(sleep_at_once);
+            data = data + 1;
+            lock.unlock();
+        });
+        r.spawn("reader", [&] {
+            shared_lock lock(word);
+            lock.lock_shared(sleep_at_once);
+            const int seen = data;
+            model::check(seen >= 0 && seen <= 2, "a whole value");
+            lock.unlock_shared();
+        });
+        r.join_all();
+        r.check(data == 2 && word.load(std::memory_order_relaxed) == 0, "both wrote, and the lock is free");
+    });
+}
+
+TEST(win32_model, ReadersShareALockAndTheLastFreesIt) {
+    holds(2, [](run& r) {
+        shared_lock::word word{0};
+        plain<int> data{0};
+        for (const char* name : {"reader 1", "reader 2"}) {
+            r.spawn(name, [&] {
+                shared_lock lock(word);
+                lock.lock_shared(sleep_at_once);
+                model::check(data == 0 || data == 7, "a whole value");
+                lock.unlock_shared();
+            });
+        }
+        r.spawn("writer", [&] {
+            shared_lock lock(word);
+            lock.lock(sleep_at_once);
+            data = 3;
+            data = 7;
+            lock.unlock();
+        });
+        r.join_all();
+        r.check(word.load(std::memory_order_relaxed) == 0, "free");
+    });
+}
+
+// Otherwise readers that follow each other could keep a writer out for ever.
+TEST(win32_model, AReaderDoesNotPassAWaitingWriter) {
+    holds(2, [](run& r) {
+        shared_lock::word word{0};
+        plain<bool> written{false};
+        shared_lock lock(word);
+        (void)lock.try_lock_shared();
+        r.spawn("writer", [&] {
+            shared_lock mine(word);
+            mine.lock(sleep_at_once);
+            written = true;
+            mine.unlock();
+        });
+        r.spawn("reader", [&] {
+            shared_lock mine(word);
+            while ((word.load(std::memory_order_relaxed) & 2) == 0 &&
+                   (word.load(std::memory_order_relaxed) & 4) != 0)
+                model::cpu_relax();
+            if (mine.try_lock_shared()) {
+                model::check(written, "the writer was first");
+                mine.unlock_shared();
+            }
+        });
+        r.spawn("first reader", [&] {
+            while ((word.load(std::memory_order_relaxed) & 2) == 0) model::cpu_relax();
+            shared_lock(word).unlock_shared();
+        });
+        r.join_all();
+    });
+}
+
+// ---- Pulses --------------------------------------------------------------------------------------------------------
+
+void pulse(source of, reset_mode mode) {
+    detail::event_pulse(*static_cast<detail::event_byte*>(of.object()), mode);
+}
+
+TEST(win32_model, APulseLeavesTheEventUnsetAndReleasesOne) {
+    holds(3, [](run& r) {
+        auto_reset_event one(true);
+        plain<int> released[2]{};
+        for (int i = 0; i != 2; ++i) {
+            r.spawn("waiter", [&, i] {
+                if (one.wait_until(some_time(), sleep_at_once) == wait_status::signaled) released[i] = 1;
+            });
+        }
+        r.spawn("pulser", [&] {
+            pulse(one, reset_mode::auto_reset);
+            model::check(!one.try_wait(), "unset, whoever was there");
+        });
+        r.join_all();
+        r.check(!one.is_set(), "and nobody has set it");
+        r.check(released[0] + released[1] <= 2, "the first token, and the pulse");
+    });
+}
+
+TEST(win32_model, APulseOfAGateReleasesAllWhoWaitAndPublishes) {
+    holds(2, [](run& r) {
+        manual_reset_event gate;
+        plain<int> data{0};
+        for (const char* name : {"waiter 1", "waiter 2"}) {
+            r.spawn(name, [&] {
+                if (gate.wait_until(some_time(), sleep_at_once) == wait_status::signaled)
+                    model::check(data == 1, "what came before the pulse is visible");
+            });
+        }
+        r.spawn("pulser", [&] {
+            data = 1;
+            pulse(gate, reset_mode::manual_reset);
+            model::check(!gate.try_wait(), "unset after its pulse");
+        });
+        r.join_all();
+    });
+}
+
+TEST(win32_model, TheThreadThatAPulseReleasesMayDestroyTheEvent) {
+    holds(3, [](run& r) {
+        auto* const one = new auto_reset_event;
+        manual_reset_event pulsed;
+        r.spawn("waiter", [&, one] {
+            if (one->wait_until(some_time(), sleep_at_once) != wait_status::signaled)
+                pulsed.wait(sleep_at_once);
+            delete one;
+        });
+        r.spawn("pulser", [&, one] {
+            pulse(*one, reset_mode::auto_reset);
+            pulsed.set();
+        });
+        r.join_all();
+    });
+}
+
+TEST(win32_model, APulseMayEndAWaitForAllOrIsLost) {
+    holds(2, [](run& r) {
+        auto_reset_event pulsed;
+        auto_reset_event other;
+        plain<int> all{0};
+        r.spawn("all", [&] {
+            if (wait_all({.until = some_time(), .spin = sleep_at_once}, pulsed, other) ==
+                wait_status::signaled)
+                all = 1;
+        });
+        r.spawn("pulser", [&] { pulse(pulsed, reset_mode::auto_reset); });
+        r.spawn("setter", [&] { other.set(); });
+        r.join_all();
+        r.check(!pulsed.is_set() && other.is_set() == (all == 0), "all of them, or none");
+    });
+}
+
+// ---- Semaphores with a limit that is known at run time --------------------------------------------------------------
+
+TEST(win32_model, AReleaseWithALimitKeepsItAndTellsTheCountBefore) {
+    holds(3, [](run& r) {
+        counting_semaphore<> permits(0);
+        auto& word = *static_cast<detail::semaphore_word*>(source(permits).object());
+        plain<int> given[2]{};
+        plain<int> taken{0};
+        for (int i = 0; i != 2; ++i) {
+            r.spawn("releaser", [&, i] {
+                std::uint32_t before = 7;
+                given[i] = detail::semaphore_try_release(word, 1, 1, before) ? 1 : 0;
+                model::check(before == (given[i] != 0 ? 0u : 1u), "the count before");
+            });
+        }
+        r.spawn("taker", [&] { taken = permits.try_acquire_until(some_time(), sleep_at_once) ? 1 : 0; });
+        r.join_all();
+        const int left = permits.try_acquire() ? 1 : 0;
+        r.check(given[0] + given[1] == taken + left && !permits.try_acquire(),
+                "as many in as out, and at most one");
+    });
+}
+
+}  // namespace

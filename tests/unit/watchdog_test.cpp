@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The watchdog reports each wait that takes too long, once, and no other.
+#include "facts.hpp"
+#include "printing.hpp"
+#include "sanitizer.hpp"
+#include "threads.hpp"
+
+#include <tocsin/event.hpp>
+#include <tocsin/watchdog.hpp>
+#include <tocsin/word_lock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::thread_group;
+using support::until_parked;
+using tocsin::auto_reset_event;
+using tocsin::parked_wait;
+
+struct report {
+    const void* address;
+    parked_wait wait;
+    std::chrono::nanoseconds age;
+};
+
+// What a watchdog has reported.
+class reports {
+public:
+    tocsin::wait_watchdog watch(std::chrono::nanoseconds longest) {
+        return tocsin::report_waits_longer_than(longest, [this](const parked_wait& wait) {
+            {
+                const std::lock_guard held(lock_);
+                reports_.push_back({wait.address, wait, std::chrono::steady_clock::now() - wait.since});
+            }
+            one_more_.set();
+        });
+    }
+    void until_one_more() { one_more_.wait(); }
+    // The report about this address, once there is one. How often it was reported: reports_of().
+    report until_reported(const void* address) {
+        for (;;) {
+            {
+                const std::lock_guard held(lock_);
+                const auto found = std::ranges::find(reports_, address, &report::address);
+                if (found != reports_.end()) return *found;
+            }
+            until_one_more();  // a wait that is reported, too, if it takes too long
+        }
+    }
+    std::size_t reports_of(const void* address) {
+        const std::lock_guard held(lock_);
+        return static_cast<std::size_t>(std::ranges::count(reports_, address, &report::address));
+    }
+    std::size_t count() {
+        const std::lock_guard held(lock_);
+        return reports_.size();
+    }
+
+private:
+    std::mutex lock_;
+    std::vector<report> reports_;
+    auto_reset_event one_more_;
+};
+
+TEST(Watchdog, ReportsAWaitThatTakesTooLongByItsName) {
+    reports seen;
+    const auto watchdog = seen.watch(20ms);
+    auto_reset_event event;
+    tocsin::name_address(&event, "answer");
+    thread_group threads;
+    threads.start("waiter", [&] { event.wait(); });
+    const report about = seen.until_reported(&event);
+    EXPECT_EQ(about.wait.name, "answer");
+    EXPECT_EQ(about.wait.thread, threads.number(0));
+    EXPECT_STREQ(about.wait.type, "event");
+    EXPECT_GT(about.age, 20ms);
+    event.set();
+    threads.join();
+    tocsin::name_address(&event, "");
+}
+
+TEST(Watchdog, ReportsEachWaitOnce) {
+    reports seen;
+    auto_reset_event first;
+    auto_reset_event second;
+    thread_group threads;
+    const auto watchdog = seen.watch(1ms);
+    threads.start("first", [&] { first.wait(); });
+    (void)seen.until_reported(&first);
+    threads.start("second", [&] { second.wait(); });
+    (void)seen.until_reported(&second);  // by a later look, which has seen the first wait again
+    EXPECT_EQ(seen.reports_of(&first), 1u);
+    EXPECT_EQ(seen.reports_of(&second), 1u);
+    first.set();
+    until_parked(&first, 0);
+    threads.start("again", [&] { first.wait(); });
+    while (seen.reports_of(&first) != 2) seen.until_one_more();  // a new wait
+    first.set();
+    second.set();
+    threads.join();
+}
+
+TEST(Watchdog, IsSilentAboutShortWaits) {
+    reports seen;
+    const auto watchdog = seen.watch(1h);
+    auto_reset_event event;
+    thread_group threads;
+    threads.start("waiter", [&] { event.wait(); });
+    until_parked(&event, 1);
+    reports of_another;  // whose look comes after the wait was parked
+    {
+        const auto second = of_another.watch(0ns);
+        of_another.until_one_more();
+    }
+    EXPECT_EQ(seen.count(), 0u);
+    event.set();
+    threads.join();
+}
+
+TEST(Watchdog, IsSilentOnceItIsDestroyed) {
+    for (int i = 0; i != 50; ++i) {
+        auto_reset_event event;
+        thread_group threads;
+        threads.start("waiter", [&] { event.wait(); });
+        until_parked(&event, 1);
+        {
+            reports seen;
+            std::optional watchdog(seen.watch(0ns));
+            if (i % 2 == 0) seen.until_one_more();
+            watchdog.reset();
+        }  // a report that came later would touch what is gone
+        event.set();
+        threads.join();
+    }
+}
+
+TEST(Watchdog, MayWaitAndWakeInItsReport) {
+    auto_reset_event event;
+    tocsin::word_lock<> lock;
+    thread_group threads;
+    threads.start("waiter", [&] { event.wait(); });
+    const auto watchdog = tocsin::report_waits_longer_than(5ms, [&](const parked_wait& wait) {
+        const std::lock_guard held(lock);
+        if (wait.address == &event) event.set();
+    });
+    threads.join();
+}
+
+#if defined(__linux__) && GTEST_HAS_DEATH_TEST
+std::ptrdiff_t threads_of_this_process() {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+}
+
+// Returns 0, or the number of the step after which the threads were not as many as they should be.
+int count_threads() {
+    const std::ptrdiff_t at_start = threads_of_this_process();
+    if (at_start != 1) return 1;
+    auto_reset_event event;
+    (void)event.wait_for(1ms);
+    if (!tocsin::parked_waits().empty() || threads_of_this_process() != at_start) return 2;
+    const auto one = tocsin::report_waits_longer_than(1h, [](const parked_wait&) {});
+    const std::ptrdiff_t with_one = threads_of_this_process();
+    // ThreadSanitizer starts a thread of its own, too.
+    if (with_one != at_start + 1 && !support::thread_sanitizer) return 3;
+    const auto other = tocsin::report_waits_longer_than(1h, [](const parked_wait&) {});
+    return threads_of_this_process() == with_one ? 0 : 4;
+}
+
+// In a process of its own, in which nothing else has started a thread.
+TEST(WatchdogDeathTest, HasNoThreadUntilItIsUsedAndThenOneForAll) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(std::_Exit(count_threads()), testing::ExitedWithCode(0), "");
+}
+#endif
+
+#if TOCSIN_CHECKED && GTEST_HAS_DEATH_TEST
+TEST(WatchdogDeathTest, IsNotDestroyedInItsOwnReport) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH(
+        {
+            auto_reset_event event;
+            std::optional<tocsin::wait_watchdog> watchdog;
+            std::mutex made;
+            made.lock();
+            watchdog.emplace(tocsin::report_waits_longer_than(0ns, [&](const parked_wait&) {
+                const std::lock_guard held(made);
+                watchdog.reset();
+            }));
+            made.unlock();
+            event.wait();
+        },
+        "wait_watchdog destroyed inside its own report");
+}
+#endif
+
+}  // namespace

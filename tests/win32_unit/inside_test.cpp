@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a wait does that took its object and must give it back: through the calls alone, that happens only in a race.
+// And what a wait does for a mutex that its owner can't own once more: through the calls alone, that takes minutes.
+#include "support.hpp"
+#include "wait.hpp"
+
+namespace {
+
+using namespace win32_test;
+using namespace tocsin::win32;
+
+// The trap: a wait takes the only permit, another thread releases one more, and the wait gives its permit back.
+TEST(win32_inside, APermitThatIsGivenBackNeverExceedsTheMaximum) {
+    const HANDLE semaphore = CreateSemaphore(nullptr, 1, 1, nullptr);
+    {
+        const handle_use use(semaphore);
+        ASSERT_TRUE(use && try_take(*use));
+        give_back(*use);
+        ASSERT_TRUE(try_take(*use)) << "the permit came back";
+        EXPECT_TRUE(ReleaseSemaphore(semaphore, 1, nullptr));
+        give_back(*use);
+    }
+    EXPECT_EQ(WaitForSingleObject(semaphore, 0), WAIT_OBJECT_0);
+    EXPECT_EQ(WaitForSingleObject(semaphore, 0), WAIT_TIMEOUT);
+    EXPECT_TRUE(CloseHandle(semaphore));
+}
+
+TEST(win32_inside, AMutexThatIsGivenBackIsAbandonedAsBefore) {
+    const HANDLE mutex = CreateMutex(nullptr, FALSE, nullptr);
+    thread_group threads;
+    threads.start("owner", [&] { EXPECT_EQ(WaitForSingleObject(mutex, INFINITE), WAIT_OBJECT_0); });
+    threads.join();
+    {
+        const handle_use use(mutex);
+        ASSERT_TRUE(use && try_take(*use));
+        give_back(*use);
+        ASSERT_TRUE(try_take(*use));
+        thread& self = current_thread();
+        const DWORD how = begin_taken(*use, &self);
+        EXPECT_EQ(how, WAIT_ABANDONED_0);
+        give_back_begun(*use, &self, how);
+    }
+    EXPECT_EQ(WaitForSingleObject(mutex, 0), WAIT_ABANDONED_0);
+    EXPECT_TRUE(ReleaseMutex(mutex));
+    EXPECT_EQ(WaitForSingleObject(mutex, 0), WAIT_OBJECT_0) << "the mark is gone once somebody has seen it";
+    EXPECT_TRUE(ReleaseMutex(mutex));
+    EXPECT_TRUE(CloseHandle(mutex));
+}
+
+TEST(win32_inside, AMutexThatIsOwnedAsOftenAsPossibleIsRefusedAndNothingIsTaken) {
+    const HANDLE mutex = CreateMutex(nullptr, TRUE, nullptr);
+    {
+        const handle_use use(mutex);
+        static_cast<mutex_object&>(*use).state.go_deeper(mutex_state::most - 1);
+    }
+    const event token(false, true);
+    const event other(false, false);
+    const HANDLE both[]{token.get(), mutex};
+    const HANDLE reversed[]{mutex, token.get()};
+    const auto expect_refused = [](DWORD result) {
+        EXPECT_EQ(result, WAIT_FAILED);
+        EXPECT_EQ(GetLastError(), ERROR_MUTANT_LIMIT_EXCEEDED);
+        SetLastError(0);
+    };
+    for (const DWORD time : {DWORD{0}, INFINITE}) {
+        expect_refused(WaitForSingleObject(mutex, time));
+        expect_refused(WaitForMultipleObjects(2, reversed, FALSE, time));
+        expect_refused(WaitForMultipleObjects(2, both, TRUE, time));
+        expect_refused(SignalObjectAndWait(other.get(), mutex, time, FALSE));
+        EXPECT_EQ(WaitForSingleObject(other.get(), 0), WAIT_OBJECT_0) << "the signal stands";
+    }
+    EXPECT_EQ(WaitForMultipleObjects(2, both, FALSE, 0), WAIT_OBJECT_0)
+        << "the token was left, and comes first";
+    expect_refused(WaitForMultipleObjects(2, both, FALSE, INFINITE));
+    EXPECT_TRUE(ReleaseMutex(mutex));
+    EXPECT_EQ(WaitForSingleObject(mutex, 0), WAIT_OBJECT_0);
+    expect_refused(WaitForSingleObject(mutex, 0));
+    EXPECT_TRUE(CloseHandle(mutex));
+}
+
+}  // namespace

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents name: the programs of the README's table; the documents in the chapters of the site."""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from docs.chapters import CHAPTERS  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+SHORT = ROOT / "examples" / "short"
+LONGEST = 60  # lines; the README says so
+
+
+def rows(readme):
+    """The rows of the table "I want to ...", without its head."""
+    table = readme[readme.index("| I want to"):].partition("\n\n")[0]
+    return table.splitlines()[2:]
+
+
+def programs_of(row):
+    """The links of a row's last cell."""
+    return re.findall(r"\]\(([^)]*)\)", row.rstrip("| ").rpartition(" | ")[2])
+
+
+class Programs(unittest.TestCase):
+    def setUp(self):
+        self.rows = rows((ROOT / "README.md").read_text(encoding="utf-8"))
+        self.named = [program for row in self.rows for program in programs_of(row)]
+
+    def test_each_row_names_one_short_program_that_exists(self):
+        self.assertGreater(len(self.rows), 20)
+        for row in self.rows:
+            [program] = programs_of(row)
+            self.assertEqual("examples/short", Path(program).parent.as_posix(), row)
+            self.assertTrue((ROOT / program).is_file(), program)
+
+    def test_each_program_is_named_by_one_row(self):
+        programs = {f"examples/short/{path.name}" for path in SHORT.iterdir() if path.suffix in (".c", ".cpp")}
+        self.assertEqual(sorted(programs - {"examples/short/readme.cpp"}), sorted(self.named))
+
+    def test_each_program_is_short_and_is_built(self):
+        built = re.sub("#.*", "", (SHORT / "CMakeLists.txt").read_text(encoding="utf-8"))
+        for program in self.named:
+            self.assertLess(len((ROOT / program).read_text(encoding="utf-8").splitlines()), LONGEST, program)
+            self.assertRegex(built, rf"\b{Path(program).stem}\b")
+
+
+class Chapters(unittest.TestCase):
+    def setUp(self):
+        self.listed = [page for pages in CHAPTERS.values() for page in pages]
+
+    def test_each_document_is_in_one_chapter(self):
+        documents = [path for folder in ("", "docs", "lab", "proofs") for path in (ROOT / folder).glob("*.md")]
+        names = {path.relative_to(ROOT).as_posix() for path in documents} - {"README.md"}
+        self.assertEqual(sorted(names | {"docs/decisions/README.md"}), sorted(self.listed))
+
+    def test_each_document_is_linked_from_the_readme_or_from_the_list_of_documents(self):
+        linked = set()
+        for page in ("README.md", "docs/README.md"):
+            text = (ROOT / page).read_text(encoding="utf-8")
+            linked |= {(ROOT / page).parent.joinpath(target).resolve() for target in re.findall(r"\]\(([^)#:]+)", text)}
+        self.assertEqual([], [page for page in self.listed if ROOT / page not in linked])
+
+    def test_the_readme_says_how_to_report_a_weakness(self):
+        self.assertIn("(SECURITY.md)", (ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events and semaphores: handles name tocsin's own. They and the table contain all the concurrency; this file adds
+// none.
+//
+// Checked by: tests/win32_unit/handles_test.cpp, tests/win32.
+#include "object.hpp"
+
+#include <algorithm>
+
+namespace tocsin::win32 {
+namespace {
+
+HANDLE create_event(const object_name& name, DWORD flags, DWORD access) noexcept {
+    if ((flags & ~(CREATE_EVENT_MANUAL_RESET | CREATE_EVENT_INITIAL_SET)) != 0)
+        return no_handle(ERROR_INVALID_PARAMETER);
+    const bool manual = (flags & CREATE_EVENT_MANUAL_RESET) != 0;
+    const bool set = (flags & CREATE_EVENT_INITIAL_SET) != 0;
+    return create(name, kind::event, granted(access), [&] {
+        return new event_object(kind::event, manual ? reset_mode::manual_reset : reset_mode::auto_reset, set);
+    });
+}
+
+DWORD event_flags(BOOL manual_reset, BOOL initially_set) noexcept {
+    return (manual_reset != 0 ? CREATE_EVENT_MANUAL_RESET : 0) |
+           (initially_set != 0 ? CREATE_EVENT_INITIAL_SET : 0);
+}
+
+template <class Act>
+BOOL with_event(HANDLE handle, Act act) noexcept {
+    const handle_use use(handle);
+    auto* const found = of_kind<event_object>(use, kind::event, EVENT_MODIFY_STATE);
+    if (found == nullptr) return FALSE;
+    act(found->state);
+    return TRUE;
+}
+
+HANDLE create_semaphore(const object_name& name, LONG initial, LONG maximum, DWORD flags,
+                        DWORD access) noexcept {
+    constexpr LONG most = tocsin::counting_semaphore<>::max();
+    if (flags != 0 || initial < 0 || maximum <= 0 || initial > maximum || initial > most)
+        return no_handle(ERROR_INVALID_PARAMETER);
+    return create(name, kind::semaphore, granted(access),
+                  [&] { return new semaphore_object(initial, std::min(maximum, most)); });
+}
+
+template <class Make>
+HANDLE made(Make make) noexcept {
+    return without_exceptions<HANDLE>(nullptr, make);
+}
+
+}  // namespace
+}  // namespace tocsin::win32
+
+using namespace tocsin::win32;
+
+extern "C" {
+
+HANDLE CreateEventA(LPSECURITY_ATTRIBUTES, BOOL manual_reset, BOOL initially_set, LPCSTR name) {
+    return made([&] {
+        return create_event(object_name(name), event_flags(manual_reset, initially_set), all_access);
+    });
+}
+HANDLE CreateEventW(LPSECURITY_ATTRIBUTES, BOOL manual_reset, BOOL initially_set, LPCWSTR name) {
+    return made([&] {
+        return create_event(object_name(name), event_flags(manual_reset, initially_set), all_access);
+    });
+}
+HANDLE CreateEventExA(LPSECURITY_ATTRIBUTES, LPCSTR name, DWORD flags, DWORD access) {
+    return made([&] { return create_event(object_name(name), flags, access); });
+}
+HANDLE CreateEventExW(LPSECURITY_ATTRIBUTES, LPCWSTR name, DWORD flags, DWORD access) {
+    return made([&] { return create_event(object_name(name), flags, access); });
+}
+HANDLE OpenEventA(DWORD access, BOOL, LPCSTR name) {
+    return made([&] { return open_named(object_name(name), kind::event, access); });
+}
+HANDLE OpenEventW(DWORD access, BOOL, LPCWSTR name) {
+    return made([&] { return open_named(object_name(name), kind::event, access); });
+}
+
+BOOL SetEvent(HANDLE event) {
+    return with_event(event, [](tocsin::event& state) { state.set(); });
+}
+BOOL ResetEvent(HANDLE event) {
+    return with_event(event, [](tocsin::event& state) { state.reset(); });
+}
+BOOL PulseEvent(HANDLE event) {
+    return with_event(event, [](tocsin::event& state) {
+        auto& byte = *static_cast<tocsin::detail::event_byte*>(tocsin::source(state).object());
+        tocsin::detail::event_pulse(byte, state.mode());
+    });
+}
+
+HANDLE CreateSemaphoreA(LPSECURITY_ATTRIBUTES, LONG initial, LONG maximum, LPCSTR name) {
+    return made([&] { return create_semaphore(object_name(name), initial, maximum, 0, all_access); });
+}
+HANDLE CreateSemaphoreW(LPSECURITY_ATTRIBUTES, LONG initial, LONG maximum, LPCWSTR name) {
+    return made([&] { return create_semaphore(object_name(name), initial, maximum, 0, all_access); });
+}
+HANDLE CreateSemaphoreExA(LPSECURITY_ATTRIBUTES, LONG initial, LONG maximum, LPCSTR name, DWORD flags,
+                          DWORD access) {
+    return made([&] { return create_semaphore(object_name(name), initial, maximum, flags, access); });
+}
+HANDLE CreateSemaphoreExW(LPSECURITY_ATTRIBUTES, LONG initial, LONG maximum, LPCWSTR name, DWORD flags,
+                          DWORD access) {
+    return made([&] { return create_semaphore(object_name(name), initial, maximum, flags, access); });
+}
+HANDLE OpenSemaphoreA(DWORD access, BOOL, LPCSTR name) {
+    return made([&] { return open_named(object_name(name), kind::semaphore, access); });
+}
+HANDLE OpenSemaphoreW(DWORD access, BOOL, LPCWSTR name) {
+    return made([&] { return open_named(object_name(name), kind::semaphore, access); });
+}
+
+BOOL ReleaseSemaphore(HANDLE semaphore, LONG count, LPLONG previous) {
+    const handle_use use(semaphore);
+    auto* const found = of_kind<semaphore_object>(use, kind::semaphore, SEMAPHORE_MODIFY_STATE);
+    if (found == nullptr) return FALSE;
+    if (count <= 0) return fail(ERROR_INVALID_PARAMETER);
+    if (count > found->most) return fail(ERROR_TOO_MANY_POSTS);
+    std::uint32_t before = 0;
+    if (!tocsin::detail::semaphore_try_release(found->word(), static_cast<std::uint32_t>(count),
+                                               static_cast<std::uint32_t>(found->most), before))
+        return fail(ERROR_TOO_MANY_POSTS);
+    if (previous != nullptr) *previous = static_cast<LONG>(before);
+    return TRUE;
+}
+
+}  // extern "C"

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of handles, and the names. The table itself: handle_table.hpp.
+//
+// State of the names: a map from each name to its object, and in each named object the number of its handles, all under
+// one lock.
+//
+// Invariants
+//   handles-1  A name is in the map from its object's first handle until the object has no handles. An object in the
+//       map has a reference, which belongs to an open handle, or to a handle that a thread is just closing.
+//       (close_handle() removes the name before it ends its use of the slot.) So a thread that finds a name may give
+//       out a further handle of the object. An object whose name was removed never gets a name again, even if
+//       duplicate() opens a further handle.
+//
+// Checked by: tests/win32_unit/handles_test.cpp, tests/win32.
+#include "object.hpp"
+#include "thread.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace tocsin::win32 {
+
+constinit handle_table the_handles;
+
+namespace {
+
+thread_local constinit DWORD last_error = 0;
+
+struct name_map {
+    std::mutex lock;
+    std::map<std::string, object*, std::less<>> objects;
+};
+
+// Never destroyed: threads may close handles while the process ends.
+name_map& names() {
+    static name_map& all = *new name_map;
+    return all;
+}
+
+HANDLE handle_of(handle_table::number number) noexcept {
+    return reinterpret_cast<HANDLE>(static_cast<std::uintptr_t>(number));
+}
+
+void append_utf8(std::string& to, std::uint32_t point) {
+    const auto put = [&](std::uint32_t byte) { to.push_back(static_cast<char>(byte)); };
+    if (point < 0x80) return put(point);
+    if (point < 0x800) {
+        put(0xC0 | point >> 6);
+    } else if (point < 0x10000) {
+        put(0xE0 | point >> 12);
+        put(0x80 | (point >> 6 & 0x3F));
+    } else {
+        put(0xF0 | point >> 18);
+        put(0x80 | (point >> 12 & 0x3F));
+        put(0x80 | (point >> 6 & 0x3F));
+    }
+    put(0x80 | (point & 0x3F));
+}
+
+}  // namespace
+
+HANDLE open_handle(object* of, DWORD access) noexcept {
+    const handle_table::number number = the_handles.open(of, access);
+    if (number != 0) return handle_of(number);
+    of->drop();
+    SetLastError(ERROR_NOT_ENOUGH_MEMORY);
+    return nullptr;
+}
+
+bool close_handle(HANDLE handle, bool of_registered_wait) noexcept {
+    const handle_table::number number = handle_use::number_of(handle);
+    {
+        const handle_use look(handle);
+        if (!look || (look->what == kind::registered_wait) != of_registered_wait) return false;
+    }
+    handle_slot* const slot = the_handles.close(number);
+    if (slot == nullptr) return false;
+    auto& named = *static_cast<object*>(slot->object);
+    if (named.is_named) {
+        const std::lock_guard held(names().lock);
+        if (--named.handles == 0) {
+            const auto at = names().objects.find(named.name);
+            if (at != names().objects.end() && at->second == &named) names().objects.erase(at);
+        }
+    }
+    handle_use::end(*slot, number);
+    return true;
+}
+
+DWORD granted(DWORD access) noexcept {
+    constexpr DWORD everything = GENERIC_ALL | MAXIMUM_ALLOWED;
+    if ((access & everything) != 0) return all_access;
+    DWORD specific = access & ~(GENERIC_READ | GENERIC_WRITE | GENERIC_EXECUTE);
+    if ((access & GENERIC_READ) != 0) specific |= READ_CONTROL | 1;
+    if ((access & GENERIC_WRITE) != 0) specific |= READ_CONTROL | EVENT_MODIFY_STATE;
+    if ((access & GENERIC_EXECUTE) != 0) specific |= READ_CONTROL | SYNCHRONIZE;
+    return specific;
+}
+
+object_name::object_name(LPCSTR name) : is_null_(name == nullptr) {
+    if (!is_null_) text_ = name;
+    check(text_.size());
+}
+
+object_name::object_name(LPCWSTR name) : is_null_(name == nullptr) {
+    std::size_t length = 0;
+    for (; !is_null_ && name[length] != 0; ++length) {
+        std::uint32_t point = name[length];
+        const bool is_pair =
+            point >= 0xD800 && point < 0xDC00 && name[length + 1] >= 0xDC00 && name[length + 1] < 0xE000;
+        if (is_pair) point = 0x10000 + ((point - 0xD800) << 10) + (name[++length] - 0xDC00u);
+        append_utf8(text_, point);
+    }
+    check(length);
+}
+
+void object_name::check(std::size_t length) noexcept {
+    if (length > MAX_PATH) error_ = ERROR_FILENAME_EXCED_RANGE;
+    for (const char* const space : {"Global\\", "Local\\"}) {
+        if (text_.starts_with(space)) {
+            text_.erase(0, std::char_traits<char>::length(space));
+            break;
+        }
+    }
+    if (error_ == 0 && text_.find('\\') != std::string::npos) error_ = ERROR_PATH_NOT_FOUND;
+}
+
+HANDLE create_named(const object_name& name, kind wanted, DWORD access, object* (*make)(const void* how),
+                    const void* how, bool* is_new) noexcept {
+    return without_exceptions<HANDLE>(nullptr, [&]() -> HANDLE {
+        if (name.error() != 0) return no_handle(name.error());
+        if (name.text().empty()) {
+            const HANDLE handle = open_handle(make(how), access);
+            if (handle != nullptr) SetLastError(0);
+            return handle;
+        }
+        const std::lock_guard held(names().lock);
+        auto at = names().objects.find(name.text());
+        const bool added = at == names().objects.end();
+        if (added) {
+            std::unique_ptr<object> made(make(how));
+            made->name = name.text();
+            made->is_named = true;
+            at = names().objects.emplace(name.text(), made.get()).first;
+            (void)made.release();
+        } else {
+            if (at->second->what != wanted) return no_handle(ERROR_INVALID_HANDLE);
+            at->second->keep();
+        }
+        object& found = *at->second;
+        const HANDLE handle = open_handle(&found, access);
+        if (handle == nullptr) {  // the object is gone if it was new
+            if (added) names().objects.erase(at);
+            return nullptr;
+        }
+        ++found.handles;
+        if (is_new != nullptr) *is_new = added;
+        SetLastError(added ? 0 : ERROR_ALREADY_EXISTS);
+        return handle;
+    });
+}
+
+HANDLE open_named(const object_name& name, kind wanted, DWORD access) noexcept {
+    return without_exceptions<HANDLE>(nullptr, [&]() -> HANDLE {
+        if (name.is_null()) return no_handle(ERROR_INVALID_PARAMETER);
+        if (name.error() != 0) return no_handle(name.error());
+        const std::lock_guard held(names().lock);
+        const auto at = names().objects.find(name.text());
+        if (at == names().objects.end()) return no_handle(ERROR_FILE_NOT_FOUND);
+        if (at->second->what != wanted) return no_handle(ERROR_INVALID_HANDLE);
+        if (access == 0) return no_handle(ERROR_ACCESS_DENIED);
+        at->second->keep();
+        const HANDLE handle = open_handle(at->second, granted(access));
+        if (handle != nullptr) ++at->second->handles;
+        return handle;
+    });
+}
+
+namespace {
+
+// A further handle of the object that `use` names.
+HANDLE duplicate(const handle_use& use, DWORD access) noexcept {
+    object& of = *use;
+    of.keep();
+    if (!of.is_named) return open_handle(&of, access);
+    const std::lock_guard held(names().lock);
+    const HANDLE handle = open_handle(&of, access);
+    // If the last handle was closed while this thread used it, the name is gone, and the object of the new handle has
+    // none.
+    if (handle != nullptr) ++of.handles;
+    return handle;
+}
+
+BOOL duplicate(HANDLE source, LPHANDLE target, DWORD access, DWORD options) noexcept {
+    if (source == current_process) return fail(ERROR_NOT_SUPPORTED);
+    const bool is_self = source == current_thread_handle;
+    const HANDLE named = is_self ? handle_of_this_thread() : source;
+    HANDLE copy = nullptr;
+    {
+        const handle_use use(named);
+        if (!use || use->what == kind::registered_wait) return fail(ERROR_INVALID_HANDLE);
+        if (target != nullptr) {
+            copy = duplicate(use, (options & DUPLICATE_SAME_ACCESS) != 0 ? use.access() : granted(access));
+            *target = copy;
+        }
+    }
+    if (is_self) (void)close_handle(named, false);
+    return target == nullptr || copy != nullptr ? TRUE : FALSE;
+}
+
+}  // namespace
+}  // namespace tocsin::win32
+
+using namespace tocsin::win32;
+
+extern "C" {
+
+DWORD GetLastError() { return last_error; }
+VOID SetLastError(DWORD code) { last_error = code; }
+
+BOOL CloseHandle(HANDLE handle) {
+    if (is_pseudo_handle(handle)) return TRUE;
+    return close_handle(handle, false) ? TRUE : fail(ERROR_INVALID_HANDLE);
+}
+
+BOOL DuplicateHandle(HANDLE source_process, HANDLE source, HANDLE target_process, LPHANDLE target,
+                     DWORD access, BOOL, DWORD options) {
+    if (source_process != current_process) return fail(ERROR_INVALID_HANDLE);
+    BOOL done = TRUE;
+    if (target != nullptr || target_process != nullptr) {
+        done = target_process != current_process ? fail(ERROR_INVALID_HANDLE)
+                                                 : duplicate(source, target, access, options);
+    }
+    if ((options & DUPLICATE_CLOSE_SOURCE) != 0 && CloseHandle(source) == 0) return FALSE;
+    return done;
+}
+
+BOOL GetHandleInformation(HANDLE handle, LPDWORD flags) {
+    const handle_use use(handle);
+    if (!use && !is_pseudo_handle(handle)) return fail(ERROR_INVALID_HANDLE);
+    if (flags == nullptr) return fail(ERROR_INVALID_PARAMETER);
+    *flags = 0;
+    return TRUE;
+}
+
+HANDLE TocsinHandleOfDescriptor(int descriptor, DWORD readiness) {
+    if (descriptor < 0 || readiness == 0 || (readiness & ~(TOCSIN_READABLE | TOCSIN_WRITABLE)) != 0)
+        return no_handle(ERROR_INVALID_PARAMETER);
+    return create(object_name(LPCSTR{nullptr}), kind::descriptor, all_access, [&] {
+        return new descriptor_object(descriptor, static_cast<tocsin::readiness>(readiness));
+    });
+}
+
+}  // extern "C"

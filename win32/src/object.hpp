@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// What handles refer to: objects with a count of references, and perhaps a name.
+//
+// State: each object has a count of its references. Each open or closing slot of the handle table has one reference,
+// and so has each thread that keeps the object without a handle. The object is deleted with its last reference. A
+// thread that uses a slot (handle_table.hpp) needs no reference of its own.
+//
+// Memory order: [object-end] Dropping a reference releases, and the thread that drops the last one acquires. So the
+// object's end comes after everything that other threads did with the object.
+//
+// Checked by: tests/win32/handle_test.cpp, named_test.cpp and storm_test.cpp, tests/win32_unit/handles_test.cpp.
+#pragma once
+
+#include "handle_table.hpp"
+
+#include <tocsin/event.hpp>
+#include <tocsin/semaphore.hpp>
+#include <tocsin/win32.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tocsin::win32 {
+
+enum class kind : std::uint8_t { event, semaphore, mutex, timer, thread, descriptor, registered_wait };
+
+class object {
+public:
+    explicit object(kind its_kind) noexcept : what(its_kind) {}
+    object(const object&) = delete;
+    object& operator=(const object&) = delete;
+    virtual ~object() = default;
+
+    void keep() noexcept {
+        // no order: the caller has one
+        references_.fetch_add(1, std::memory_order_relaxed);
+    }
+    // For a caller that has no reference, but knows that the memory still exists. False: the object is being deleted.
+    bool keep_if_alive() noexcept {
+        std::uint32_t seen = references_.load(std::memory_order_relaxed);  // no order: the exchange decides
+        while (seen != 0) {
+            // no order: what the caller does next is ordered by the lock that it holds
+            if (references_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) return true;
+        }
+        return false;
+    }
+    void drop() noexcept {
+        // [object-end] Releases what this thread did with the object,
+        // [object-end] and, with the last reference, acquires what the others did.
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+
+    const kind what;
+    bool is_named = false;    // written before the first handle is given out
+    std::size_t handles = 0;  // of a named object: under the lock of the names (handles.cpp)
+    std::string name;
+
+private:
+    std::atomic<std::uint32_t> references_{1};
+};
+
+// An event, and the base class of timers, which are waited for like events.
+class event_object : public object {
+public:
+    event_object(kind its_kind, reset_mode mode, bool initially_set) noexcept
+        : object(its_kind), state(mode, initially_set) {}
+
+    tocsin::event state;
+};
+
+class semaphore_object final : public object {
+public:
+    semaphore_object(LONG initial, LONG maximum) : object(kind::semaphore), most(maximum), permits(initial) {}
+
+    detail::semaphore_word& word() noexcept {
+        return *static_cast<detail::semaphore_word*>(source(permits).object());
+    }
+
+    const LONG most;
+    tocsin::counting_semaphore<> permits;
+};
+
+class descriptor_object final : public object {
+public:
+    descriptor_object(int which, readiness asked_for) noexcept
+        : object(kind::descriptor), descriptor(which), asked(asked_for) {}
+
+    const int descriptor;
+    const readiness asked;
+};
+
+// The pseudo-handles, which are in no table.
+inline const HANDLE current_process = reinterpret_cast<HANDLE>(LONG_PTR{-1});  // INVALID_HANDLE_VALUE as well
+inline const HANDLE current_thread_handle = reinterpret_cast<HANDLE>(LONG_PTR{-2});
+inline bool is_pseudo_handle(HANDLE handle) noexcept {
+    return reinterpret_cast<std::uintptr_t>(handle) >= ~std::uintptr_t{1};
+}
+
+extern handle_table the_handles;
+
+// The use of a handle's slot, for the length of a call.
+class handle_use {
+public:
+    handle_use() noexcept = default;
+    explicit handle_use(HANDLE handle) noexcept : number_(number_of(handle)) {
+        if (is_pseudo_handle(handle)) return;
+        void* ended = nullptr;
+        slot_ = the_handles.use(number_, ended);
+        if (ended != nullptr) [[unlikely]]
+            static_cast<object*>(ended)->drop();
+    }
+    handle_use(handle_use&& from) noexcept : slot_(from.slot_), number_(from.number_) {
+        from.slot_ = nullptr;
+    }
+    handle_use& operator=(handle_use&&) = delete;
+    ~handle_use() {
+        if (slot_ != nullptr) end(*slot_, number_);
+    }
+
+    explicit operator bool() const noexcept { return slot_ != nullptr; }
+    object& operator*() const noexcept { return *static_cast<object*>(slot_->object); }
+    object* operator->() const noexcept { return static_cast<object*>(slot_->object); }
+    bool may(DWORD access) const noexcept { return (slot_->access & access) == access; }
+    DWORD access() const noexcept { return slot_->access; }
+
+    static handle_table::number number_of(HANDLE handle) noexcept {
+        return handle_table::number{reinterpret_cast<std::uintptr_t>(handle)} & ~handle_table::number{3};
+    }
+    static void end(handle_slot& slot, handle_table::number number) noexcept {
+        if (void* const gone = the_handles.end_use(slot, number)) [[unlikely]]
+            static_cast<object*>(gone)->drop();
+    }
+
+private:
+    handle_slot* slot_ = nullptr;
+    handle_table::number number_ = 0;
+};
+
+// The results of failed calls. Each of these functions sets the thread's error.
+inline BOOL fail(DWORD error) noexcept {
+    SetLastError(error);
+    return FALSE;
+}
+inline HANDLE no_handle(DWORD error) noexcept {
+    SetLastError(error);
+    return nullptr;
+}
+inline DWORD fail_wait(DWORD error) noexcept {
+    SetLastError(error);
+    return WAIT_FAILED;
+}
+
+// Returns the object if the handle's object is of this kind, and the handle has this right. Otherwise sets the error,
+// and returns null.
+template <class Object>
+Object* of_kind(const handle_use& use, kind wanted, DWORD access) noexcept {
+    if (!use || use->what != wanted) {
+        SetLastError(ERROR_INVALID_HANDLE);
+        return nullptr;
+    }
+    if (!use.may(access)) {
+        SetLastError(ERROR_ACCESS_DENIED);
+        return nullptr;
+    }
+    return static_cast<Object*>(&*use);
+}
+
+// Opens a handle. Takes over the caller's reference, even if it fails. Then it returns null, and the error is set.
+HANDLE open_handle(object* of, DWORD access) noexcept;
+// Closes a handle of a registered wait, or of any other object. Returns false if it is no such handle.
+bool close_handle(HANDLE handle, bool of_registered_wait) noexcept;
+
+// All rights of all kinds. granted() replaces generic rights in what a caller asked for.
+inline constexpr DWORD all_access = 0x001F0003u;
+DWORD granted(DWORD access) noexcept;
+
+// A name as the caller gave it. Made from char16_t, it is UTF-8.
+class object_name {
+public:
+    explicit object_name(LPCSTR name);
+    explicit object_name(LPCWSTR name);
+
+    bool is_null() const noexcept { return is_null_; }
+    DWORD error() const noexcept { return error_; }  // 0, or why no object can have the name
+    const std::string& text() const noexcept { return text_; }
+
+private:
+    void check(std::size_t length) noexcept;
+
+    std::string text_;
+    bool is_null_;
+    DWORD error_ = 0;
+};
+
+// What every Create function does: opens the object of that name, or makes one. Sets the error in all cases.
+HANDLE create_named(const object_name& name, kind wanted, DWORD access, object* (*make)(const void* how),
+                    const void* how, bool* is_new = nullptr) noexcept;
+template <class Make>
+HANDLE create(const object_name& name, kind wanted, DWORD access, const Make& make,
+              bool* is_new = nullptr) noexcept {
+    const auto call = [](const void* how) {
+        return static_cast<object*>((*static_cast<const Make*>(how))());
+    };
+    return create_named(name, wanted, access, call, &make, is_new);
+}
+// What every Open function does.
+HANDLE open_named(const object_name& name, kind wanted, DWORD access) noexcept;
+
+// Returns the result of `call`. If `call` throws, which only a lack of memory makes it do, sets ERROR_NOT_ENOUGH_MEMORY
+// and returns `failed`.
+template <class Result, class Call>
+Result without_exceptions(Result failed, Call call) noexcept {
+#if defined(__cpp_exceptions)
+    try {
+        return call();
+    } catch (...) {
+        SetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        return failed;
+    }
+#else
+    (void)failed;
+    return call();
+#endif
+}
+
+}  // namespace tocsin::win32

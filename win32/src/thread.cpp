@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads: their handles, the mutexes that they own, the calls that are queued for them, and their end.
+//
+// State: every thread that uses this layer has an object. A thread-local pointer refers to the object, and so does the
+// thread's value of a pthread key. For this layer, a thread ends when the key's destructor runs. Such destructors run
+// after those of C++'s thread-local objects (glibc 2.36, musl 1.2).
+//
+// Invariants
+//   thread-1  At its end, a thread first hands on its mutexes as abandoned, then refuses further calls, then sets its
+//       event. So when another thread's wait for the handle returns, all this is done.
+//   thread-2  An owned mutex is in its owner's list, and has a reference to the owner. The list does not keep the
+//       mutex: when its last handle is closed and its last wait has ended, the mutex is deleted, and leaves the list
+//       under the owner's lock. If the owner ends at that moment, it finds that the mutex has no reference any more.
+//       Then the owner takes the mutex off the list, and does nothing else to it.
+//   thread-3  A call is queued under the thread's lock, and then `called` is set. An alertable wait has `called` among
+//       its sources, or a stop that the queueing thread requests under the same lock. The wait looks for calls before
+//       it sleeps and afterwards. So a call that is queued during the wait ends the wait.
+//
+// Checked by: tests/win32_unit/waits_test.cpp, mutex_test.cpp, tests/win32.
+#include "thread.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace tocsin::win32 {
+namespace {
+
+thread_local constinit thread* this_thread = nullptr;
+thread_local constinit DWORD this_id = 0;
+std::atomic<DWORD> last_id{0};
+
+DWORD new_id() noexcept { return last_id.fetch_add(4, std::memory_order_relaxed) + 4; }  // no order: a number
+
+void end_of_thread(void* of) noexcept {
+    auto& ending = *static_cast<thread*>(of);
+    ending.finish();
+    this_thread = nullptr;
+    ending.drop();
+}
+
+pthread_key_t end_key() noexcept {
+    static const pthread_key_t key = [] {
+        pthread_key_t made;
+        (void)pthread_key_create(&made, end_of_thread);
+        return made;
+    }();
+    return key;
+}
+
+// Makes `self` the object of the calling thread. Takes over a reference.
+void adopt(thread& self) noexcept {
+    this_thread = &self;
+    this_id = self.id;
+    (void)pthread_setspecific(end_key(), &self);
+}
+
+}  // namespace
+
+// In checked builds, diagnose.hpp shows the owner.
+void mutex_object::note_taken() noexcept {
+#if TOCSIN_CHECKED
+    detail::note_taken(&state.free(), detail::owned_event);
+#endif
+}
+void mutex_object::note_freed() noexcept {
+#if TOCSIN_CHECKED
+    detail::note_freed(&state.free(), detail::owned_event);
+#endif
+}
+
+mutex_object::~mutex_object() {
+    if (owner_ == nullptr) return;
+    note_freed();
+    {
+        const std::lock_guard held(owner_->lock_);
+        if (!unlisted_) owner_->mutexes_.remove(*this);
+    }
+    owner_->drop();
+}
+
+bool mutex_object::begin(thread& by) noexcept {
+    by.keep();
+    owner_ = &by;
+    note_taken();
+    const std::lock_guard held(by.lock_);
+    by.mutexes_.append(*this);
+    return state.begin(&by);
+}
+
+void mutex_object::release(thread& by, bool abandoned) noexcept {
+    if (!state.leave()) return;
+    {
+        const std::lock_guard held(by.lock_);
+        by.mutexes_.remove(*this);
+    }
+    owner_ = nullptr;
+    note_freed();
+    state.give_up(abandoned);
+    by.drop();
+}
+
+thread::thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size) noexcept
+    : object(kind::thread), id(new_id()), function_(function), argument_(argument), stack_size_(stack_size) {}
+
+thread::thread() noexcept
+    : object(kind::thread), id(id_of_this_thread()), function_(nullptr), argument_(nullptr), stack_size_(0) {
+    state_ = state::started;
+}
+
+void* thread::main(void* self) {
+    thread& me = *static_cast<thread*>(self);
+    adopt(me);
+    (void)me.run_queued();
+    me.set_exit_code(me.function_(me.argument_));
+    return nullptr;
+}
+
+DWORD thread::resume() noexcept {
+    const std::lock_guard held(lock_);
+    if (state_ != state::suspended) return 0;
+    pthread_attr_t how;
+    (void)pthread_attr_init(&how);
+    (void)pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
+    if (stack_size_ != 0) {
+        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        const auto least = std::max(stack_size_, static_cast<std::size_t>(PTHREAD_STACK_MIN));
+        (void)pthread_attr_setstacksize(&how, (least + page - 1) / page * page);
+    }
+    keep();
+    state_ = state::started;
+    pthread_t made;
+    const int error = pthread_create(&made, &how, main, this);
+    (void)pthread_attr_destroy(&how);
+    if (error == 0) return 1;
+    state_ = state::suspended;
+    drop();
+    SetLastError(ERROR_NOT_ENOUGH_MEMORY);
+    return WAIT_FAILED;
+}
+
+bool thread::end_unstarted(DWORD code) noexcept {
+    const std::lock_guard held(lock_);
+    if (state_ != state::suspended) return state_ == state::ended;
+    state_ = state::ended;
+    calls_.clear();
+    set_exit_code(code);
+    ended.set();
+    return true;
+}
+
+void thread::abandon_mutexes() noexcept {
+    for (;;) {
+        mutex_object* owned = nullptr;
+        {
+            const std::lock_guard held(lock_);
+            owned = mutexes_.take_first();
+            if (owned == nullptr) return;
+            if (!owned->keep_if_alive()) {
+                owned->unlisted_ = true;  // thread-2
+                continue;
+            }
+        }
+        owned->owner_ = nullptr;
+        owned->note_freed();
+        owned->state.give_up(true);
+        owned->drop();
+        drop();
+    }
+}
+
+void thread::finish() noexcept {
+    abandon_mutexes();
+    if (!has_code_) set_exit_code(0);
+    {
+        const std::lock_guard held(lock_);
+        state_ = state::ended;
+        calls_.clear();
+    }
+    ended.set();
+}
+
+bool thread::queue(const queued_call& call) {
+    {
+        const std::lock_guard held(lock_);
+        if (state_ == state::ended) return false;
+        if (call.timer != nullptr &&
+            std::ranges::find(calls_, call.timer, &queued_call::timer) != calls_.end())
+            return true;
+        calls_.push_back(call);
+        if (stop_ != nullptr) (void)stop_->request_stop();
+    }
+    called.set();
+    return true;
+}
+
+void thread::take_back(const void* timer) noexcept {
+    const std::lock_guard held(lock_);
+    std::erase_if(calls_, [&](const queued_call& each) { return each.timer == timer; });
+}
+
+bool thread::has_ended() noexcept {
+    const std::lock_guard held(lock_);
+    return state_ == state::ended;
+}
+
+bool thread::run_queued() {
+    for (bool any = false;; any = true) {
+        queued_call next;
+        {
+            const std::lock_guard held(lock_);
+            if (calls_.empty()) return any;
+            next = calls_.front();
+            calls_.pop_front();
+        }
+        next.run(next);
+    }
+}
+
+bool thread::stop_when_called(std::stop_source* stop) noexcept {
+    const std::lock_guard held(lock_);
+    if (stop != nullptr && !calls_.empty()) return false;
+    stop_ = stop;
+    return true;
+}
+
+thread* current_thread_or_null() noexcept { return this_thread; }
+
+thread& current_thread() {
+    if (this_thread == nullptr) [[unlikely]]
+        adopt(*new thread);
+    return *this_thread;
+}
+
+DWORD id_of_this_thread() noexcept {
+    if (this_id == 0) this_id = new_id();
+    return this_id;
+}
+
+HANDLE handle_of_this_thread() noexcept {
+    return without_exceptions<HANDLE>(nullptr, [] {
+        thread& self = current_thread();
+        self.keep();
+        return open_handle(&self, THREAD_ALL_ACCESS);
+    });
+}
+
+namespace {
+
+// Calls `act(thread&)` for the thread that the handle names, which may be the pseudo-handle of the calling thread.
+template <class Result, class Act>
+Result with_thread(HANDLE handle, Result failed, Act act) noexcept {
+    return without_exceptions<Result>(failed, [&]() -> Result {
+        if (handle == current_thread_handle) return act(current_thread());
+        const handle_use use(handle);
+        auto* const found = of_kind<thread>(use, kind::thread, 0);
+        return found != nullptr ? act(*found) : failed;
+    });
+}
+
+HANDLE create_thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size, DWORD flags,
+                     DWORD* id) noexcept {
+    return without_exceptions<HANDLE>(nullptr, [&]() -> HANDLE {
+        if (function == nullptr) return no_handle(ERROR_INVALID_PARAMETER);
+        auto* const made = new thread(function, argument, stack_size);
+        const DWORD its_id = made->id;
+        made->keep();
+        const HANDLE handle = open_handle(made, THREAD_ALL_ACCESS);
+        const bool runs = handle != nullptr && ((flags & CREATE_SUSPENDED) != 0 || made->resume() == 1);
+        made->drop();
+        if (!runs) {
+            if (handle != nullptr) (void)close_handle(handle, false);
+            return no_handle(ERROR_NOT_ENOUGH_MEMORY);
+        }
+        if (id != nullptr) *id = its_id;
+        return handle;
+    });
+}
+
+}  // namespace
+}  // namespace tocsin::win32
+
+using namespace tocsin::win32;
+
+extern "C" {
+
+HANDLE CreateThread(LPSECURITY_ATTRIBUTES, SIZE_T stack_size, LPTHREAD_START_ROUTINE function,
+                    LPVOID argument, DWORD flags, LPDWORD id) {
+    return create_thread(function, argument, stack_size, flags, id);
+}
+
+uintptr_t _beginthreadex(void*, unsigned stack_size, unsigned (*function)(void*), void* argument,
+                         unsigned flags, unsigned* id) {
+    return reinterpret_cast<uintptr_t>(create_thread(function, argument, stack_size, flags, id));
+}
+
+void _endthreadex(unsigned code) { ExitThread(code); }
+
+VOID ExitThread(DWORD code) {
+    if (thread* const self = current_thread_or_null()) self->set_exit_code(code);
+    pthread_exit(nullptr);
+}
+
+BOOL GetExitCodeThread(HANDLE handle, LPDWORD code) {
+    return with_thread(handle, FALSE, [&](thread& of) -> BOOL {
+        if (code == nullptr) return fail(ERROR_INVALID_PARAMETER);
+        *code = of.ended.try_wait() ? of.exit_code() : STILL_ACTIVE;
+        return TRUE;
+    });
+}
+
+DWORD ResumeThread(HANDLE handle) {
+    return with_thread(handle, WAIT_FAILED, [](thread& of) -> DWORD { return of.resume(); });
+}
+
+DWORD SuspendThread(HANDLE handle) {
+    return with_thread(handle, WAIT_FAILED, [](thread&) -> DWORD { return fail_wait(ERROR_NOT_SUPPORTED); });
+}
+
+BOOL TerminateThread(HANDLE handle, DWORD code) {
+    return with_thread(handle, FALSE, [&](thread& of) -> BOOL {
+        return of.end_unstarted(code) ? TRUE : fail(ERROR_NOT_SUPPORTED);
+    });
+}
+
+HANDLE GetCurrentThread() { return current_thread_handle; }
+DWORD GetCurrentThreadId() { return id_of_this_thread(); }
+DWORD GetThreadId(HANDLE handle) {
+    return with_thread(handle, DWORD{0}, [](thread& of) -> DWORD { return of.id; });
+}
+HANDLE GetCurrentProcess() { return current_process; }
+DWORD GetCurrentProcessId() { return static_cast<DWORD>(getpid()); }
+
+DWORD QueueUserAPC(PAPCFUNC function, HANDLE handle, ULONG_PTR argument) {
+    return with_thread(handle, DWORD{0}, [&](thread& of) -> DWORD {
+        if (function == nullptr) return fail(ERROR_INVALID_PARAMETER), DWORD{0};
+        const queued_call call{
+            [](const queued_call& made) { reinterpret_cast<PAPCFUNC>(made.function)(made.arguments[0]); },
+            reinterpret_cast<void (*)()>(function),
+            {argument, 0, 0}};
+        return of.queue(call) ? 1u : (fail(ERROR_GEN_FAILURE), 0u);
+    });
+}
+
+BOOL SwitchToThread() { return sched_yield() == 0 ? TRUE : FALSE; }
+
+}  // extern "C"

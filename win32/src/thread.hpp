@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads that use this layer. Why it is correct: thread.cpp.
+#pragma once
+
+#include "mutex_state.hpp"
+#include "object.hpp"
+
+#include <tocsin/bit_lock.hpp>
+#include <tocsin/detail/intrusive_list.hpp>
+#include <tocsin/detail/owned_event.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/win32.h>
+#include <tocsin/word_lock.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <stop_token>
+
+namespace tocsin::win32 {
+
+class thread;
+
+class mutex_object final : public object, public detail::list_links<mutex_object> {
+public:
+    mutex_object() noexcept : object(kind::mutex) {}
+    ~mutex_object() override;
+
+    // For a thread that has just taken the mutex. Returns whether the mutex was abandoned.
+    bool begin(thread& by) noexcept;
+    // For the owner. `abandoned`: the next owner is told so, as after an owner's end.
+    void release(thread& by, bool abandoned = false) noexcept;
+
+    mutex_state state;
+
+private:
+    friend class thread;
+
+    void note_taken() noexcept;
+    void note_freed() noexcept;
+
+    thread* owner_ = nullptr;  // has a reference; written by the owner only
+    bool unlisted_ =
+        false;  // under the owner's lock: the owner has ended, while this object is being deleted
+};
+
+// A call that a thread makes in its alertable waits: an APC.
+struct queued_call {
+    void (*run)(const queued_call&);
+    void (*function)();
+    std::uintptr_t arguments[3];
+    const void* timer = nullptr;  // whose routine it is
+};
+
+class thread final : public object {
+public:
+    // A thread that is to be created: suspended.
+    thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size) noexcept;
+    // The calling thread, which something else has created.
+    thread() noexcept;
+
+    const DWORD id;
+    tocsin::manual_reset_event ended;  // set at the end: waits for the handle wait for it
+    tocsin::auto_reset_event called;   // set with every queued call
+
+    DWORD exit_code() const noexcept {
+        // no order: `ended` publishes it
+        return code_.load(std::memory_order_relaxed);
+    }
+    void set_exit_code(DWORD code) noexcept {
+        has_code_ = true;
+        code_.store(code, std::memory_order_relaxed);  // no order: `ended` publishes it
+    }
+
+    // Starts a thread that was made suspended. The result is that of ResumeThread().
+    DWORD resume() noexcept;
+    // Ends a thread that has not started. False: it has started.
+    bool end_unstarted(DWORD code) noexcept;
+
+    // Queues a call, unless one of the same timer is queued already. False: the thread has ended.
+    bool queue(const queued_call& call);
+    // Takes back the call of a timer, if it is queued.
+    void take_back(const void* timer) noexcept;
+    bool has_ended() noexcept;
+    // The last thing that a thread does here.
+    void finish() noexcept;
+    // Runs the queued calls, and those that they queue. Returns whether there were any. For the thread itself.
+    bool run_queued();
+    // For the thread itself, during an alertable wait for all: from now on, a call that is queued requests this stop.
+    // Null ends that. False: a call is queued already.
+    bool stop_when_called(std::stop_source* stop) noexcept;
+
+private:
+    friend class mutex_object;
+    enum class state : std::uint8_t { suspended, started, ended };
+
+    static void* main(void* self);
+    void abandon_mutexes() noexcept;
+
+    const LPTHREAD_START_ROUTINE function_;
+    void* const argument_;
+    const std::size_t stack_size_;
+    std::atomic<DWORD> code_{STILL_ACTIVE};
+    bool has_code_ = false;  // for the thread itself
+    word_lock<> lock_;       // of what follows
+    state state_ = state::suspended;
+    detail::intrusive_list<mutex_object> mutexes_;
+    std::deque<queued_call> calls_;
+    std::stop_source* stop_ = nullptr;
+};
+
+// The object of the calling thread. For a thread that this layer has not created, the first call makes the object, and
+// throws std::bad_alloc if there is no memory.
+thread& current_thread();
+// Null: the thread has no object yet, so it owns no mutex.
+thread* current_thread_or_null() noexcept;
+// The number of the calling thread. Needs no object.
+DWORD id_of_this_thread() noexcept;
+// A new handle of the calling thread, or null (the error is set).
+HANDLE handle_of_this_thread() noexcept;
+
+}  // namespace tocsin::win32

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waitable timers: events that two background threads set, one for each clock.
+//
+// State, under one lock. Each clock has a map of the timers that run, ordered by the time at which they are due. Each
+// timer knows whether it runs, its period, and the call that is queued when it is due. The first timer on a clock
+// starts the clock's thread, which stays until the process ends.
+//
+// Invariants
+//   timers-1  A timer's event is set only under the lock, by a thread that finds the timer running and due. So after
+//       SetWaitableTimer() or CancelWaitableTimer(), an earlier setting of the timer has no effect any more.
+//   timers-2  A running timer is in the map of its clock. The map keeps no reference: the timer's destructor takes it
+//       out, under the lock. So a timer in the map may be touched under the lock, even while it is being deleted.
+//   timers-3  A clock's thread sleeps until the first timer in the map is due, or until `changed` is set. Whenever
+//       another timer becomes the first, `changed` is set.
+//
+// Checked by: tests/win32_unit/waits_test.cpp, tests/win32.
+#include "thread.hpp"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace tocsin::win32 {
+namespace {
+
+using ticks = std::int64_t;  // of 100 ns
+
+constexpr ticks second = 10'000'000;
+constexpr ticks ticks_to_1970 = 11'644'473'600 * second;  // from 1601
+
+class timer_object;
+
+// One clock's timers, and the thread that serves them.
+class timer_queue {
+public:
+    explicit timer_queue(bool absolute) noexcept : absolute_(absolute) {}
+
+    using map = std::multimap<ticks, timer_object*>;
+
+    ticks now() const noexcept {
+        using unit = std::chrono::duration<ticks, std::ratio<1, second>>;
+        if (!absolute_)
+            return std::chrono::duration_cast<unit>(std::chrono::steady_clock::now().time_since_epoch())
+                .count();
+        return std::chrono::duration_cast<unit>(std::chrono::system_clock::now().time_since_epoch()).count();
+    }
+    deadline at(ticks when) const noexcept {
+        constexpr ticks latest = INT64_MAX / 100 - 1;  // in nanoseconds, it still fits
+        const std::chrono::nanoseconds since(100 * (when < latest ? when : latest));
+        if (!absolute_)
+            return std::chrono::steady_clock::time_point(
+                std::chrono::duration_cast<std::chrono::steady_clock::duration>(since));
+        return std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>(since);
+    }
+
+    // These are called under the lock.
+    bool start_thread() noexcept;
+    map::iterator add(ticks due, timer_object& of) {
+        const auto added = timers_.emplace(due, &of);
+        if (added == timers_.begin()) changed_.set();
+        return added;
+    }
+    void remove(map::iterator at) noexcept { timers_.erase(at); }
+
+private:
+    static void* serve(void* self) noexcept;
+    deadline fire_due(wake_list& freed) noexcept;
+
+    const bool absolute_;
+    bool started_ = false;
+    map timers_;
+    tocsin::auto_reset_event changed_;
+};
+
+// Never destroyed: their threads never end.
+struct all_timers {
+    std::mutex lock;
+    timer_queue relative{false};
+    timer_queue absolute{true};
+};
+all_timers& timers() {
+    static all_timers& all = *new all_timers;
+    return all;
+}
+
+class timer_object final : public event_object {
+public:
+    explicit timer_object(reset_mode mode) noexcept : event_object(kind::timer, mode, false) {}
+    ~timer_object() override {
+        const std::lock_guard held(timers().lock);
+        stop();
+    }
+
+    // These are called under the lock.
+    void stop() noexcept {
+        run_out();
+        if (caller_ == nullptr) return;
+        caller_->take_back(this);
+        caller_->drop();
+        caller_ = nullptr;
+    }
+    bool start(timer_queue& on, ticks due, LONG period, PTIMERAPCROUTINE routine, void* argument) {
+        thread* const caller = routine != nullptr ? &current_thread() : nullptr;
+        if (!on.start_thread()) return false;
+        at_ = on.add(due, *this);
+        queue_ = &on;
+        period_ = ticks{period} * (second / 1000);
+        routine_ = routine;
+        argument_ = argument;
+        caller_ = caller;
+        if (caller != nullptr) caller->keep();
+        return true;
+    }
+    void fire(ticks now, wake_list& freed) noexcept;
+
+private:
+    void run_out() noexcept {
+        if (queue_ != nullptr) queue_->remove(at_);
+        queue_ = nullptr;
+    }
+
+    timer_queue* queue_ = nullptr;  // null: the timer does not run
+    timer_queue::map::iterator at_{};
+    ticks period_ = 0;
+    PTIMERAPCROUTINE routine_ = nullptr;
+    void* argument_ = nullptr;
+    thread* caller_ = nullptr;  // of the routine, which may still be queued there; has a reference
+};
+
+std::uint64_t file_time_now() noexcept {
+    return static_cast<std::uint64_t>(timers().absolute.now() + ticks_to_1970);
+}
+
+void timer_object::fire(ticks now, wake_list& freed) noexcept {
+    if (caller_ != nullptr && caller_->has_ended()) return stop();  // its thread's end cancels the timer
+    state.set(freed);
+    if (caller_ != nullptr) {
+        const std::uint64_t when = file_time_now();
+        const queued_call call{
+            [](const queued_call& made) {
+                const auto routine = reinterpret_cast<PTIMERAPCROUTINE>(made.function);
+                routine(reinterpret_cast<void*>(made.arguments[0]), static_cast<DWORD>(made.arguments[1]),
+                        static_cast<DWORD>(made.arguments[2]));
+            },
+            reinterpret_cast<void (*)()>(routine_),
+            {reinterpret_cast<std::uintptr_t>(argument_), static_cast<std::uintptr_t>(when & 0xFFFF'FFFF),
+             static_cast<std::uintptr_t>(when >> 32)},
+            this};
+        (void)without_exceptions<bool>(false, [&] { return caller_->queue(call); });
+    }
+    if (period_ == 0) return run_out();
+    const ticks missed = (now - at_->first) / period_;
+    timer_queue& queue = *queue_;
+    const ticks next = at_->first + (missed + 1) * period_;
+    queue.remove(at_);
+    queue_ = nullptr;
+    if (!without_exceptions<bool>(false, [&] { return at_ = queue.add(next, *this), true; })) return;
+    queue_ = &queue;
+}
+
+deadline timer_queue::fire_due(wake_list& freed) noexcept {
+    const std::lock_guard held(timers().lock);
+    const ticks present = now();
+    while (!timers_.empty() && timers_.begin()->first <= present)
+        timers_.begin()->second->fire(present, freed);
+    return timers_.empty() ? deadline::never() : at(timers_.begin()->first);
+}
+
+void* timer_queue::serve(void* self) noexcept {
+    timer_queue& me = *static_cast<timer_queue*>(self);
+    for (;;) {
+        wake_list freed;
+        const deadline next = me.fire_due(freed);
+        freed.wake();
+        (void)me.changed_.wait_until(next);
+    }
+}
+
+bool timer_queue::start_thread() noexcept {
+    if (started_) return true;
+    sigset_t all;
+    sigset_t old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_t made;
+    started_ = pthread_create(&made, nullptr, serve, this) == 0;
+    if (started_) (void)pthread_detach(made);
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    return started_;
+}
+
+HANDLE create_timer(const object_name& name, DWORD flags, DWORD access) noexcept {
+    if ((flags & ~(CREATE_WAITABLE_TIMER_MANUAL_RESET | CREATE_WAITABLE_TIMER_HIGH_RESOLUTION)) != 0)
+        return no_handle(ERROR_INVALID_PARAMETER);
+    const bool manual = (flags & CREATE_WAITABLE_TIMER_MANUAL_RESET) != 0;
+    return create(name, kind::timer, granted(access), [&] {
+        return new timer_object(manual ? reset_mode::manual_reset : reset_mode::auto_reset);
+    });
+}
+
+DWORD manual_flag(BOOL manual_reset) noexcept {
+    return manual_reset != 0 ? CREATE_WAITABLE_TIMER_MANUAL_RESET : 0;
+}
+
+template <class Make>
+HANDLE made(Make make) noexcept {
+    return without_exceptions<HANDLE>(nullptr, make);
+}
+
+BOOL set_timer(timer_object& timer, ticks due, LONG period, PTIMERAPCROUTINE routine, void* argument) {
+    timer_queue& queue = due < 0 ? timers().relative : timers().absolute;
+    wake_list freed;
+    bool runs = false;
+    {
+        const std::lock_guard held(timers().lock);
+        timer.stop();
+        timer.state.reset();
+        const ticks now = queue.now();
+        const ticks when = due >= 0 ? due - ticks_to_1970 : due < now - INT64_MAX ? INT64_MAX : now - due;
+        runs = without_exceptions<bool>(false,
+                                        [&] { return timer.start(queue, when, period, routine, argument); });
+        if (runs && when <= now) timer.fire(now, freed);
+    }
+    freed.wake();
+    return runs ? TRUE : fail(ERROR_NOT_ENOUGH_MEMORY);
+}
+
+}  // namespace
+}  // namespace tocsin::win32
+
+using namespace tocsin::win32;
+
+extern "C" {
+
+HANDLE CreateWaitableTimerA(LPSECURITY_ATTRIBUTES, BOOL manual_reset, LPCSTR name) {
+    return made([&] { return create_timer(object_name(name), manual_flag(manual_reset), all_access); });
+}
+HANDLE CreateWaitableTimerW(LPSECURITY_ATTRIBUTES, BOOL manual_reset, LPCWSTR name) {
+    return made([&] { return create_timer(object_name(name), manual_flag(manual_reset), all_access); });
+}
+HANDLE CreateWaitableTimerExA(LPSECURITY_ATTRIBUTES, LPCSTR name, DWORD flags, DWORD access) {
+    return made([&] { return create_timer(object_name(name), flags, access); });
+}
+HANDLE CreateWaitableTimerExW(LPSECURITY_ATTRIBUTES, LPCWSTR name, DWORD flags, DWORD access) {
+    return made([&] { return create_timer(object_name(name), flags, access); });
+}
+HANDLE OpenWaitableTimerA(DWORD access, BOOL, LPCSTR name) {
+    return made([&] { return open_named(object_name(name), kind::timer, access); });
+}
+HANDLE OpenWaitableTimerW(DWORD access, BOOL, LPCWSTR name) {
+    return made([&] { return open_named(object_name(name), kind::timer, access); });
+}
+
+BOOL SetWaitableTimer(HANDLE timer, const LARGE_INTEGER* due, LONG period, PTIMERAPCROUTINE routine,
+                      LPVOID argument, BOOL resume) {
+    const handle_use use(timer);
+    auto* const found = of_kind<timer_object>(use, kind::timer, TIMER_MODIFY_STATE);
+    if (found == nullptr) return FALSE;
+    if (due == nullptr || period < 0) return fail(ERROR_INVALID_PARAMETER);
+    const BOOL done = set_timer(*found, due->QuadPart, period, routine, argument);
+    if (done != 0 && resume != 0) SetLastError(ERROR_NOT_SUPPORTED);  // the system is not woken up
+    return done;
+}
+BOOL SetWaitableTimerEx(HANDLE timer, const LARGE_INTEGER* due, LONG period, PTIMERAPCROUTINE routine,
+                        LPVOID argument, PREASON_CONTEXT, ULONG) {
+    return SetWaitableTimer(timer, due, period, routine, argument, FALSE);
+}
+BOOL CancelWaitableTimer(HANDLE timer) {
+    const handle_use use(timer);
+    auto* const found = of_kind<timer_object>(use, kind::timer, TIMER_MODIFY_STATE);
+    if (found == nullptr) return FALSE;
+    const std::lock_guard held(timers().lock);
+    found->stop();
+    return TRUE;
+}
+
+DWORD GetTickCount() { return static_cast<DWORD>(GetTickCount64()); }
+ULONGLONG GetTickCount64() { return static_cast<ULONGLONG>(timers().relative.now() / (second / 1000)); }
+VOID GetSystemTimeAsFileTime(LPFILETIME time) {
+    const std::uint64_t now = file_time_now();
+    *time = {static_cast<DWORD>(now & 0xFFFF'FFFF), static_cast<DWORD>(now >> 32)};
+}
+BOOL QueryPerformanceCounter(LARGE_INTEGER* count) {
+    count->QuadPart = timers().relative.now();
+    return TRUE;
+}
+BOOL QueryPerformanceFrequency(LARGE_INTEGER* frequency) {
+    frequency->QuadPart = second;
+    return TRUE;
+}
+
+}  // extern "C"

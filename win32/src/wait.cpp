@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for objects are tocsin's waits for their sources (src/wait.cpp, src/core/wait/multi_wait.cpp). This file adds
+// what only Windows has: mutexes that the caller owns already, abandoned mutexes, and alertable waits.
+//
+// Invariants
+//   win32_wait-1  A mutex that the caller owns is ready, and stays ready while the caller waits (mutex_state-2). A wait
+//       for any looks only at the objects in front of the first such mutex, and does not sleep. A wait for all waits
+//       for the other objects, and goes one level deeper into the owned mutex once it has them. So it takes everything
+//       at one instant, or nothing.
+//   win32_wait-2  A wait that has taken a mutex makes its thread the owner before it returns (mutex_state-1). Until
+//       then, no other thread can take the mutex, release it, or find it abandoned.
+//   win32_wait-3  An alertable wait for any has the thread's event `called` as its last source. So an object that is
+//       ready at the start is taken, and queued calls stay queued. A wait for all can't have such a source. Instead, a
+//       queued call requests the wait's stop. A wait that a call ends has taken nothing.
+//   win32_wait-4  `called` may be set although no call is queued any more, because an earlier wait ran the call. The
+//       wait then starts again, with the same deadline.
+//
+// Checked by: tests/win32_unit/mutex_test.cpp, waits_test.cpp, tests/model/win32_model_test.cpp (win32_wait-1),
+// tests/win32.
+#include "wait.hpp"
+
+#include "small_array.hpp"
+
+#include <tocsin/wait.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <sched.h>
+
+namespace tocsin::win32 {
+
+source source_of(object& what) noexcept {
+    switch (what.what) {
+        case kind::event:
+        case kind::timer: return static_cast<event_object&>(what).state;
+        case kind::semaphore: return static_cast<semaphore_object&>(what).permits;
+        case kind::mutex: return static_cast<mutex_object&>(what).state.free();
+        case kind::thread: return static_cast<thread&>(what).ended;
+        case kind::descriptor: {
+            auto& of = static_cast<descriptor_object&>(what);
+            return ready(of.descriptor, of.asked);
+        }
+        case kind::registered_wait: break;
+    }
+    return {};
+}
+
+void give_back(object& what) noexcept {
+    switch (what.what) {
+        case kind::event:
+        case kind::timer: {
+            auto& state = static_cast<event_object&>(what).state;
+            if (state.mode() == reset_mode::auto_reset) state.set();
+            break;
+        }
+        case kind::semaphore: {
+            // If others have filled the semaphore meanwhile, it has its maximum already, and this permit is gone.
+            auto& semaphore = static_cast<semaphore_object&>(what);
+            std::uint32_t before = 0;
+            (void)detail::semaphore_try_release(semaphore.word(), 1,
+                                                static_cast<std::uint32_t>(semaphore.most), before);
+            break;
+        }
+        case kind::mutex: static_cast<mutex_object&>(what).state.undo_take(); break;
+        default: break;
+    }
+}
+
+void give_back_begun(object& what, thread* self, DWORD how) noexcept {
+    if (what.what == kind::mutex) {
+        static_cast<mutex_object&>(what).release(*self, how == WAIT_ABANDONED_0);
+    } else {
+        give_back(what);
+    }
+}
+
+DWORD caught(DWORD (*wait)(void* what), void* what) {
+#if defined(__cpp_exceptions)
+    try {
+        return wait(what);
+    } catch (const std::system_error& error) {
+        const bool closed = error.code().value() == EBADF;
+        return fail_wait(closed ? ERROR_INVALID_HANDLE : ERROR_NOT_ENOUGH_MEMORY);
+    } catch (const std::bad_alloc&) {
+        return fail_wait(ERROR_NOT_ENOUGH_MEMORY);
+    }
+#else
+    return wait(what);
+#endif
+}
+
+// Waits once. For a queued call, too, it returns WAIT_OBJECT_0, and `index` is then that of `called`.
+DWORD any_wait::wait_once(std::span<const source> sources, detail::held_lock* signal,
+                          const std::stop_token* stop) {
+    limits how{.until = until};
+    if (stop != nullptr) how.stop = *stop;
+    const any_result result = detail::wait_any_slow(sources, how, signal);
+    if (result.status != wait_status::signaled) return WAIT_TIMEOUT;
+    index = result.index;
+    return WAIT_OBJECT_0;
+}
+
+DWORD any_wait::run(detail::held_lock* signal, const std::stop_token* stop) {
+    small_array<source, MAXIMUM_WAIT_OBJECTS + 1> sources(objects.size() + 1);
+    for (object* const each : objects) sources.add(source_of(*each));
+    if (alertable) sources.add(self->called);
+    for (;; signal = nullptr) {
+        const DWORD how = wait_once(sources.all(), signal, stop);
+        if (how != WAIT_OBJECT_0) return how;
+        if (index != objects.size()) return begin_taken(*objects[index], self);
+        if (signal != nullptr && !signal->given_up) signal->give_up();
+        if (self->run_queued()) return WAIT_IO_COMPLETION;  // else: win32_wait-4
+    }
+}
+
+namespace {
+
+DWORD wait_for_any(std::span<object* const> objects, thread* self, bool alertable, DWORD milliseconds,
+                   std::size_t& index) {
+    const auto owned = std::ranges::find_if(objects, [&](object* each) { return is_owned_by(*each, self); });
+    const auto others = objects.first(static_cast<std::size_t>(owned - objects.begin()));
+    const bool may_sleep = owned == objects.end() && milliseconds != 0;
+    const bool polled = std::ranges::any_of(others, [](object* each) { return is_descriptor(*each); });
+    if (!polled) {
+        for (index = 0; index != others.size(); ++index) {
+            if (try_take(*others[index])) return begin_taken(*others[index], self);
+        }
+    }
+    if (polled || may_sleep) {
+        any_wait wait{others, self, alertable && owned == objects.end(),
+                      may_sleep ? deadline_after(milliseconds) : deadline_after(0)};
+        const DWORD how = wait.run();
+        index = wait.index;
+        if (how != WAIT_TIMEOUT || owned == objects.end()) return how;
+    }
+    if (owned == objects.end()) return alertable && self->run_queued() ? WAIT_IO_COMPLETION : WAIT_TIMEOUT;
+    index = others.size();
+    return enter_again(**owned);
+}
+
+// Whether an object occurs twice. For up to 64 objects, this uses a hash table with 128 places.
+bool has_duplicates(std::span<object* const> objects) {
+    if (objects.size() > MAXIMUM_WAIT_OBJECTS) {
+        std::vector<object*> sorted(objects.begin(), objects.end());
+        std::ranges::sort(sorted);
+        return std::ranges::adjacent_find(sorted) != sorted.end();
+    }
+    constexpr std::size_t places = 2 * MAXIMUM_WAIT_OBJECTS;
+    object* seen[places]{};
+    for (object* const each : objects) {
+        std::size_t place = reinterpret_cast<std::uintptr_t>(each) / alignof(std::max_align_t) % places;
+        while (seen[place] != nullptr && seen[place] != each) place = (place + 1) % places;
+        if (seen[place] == each) return true;
+        seen[place] = each;
+    }
+    return false;
+}
+
+// win32_wait-3
+wait_status wait_for_all_or_call(std::span<const source> sources, thread& self, const deadline& until) {
+    for (;;) {
+        std::stop_source stop;
+        if (!self.stop_when_called(&stop)) stop.request_stop();
+        const std::stop_token token = stop.get_token();
+        const wait_status how = [&] {
+            struct forget {
+                thread& of;
+                ~forget() { (void)of.stop_when_called(nullptr); }
+            } const afterwards{self};  // also after an exception
+            return wait_all({.until = until, .stop = token}, sources);
+        }();
+        if (how != wait_status::stopped || self.run_queued()) return how;
+    }
+}
+
+DWORD wait_for_all(std::span<object* const> objects, thread* self, bool alertable, DWORD milliseconds) {
+    if (has_duplicates(objects)) return fail_wait(ERROR_INVALID_PARAMETER);
+    small_array<source, MAXIMUM_WAIT_OBJECTS> sources(objects.size());
+    for (object* const each : objects) {
+        if (is_descriptor(*each)) return fail_wait(ERROR_NOT_SUPPORTED);
+        if (!is_owned_by(*each, self)) {
+            sources.add(source_of(*each));
+        } else if (!static_cast<mutex_object*>(each)->state.may_go_deeper()) {
+            return fail_wait(ERROR_MUTANT_LIMIT_EXCEEDED);
+        }
+    }
+    if (sources.size() != 0) {
+        const deadline until = deadline_after(milliseconds);
+        const wait_status how = alertable ? wait_for_all_or_call(sources.all(), *self, until)
+                                          : wait_all({.until = until}, sources.all());
+        if (how == wait_status::stopped) return WAIT_IO_COMPLETION;
+        if (how == wait_status::timed_out) return WAIT_TIMEOUT;
+    }
+    DWORD result = WAIT_OBJECT_0;
+    for (object* const each : objects) {
+        const DWORD one = is_owned_by(*each, self) ? enter_again(*each) : begin_taken(*each, self);
+        if (one != WAIT_OBJECT_0) result = one;
+    }
+    return result;
+}
+
+// The error with which a wait for this handle fails, or 0.
+DWORD error_of_wait(const handle_use& use) noexcept {
+    if (!use || use->what == kind::registered_wait) return ERROR_INVALID_HANDLE;
+    return use.may(SYNCHRONIZE) ? 0 : ERROR_ACCESS_DENIED;
+}
+
+DWORD wait_for_many(std::size_t count, const HANDLE* handles, bool all, DWORD milliseconds, bool alertable,
+                    std::size_t& index) {
+    small_array<handle_use, MAXIMUM_WAIT_OBJECTS> uses(count);
+    small_array<object*, MAXIMUM_WAIT_OBJECTS> objects(count);
+    bool has_mutex = false;
+    DWORD error = 0;
+    for (std::size_t i = 0; i != count && error == 0; ++i) {
+        const handle_use& use = uses.add(handles[i]);
+        error = error_of_wait(use);
+        if (error != 0) break;
+        objects.add(&*use);
+        has_mutex |= use->what == kind::mutex;
+    }
+    if (error != 0) return fail_wait(error);
+    thread* const self = thread_of_wait(has_mutex, alertable);
+    if (all) return wait_for_all(objects.all(), self, alertable, milliseconds);
+    return wait_for_any(objects.all(), self, alertable, milliseconds, index);
+}
+
+// Waits until the time has passed or, if alertable, a call is queued.
+DWORD wait_for_call(DWORD milliseconds, bool alertable) {
+    static constinit tocsin::manual_reset_event never;
+    if (!alertable) {
+        (void)never.wait_until(deadline_after(milliseconds));
+        return WAIT_TIMEOUT;
+    }
+    thread& self = current_thread();
+    if (self.run_queued()) return WAIT_IO_COMPLETION;
+    any_wait wait{{}, &self, true, deadline_after(milliseconds)};
+    return wait.run();
+}
+
+DWORD wait_for_one(HANDLE handle, DWORD milliseconds, bool alertable) {
+    if (is_pseudo_handle(handle)) return wait_for_call(milliseconds, alertable);
+    const handle_use use(handle);
+    if (const DWORD error = error_of_wait(use)) return fail_wait(error);
+    object& what = *use;
+    const bool is_mutex = what.what == kind::mutex;
+    thread* const self = thread_of_wait(is_mutex, alertable);
+    if (is_mutex && is_owned_by(what, self)) return enter_again(what);
+    if (try_take(what)) return begin_taken(what, self);
+    if (milliseconds == 0 && !alertable && !is_descriptor(what)) return WAIT_TIMEOUT;
+    object* const only = &what;
+    any_wait wait{{&only, 1}, self, alertable, deadline_after(milliseconds)};
+    return wait.run();
+}
+
+}  // namespace
+}  // namespace tocsin::win32
+
+using namespace tocsin::win32;
+
+extern "C" {
+
+DWORD WaitForSingleObjectEx(HANDLE handle, DWORD milliseconds, BOOL alertable) {
+    auto wait = [&] { return wait_for_one(handle, milliseconds, alertable != 0); };
+    return caught(wait);
+}
+DWORD WaitForSingleObject(HANDLE handle, DWORD milliseconds) {
+    return WaitForSingleObjectEx(handle, milliseconds, FALSE);
+}
+
+DWORD TocsinWaitForManyObjects(size_t count, const HANDLE* handles, BOOL wait_all, DWORD milliseconds,
+                               BOOL alertable, size_t* index) {
+    if (count == 0 || handles == nullptr) return fail_wait(ERROR_INVALID_PARAMETER);
+    std::size_t taken = 0;
+    auto wait = [&] {
+        return wait_for_many(count, handles, wait_all != 0, milliseconds, alertable != 0, taken);
+    };
+    const DWORD how = caught(wait);
+    if (index != nullptr && wait_all == 0 && (how == WAIT_OBJECT_0 || how == WAIT_ABANDONED_0))
+        *index = taken;
+    return how;
+}
+DWORD WaitForMultipleObjectsEx(DWORD count, const HANDLE* handles, BOOL wait_all, DWORD milliseconds,
+                               BOOL alertable) {
+    if (count > MAXIMUM_WAIT_OBJECTS) return fail_wait(ERROR_INVALID_PARAMETER);
+    size_t index = 0;
+    const DWORD how = TocsinWaitForManyObjects(count, handles, wait_all, milliseconds, alertable, &index);
+    const bool took_one = wait_all == 0 && (how == WAIT_OBJECT_0 || how == WAIT_ABANDONED_0);
+    return took_one ? how + static_cast<DWORD>(index) : how;
+}
+DWORD WaitForMultipleObjects(DWORD count, const HANDLE* handles, BOOL wait_all, DWORD milliseconds) {
+    return WaitForMultipleObjectsEx(count, handles, wait_all, milliseconds, FALSE);
+}
+
+DWORD SleepEx(DWORD milliseconds, BOOL alertable) {
+    auto wait = [&] { return wait_for_call(milliseconds, alertable != 0); };
+    if (milliseconds == 0 && alertable == 0) {
+        (void)sched_yield();
+        return 0;
+    }
+    const DWORD how = caught(wait);
+    return how == WAIT_IO_COMPLETION ? how : 0;
+}
+VOID Sleep(DWORD milliseconds) { (void)SleepEx(milliseconds, FALSE); }
+
+}  // extern "C"

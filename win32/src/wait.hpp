@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waits ask of an object. Used by wait.cpp, signal_and_wait.cpp and registered_wait.cpp.
+#pragma once
+
+#include "thread.hpp"
+
+#include <tocsin/deadline.hpp>
+#include <tocsin/detail/held_lock.hpp>
+#include <tocsin/fd.hpp>
+#include <tocsin/source.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <stop_token>
+
+namespace tocsin::win32 {
+
+inline deadline deadline_after(DWORD milliseconds) noexcept {
+    return milliseconds == INFINITE ? deadline::never() : deadline(std::chrono::milliseconds(milliseconds));
+}
+
+inline bool is_descriptor(const object& what) noexcept { return what.what == kind::descriptor; }
+inline bool is_owned_by(const object& what, const thread* by) noexcept {
+    return what.what == kind::mutex && by != nullptr &&
+           static_cast<const mutex_object&>(what).state.is_owned_by(by);
+}
+
+// Takes the object if it is ready. Never takes a descriptor. The caller then calls begin_taken().
+inline bool try_take(object& what) noexcept {
+    switch (what.what) {
+        case kind::event:
+        case kind::timer: return static_cast<event_object&>(what).state.try_wait();
+        case kind::semaphore: return static_cast<semaphore_object&>(what).permits.try_acquire();
+        case kind::mutex: return static_cast<mutex_object&>(what).state.free().try_wait();
+        case kind::thread: return static_cast<thread&>(what).ended.try_wait();
+        default: return false;
+    }
+}
+
+source source_of(object& what) noexcept;
+
+// For a thread that has taken the object: makes the thread the owner of a mutex. Returns WAIT_OBJECT_0 or
+// WAIT_ABANDONED_0.
+inline DWORD begin_taken(object& what, thread* self) noexcept {
+    if (what.what != kind::mutex) return WAIT_OBJECT_0;
+    return static_cast<mutex_object&>(what).begin(*self) ? WAIT_ABANDONED_0 : WAIT_OBJECT_0;
+}
+// For a thread that owns the mutex: owns it once more. Returns WAIT_OBJECT_0, or WAIT_FAILED if it can't.
+inline DWORD enter_again(object& owned) noexcept {
+    mutex_state& state = static_cast<mutex_object&>(owned).state;
+    if (!state.may_go_deeper()) return fail_wait(ERROR_MUTANT_LIMIT_EXCEEDED);
+    state.go_deeper();
+    return WAIT_OBJECT_0;
+}
+// Undoes a try_take(), before begin_taken().
+void give_back(object& what) noexcept;
+// Undoes a take after begin_taken(), which returned `how`. A mutex that was abandoned is abandoned again.
+void give_back_begun(object& what, thread* self, DWORD how) noexcept;
+
+// The calling thread, if the wait needs to know it.
+inline thread* thread_of_wait(bool has_mutex, bool alertable) {
+    return has_mutex || alertable ? &current_thread() : nullptr;
+}
+
+// Waits until one of the objects is ready or, if `alertable`, a call is queued for `self`. The objects must not include
+// a mutex that `self` owns. Stores the index of the object that it took in `index`. Returns WAIT_OBJECT_0 or
+// WAIT_ABANDONED_0 (without adding the index), WAIT_IO_COMPLETION, WAIT_TIMEOUT or WAIT_FAILED.
+struct any_wait {
+    std::span<object* const> objects;
+    thread* self;
+    bool alertable;
+    deadline until;
+    std::size_t index = 0;
+
+    DWORD run(detail::held_lock* signal = nullptr, const std::stop_token* stop = nullptr);
+
+private:
+    DWORD wait_once(std::span<const source> sources, detail::held_lock* signal, const std::stop_token* stop);
+};
+
+// Runs `wait()`, and turns what it throws into WAIT_FAILED and an error. Not noexcept: a queued call may end the
+// thread, and glibc then unwinds the stack through the wait (pthread_exit).
+DWORD caught(DWORD (*wait)(void* what), void* what);
+template <class Wait>
+DWORD caught(Wait& wait) {
+    return caught([](void* what) { return (*static_cast<Wait*>(what))(); }, &wait);
+}
+
+}  // namespace tocsin::win32
