@@ -129,7 +129,8 @@ int main(int count, char** arguments) {
     static tocsin::manual_reset_event never;
     handler.post([] { both_posted.wait(); });
     until_parked(&both_posted);
-    for (int i = 0; i != 2; ++i) handler.post([] { never.wait(); });  // the handler thread takes these together
+    for (int i = 0; i != 2; ++i)
+        handler.post([] { never.wait(); });  // the handler thread takes these together
     both_posted.set();
     until_parked(&never);
     handler.post([] { never.wait(); });
