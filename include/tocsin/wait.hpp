@@ -81,8 +81,9 @@ TOCSIN_API any_result wait_any_slow(std::span<const source> sources, const limit
                                     held_lock* lock = nullptr);
 TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const limits& how);
 
-// The inline part of a wait's first look. Looks only at the events that come before all sources of other kinds, and
-// takes the first of them that is set. Returns its index, or npos if it took none.
+// The inline part of a wait's first look. Looks only at the leading sources: in a list, the events that come before all
+// sources of other kinds; one by one, also objects of `waitable` types. Takes the first of them that is ready. Returns
+// its index, or npos if it took none.
 inline std::size_t take_leading(std::span<const source> sources) noexcept {
     for (std::size_t i = 0; i != sources.size() && sources[i].is_event(); ++i) {
         if (!event_may_be_set(*static_cast<const event_byte*>(sources[i].object()))) continue;
@@ -95,7 +96,7 @@ std::size_t take_leading(Sources&... from) noexcept {
     std::size_t index = any_result::npos;
     std::size_t seen = 0;
     const auto ends_it = [&](auto& one) {
-        if constexpr (event_like<decltype(one)>) {
+        if constexpr (event_like<decltype(one)> || waitable<std::remove_reference_t<decltype(one)>>) {
             if (one.try_wait()) index = seen;
             ++seen;
             return index != any_result::npos;
