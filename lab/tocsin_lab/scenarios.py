@@ -440,16 +440,17 @@ KNOWN: Mapping[str, Knowledge] = {
     "wait_many": Knowledge(
         targets=(
             Target("time", FLOOR, 1.5, "median", cases(what="ready")),
-            Target("time", BEST_PEER, 1.0, "median", cases(what="ready|comes|all")),
+            Target("time", BEST_PEER, 1.0, "median", cases(what="ready|comes|comes_one_core|all")),
             Target("syscalls", ABSOLUTE, 0.001, where=cases(what="ready")),
             Target("switches", ABSOLUTE, 2.1, where=cases(what="all_one_core")),  # each of the two sleeps once
         ),
-        reasons=(
+        reasons=tuple(
             Reason(
-                "The peer keeps all its flags under one lock. tocsin's events share none: a wait for all locks the "
-                "bucket of each to queue, and again to take or to leave.",
-                ("time", "cpu"), ("std_cond_flags",), {"what": "all_one_core"},
-            ),
+                "The peer keeps all its flags under one lock. tocsin's events share none: a wait for several locks the "
+                "bucket of each to queue, and again to take or to leave. A wait_set keeps its events queued.",
+                ("time", "cpu"), ("std_cond_flags",), {"what": what},
+            )
+            for what in ("comes_one_core", "all_one_core")
         ),
     ),
     "async_wait": Knowledge(

@@ -7,6 +7,7 @@
 #include "physical.hpp"
 
 #include <atomic>
+#include <string_view>
 
 namespace lab {
 namespace {
@@ -44,9 +45,9 @@ struct wait_many : scenario_of<wait_many, event_groups> {
                 "ready: one thread sets the last of n auto events and waits for any, in batches. comes: it "
                 "waits for any of n; another thread, on another core, sets them in turn and waits for the "
                 "answer: a round trip. all: each round the other sets all n, one after the other, and it "
-                "waits for all; time per round. all_one_core: the same with both on one core, where the "
-                "waiter is asleep before the first is set: two switches a round are one sleep and one "
-                "wake-up for all n",
+                "waits for all; time per round. comes_one_core, all_one_core: the same with both on one "
+                "core, where the waiter is asleep before the first is set: two switches a round are one "
+                "sleep and one wake-up, in all_one_core for all n",
             .columns = {{"time", "median", "time", "ns", true},
                         {"time", "p99", "p99", "ns"},
                         cpu_column,
@@ -54,7 +55,7 @@ struct wait_many : scenario_of<wait_many, event_groups> {
                         syscalls_column},
             .cases = cases(),
             .floor =
-                "ready: two exchanges, as for a single event; all_one_core: a futex hand-off there and "
+                "ready: two exchanges, as for a single event; on one core: a futex hand-off there and "
                 "back; else a cache line that goes there and back",
         };
         return about;
@@ -62,21 +63,23 @@ struct wait_many : scenario_of<wait_many, event_groups> {
 
     static std::vector<scenario_case> cases() {
         std::vector<scenario_case> all;
-        for (const char* what : {"ready", "comes", "all", "all_one_core"}) {
+        for (const char* what : {"ready", "comes", "comes_one_core", "all", "all_one_core"}) {
             for (const std::uint64_t events : {2u, 8u, 64u}) {
                 parameters given{{"what", what}};
                 given.add("events", events);
-                all.push_back({given, events == 8 ? tier::quick : events == 2 ? tier::standard : tier::full});
+                const bool standard = events == 2 || what == std::string_view("comes_one_core");
+                all.push_back({given, events == 8 ? tier::quick : standard ? tier::standard : tier::full});
             }
         }
         return all;
     }
 
+    static bool on_one_core(std::string_view what) { return what.ends_with("_one_core"); }
+
     template <class C>
     static std::string refuses_contestant(const parameters& given) {
         const std::string& what = given.text("what");
-        const bool one_core = what == "ready" || what == "all_one_core";
-        return !one_core && usable_cores().size() < 2 ? "needs two cores" : "";
+        return what != "ready" && !on_one_core(what) && usable_cores().size() < 2 ? "needs two cores" : "";
     }
 
     template <class Group>
@@ -91,7 +94,7 @@ struct wait_many : scenario_of<wait_many, event_groups> {
             pin_to_nth(0);
             std::atomic<std::uint8_t> byte{0};
             time_batches(run, "time", byte, [](auto& word) { physical::two_exchanges(word); });
-        } else if (what == "all_one_core") {
+        } else if (on_one_core(what)) {
             physical::hand_offs_on_one_core(run, "time", 1.0);
         } else {
             physical::cache_line_round_trips(run, "time");
@@ -122,8 +125,9 @@ struct wait_many : scenario_of<wait_many, event_groups> {
     template <class Group>
     static void run_two(context& run) {
         const std::size_t events = run.given.number("events");
-        const bool all = run.given.text("what") != "comes";
-        const std::size_t other_core = run.given.text("what") == "all_one_core" ? 0 : 1;
+        const std::string& what = run.given.text("what");
+        const bool all = what.starts_with("all");
+        const std::size_t other_core = on_one_core(what) ? 0 : 1;
         Group group(events);
         Group answer(1);
         std::atomic<bool> over{false};

@@ -100,7 +100,9 @@ struct producer : scenario_of<producer, events_or_handlers> {
                 parameters given{{"pace", pace}};
                 given.add("producers", producers);
                 const bool common = full ? producers == 4 : producers == 1;
-                all.push_back({given, common ? tier::quick : producers == 4 ? tier::standard : tier::full});
+                const bool standard =
+                    producers == 4 || (producers == 2 && pace == std::string_view("balanced"));
+                all.push_back({given, common ? tier::quick : standard ? tier::standard : tier::full});
             }
         }
         return all;
