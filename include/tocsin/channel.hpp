@@ -222,7 +222,7 @@ public:
     channel_status send(Item&& item, const How&... how) {
         return send_within(std::forward<Item>(item), deadline::never(), how...);
     }
-    // The same, but return `timed_out` when the time has passed first: a duration from now, or a time point of any
+    // The same, but these return `timed_out` if the time passes first: a duration from now, or a time point of any
     // clock (deadline.hpp). With a duration of zero or less, or a time in the past, a call only tries.
     template <class Item = T, class Rep, class Period, class... How>
         requires std::convertible_to<Item, T>
