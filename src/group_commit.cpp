@@ -122,9 +122,9 @@ deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanosecond
     return longest >= steady_clock::time_point::max() - from ? deadline::never() : deadline(from + longest);
 }
 
-// The thread sanitizer does not see the reference count of an exception, which is in the standard library. It reports a
-// race between the thread that drops the last reference and all threads that read the exception. So in a build with
-// this sanitizer, the exception's memory is never freed.
+// ThreadSanitizer does not see the reference count of an exception, which is in the standard library. It reports a race
+// between the thread that drops the last reference and all threads that read the exception. So in a build with
+// ThreadSanitizer, the exception's memory is never freed.
 void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
     if constexpr (detail::thread_sanitizer) new std::exception_ptr(error);
 }

@@ -34,8 +34,8 @@ WORDS = [(re.compile(pattern), what) for pattern, what in (
     (r"\balso[.;]", "`also` at the end"),
     (r"\b[Mm]eanwhile[^.;]*:", "`meanwhile ...:`: say while what"),
 )]
-# As invariants were cited before they had the names of their files. P1, P2 ... are the proofs of docs/proofs.md.
-# C11 is the language.
+# How invariants were cited before they were named after their files. Not matched: P1, P2 ... are the proofs of
+# docs/proofs.md, and C11 is the language.
 OLD_LABEL = re.compile(r"(?<![\w.'\"-])(?!C11\b)[A-OQ-Z][1-9]\d?(?![\w.'\"+-]*\w)")
 
 # Names that the library no longer uses, so that no comment explains a thing by them.

@@ -184,7 +184,7 @@ def minutes(text):
 
 
 def parse(arguments):
-    """The options of a run. Ends the program with help or with what is wrong."""
+    """The options of a run. For `--help` or a wrong option, prints a message and ends the program."""
     options = argparse.ArgumentParser(prog="./dev prove", description=__doc__,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--bounded", action="store_true",

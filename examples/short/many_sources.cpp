@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves many events and idle time-outs in one loop. The cost of a wait doesn't grow with the idle ones.
+// Serves many events and idle timeouts in one loop. The cost of a wait doesn't grow with the idle ones.
 #include <tocsin/event.hpp>
 #include <tocsin/wait_set.hpp>
 

@@ -201,7 +201,7 @@ public:
         return detail::phases::event_of(token).wait_until(until, how...);
     }
 
-    // Arrives, and waits until the phase has ended: wait(arrive()). Cost: as these two.
+    // Arrives, and waits until the phase has ended: wait(arrive()). Cost: that of these two calls.
     void arrive_and_wait(spin_policy spin = {}) noexcept { phases_.arrive(1, completion_).wait(spin); }
 
     // Arrives in the current phase, and lowers by one the number of arrivals that later phases expect.

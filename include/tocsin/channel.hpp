@@ -214,15 +214,15 @@ public:
 
     // Sends `item`: a T, or something from which a T is made (a copy, if it is an lvalue). Waits while the channel is
     // full, or at a rendezvous until a receiver takes the item. Returns `done` or `closed`. If a T is given as an
-    // rvalue, it is moved from exactly if the result is `done`.
-    // `how` is nothing, a stop token, a spin policy (spin.hpp), or a token and a policy. With a token, the result may
-    // be `stopped`. If the channel has room, a send takes place first, even if the stop was requested before.
+    // rvalue, it is moved from exactly if the result is `done`. `how` is nothing, a stop token, a spin policy
+    // (spin.hpp), or a token and a policy. With a token, the result may be `stopped`. If the channel has room, the send
+    // takes place even if the stop was requested before.
     template <class Item = T, class... How>
         requires std::convertible_to<Item, T>
     channel_status send(Item&& item, const How&... how) {
         return send_within(std::forward<Item>(item), deadline::never(), how...);
     }
-    // The same, but return `timed_out` when the time has passed first: a duration from now, or a time point of any
+    // The same, but these return `timed_out` if the time passes first: a duration from now, or a time point of any
     // clock (deadline.hpp). With a duration of zero or less, or a time in the past, a call only tries.
     template <class Item = T, class Rep, class Period, class... How>
         requires std::convertible_to<Item, T>

@@ -21,7 +21,7 @@
 //   - A marked source is ready for every wait until a try_wait() returns true. Signals that arrive before that are one:
 //     sources do not count, not even real-time signals. After a try_wait() that returned true, every later delivery
 //     makes the source ready again. Of several threads that race for one delivery, exactly one gets true.
-//   - Signals delivered before the constructor returned may be missed; none delivered after it is.
+//   - A signal delivered before the constructor returned may be missed; a signal delivered afterwards is not missed.
 //   - What the sender did before, say in another thread with pthread_kill(), is visible after try_wait() has
 //     returned true only as far as the system orders it: a signal is no synchronisation.
 //   - Masks are left as they are. A signal that every thread blocks stays pending, and marks nothing. A signal that

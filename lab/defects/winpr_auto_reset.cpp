@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set auto-reset event satisfies one wait. The second wait, for no time, must end with a time-out.
+// A set auto-reset event satisfies one wait. The second wait, for no time, must end with a timeout.
 #include "reproduction.hpp"
 
 #include <tocsin/event.hpp>

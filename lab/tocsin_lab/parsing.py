@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON at the border: read once into records, written back from them.
 
-A record is a dataclass. Its fields say what the JSON must have: no default, and the key is required; `metadata={"json":
-...}` gives the key where it can't be the field's name. Keys that no field wants are ignored. A type with `from_json`
-and `to_json` has a form of its own.
+A record is a dataclass, and its fields say what the JSON must have. A field without a default is a required key.
+`metadata={"json": ...}` gives the key where it can't be the field's name. Keys that no field wants are ignored.
+A type with `from_json` and `to_json` has a form of its own.
 """
 
 from __future__ import annotations

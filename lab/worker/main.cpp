@@ -167,9 +167,9 @@ int run_one(const command& wanted) {
     context run(std::move(given), wanted.seed, budget_seconds, counter ? &*counter : nullptr);
     if (counter && !counter->is_open()) run.note("system calls not counted: " + counter->why_not());
     start_watchdog(wanted.watchdog_s);
-    // In a second thread, for two reasons. In a process with one thread the C library leaves out atomic operations, and
-    // its mutex would look cheap. And scenarios pin the thread that they run in; that must not be the main thread,
-    // which libraries ask how many cores there are.
+    // The scenario runs in a second thread, for two reasons. In a process with one thread the C library leaves out
+    // atomic operations, and its mutex would look cheap. And scenarios pin the thread that they run in; that must not
+    // be the main thread, which libraries ask how many cores there are.
     std::thread([&] { (wanted.mode == command::mode::check ? pair.check : pair.run)(run); }).join();
     std::puts(report(scenario, *pair.contestant, run, budget_seconds).c_str());
     return run.failures().empty() ? 0 : 1;

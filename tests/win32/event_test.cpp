@@ -208,7 +208,7 @@ TEST(Pulse, IsNotRemembered) {
     EXPECT_EQ(WaitForSingleObject(event, 10), DWORD{WAIT_TIMEOUT});
 }
 
-// The trap of pevents: a token that meets a time-out is lost. One thread sets whenever the token has been taken,
+// The trap of pevents: a token that meets a timeout is lost. One thread sets whenever the token has been taken,
 // the other waits so briefly that most of its waits time out.
 TEST(Timeout, EatsNoToken) {
     for (const DWORD time : {0u, 1u}) {

@@ -238,7 +238,8 @@ def autopkgtest(folder):
 
 
 def debian():
-    """Built with its tests, and again in another folder: the same bytes; lintian and autopkgtest are content."""
+    """The Debian packages, built with their tests. A second build in another folder must give the same bytes;
+    lintian and autopkgtest must not complain."""
     first, second = WORK / "debian", WORK / "debian-again" / "in" / "another" / "folder"
     if not build_debian(first):
         return Count(failed=1)

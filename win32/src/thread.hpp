@@ -27,7 +27,8 @@ public:
 
     // For a thread that has just taken the mutex. Returns whether the mutex was abandoned.
     bool begin(thread& by) noexcept;
-    // For the owner. `abandoned`: the next owner is told so, as after an owner's end.
+    // Called by the owner. If `abandoned`, the next owner is told that the mutex was abandoned, as after an owner's
+    // end.
     void release(thread& by, bool abandoned = false) noexcept;
 
     mutex_state state;

@@ -131,8 +131,8 @@ def judgement_of(
 
 
 def undecided(result: Result) -> set[tuple[str, Parameters, str]]:
-    """What has to be measured further before all verdicts are decided: scenario, case and contestant. In each such case
-    that is tocsin, the floor, and every peer that tocsin does not certainly beat."""
+    """What must be measured further before all verdicts are decided, as scenario, case and contestant. In a case with
+    an open verdict, the contestants are tocsin, the floor, and every peer that tocsin does not certainly beat."""
     roles = {one.name: one.role for one in result.contestants}
     found = set()
     for case in summarise(result):

@@ -61,7 +61,8 @@ private:
     int greatest_ = 0;
 };
 
-// Edge-triggered, so the eventfd is never read. It is written only if the waiter has looked since the last write.
+// The poll is edge-triggered, so nobody reads the eventfd. It is written only if the waiter has looked since the last
+// write.
 class eventfd_epoll_waker {
 public:
     explicit eventfd_epoll_waker(std::span<const int> idle) : epoll_(epoll_create1(EPOLL_CLOEXEC)) {

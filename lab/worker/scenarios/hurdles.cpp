@@ -12,8 +12,8 @@
 namespace lab {
 namespace {
 
-// Each hurdle is on cache lines of its own. Two hurdles would do: when all threads have arrived at one, all have left
-// the one before. Four keep a fast thread off a line that a slow one still reads.
+// Each hurdle is on cache lines of its own. There are four in a ring; two would be enough, because when all threads
+// have arrived at one hurdle, all have left the one before.
 template <class E>
 struct alignas(128) hurdle {
     std::atomic<std::uint64_t> arrived{0};

@@ -38,8 +38,8 @@ public:
         retry,    // another thread took a custom source first: delist, and begin again
     };
 
-    // `slots` has one element for each source. So has `buckets`, which only an all-wait uses. Both outlive the wait.
-    // `then` is the coroutine that waits, or null if the thread does.
+    // `slots` has one element for each source. `buckets` has as many; only an all-wait (multi_wait.cpp) uses them. Both
+    // outlive the wait. `then` is the coroutine that waits, or null if the thread does.
     multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
                resumable* then = nullptr) noexcept;
 

@@ -49,7 +49,7 @@ void compare(const program& p, options how, comparison& all) {
     all.reduced += r.executions;
 }
 
-// Under both memory models, with and without spurious returns and time-outs at any point.
+// Under both memory models, with and without spurious returns and timeouts at any point.
 void compare_all(const program& p, options how, comparison& all) {
     for (const bool x86 : {false, true})
         for (const unsigned spurious : {0u, 1u})
