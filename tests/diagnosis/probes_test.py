@@ -201,6 +201,12 @@ class Traces(unittest.TestCase):
                  for event in trace["traceEvents"] if event["ph"] == "X" and event["cat"] == "wake"]
         self.assertEqual(marks, [("wake", 13, 3, 1), ("woken", 11, 5, 0.3)])
 
+    def test_have_no_wait_of_which_no_end_was_seen(self):
+        lost = "park 500 11 77 4096 0 reader 1\nrelease 600 12 77 12\n"
+        of_another_thread = "park 700 14 88 8192 5 late\n"
+        self.assertEqual(trace_events.trace_of((lost + of_another_thread + WOKEN).splitlines()),
+                         trace_events.trace_of(WOKEN.splitlines()))
+
     def test_are_empty_if_nothing_was_seen(self):
         self.assertEqual(trace_events.trace_of([])["traceEvents"], [])
 

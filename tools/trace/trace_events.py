@@ -68,8 +68,13 @@ class Trace:
         self.marks.append((thread, time, self.events[-1]))
 
     def park(self, time, thread, waiter, address, kind):
-        _, begin, sources = self.parked.get(waiter, (thread, time, []))
-        self.parked[waiter] = (thread, begin, [*sources, what(kind, address)])
+        before, begin, sources = self.parked.get(waiter, (thread, time, []))
+        source = what(kind, address)
+        # The end of the wait before was not seen, because tracers attach to one probe after another, and lose lines.
+        if before != thread or source in sources:
+            begin, sources = time, []
+            self.released.pop(waiter, None)
+        self.parked[waiter] = (thread, begin, [*sources, source])
 
     def release(self, time, thread, waiter):
         self.released[waiter] = (thread, time)
