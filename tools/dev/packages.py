@@ -112,7 +112,6 @@ def archive():
                "include/tocsin/win32/wide_names.h", "lib/pkgconfig/tocsin-win32.pc",
                "share/tocsin/tocsin_gdb.py"} - packed
     count += complaint("archive", f"lacks {', '.join(sorted(missing))}" if missing else "")
-    # A link is a member of the one archive, and of the other a file.
     other = packed ^ files_in(next((folder / "binary").glob("tocsin-*.zip")))
     count += complaint("zip", f"only one archive has {', '.join(sorted(other))}" if other else "")
     other = set(known_to_git()) ^ files_in(next((folder / "source").glob(f"tocsin-{version()}.tar.gz")))
