@@ -6,8 +6,9 @@
 
 Every file of a program includes the header. One of them, a file of its own, defines TOCSIN_IMPLEMENTATION before. With
 --forward, FOLDER/tocsin has a header of each header's name that includes the single one, so that programs written for
-the tree compile with it; a header that needs another library is copied. The sources of each system are those of
-src/CMakeLists.txt (cmake/list_sources.cmake)."""
+the tree compile with it. A header is copied instead if it needs another library, or if the single header has it only
+for the file with the implementation. The sources of each system are those of src/CMakeLists.txt
+(cmake/list_sources.cmake)."""
 
 import argparse
 import re
@@ -181,11 +182,11 @@ def main():
     given.folder.mkdir(parents=True, exist_ok=True)
     (given.folder / "tocsin.hpp").write_text(single_header())
     if given.forward:
-        whole = (given.folder / "tocsin.hpp").read_text()
+        seen_by_all = (given.folder / "tocsin.hpp").read_text().partition("\n#if defined(TOCSIN_IMPLEMENTATION)")[0]
         for header in (ROOT / "include" / "tocsin").rglob("*.hpp"):
             name = header.relative_to(ROOT / "include")
             up = "../" * (len(name.parts) - 1)
-            inside = f"\n// ---- include/{name.as_posix()}\n" in whole
+            inside = f"\n// ---- include/{name.as_posix()}\n" in seen_by_all
             (given.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (given.folder / name).write_text(f'#include "{up}tocsin.hpp"\n' if inside else header.read_text())
     return 0

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import shutil
 import sys
+import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -37,6 +39,19 @@ class SingleHeader(unittest.TestCase):
         paths = [*source.glob("*.cpp"), *(source / "core").rglob("*.cpp"), *(source / "platform").rglob("*.cpp")]
         wanted = {path.relative_to(source).as_posix() for path in paths}
         self.assertEqual(older_windows, wanted - used)
+
+    def test_each_header_by_its_name_gives_every_file_what_the_tree_s_gives(self):
+        public = self.text.partition("defined(TOCSIN_IMPLEMENTATION)")[0]
+        with tempfile.TemporaryDirectory() as folder, \
+                unittest.mock.patch("sys.argv", ["amalgamate.py", folder, "--forward"]):
+            self.assertEqual(amalgamate.main(), 0)
+            for header in (amalgamate.ROOT / "include" / "tocsin").rglob("*.hpp"):
+                name = header.relative_to(amalgamate.ROOT / "include")
+                text = (Path(folder) / name).read_text()
+                if f"// ---- include/{name.as_posix()}\n" in public:
+                    self.assertRegex(text, r'^#include "(\.\./)+tocsin\.hpp"\n$')
+                else:
+                    self.assertEqual(text, header.read_text(), name)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -92,14 +93,16 @@ void takes_right_then_left(std::atomic<int>& held) {
     left.lock();
 }
 
-// Two threads wake each other until the input ends. Never returns.
+// Two threads, named ping and pong, wake each other until the input ends. Never returns.
 [[noreturn]] void ping_pong() {
     static tocsin::auto_reset_event ping;
     static tocsin::auto_reset_event pong;
     std::thread([] {
+        pthread_setname_np(pthread_self(), "pong");
         for (;; pong.set()) ping.wait(tocsin::spin_policy::none());
     }).detach();
     std::thread([] {
+        pthread_setname_np(pthread_self(), "ping");
         for (;; std::this_thread::sleep_for(1ms)) {
             ping.set();
             pong.wait(tocsin::spin_policy::none());

@@ -129,55 +129,83 @@ class Scripts(unittest.TestCase):
 
 WOKEN = """\
 Attaching 5 probes...
-park 1000 11 77 4096 0
-park 1500 12 88 8192 5
-park 1600 12 88 12288 255
-release 3000 13 77
-awake 5000 11 77 3
-timeout 9000 12 88
-release 9500 13 99
-awake 9600 14 99 3
+park 1000 11 77 4096 0 reader 1
+park 1500 12 88 8192 5 12
+park 1600 12 88 12288 255 12
+release 3000 13 77 writer
+awake 5000 11 77 3 reader 1
+park 5300 11 66 4096 0 reader 1
+timeout 9000 12 88 12
+release 9500 13 99 writer
+awake 9600 14 99 3 late
+awake 9700 11 66 2 reader 1
+park 97
 """
 BY_PERF = """\
-    11    0.000001000: sdt_tocsin:park: (5599) arg1=77 arg2=4096 arg3=0x0 arg4=11
-    12    0.000001500: sdt_tocsin:park: (5599) arg1=88 arg2=8192 arg3=5 arg4=12
-    12    0.000001600: sdt_tocsin:park: (5599) arg1=88 arg2=12288 arg3=255 arg4=12
-    13    0.000003000: sdt_tocsin:release_1: (5601) arg1=77
-    11    0.000005000: sdt_tocsin:awake: (5602) arg1=77 arg2=3
-    12    0.000009000: sdt_tocsin:timeout: (5603) arg1=88
+       reader 1    11    0.000001000: sdt_tocsin:park: (5599) arg1=77 arg2=4096 arg3=0x0 arg4=11
+             12    12    0.000001500: sdt_tocsin:park: (5599) arg1=88 arg2=8192 arg3=5 arg4=12
+             12    12    0.000001600: sdt_tocsin:park: (5599) arg1=88 arg2=12288 arg3=255 arg4=12
+         writer    13    0.000003000: sdt_tocsin:release_1: (5601) arg1=77
+       reader 1    11    0.000005000: sdt_tocsin:awake: (5602) arg1=77 arg2=3
+       reader 1    11    0.000005300: sdt_tocsin:park: (5599) arg1=66 arg2=4096 arg3=0x0 arg4=11
+             12    12    0.000009000: sdt_tocsin:timeout: (5603) arg1=88
+       reader 1    11    0.000009700: sdt_tocsin:awake: (5602) arg1=66 arg2=2
 """
 
 
 def complaints_about(trace):
     """What the format of Chrome's trace events forbids: an empty list is a valid trace."""
     found = []
-    flows = {}
+    flows, slices = {}, {}
     for event in trace["traceEvents"]:
         missing = [key for key in ("ph", "ts", "pid", "tid", "name") if key not in event]
         if missing or event["ph"] not in "XsfM" or event["ts"] < 0:
             found.append(f"not an event: {event}")
-        if event["ph"] == "X" and not event.get("dur", -1) >= 0:
-            found.append(f"a slice without duration: {event}")
+        if event["ph"] == "X":
+            slices.setdefault(event["tid"], []).append((event["ts"], event.get("dur", -1)))
         if event["ph"] in "sf":
             flows.setdefault(event["id"], []).append(event["ph"])
     found += [f"arrow {number} has the ends {ends}" for number, ends in flows.items() if ends != ["s", "f"]]
+    for thread, each in slices.items():
+        found += [f"a slice without duration on thread {thread}: {one}" for one in each if one[1] <= 0]
+        open_until = []
+        for begin, duration in sorted(each, key=lambda one: (one[0], -one[1])):
+            while open_until and open_until[-1] <= begin + 1e-6:
+                open_until.pop()
+            if open_until and begin + duration > open_until[-1] + 1e-6:
+                found.append(f"a slice on thread {thread} at {begin} reaches out of the one around it")
+            open_until.append(begin + duration)
     return found
 
 
 class Traces(unittest.TestCase):
     def test_say_who_woke_whom(self):
         for lines in (WOKEN, BY_PERF):
-            trace = trace_events.trace_of(lines.splitlines())
+            trace = trace_events.trace_of(lines.splitlines(keepends=True))
             self.assertEqual(complaints_about(json.loads(json.dumps(trace))), [])
-            waits = {event["tid"]: event for event in trace["traceEvents"] if event.get("cat") == "wait"}
-            self.assertEqual(set(waits), {11, 12})
-            self.assertEqual(waits[11]["name"], "wait for event 0x1000")
-            self.assertEqual((waits[11]["ts"], waits[11]["dur"]), (1, 4))
-            self.assertEqual(waits[11]["args"], {"ended": "signaled", "by thread": 13})
-            self.assertEqual(waits[12]["name"], "wait for lock bit 1 0x2000, source 0x3000")
-            self.assertEqual(waits[12]["args"], {"ended": "timed out"})
-            arrows = [(event["ph"], event["tid"], event["ts"]) for event in trace["traceEvents"] if event["ph"] in "sf"]
+            events = trace["traceEvents"]
+            self.assertEqual({event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"},
+                             {11: "reader 1", 12: "12", 13: "writer"})
+            waits = [(event["tid"], event["name"], event["ts"], event["dur"], event["args"])
+                     for event in events if event.get("cat") == "wait"]
+            self.assertEqual(waits, [
+                (11, "wait for event 0x1000", 1, 4, {"ended": "signaled", "by thread": 13}),
+                (12, "wait for lock bit 1 0x2000, source 0x3000", 1.5, 7.5, {"ended": "timed out"}),
+                (11, "wait for event 0x1000", 5.3, 4.4, {"ended": "stopped"})])
+            arrows = [(event["ph"], event["tid"], event["ts"]) for event in events if event["ph"] in "sf"]
             self.assertEqual(arrows, [("s", 13, 3), ("f", 11, 5)])
+
+    def test_have_a_slice_at_each_end_of_an_arrow_that_ends_before_the_next_slice(self):
+        trace = trace_events.trace_of(WOKEN.splitlines())
+        marks = [(event["name"], event["tid"], event["ts"], event["dur"])
+                 for event in trace["traceEvents"] if event["ph"] == "X" and event["cat"] == "wake"]
+        self.assertEqual(marks, [("wake", 13, 3, 1), ("woken", 11, 5, 0.3)])
+
+    def test_have_no_wait_of_which_no_end_was_seen(self):
+        lost = "park 500 11 77 4096 0 reader 1\nrelease 600 12 77 12\n"
+        of_another_thread = "park 700 14 88 8192 5 late\n"
+        self.assertEqual(trace_events.trace_of((lost + of_another_thread + WOKEN).splitlines()),
+                         trace_events.trace_of(WOKEN.splitlines()))
 
     def test_are_empty_if_nothing_was_seen(self):
         self.assertEqual(trace_events.trace_of([])["traceEvents"], [])
@@ -197,8 +225,8 @@ def lines_until(output, beginning, times=1):
     return text
 
 
-class Running(unittest.TestCase):
-    """The scripts on a program in which two threads wake each other."""
+class WithProgram(unittest.TestCase):
+    """A program runs in which two threads wake each other."""
 
     def setUp(self):
         self.program = subprocess.Popen([PROGRAM, "ping-pong"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -220,6 +248,14 @@ class Running(unittest.TestCase):
         self.assertIn("Attaching", first, errors)
         return seen + text
 
+    def trace_of_wakes(self):
+        text = self.trace("wakes.bt", lambda output: lines_until(output, "awake", 100))
+        return trace_events.trace_of(text.splitlines())
+
+
+class Running(WithProgram):
+    """The scripts on that program."""
+
     def test_latency_has_a_histogram(self):
         # The script prints nothing before Ctrl-C, so nothing says that it has seen a wake-up.
         text = self.trace("wakeup_latency.bt", lambda _: time.sleep(1.5) or "")
@@ -229,11 +265,22 @@ class Running(unittest.TestCase):
         text = self.trace("longest_waits.bt", lambda output: lines_until(output, "@asleep_since_ms"))
         self.assertRegex(text, r"now: \d+ ms\n(@asleep_since_ms\[\d+, \d+, 0\]: \d+\n)+")
 
-    def test_a_trace_of_wakes_is_valid(self):
-        text = self.trace("wakes.bt", lambda output: lines_until(output, "awake", 100))
-        trace = trace_events.trace_of(text.splitlines())
+    def check_ping_pong(self, trace):
+        """Two threads wake each other, so each arrow leads from one to the other."""
         self.assertEqual(complaints_about(trace), [])
-        self.assertTrue([event for event in trace["traceEvents"] if event["ph"] == "f"])
+        events = trace["traceEvents"]
+        names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.assertEqual(sorted(names.values()), ["ping", "pong"])
+        ends = {}
+        for event in events:
+            if event["ph"] in "sf":
+                ends.setdefault(event["id"], []).append(names[event["tid"]])
+        self.assertTrue(ends)
+        for each in ends.values():
+            self.assertEqual(sorted(each), ["ping", "pong"])
+
+    def test_a_trace_of_wakes_is_valid(self):
+        self.check_ping_pong(self.trace_of_wakes())
 
     def test_of_perf_makes_a_valid_trace(self):
         if shutil.which("perf") is None:
@@ -250,9 +297,7 @@ class Running(unittest.TestCase):
         traced = subprocess.run([*see, "-c", f'{mount}exec "$@"', "sh", script, FILE, str(self.program.pid), "1"],
                                 capture_output=True, text=True, check=False)
         self.assertEqual(traced.returncode, 0, traced.stderr)
-        trace = json.loads(traced.stdout)
-        self.assertEqual(complaints_about(trace), [])
-        self.assertTrue([event for event in trace["traceEvents"] if event["ph"] == "f"])
+        self.check_ping_pong(json.loads(traced.stdout))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import zipfile
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
@@ -79,8 +80,19 @@ def belongs_to_no_component(folder):
                if "_deps" not in script.parts)
 
 
+def files_in(path):
+    """The names of the files in an archive, without its outermost folder."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as packed:
+            names = [name for name in packed.namelist() if not name.endswith("/")]
+    else:
+        with tarfile.open(path) as packed:
+            names = [member.name for member in packed if not member.isdir()]
+    return {name.partition("/")[2] for name in names}
+
+
 def archive():
-    """The shared library's exports and name; what cpack packs."""
+    """The shared library's exports and name; what cpack packs: .tar.gz, .zip, and the sources."""
     folder = fresh(WORK / "archive")
     if not build_library(ROOT, folder, "-DBUILD_SHARED_LIBS=ON"):
         return Count(failed=1)
@@ -90,15 +102,20 @@ def archive():
     soname = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
     wanted = f"[libtocsin.so.{version().rpartition('.')[0]}]"
     count += complaint("soname", "" if f"Library soname: {wanted}" in soname else f"the soname is not {wanted}")
-    if not quietly("cpack", ["cpack", "--config", folder / "CPackConfig.cmake", "-B", folder], "packages-cpack"):
+    binary, source = folder / "CPackConfig.cmake", folder / "CPackSourceConfig.cmake"
+    if not (quietly("cpack", ["cpack", "--config", binary, "-G", "TGZ;ZIP", "-B", folder / "binary"], "packages-cpack")
+            and quietly("its sources", ["cpack", "--config", source, "-B", folder / "source"], "packages-cpack-source")):
         return count + Count(failed=1)
-    with tarfile.open(next(folder.glob("tocsin-*.tar.gz"))) as packed:
-        names = {name.partition("/")[2] for name in packed.getnames()}
+    packed = files_in(next((folder / "binary").glob("tocsin-*.tar.gz")))
     missing = {"include/tocsin/tocsin.hpp", f"lib/{library.name}", "lib/pkgconfig/tocsin.pc",
                "lib/cmake/tocsin/tocsin-config.cmake", "include/tocsin/win32.h", "include/tocsin/win32/types.h",
                "include/tocsin/win32/wide_names.h", "lib/pkgconfig/tocsin-win32.pc",
-               "share/tocsin/tocsin_gdb.py"} - names
+               "share/tocsin/tocsin_gdb.py"} - packed
     count += complaint("archive", f"lacks {', '.join(sorted(missing))}" if missing else "")
+    other = packed ^ files_in(next((folder / "binary").glob("tocsin-*.zip")))
+    count += complaint("zip", f"only one archive has {', '.join(sorted(other))}" if other else "")
+    other = set(known_to_git()) ^ files_in(next((folder / "source").glob(f"tocsin-{version()}.tar.gz")))
+    count += complaint("sources", f"only git or the archive has {', '.join(sorted(other))}" if other else "")
     return count + complaint("components", "a file belongs to none" if belongs_to_no_component(folder) else "")
 
 
@@ -169,12 +186,16 @@ def meson():
 # Debian
 
 
-def files_of_the_tree():
-    """The files of a release: those that git knows or could know."""
+def known_to_git():
+    """The files that git knows or could know."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
-    return sorted(name for name in names if name and (ROOT / name).is_file()
-                  and not name.startswith(("packaging/debian/", "lab/results/")))
+    return sorted(name for name in names if name and (ROOT / name).is_file())
+
+
+def files_of_the_tree():
+    """The files of a release."""
+    return [name for name in known_to_git() if not name.startswith(("packaging/debian/", "lab/results/"))]
 
 
 def write_orig(path, prefix):

@@ -126,6 +126,20 @@ def documents():
     return made + run_script("browser", [python, TOOLS / "docs" / "browser.py"], "docs-browser")
 
 
+def diagnosis(only):
+    needs.provide([*needs.FOR_DIAGNOSIS, *needs.FOR_BROWSER], optional=True)
+    count = run_workflow("diagnosis", only)
+    if only:
+        return count
+    if not all(need.present() for need in needs.FOR_BROWSER):
+        say("  skipped: traces in a browser, because there is no Chromium")
+        return count + Count(skipped=1)
+    tests = ROOT / "tests" / "diagnosis"
+    python = needs.python_with(tests / "requirements.txt")
+    return count + run_script("browser", [python, tests / "browser.py", BUILD / "dev" / "tests" / "diagnosis" / "diagnosed"],
+                              "diagnosis-browser")
+
+
 @dataclass
 class Stage:
     about: str
@@ -159,8 +173,8 @@ STAGES = {
                    whole(quick), always=False, has_cases=False),
     "examples": seldom("the examples, with the loops and the database that some of them need",
                        workflow("examples", needs.FOR_ALL_EXAMPLES, optional=True)),
-    "diagnosis": seldom("what gdb, bpftrace and perf see of a program",
-                        workflow("diagnosis", needs.FOR_DIAGNOSIS, optional=True)),
+    "diagnosis": seldom("what gdb, bpftrace and perf see of a program; what Perfetto shows of a trace, in a browser",
+                        diagnosis),
     "windows": seldom("unit, internal and stress tests for Windows, under Wine", windows),
     "delays": seldom("the stress tests with naps between the steps of threads, twenty times", workflow("delays")),
     "tsan-portable": seldom("ThreadSanitizer over the portable futex", workflow("tsan-portable")),

@@ -25,4 +25,4 @@ for probe in park release awake timeout; do
     events="$events,sdt_tocsin:$probe*"
 done
 perf record -q -k CLOCK_MONOTONIC -o "$folder/data" -e "${events#,}" -p "$pid" -- sleep "$seconds" >&2
-perf script --ns -i "$folder/data" -F tid,time,event,trace 2>/dev/null | "$here/trace_events.py"
+perf script --ns -i "$folder/data" -F comm,tid,time,event,trace 2>/dev/null | "$here/trace_events.py"
