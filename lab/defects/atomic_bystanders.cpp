@@ -31,13 +31,6 @@ struct ours {
     static void wake_one(word& on) { (void)tocsin::wake_by_address_one(&on.value); }
 };
 
-std::uint64_t switches_of(pid_t thread) {
-    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
-    for (std::string line; std::getline(file, line);)
-        if (line.starts_with("voluntary_ctxt_switches:")) return std::stoull(line.substr(line.find(':') + 1));
-    return 0;
-}
-
 struct scene {
     std::array<word, bystanders + 1> words;
     std::array<std::atomic<pid_t>, bystanders> ids{};

@@ -16,8 +16,10 @@
 #include <string_view>
 #include <thread>
 
+#ifndef _WIN32
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 namespace reproduction {
 
@@ -26,7 +28,7 @@ using clock = std::chrono::steady_clock;
 struct outcome {
     std::uint64_t seen = 0;
     std::uint64_t tries = 0;
-    std::string version;
+    std::string version{};
     std::string note{};
 };
 
@@ -49,6 +51,18 @@ inline std::string libstdcxx() {
 #endif
 }
 
+// A hang is proven only if 30 looks over 3 s find `asleep` true, and `stuck`, which means that nothing has moved and
+// that the thread's condition holds.
+template <class Asleep, class Stuck>
+bool holds_for_30_looks(Asleep asleep, Stuck stuck) {
+    for (int look = 0; look < 30; ++look) {
+        if (!asleep() || !stuck()) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return asleep() && stuck();
+}
+
+#ifndef _WIN32
 inline pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
 // A thread sleeps if the system says so (state S). `path` is the thread's file `stat`.
@@ -63,16 +77,19 @@ inline bool sleeps(const std::string& path) {
 inline std::string stat_of_thread(pid_t id) { return "/proc/self/task/" + std::to_string(id) + "/stat"; }
 inline std::string stat_of_process(pid_t id) { return "/proc/" + std::to_string(id) + "/stat"; }
 
-// A hang is proven only if 30 looks over 3 s find the thread asleep, and `stuck` true, which means that nothing has
-// moved and that the thread's condition holds.
+// How often the thread has gone to sleep, ever.
+inline std::uint64_t switches_of(pid_t thread) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with("voluntary_ctxt_switches:")) return std::stoull(line.substr(line.find(':') + 1));
+    return 0;
+}
+
 template <class Stuck>
 bool proven_to_hang(const std::string& path, Stuck stuck) {
-    for (int look = 0; look < 30; ++look) {
-        if (!sleeps(path) || !stuck()) return false;
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return sleeps(path) && stuck();
+    return holds_for_30_looks([&] { return sleeps(path); }, stuck);
 }
+#endif
 
 inline void pause_for(std::uint64_t times) {
     for (std::uint64_t i = 0; i < times; ++i) {

@@ -12,12 +12,14 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.made_by_hand import stored
 from tests.outcome import outcome
 from tocsin_lab.defects import BY_ID, DEFECTS, Findings, Row, Side, Trial
 from tocsin_lab.measure.interruption import Interruption
 from tocsin_lab.measure.reproductions import SCRIPTS, load_findings, try_side
+from tocsin_lab.measure.reproductions import program as built
 from tocsin_lab.parsing import as_json, parse
 
 NEEDED = ("jinja2", "rich")
@@ -57,7 +59,7 @@ class DefectsTest(unittest.TestCase):
         self.result = self.folder / "found.json"
 
     def add(self, identity: str, peer: str, ours: str) -> None:
-        path = self.folder / f"tocsin_lab_defect_{Path(BY_ID[identity].program).stem}"
+        path = built(BY_ID[identity].program, self.folder)
         path.write_text(program(peer, ours))
         path.chmod(0o755)
 
@@ -95,6 +97,23 @@ class DefectsTest(unittest.TestCase):
         code, out, _ = outcome(*self.command("winpr-auto-reset"))
         self.assertEqual(code, 0)
         self.assertIn("not here: needs libwinpr2-dev", out)
+
+    def test_a_program_for_windows_is_run_by_wine(self) -> None:
+        self.add("windows-atomic-wait", SEEN, EVEN)
+        with patch.dict(os.environ, {"PATH": str(self.folder)}):
+            code, out, _ = outcome(*self.command("windows-atomic-wait"))
+            self.assertEqual(code, 0)
+            self.assertEqual(out.count("not here: needs Wine"), 2)
+            for name, what in (("wine", 'exec "$@"'), ("wineboot", 'echo "$@" > "$WINEPREFIX.boot"')):
+                fake = self.folder / name
+                fake.write_text(f"#!/bin/sh\n{what}\n")
+                fake.chmod(0o755)
+            os.environ.pop("WINEPREFIX", None)
+            code, out, _ = outcome(*self.command("windows-atomic-wait"))
+        self.assertEqual(code, 0)
+        self.assertIn("seen 3 times in 1,000 turns", out)
+        self.assertIn("not seen in 2.0 s, in 1,000 turns", out)
+        self.assertTrue((self.folder / "wine.boot").is_file(), "it has started in a Windows beside the programs")
 
     def test_tocsin_fails_the_run(self) -> None:
         for ours in (SEEN, CRASH, RUBBISH):

@@ -136,6 +136,41 @@ DEFECTS = (
         sources=("libstdc++'s source",),
         before="44,248 context switches in 1,000 notifications (12.2)",
     ),
+    Defect(
+        id="libcxx-idle-wait",
+        peer="libc++ std::atomic::wait",
+        title="A thread that waits without a deadline wakes every two seconds",
+        cause="wait() sleeps in the kernel for 2 s at most, then looks again. So idle threads keep a processor from "
+        "resting, and a lost wake-up would look like a delay.",
+        load="16 threads wait on 16 words, and nobody changes a word. What is counted is each time that one of these "
+        "threads runs.",
+        tries="waits",
+        program="idle_wait_libcxx.cpp",
+        ours="idle_wait.cpp",
+        counterpart="wait_until_changed",
+        sources=("llvm/llvm-project#57677",),
+        before="in its source only",
+        needs="clang 19 and libc++: ./dev lab defects --all",
+    ),
+    Defect(
+        id="windows-atomic-wait",
+        peer="libstdc++ std::atomic::wait of MinGW-w64",
+        title="A thread sleeps on although the value has changed",
+        cause="For Windows, libstdc++ uses no futex. A wait compares the value, then locks a mutex and sleeps on a "
+        "condition variable. notify_one() does not lock this mutex, so a notification between these two steps wakes "
+        "nobody.",
+        load="Two threads pass a turn to and fro: each changes a word, notifies, and waits for the next change. Four "
+        "such pairs play at once. A watcher sees no turn of a pair for 0.5 s, and proves that a thread sleeps "
+        "although the word has changed: in 30 looks over 3 s it uses no processor time. Another notification wakes "
+        "it. Wine runs the program, except on Windows.",
+        tries="turns",
+        program="windows_atomic_wait.cpp",
+        ours="windows_atomic_wait.cpp",
+        counterpart="wait_until_changed and wake_by_address_one",
+        sources=("libstdc++'s source", "randombit/botan#3207"),
+        before="a thread hung in 12 of 60 runs, and in 8 of 18 shorter ones, under Wine (12.2)",
+        needs="Wine and MinGW-w64: ./dev lab defects --all",
+    ),
 )  # fmt: skip
 BY_ID = {one.id: one for one in DEFECTS}
 
@@ -159,9 +194,6 @@ LEFT_OUT = (
             "no package in Debian", ("neosmart/pevents#2",)),
     LeftOut("folly SaturatingSemaphore (ff98381)", "After a missed pulse the waiter never sleeps again: it calls the "
             "kernel in a loop.", "1 of 3 runs: 3.0 million calls a second", "no package in Debian 12"),
-    LeftOut("std::atomic::wait of MinGW (GCC 12)", "A wait hangs; we have not examined why.",
-            "12 of 60 runs under Wine", "needs Windows or Wine, and another build of tocsin",
-            ("randombit/botan#3207",)),
     LeftOut("Boost.Sync auto_reset_event (15b4079)", "1,024 posts while no waiter runs overflow the field that counts "
             "them.", "1,500 posts to 1,500 waiters released 476", "not part of Boost's releases; needs root"),
     LeftOut("marl Event::any (b8406ab)", "A signal of an event that is still signalled does not reach the event "
@@ -187,9 +219,8 @@ class Read:
 READ = (
     Read("glibc condition variable, one process", "A signal wakes nobody though somebody waits. Which release mended "
          "it we don't know.", ("glibc 25847", "MinaProtocol/mina#18654", "oxcaml/oxcaml#787", "ocurrent/ocaml-ci#963")),
-    Read("libc++ atomics", "An untimed wait wakes every 2 s to look again (open). Timed waits polled, with sleeps of "
-         "up to 64 ms, until 2025-12.", ("llvm/llvm-project#57677", "llvm/llvm-project#123855",
-                                      "llvm/llvm-project#172214 (mends the latter)")),
+    Read("libc++ atomics", "Timed waits polled, with sleeps of up to 64 ms, until 2025-12.",
+         ("llvm/llvm-project#123855", "llvm/llvm-project#172214 (mends it)")),
     Read("libc++ semaphore and atomics", "Lost wake-ups, mended; memory orders that a proof tool found too weak.",
          ("llvm/llvm-project#46357", "llvm/llvm-project#77659", "llvm/llvm-project#109290")),
     Read("Microsoft's STL", "try_acquire_for(800us) returns false after 0 to 200 ns: the time is rounded down to whole "

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -450,6 +451,89 @@ TEST_F(channel_model, OfACancelAndASendOneEndsAnOperation) {
         r.check(calls == 1 && stops == won, "called once, with what ended it");
         r.check(taken == (given ? 4 : 0), "the operation has it, or the sender");
     });
+}
+
+// A source that never becomes ready. It starts the coroutine between the first look of a wait and the moment at which
+// this wait enlists its next source. So the coroutine's transfer is enlisted when the wait comes to a rendezvous.
+class starts_between {
+public:
+    explicit starts_between(std::function<void()> start) : start_(std::move(start)) {}
+
+    static bool try_wait() noexcept { return false; }
+    bool enlist(wait_entry&) noexcept {
+        if (const auto start = std::exchange(start_, nullptr)) start();
+        return true;
+    }
+    static void delist(wait_entry&) noexcept {}
+
+private:
+    std::function<void()> start_;
+};
+
+// A coroutine meets the first thread. The meeting resumes the coroutine in that thread, which is inside its own wait.
+// There the coroutine meets the second thread, with the same transfer again. Its third wait ends without a meeting.
+template <class Coroutine, class Partner>
+void meets_again_where_it_is_resumed(Coroutine start, Partner partner) {
+    holds_within(1, [=](run& r) {
+        parcels meeting(0);
+        auto_reset_event enough;
+        plain<int> rounds{0};
+        int sum[2]{};
+        support::task one;
+        r.spawn("first", [&] {
+            starts_between starter([&] { one = start(meeting, enough, rounds); });
+            sum[0] = partner(meeting, starter, 1);
+        });
+        r.spawn("second", [&] {
+            auto_reset_event never;
+            sum[1] = partner(meeting, never, 2);
+        });
+        r.join_all();
+        r.check(rounds == 2 && sum[0] + sum[1] == 3, "one meeting with each");
+        enough.set();
+        r.check(rounds == 3, "resumed once more");
+    });
+}
+
+TEST_F(channel_model, ACoroutineThatReceivesMeetsAgainWhereItIsResumed) {
+    meets_again_where_it_is_resumed(
+        [](parcels& at, auto_reset_event& enough, plain<int>& rounds) -> support::task {
+            auto next = at.receiving();
+            int received = 0;
+            while ((co_await async_wait_any(enough, next)).index == 1) {
+                model::check(static_cast<bool>(next), "received");
+                received += next->number();
+                rounds = rounds + 1;
+            }
+            model::check(received == 3, "each item once");
+            rounds = rounds + 1;
+        },
+        [](parcels& at, auto& other, int number) {
+            parcel item(number);
+            auto sending = at.sending(item);
+            model::check(wait_any(other, sending).index == 1 && item.number() == 0, "sent");
+            return number;
+        });
+}
+
+TEST_F(channel_model, ACoroutineThatSendsMeetsAgainWhereItIsResumed) {
+    meets_again_where_it_is_resumed(
+        [](parcels& at, auto_reset_event& enough, plain<int>& rounds) -> support::task {
+            parcel item(1);
+            auto next = at.sending(item);
+            while ((co_await async_wait_any(enough, next)).index == 1) {
+                model::check(item.number() == 0, "moved from");
+                item = parcel(2);
+                rounds = rounds + 1;
+            }
+            model::check(item.number() == 2, "not moved from");
+            rounds = rounds + 1;
+        },
+        [](parcels& at, auto& other, int) {
+            auto receiving = at.receiving();
+            model::check(wait_any(other, receiving).index == 1 && receiving, "received");
+            return receiving->number();
+        });
 }
 
 // ---- lifetime -----------------------------------------------------------------------------------

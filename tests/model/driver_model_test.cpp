@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A driver (src/driver.cpp): a loop that sleeps in a poll, beside threads that set and cancel timers and requests. Time
-// is not modelled: the deadlines here have passed when they are set. Proof P23.
+// is not modelled: a deadline has passed when it is set, or once the wait that has it has begun. Proof P23.
+#include "../support/task.hpp"
 #include "core/async/poll_thread.hpp"
 #include "core/async/timer_thread.hpp"
+#include "support/clock_by_looks.hpp"
 #include "support/library_model.hpp"
 
 #include <chrono>
@@ -10,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -419,6 +422,126 @@ TEST(driver_model, AnOperationThatIsStartedAgainKeepsItsDriver) {
             (void)loop.its_driver().notify(3, readiness::readable);
             r.check(calls == i, "the loop ends the wait");
         }
+    });
+}
+
+// ---- deadlines of operations and coroutines -----------------------------------------------------
+
+// The deadline passes as soon as the driver has it, so the loop can end the wait from then on. The setter may be inside
+// its set() when the operation and the driver are destroyed.
+TEST(driver_model, AnOperationEndsAtItsDeadlineInItsLoopOrByASet) {
+    holds_within(2, [](run& r) {
+        sleeping_loop loop;
+        finish done(loop);
+        auto_reset_event event;
+        record seen{done};
+        clock_by_looks::looks_before_due = begins_before_its_deadline;
+        {
+            auto wait = any_operation(std::ref(seen), {.until = clock_by_looks::due}, event);
+            wait.by(loop.its_driver()).start();
+            r.spawn("setter", [&] { event.set(); });
+            loop.run_until(done.all(1));
+        }
+        loop.destroy();
+        r.join_all();
+        r.check(seen.calls == 1 && seen.taken + tokens_in(event) == 1, "called once; one token in, one out");
+    });
+}
+
+// Only the loop can end it, and the loop may sleep when the operation starts. The starter may be inside its start()
+// when the operation and the driver are destroyed.
+TEST(driver_model, ADeadlineOfAnOperationThatAnotherThreadStartsEndsTheLoopsSleep) {
+    holds_within(2, [](run& r) {
+        sleeping_loop loop;
+        finish done(loop);
+        auto_reset_event never;
+        record seen{done};
+        clock_by_looks::looks_before_due = begins_before_its_deadline;
+        {
+            auto wait = any_operation(std::ref(seen), {.until = clock_by_looks::due}, never);
+            wait.by(loop.its_driver());
+            r.spawn("starter", [&] { wait.start(); });
+            loop.run_until(done.all(1));
+        }
+        loop.destroy();
+        r.join_all();
+        r.check(seen.calls == 1 && seen.taken == 0 && seen.stops == 0, "its time was over");
+    });
+}
+
+TEST(driver_model, OfACancelASetAndTheDeadlineOneEndsTheOperation) {
+    holds_within(2, [](run& r) {
+        sleeping_loop loop;
+        finish done(loop);
+        auto_reset_event event;
+        record seen{done};
+        int won = 0;
+        clock_by_looks::looks_before_due = begins_before_its_deadline;
+        {
+            auto wait = any_operation(std::ref(seen), {.until = clock_by_looks::due}, event);
+            wait.by(loop.its_driver()).start();
+            r.spawn("setter", [&] { event.set(); });
+            r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
+            loop.run_until(done.all(1));
+            r.join_all();
+        }
+        loop.destroy();
+        r.check(seen.calls == 1 && seen.stops == won, "called once, with what ended it");
+        r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
+    });
+}
+
+// The coroutine resumes in the loop, in the set or in the stop.
+TEST(driver_model, OfAStopASetAndTheDeadlineOneEndsTheCoroutine) {
+    holds_within(2, [](run& r) {
+        sleeping_loop loop;
+        finish done(loop);
+        auto_reset_event event;
+        model::stop_source stop;
+        record seen{done};
+        support::task one;
+        clock_by_looks::looks_before_due = begins_before_its_deadline;
+        const auto body = [](driver& by, auto_reset_event& on, auto token, record& says) -> support::task {
+            says(co_await async_wait_any({.until = clock_by_looks::due, .stop = token}, on).by(by));
+        };
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("stopper", [&] { stop.request_stop(); });
+        one = body(loop.its_driver(), event, stop.get_token(), seen);
+        loop.run_until(done.all(1));
+        loop.destroy();
+        r.join_all();
+        r.check(seen.calls == 1 && seen.taken + tokens_in(event) == 1, "resumed once; one token in, one out");
+    });
+}
+
+// One call of run_due() claims both. Whichever is called first destroys the other, which is about to be called.
+TEST(driver_model, WhoIsCalledAtItsDeadlineMayDestroyAnotherWhoseDeadlineHasPassed) {
+    holds_always([](run& r) {
+        struct called {
+            void operator()(any_result) noexcept {
+                ++calls;
+                destroy_other();
+            }
+            int& calls;
+            std::function<void()> destroy_other;
+        };
+        using operation =
+            decltype(any_operation(std::declval<called>(), limits(), std::declval<auto_reset_event&>()));
+        sleeping_loop loop;
+        auto_reset_event never;
+        int calls = 0;
+        std::optional<operation> all[2];
+        for (std::optional<operation>& each : all) {
+            std::optional<operation>& other = all[&each == all ? 1 : 0];
+            clock_by_looks::looks_before_due = begins_before_its_deadline;
+            each.emplace(called{calls, [&other] { other.reset(); }}, limits{.until = clock_by_looks::due},
+                         never);
+            each->by(loop.its_driver()).start();
+        }
+        r.check(loop.its_driver().run_due() == 2, "both were due");
+        r.check(calls == 1 && (!all[0] || !all[1]), "one was called, the other destroyed");
+        for (std::optional<operation>& each : all) each.reset();
+        loop.destroy();
     });
 }
 

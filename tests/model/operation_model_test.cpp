@@ -3,6 +3,7 @@
 // ended the wait; a cancel wins or loses; the operation is destroyed or started again as soon as its function runs.
 // Proof P22 in docs/proofs.md. The thread that serves deadlines is also in timer_model_test.cpp.
 #include "core/async/timer_thread.hpp"
+#include "support/clock_by_looks.hpp"
 #include "support/library_model.hpp"
 
 #include <chrono>
@@ -333,29 +334,6 @@ TEST(operation_model, AnExecutorThatRefusesLeavesItToTheThreadThatEndsTheWait) {
 }
 
 // ---- deadlines ----------------------------------------------------------------------------------
-
-// Time is not modelled. Deadlines on this clock are ahead, until somebody has looked at the clock so many times. When
-// an operation begins, it looks at the clock twice: before it begins its wait, and while it does. The thread that
-// serves deadlines looks later.
-struct clock_by_looks {
-    using duration = std::chrono::nanoseconds;
-    using rep = duration::rep;
-    using period = duration::period;
-    using time_point = std::chrono::time_point<clock_by_looks>;
-    static constexpr bool is_steady = true;
-
-    static constexpr time_point due{std::chrono::hours(1)};
-    static inline int looks_before_due = 0;
-
-    static time_point now() {
-        if (looks_before_due == 0) return due;
-        --looks_before_due;
-        return time_point();
-    }
-};
-
-constexpr int begins_before_its_deadline = 2;
-constexpr int begins_at_its_deadline = 1;
 
 // An operation with a deadline, and what its function has been called with.
 class timed_operation {
