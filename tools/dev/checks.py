@@ -28,9 +28,10 @@ def text_is_right():
 
 
 def built_sources(preset):
-    """The library's sources that this system builds; the files of other systems need headers that it lacks."""
+    """The libraries' sources that this system builds; the files of other systems need headers that it lacks."""
     built = json.loads((BUILD / preset / "compile_commands.json").read_text())
-    return sorted({entry["file"] for entry in built} & {str(path) for path in (ROOT / "src").rglob("*.cpp")})
+    sources = {str(path) for folder in ("src", "c/src", "win32/src") for path in (ROOT / folder).rglob("*.cpp")}
+    return sorted({entry["file"] for entry in built} & sources)
 
 
 def changed_sources(preset):

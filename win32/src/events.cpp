@@ -10,7 +10,7 @@
 namespace tocsin::win32 {
 namespace {
 
-HANDLE create_event(const object_name& name, DWORD flags, DWORD access) noexcept {
+HANDLE create_event(const object_name& name, DWORD flags, DWORD access) {
     if ((flags & ~(CREATE_EVENT_MANUAL_RESET | CREATE_EVENT_INITIAL_SET)) != 0)
         return no_handle(ERROR_INVALID_PARAMETER);
     const bool manual = (flags & CREATE_EVENT_MANUAL_RESET) != 0;
@@ -34,8 +34,7 @@ BOOL with_event(HANDLE handle, Act act) noexcept {
     return TRUE;
 }
 
-HANDLE create_semaphore(const object_name& name, LONG initial, LONG maximum, DWORD flags,
-                        DWORD access) noexcept {
+HANDLE create_semaphore(const object_name& name, LONG initial, LONG maximum, DWORD flags, DWORD access) {
     constexpr LONG most = tocsin::counting_semaphore<>::max();
     if (flags != 0 || initial < 0 || maximum <= 0 || initial > maximum || initial > most)
         return no_handle(ERROR_INVALID_PARAMETER);

@@ -142,8 +142,8 @@ HANDLE create_named(const object_name& name, kind wanted, DWORD access, object* 
             std::unique_ptr<object> made(make(how));
             made->name = name.text();
             made->is_named = true;
-            at = names().objects.emplace(name.text(), made.get()).first;
-            (void)made.release();
+            at = names().objects.emplace(name.text(), nullptr).first;
+            at->second = made.release();
         } else {
             if (at->second->what != wanted) return no_handle(ERROR_INVALID_HANDLE);
             at->second->keep();

@@ -56,7 +56,7 @@ bool is_owned(LPCRITICAL_SECTION of) noexcept {
     return std::atomic_ref(of->OwningThread).load(std::memory_order_relaxed) == number_of_this_thread();
 }
 bit_lock<std::uint32_t> lock_of(LPCRITICAL_SECTION of) noexcept {
-    void* const word = &of->LockSemaphore;
+    void* const word = static_cast<void*>(&of->LockSemaphore);
     return {*static_cast<detail::atomic<std::uint32_t>*>(word), 0};
 }
 

@@ -8,7 +8,7 @@
 namespace tocsin::win32 {
 namespace {
 
-HANDLE create_mutex(const object_name& name, DWORD flags, DWORD access) noexcept {
+HANDLE create_mutex(const object_name& name, DWORD flags, DWORD access) {
     if ((flags & ~CREATE_MUTEX_INITIAL_OWNER) != 0) return no_handle(ERROR_INVALID_PARAMETER);
     const bool owned = (flags & CREATE_MUTEX_INITIAL_OWNER) != 0;
     return create(name, kind::mutex, granted(access), [&] {

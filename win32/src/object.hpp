@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace tocsin::win32 {
 
@@ -115,6 +116,10 @@ public:
         from.slot_ = nullptr;
     }
     handle_use& operator=(handle_use&&) = delete;
+    void swap(handle_use& other) noexcept {
+        std::swap(slot_, other.slot_);
+        std::swap(number_, other.number_);
+    }
     ~handle_use() {
         if (slot_ != nullptr) end(*slot_, number_);
     }

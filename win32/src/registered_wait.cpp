@@ -154,16 +154,16 @@ public:
     }
 
     // Returns whether a callback has yet to end. If `done` is not null, this event is set when the last callback has
-    // ended.
-    bool unregister(handle_use&& done) noexcept {
+    // ended. Until then, this object uses its handle.
+    bool unregister(handle_use done) noexcept {
         bool busy = false;
         {
             const std::lock_guard held(lock_);
             unregistered_ = true;
             busy = busy_;
-            if (busy && done) new (&done_) handle_use(std::move(done));
+            if (busy) done_.swap(done);
         }
-        if (!busy && done) static_cast<event_object&>(*done).state.set();
+        if (done) static_cast<event_object&>(*done).state.set();
         cancel_.set();
         return busy;
     }
@@ -174,7 +174,7 @@ private:
     static detached run(registered_wait& me) {
         for (;;) {
             const auto post = [&me](std::coroutine_handle<> next) noexcept { return me.post_busy(next); };
-            any_result how{wait_status::stopped};
+            any_result how;
 #if defined(__cpp_exceptions)
             try {
 #endif
@@ -183,6 +183,7 @@ private:
                           .on(post);
 #if defined(__cpp_exceptions)
             } catch (...) {  // a descriptor that was closed, or no thread that could poll it
+                how.status = wait_status::stopped;
             }
 #endif
             if (how.status == wait_status::stopped || how.index == 0) break;

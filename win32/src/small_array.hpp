@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <span>
 #include <utility>
 
@@ -24,7 +23,7 @@ public:
 
     template <class... From>
     T& add(From&&... from) noexcept {
-        return *new (at_ + size_++) T(std::forward<From>(from)...);
+        return *std::construct_at(at_ + size_++, std::forward<From>(from)...);
     }
     std::size_t size() const noexcept { return size_; }
     std::span<T> all() noexcept { return {at_, size_}; }

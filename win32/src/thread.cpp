@@ -265,7 +265,7 @@ Result with_thread(HANDLE handle, Result failed, Act act) noexcept {
 }
 
 HANDLE create_thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size, DWORD flags,
-                     DWORD* id) noexcept {
+                     DWORD* id) {
     return without_exceptions<HANDLE>(nullptr, [&]() -> HANDLE {
         if (function == nullptr) return no_handle(ERROR_INVALID_PARAMETER);
         auto* const made = new thread(function, argument, stack_size);

@@ -193,7 +193,7 @@ bool timer_queue::start_thread() noexcept {
     return started_;
 }
 
-HANDLE create_timer(const object_name& name, DWORD flags, DWORD access) noexcept {
+HANDLE create_timer(const object_name& name, DWORD flags, DWORD access) {
     if ((flags & ~(CREATE_WAITABLE_TIMER_MANUAL_RESET | CREATE_WAITABLE_TIMER_HIGH_RESOLUTION)) != 0)
         return no_handle(ERROR_INVALID_PARAMETER);
     const bool manual = (flags & CREATE_WAITABLE_TIMER_MANUAL_RESET) != 0;

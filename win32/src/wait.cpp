@@ -150,7 +150,7 @@ bool has_duplicates(std::span<object* const> objects) {
         std::ranges::sort(sorted);
         return std::ranges::adjacent_find(sorted) != sorted.end();
     }
-    constexpr std::size_t places = 2 * MAXIMUM_WAIT_OBJECTS;
+    constexpr std::size_t places = std::size_t{2} * MAXIMUM_WAIT_OBJECTS;
     object* seen[places]{};
     for (object* const each : objects) {
         std::size_t place = reinterpret_cast<std::uintptr_t>(each) / alignof(std::max_align_t) % places;
