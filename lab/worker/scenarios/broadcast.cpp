@@ -28,7 +28,7 @@ struct broadcast : scenario_of<broadcast, manual_events> {
                         {"switches", "value", "switches a thread", "count"},
                         {"syscalls", "value", "system calls a thread", "count"}},
             .cases = {{{{"threads", "10"}}, tier::standard},
-                      {{{"threads", "100"}}, tier::quick},
+                      {{{"threads", "100"}}, tier::standard},
                       {{{"threads", "1000"}}, tier::quick},
                       {{{"threads", "5000"}}, tier::standard}},
             .floor =

@@ -25,9 +25,9 @@ struct events : scenario_of<events, auto_events> {
                         {"time", "p99", "p99", "ns"},
                         syscalls_column},
             .cases = {{{{"events", "1"}}, tier::standard},
-                      {{{"events", "1024"}}, tier::standard},
+                      {{{"events", "1024"}}, tier::quick},
                       {{{"events", "32768"}}, tier::standard},
-                      {{{"events", "1048576"}}, tier::quick}},
+                      {{{"events", "1048576"}}, tier::standard}},
             .floor = "two exchanges on each of n bytes side by side, in the same order",
         };
         return about;

@@ -25,7 +25,7 @@ struct memory : scenario_of<memory, events_of_case<names_manual_event>> {
                         {"resident", "value", "RAM an event", "bytes"},
                         {"waiter_heap", "value", "heap a waiter", "bytes"}},
             .cases = {{{{"event", "auto"}, {"events", "1000"}}, tier::quick},
-                      {{{"event", "manual"}, {"events", "1000"}}, tier::quick},
+                      {{{"event", "manual"}, {"events", "1000"}}, tier::standard},
                       {{{"event", "auto"}, {"events", "1000000"}}, tier::full},
                       {{{"event", "manual"}, {"events", "1000000"}}, tier::full}},
             .floor = "one byte",

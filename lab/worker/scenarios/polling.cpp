@@ -23,7 +23,7 @@ struct polling : scenario_of<polling, manual_events> {
                       {{{"threads", "2"}}, tier::standard},
                       {{{"threads", "4"}}, tier::standard},
                       {{{"threads", "8"}}, tier::standard},
-                      {{{"threads", "16"}}, tier::quick}},
+                      {{{"threads", "16"}}, tier::standard}},
             .floor = "a plain load and a test",
         };
         return about;

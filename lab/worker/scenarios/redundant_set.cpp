@@ -48,7 +48,7 @@ struct redundant_set : scenario_of<redundant_set, events_to_set> {
                 "thread per set, in batches; thread i pinned to core i if there are cores for all",
             .columns = {{"set", "median", "a set", "ns", true}, {"set", "p99", "p99", "ns"}, syscalls_column},
             .cases = {{{{"event", "auto"}, {"producers", "1"}}, tier::quick},
-                      {{{"event", "auto"}, {"producers", "4"}}, tier::quick},
+                      {{{"event", "auto"}, {"producers", "4"}}, tier::standard},
                       {{{"event", "manual"}, {"producers", "1"}}, tier::standard},
                       {{{"event", "manual"}, {"producers", "4"}}, tier::standard}},
             .floor = "a full fence and a load: a set must publish what came before it",

@@ -39,7 +39,7 @@ struct wake_latency : scenario_of<wake_latency, auto_events> {
                         cpu_column,
                         switches_column,
                         syscalls_column},
-            .cases = {{{{"delay_ms", "1"}, {"cores", "2"}}, tier::quick},
+            .cases = {{{{"delay_ms", "1"}, {"cores", "2"}}, tier::standard},
                       {{{"delay_ms", "10"}, {"cores", "2"}}, tier::quick},
                       {{{"delay_ms", "50"}, {"cores", "2"}}, tier::standard},
                       {{{"delay_ms", "1"}, {"cores", "1"}}, tier::full}},
