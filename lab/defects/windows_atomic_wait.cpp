@@ -60,10 +60,11 @@ struct game {
     std::array<place, 2> places;
     std::atomic<bool> over{false};
 
-    void play(unsigned me) {
+    // A player looks at the time, too: while all play, Wine may let the watcher sleep for seconds too long.
+    void play(unsigned me, const budget& time) {
         std::minstd_rand random(me + 1);
         places[me].thread = OpenThread(THREAD_QUERY_INFORMATION, FALSE, GetCurrentThreadId());
-        while (!over) {
+        while (!over && !time.spent()) {
             const std::uint32_t now = turn;
             if (now % 2 != me) {
                 places[me].waiting = true;
@@ -112,11 +113,12 @@ struct game {
 template <class Kind>
 outcome watch(double seconds) {
     static std::array<game<Kind>, 4> games;
+    const budget time(seconds);
     std::vector<std::jthread> players;
     for (game<Kind>& each : games)
-        for (const unsigned me : {0u, 1u}) players.emplace_back([&each, me] { each.play(me); });
+        for (const unsigned me : {0u, 1u}) players.emplace_back([&each, &time, me] { each.play(me, time); });
     outcome found;
-    for (const budget time(seconds); !time.spent(); std::this_thread::sleep_for(10ms))
+    for (; !time.spent(); std::this_thread::sleep_for(10ms))
         for (game<Kind>& each : games) found.seen += each.look();
     for (game<Kind>& each : games) {
         found.tries += each.turn;
