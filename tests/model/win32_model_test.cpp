@@ -44,13 +44,13 @@ bool use(table& handles, table::number handle) {
     if (slot == nullptr) return false;
     auto& of = *static_cast<thing*>(static_cast<void*>(slot->object));
     model::check(of.value == 42 && !of.ended, "the object is there, and whole");
-    if (void* const gone = handles.end_use(*slot, handle)) static_cast<thing*>(gone)->ended = true;
+    if (void* const gone = handles.end_use(*slot)) static_cast<thing*>(gone)->ended = true;
     return true;
 }
 bool close(table& handles, table::number handle) {
     win32::handle_slot* const slot = handles.close(handle);
     if (slot == nullptr) return false;
-    if (void* const gone = handles.end_use(*slot, handle)) {
+    if (void* const gone = handles.end_use(*slot)) {
         model::check(!static_cast<thing*>(gone)->ended, "an object ends once");
         static_cast<thing*>(gone)->ended = true;
     }

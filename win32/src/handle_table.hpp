@@ -53,7 +53,8 @@ struct alignas(32) handle_slot {
     detail::atomic<std::uint64_t> word{0};
     detail::plain<void*> object{nullptr};
     detail::plain<std::uint32_t> access{0};
-    detail::plain<std::uint32_t> next{0};  // in the list of free slots
+    detail::plain<std::uint32_t> next{0};   // in the list of free slots
+    detail::plain<std::uint32_t> index{0};  // its own, written before its chunk is published
 };
 
 // `IndexBits` and `GenerationBits` say how a handle is made: generation, index, and two bits that are zero.
@@ -86,18 +87,18 @@ public:
         const std::uint64_t before = slot->word.fetch_add(1, std::memory_order_acquire);  // [handle-open]
         if (is_open(before, handle)) [[likely]]
             return slot;
-        ended = end_use(*slot, handle);  // handle_table-3: this may be the last use
+        ended = end_use(*slot);  // handle_table-3: this may be the last use
         return nullptr;
     }
 
     // Ends a use. If the handle has been closed and this was the last use, returns the object, and the caller takes it
     // over.
-    [[nodiscard]] void* end_use(handle_slot& slot, number handle) noexcept {
+    [[nodiscard]] void* end_use(handle_slot& slot) noexcept {
         // [handle-use] releases this use, and acquires the others' if this is the last.
         const std::uint64_t before = slot.word.fetch_sub(1, std::memory_order_acq_rel);
         if ((before & (closing_bit | uses)) != (closing_bit | 1)) [[likely]]
             return nullptr;
-        return free(slot, before - 1, handle);
+        return free(slot, before - 1);
     }
 
     // Closes the handle, and begins a use. Returns null if this is no open handle.
@@ -115,7 +116,8 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t open_bit = std::uint64_t{1} << 31;
+    static constexpr unsigned open_at = 31;
+    static constexpr std::uint64_t open_bit = std::uint64_t{1} << open_at;
     static constexpr std::uint64_t closing_bit = std::uint64_t{1} << 30;
     static constexpr std::uint64_t uses = closing_bit - 1;
     static constexpr std::uint32_t chunk_size = 1u << ChunkBits;
@@ -123,7 +125,7 @@ private:
     static constexpr std::uint32_t none = 0xFFFF'FFFF;
 
     static bool is_open(std::uint64_t word, number handle) noexcept {
-        return (word & open_bit) != 0 && word >> 32 == handle >> (IndexBits + 2);
+        return word >> open_at == (handle >> (IndexBits + 2) << 1 | 1);  // the generation and the bit at once
     }
     static std::uint32_t index_of(number handle) noexcept {
         return static_cast<std::uint32_t>(handle >> 2) & ((1u << IndexBits) - 1);
@@ -140,7 +142,8 @@ private:
         return chunk == nullptr ? nullptr : &chunk[index & (chunk_size - 1)];
     }
 
-    void* free(handle_slot& slot, std::uint64_t closing, number handle) noexcept {
+    // Out of line, so that a use needs few registers.
+    [[gnu::noinline]] void* free(handle_slot& slot, std::uint64_t closing) noexcept {
         const std::uint64_t next = next_generation(closing >> 32) << 32;
         // [handle-use] acquires: other uses may have ended since the caller's.
         if (!slot.word.compare_exchange_strong(closing, next, std::memory_order_acquire,
@@ -148,18 +151,18 @@ private:
             return nullptr;  // handle_table-3
         void* const object = slot.object;
         const std::lock_guard held(lock_);
-        put_free(index_of(handle), slot);
+        put_free(slot);
         return object;
     }
 
-    void put_free(std::uint32_t index, handle_slot& slot) noexcept {
+    void put_free(handle_slot& slot) noexcept {
         slot.next = none;
         if (last_free_ == none) {
-            first_free_ = index;
+            first_free_ = slot.index;
         } else {
-            slot_at(last_free_).next = index;
+            slot_at(last_free_).next = slot.index;
         }
-        last_free_ = index;
+        last_free_ = slot.index;
     }
 
     handle_slot& slot_at(std::uint32_t index) noexcept {
@@ -187,9 +190,10 @@ private:
             // The first generations of the slots differ, so that few numbers are valid handles by chance.
             const std::uint64_t generation = next_generation(((first + i) * 0x9E37'79B9u) >> 16);
             slots[i].word.store(generation << 32, std::memory_order_relaxed);  // no order: not published yet
+            slots[i].index = first + i;
         }
         chunks_[chunk_count_++].store(slots, std::memory_order_release);  // [handle-chunk]
-        for (std::uint32_t i = 0; i != chunk_size; ++i) put_free(first + i, slots[i]);
+        for (std::uint32_t i = 0; i != chunk_size; ++i) put_free(slots[i]);
         return true;
     }
 

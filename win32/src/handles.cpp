@@ -84,7 +84,7 @@ bool close_handle(HANDLE handle, bool of_registered_wait) noexcept {
             if (at != names().objects.end() && at->second == &named) names().objects.erase(at);
         }
     }
-    handle_use::end(*slot, number);
+    handle_use::end(*slot);
     return true;
 }
 

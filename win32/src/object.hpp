@@ -105,23 +105,18 @@ extern handle_table the_handles;
 class handle_use {
 public:
     handle_use() noexcept = default;
-    explicit handle_use(HANDLE handle) noexcept : number_(number_of(handle)) {
+    explicit handle_use(HANDLE handle) noexcept {
         if (is_pseudo_handle(handle)) return;
         void* ended = nullptr;
-        slot_ = the_handles.use(number_, ended);
+        slot_ = the_handles.use(number_of(handle), ended);
         if (ended != nullptr) [[unlikely]]
-            static_cast<object*>(ended)->drop();
+            drop_closed(ended);
     }
-    handle_use(handle_use&& from) noexcept : slot_(from.slot_), number_(from.number_) {
-        from.slot_ = nullptr;
-    }
+    handle_use(handle_use&& from) noexcept : slot_(std::exchange(from.slot_, nullptr)) {}
     handle_use& operator=(handle_use&&) = delete;
-    void swap(handle_use& other) noexcept {
-        std::swap(slot_, other.slot_);
-        std::swap(number_, other.number_);
-    }
+    void swap(handle_use& other) noexcept { std::swap(slot_, other.slot_); }
     ~handle_use() {
-        if (slot_ != nullptr) end(*slot_, number_);
+        if (slot_ != nullptr) end(*slot_);
     }
 
     explicit operator bool() const noexcept { return slot_ != nullptr; }
@@ -133,14 +128,15 @@ public:
     static handle_table::number number_of(HANDLE handle) noexcept {
         return handle_table::number{reinterpret_cast<std::uintptr_t>(handle)} & ~handle_table::number{3};
     }
-    static void end(handle_slot& slot, handle_table::number number) noexcept {
-        if (void* const gone = the_handles.end_use(slot, number)) [[unlikely]]
-            static_cast<object*>(gone)->drop();
+    static void end(handle_slot& slot) noexcept {
+        if (void* const gone = the_handles.end_use(slot)) [[unlikely]]
+            drop_closed(gone);
     }
 
 private:
+    [[gnu::noinline]] static void drop_closed(void* what) noexcept { static_cast<object*>(what)->drop(); }
+
     handle_slot* slot_ = nullptr;
-    handle_table::number number_ = 0;
 };
 
 // The results of failed calls. Each of these functions sets the thread's error.

@@ -24,6 +24,7 @@
 #include <tocsin/wait.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <optional>
 #include <system_error>
@@ -120,12 +121,15 @@ DWORD any_wait::run(detail::held_lock* signal, const std::stop_token* stop) {
 
 namespace {
 
-DWORD wait_for_any(std::span<object* const> objects, thread* self, bool alertable, DWORD milliseconds,
-                   std::size_t& index) {
-    const auto owned = std::ranges::find_if(objects, [&](object* each) { return is_owned_by(*each, self); });
+DWORD wait_for_any(std::span<object* const> objects, bool has_descriptor, thread* self, bool alertable,
+                   DWORD milliseconds, std::size_t& index) {
+    const auto owned = self == nullptr ? objects.end() : std::ranges::find_if(objects, [&](object* each) {
+        return is_owned_by(*each, self);
+    });
     const auto others = objects.first(static_cast<std::size_t>(owned - objects.begin()));
     const bool may_sleep = owned == objects.end() && milliseconds != 0;
-    const bool polled = std::ranges::any_of(others, [](object* each) { return is_descriptor(*each); });
+    const bool polled =
+        has_descriptor && std::ranges::any_of(others, [](object* each) { return is_descriptor(*each); });
     if (!polled) {
         for (index = 0; index != others.size(); ++index) {
             if (try_take(*others[index])) return begin_taken(*others[index], self);
@@ -143,18 +147,19 @@ DWORD wait_for_any(std::span<object* const> objects, thread* self, bool alertabl
     return enter_again(**owned);
 }
 
-// Whether an object occurs twice. For up to 64 objects, this uses a hash table with 128 places.
+// Whether an object occurs twice. For up to 64 objects, this uses a hash table with at most 128 places.
 bool has_duplicates(std::span<object* const> objects) {
     if (objects.size() > MAXIMUM_WAIT_OBJECTS) {
         std::vector<object*> sorted(objects.begin(), objects.end());
         std::ranges::sort(sorted);
         return std::ranges::adjacent_find(sorted) != sorted.end();
     }
-    constexpr std::size_t places = std::size_t{2} * MAXIMUM_WAIT_OBJECTS;
-    object* seen[places]{};
+    object* seen[std::size_t{2} * MAXIMUM_WAIT_OBJECTS];
+    const std::size_t places = std::bit_ceil(2 * objects.size());
+    std::fill_n(seen, places, nullptr);
     for (object* const each : objects) {
-        std::size_t place = reinterpret_cast<std::uintptr_t>(each) / alignof(std::max_align_t) % places;
-        while (seen[place] != nullptr && seen[place] != each) place = (place + 1) % places;
+        std::size_t place = reinterpret_cast<std::uintptr_t>(each) / alignof(std::max_align_t) & (places - 1);
+        while (seen[place] != nullptr && seen[place] != each) place = (place + 1) & (places - 1);
         if (seen[place] == each) return true;
         seen[place] = each;
     }
@@ -215,6 +220,7 @@ DWORD wait_for_many(std::size_t count, const HANDLE* handles, bool all, DWORD mi
     small_array<handle_use, MAXIMUM_WAIT_OBJECTS> uses(count);
     small_array<object*, MAXIMUM_WAIT_OBJECTS> objects(count);
     bool has_mutex = false;
+    bool has_descriptor = false;
     DWORD error = 0;
     for (std::size_t i = 0; i != count && error == 0; ++i) {
         const handle_use& use = uses.add(handles[i]);
@@ -222,11 +228,12 @@ DWORD wait_for_many(std::size_t count, const HANDLE* handles, bool all, DWORD mi
         if (error != 0) break;
         objects.add(&*use);
         has_mutex |= use->what == kind::mutex;
+        has_descriptor |= is_descriptor(*use);
     }
     if (error != 0) return fail_wait(error);
     thread* const self = thread_of_wait(has_mutex, alertable);
     if (all) return wait_for_all(objects.all(), self, alertable, milliseconds);
-    return wait_for_any(objects.all(), self, alertable, milliseconds, index);
+    return wait_for_any(objects.all(), has_descriptor, self, alertable, milliseconds, index);
 }
 
 // Waits until the time has passed or, if alertable, a call is queued.
