@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../contestants/async_waits.hpp"
+#include "../contestants/c.hpp"
 #include "../contestants/channels.hpp"
 #include "../contestants/descriptors.hpp"
 #include "../contestants/flags.hpp"
@@ -33,7 +34,7 @@ using lineup =
                 group_one_cond, group_cond_each, group_futex, group_atomic, std_cond_flags, std_cond_queue,
                 std_cond_queues, tocsin_one_channel, eventfd_poll, pipe_poll, pipe_select, eventfd_epoll,
                 tocsin_wait_any, tocsin_coalesced, tocsin_semaphore, tocsin_co_await, tocsin_co_await_one,
-                tocsin_sender, tocsin_win32, tocsin_try_wait, hand_made_async, hand_made_resumed,
+                tocsin_sender, tocsin_c, tocsin_win32, tocsin_try_wait, hand_made_async, hand_made_resumed,
                 rejected_futex_word, rejected_one_by_one, rejected_no_spin>;
 
 }  // namespace lab
