@@ -45,7 +45,6 @@ QUOTED = (
     Quote("an event or 64 sockets, 1,000 wakes a second: CPU, by wait_set", "multiplexed", SOCKETS, "cpu"),
     Quote("the same by wait_any", "multiplexed", SOCKETS, "cpu", "tocsin_wait_any"),
     Quote("one lock, 4 threads: a turn", "locks", {"lock": "word", "bytes": "4", "threads": "4"}, "turn"),
-    Quote("send an item, and receive it from 8 channels", "select", {"what": "ready", "order": "turn"}, "time"),
     Quote("a commit, 64 threads, in memory", "group_commit", {"threads": "64", "on": "memory"}, "commit"),
     Quote("a commit, 64 threads, on disk", "group_commit", {"threads": "64", "on": "disk"}, "commit"),
     Quote("an event's size", "memory", {"event": "auto", "events": "1000"}, "size"),
