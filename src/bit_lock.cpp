@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on it.
 //
-// State: one bit of the user's word, and a queue in the lot. The bit is on while a thread holds the lock.
+// State: a bit of a word that the user owns, and a queue in the lot. The bit is on while a thread holds the lock.
 // The queue's key is the address of the word together with the number of the bit. A waiter's node has a mark, `woken`.
 // An unlock() that is to wake the node's thread turns the mark on. The mark stays on while that thread is on its way to
 // look at the bit.
