@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import io
+import itertools
 import json
 import os
 import re
@@ -71,6 +72,8 @@ class Answers(unittest.TestCase):
                                 (("lab", "--scenario", "tset"), "unknown scenario tset; valid: address_change, "),
                                 (("test", "nonsense"), "nonsense"), (("test", "--nonsense"), "--nonsense"),
                                 (("test", "check", "-R", "x"), "no cases to choose from"),
+                                (("test", "--minutes", "0"), "--minutes takes a number above 0"),
+                                (("test", "--minutes", "soon"), "--minutes"),
                                 (("soak", "soon"), "usage"), (("prove", "--nonsense"), "--nonsense"),
                                 (("clean", "all"), "clean takes no arguments")):
             with self.subTest(arguments):
@@ -102,6 +105,15 @@ class Counts(unittest.TestCase):
         count = self.read()[0]
         self.assertEqual(run.Count(passed=8, failed=3, skipped=4), count)
         self.assertEqual(["b", "c", "f"], count.failures)
+
+    def test_no_stage_begins_when_the_time_is_over(self):
+        said = io.StringIO()
+        stage = stages.Stage("", lambda only: run.one(True))
+        with mock.patch.dict(stages.STAGES, {"x": stage, "y": stage, "z": stage}), contextlib.redirect_stdout(said), \
+                mock.patch.object(time, "monotonic", itertools.chain([0], itertools.repeat(60)).__next__):
+            self.assertEqual(run.Count(), stages.run(["x", "y"], minutes=0.5))
+            self.assertEqual(run.Count(passed=2), stages.run(["y", "z"], minutes=1))
+        self.assertIn("left out, because 0.5 minutes are over: x, y\n", said.getvalue())
 
     def test_what_failed_is_named_once_more_below_the_table(self):
         said = io.StringIO()

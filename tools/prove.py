@@ -41,8 +41,8 @@ ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}
 MUTANTS = ROOT / "tools" / "mutants.py"
 SPIN = ROOT / "tools" / "spin_check.py"
 
-# A bounded run plants the mutants whose names contain this: some of events, waiters, address waits and locks.
-SAMPLE = "look"
+# A bounded run plants the mutants whose names contain this: some of events, address waits, locks and wait_set.
+SAMPLE = "without looking"
 
 FUZZ_FLAGS = ("-g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined "
               "-fno-sanitize-recover=all")
@@ -121,7 +121,7 @@ def models_command(folder, part):
 def prove_models(given):
     if not build(given):
         return Outcome(failed=1, note="does not build")
-    # cmake/prove_timeout.cmake reads this, too.
+    # cmake/prove.cmake reads this, too.
     succeeded, output = run("models", models_command(given.build, given.shard), {"TOCSIN_PROVE": "1"})
     found = re.search(r"(\d+) tests failed out of (\d+)", output)
     if found is None:

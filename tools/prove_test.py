@@ -102,22 +102,35 @@ class Spin(unittest.TestCase):
 
 
 @unittest.skipUnless(shutil.which("ctest"), "needs ctest")
-class Timeout(unittest.TestCase):
-    def timeout(self, **environment):
-        """The limit of a case that has one of 600 s."""
+class Cases(unittest.TestCase):
+    def property(self, wanted, long="", **environment):
+        """A property of a case of the models that has a limit of 600 s; `long` is what tests/model/long.txt says."""
         with tempfile.TemporaryDirectory() as folder:
-            script = ROOT / "cmake" / "prove_timeout.cmake"
+            script = ROOT / "cmake" / "prove.cmake"
+            (Path(folder) / "long.txt").write_text(f"# A comment.\n{long}\n")
             (Path(folder) / "CTestTestfile.cmake").write_text(
-                'add_test("a b" true)\nset_tests_properties("a b" PROPERTIES TIMEOUT 600)\n'
-                f'set(cases "a b")\nset(lists cases none)\ninclude("{script}")\n')
+                'add_test("a b" true)\nset_tests_properties("a b" PROPERTIES TIMEOUT 600 LABELS model)\n'
+                f'set(cases "a b")\nset(lists cases none)\nset(file "{folder}/long.txt")\ninclude("{script}")\n')
             shown = subprocess.run(["ctest", "--show-only=json-v1"], cwd=folder, capture_output=True, check=True,
                                    env={**os.environ, **environment}).stdout
         properties = json.loads(shown)["tests"][0]["properties"]
-        return next(each["value"] for each in properties if each["name"] == "TIMEOUT")
+        return next(each["value"] for each in properties if each["name"] == wanted)
 
     def test_a_proof_may_search_for_hours(self):
-        self.assertEqual(600, self.timeout())
-        self.assertEqual(12 * 3600, self.timeout(TOCSIN_PROVE="1"))
+        self.assertEqual(600, self.property("TIMEOUT"))
+        self.assertEqual(12 * 3600, self.property("TIMEOUT", TOCSIN_PROVE="1"))
+
+    def test_a_long_case_says_so(self):
+        self.assertEqual(["model"], self.property("LABELS"))
+        self.assertEqual(["model"], self.property("LABELS", "a b c"))
+        self.assertEqual(["long", "model"], sorted(self.property("LABELS", "a b")))
+
+    def test_the_long_cases_exist(self):
+        lines = (ROOT / "tests" / "model" / "long.txt").read_text().splitlines()
+        for case in (line for line in lines if not line.startswith("#")):
+            program, suite, name = case.split(".")
+            source = (ROOT / "tests" / "model" / f"{program}.cpp").read_text()
+            self.assertTrue(re.search(rf"^TEST(_F)?\({suite}, {name}\)", source, re.MULTILINE), case)
 
 
 if __name__ == "__main__":

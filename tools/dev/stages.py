@@ -64,9 +64,19 @@ def windows(only):
         if not only:
             # And the library as a DLL, beside its program.
             count += run_workflow("windows-win32", only)
-            count += run_script("lab", [sys.executable, LAB / "run.py", "--smoke", "--workers",
-                                        BUILD / "windows" / "lab"], "windows-lab", wine.environment)
     return count
+
+
+def windows_lab():
+    needs.provide(needs.FOR_WINDOWS)
+    python = needs.python_with(LAB / "requirements.txt")
+    with Wine() as wine:
+        built = run_workflow("windows-lab")
+        wine.wait_until_started()
+        if built.failed:
+            return built
+        return run_script("lab", [python, LAB / "run.py", "--smoke", "--workers", BUILD / "windows-lab" / "lab"],
+                          "windows-lab-smoke", wine.environment)
 
 
 def glibc(only):
@@ -176,6 +186,8 @@ STAGES = {
     "diagnosis": seldom("what gdb, bpftrace and perf see of a program; what Perfetto shows of a trace, in a browser",
                         diagnosis),
     "windows": seldom("unit, internal and stress tests for Windows, under Wine", windows),
+    "windows-lab": Stage("every scenario × contestant for Windows once, under Wine", whole(windows_lab), always=False,
+                         has_cases=False),
     "delays": seldom("the stress tests with naps between the steps of threads, twenty times", workflow("delays")),
     "tsan-portable": seldom("ThreadSanitizer over the portable futex", workflow("tsan-portable")),
     "clang": seldom("dev built by clang 19", workflow("clang", needs.FOR_CLANG)),
@@ -199,10 +211,14 @@ STAGES = {
 }
 
 
-def run(names, only=None):
-    """Runs these stages; prints how each came out. Returns the whole count."""
+def run(names, only=None, minutes=float("inf")):
+    """Runs these stages, and begins none after so many minutes; prints how each came out. Returns the whole count."""
     rows = []
-    for name in names:
+    first = time.monotonic()
+    for index, name in enumerate(names):
+        if time.monotonic() - first > minutes * 60:
+            say(f"left out, because {minutes:g} minutes are over: {', '.join(names[index:])}")
+            break
         say(f"{name}: {STAGES[name].about}")
         began = time.monotonic()
         rows.append((name, STAGES[name].run(only), time.monotonic() - began))

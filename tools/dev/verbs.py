@@ -55,7 +55,11 @@ def test(arguments):
     options.add_argument("names", nargs="*", metavar="STAGE", help="none: the usual ones, all that a change must pass")
     options.add_argument("--list", action="store_true", help="what stages there are")
     options.add_argument("-R", dest="only", metavar="REGEX", help="only cases whose names match, as of ctest")
+    options.add_argument("--minutes", type=float, default=float("inf"), metavar="N",
+                         help="begin no stage after this time, and name those left out; default: no limit")
     given = options.parse_args(arguments)
+    if not given.minutes > 0:
+        return refuse("test: --minutes takes a number above 0")
     if given.list:
         for name, stage in stages.STAGES.items():
             say(f"{name:<14} {stage.about}{'' if stage.always else ' (only when named)'}")
@@ -69,7 +73,7 @@ def test(arguments):
             return refuse(f"test: the stage `{name}` has no cases to choose from by -R")
     require_writable()
     needs.provide_for_build()
-    total = stages.run(names, given.only)
+    total = stages.run(names, given.only, given.minutes)
     return 1 if total.failed or not total.passed else 0
 
 
