@@ -112,11 +112,12 @@ address_status address_wait_slow(const volatile void* address, unsigned size, st
 
     core::waiter self;
     core::wait_node node(key, self, core::can_cancel(options));
+    const auto origin = core::wait_origin::here();
     {
         core::locked_queue queue(key);
         queue.prepare_wait();
         if (differs()) return address_status::differed;
-        queue.append(node);
+        queue.append(node, origin);
     }
     const core::claim how = looking.spin_then_sleep(self);
     if (how != core::claim::signaled) core::locked_queue(key).remove(node);

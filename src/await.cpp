@@ -76,6 +76,7 @@ void event_awaiting::released_to_executor(resumable& self) noexcept {
 
 bool event_awaiting::park(const lot_source& how) noexcept {
     self_.suspend_unqueued();
+    const auto origin = core::wait_origin::of_suspension();
     core::locked_queue queue(node_.key);
     for (;;) {
         if (how.hold(event())) {
@@ -83,7 +84,7 @@ bool event_awaiting::park(const lot_source& how) noexcept {
             return false;
         }
         if (how.mark_parked(event(), false)) {
-            queue.append(node_);
+            queue.append(node_, origin);
             return true;
         }
     }

@@ -90,7 +90,7 @@ public:
             return true;
         }
         sleeper_.emplace();  // a waiter can be released only once
-        if (!was_parked) queue.append(node_);
+        if (!was_parked) queue.append(node_, core::wait_origin::here());
         return false;
     }
 

@@ -146,10 +146,11 @@ wait_status condition_wait(condition_word& word, held_lock& lock, const wait_opt
     core::spinner looking(key_of(word), options);
     core::waiter self;
     core::wait_node node(key_of(word), self, core::can_cancel(options));
+    const auto origin = core::wait_origin::here();
     {
         core::locked_queue queue(node.key);
         mark_parked(word, lock.number, queue.empty());
-        queue.append(node);
+        queue.append(node, origin);
     }
     lock.give_up();  // condition-2
     const core::claim how = looking.spin_then_sleep(self);

@@ -52,6 +52,12 @@ struct at_fork {
 };
 const at_fork resets_names;
 
+void set_origin(parked_wait& of, const core::wait_origin& from) noexcept {
+    using std::chrono::steady_clock;
+    of.thread = from.thread;
+    of.since = steady_clock::time_point(steady_clock::duration(from.since));
+}
+
 parked_wait as_parked(const core::wait_node& node) {
     using kind = parked_wait::kind;
     parked_wait result{};
@@ -70,8 +76,7 @@ parked_wait as_parked(const core::wait_node& node) {
                                      "condition", "latch",   "barrier", "source"};
     result.type = types[static_cast<unsigned>(result.what)];
     result.address = node.key.address;
-    result.thread = node.thread;
-    result.since = std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(node.since));
+    set_origin(result, node.origin);
     return result;
 }
 
@@ -81,8 +86,7 @@ parked_wait as_parked(const core::listed_wait& wait) {
     result.what = parked_wait::kind::source;
     result.type = label.type;
     result.address = label.address;
-    result.thread = wait.thread();
-    result.since = std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(wait.since()));
+    set_origin(result, wait.origin());
     return result;
 }
 

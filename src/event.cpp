@@ -103,12 +103,13 @@ void forget_hold(event_byte& state) noexcept {
 
 // Queues the node and returns false. If the event is set by now, takes the event instead and returns true.
 bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node, bool may_share) noexcept {
+    const auto origin = core::wait_origin::here();
     core::locked_queue queue(node.key);
     forget_hold(state);
     for (;;) {
         if (event_try_wait(state, mode)) return true;
         if (mark_parked(state)) {
-            may_share ? queue.append_to_share(node) : queue.append(node);
+            may_share ? queue.append_to_share(node, origin) : queue.append(node, origin);
             return false;
         }
     }

@@ -291,12 +291,13 @@ wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
 
     core::waiter self;
     core::collector_node node(key_of(word), self, core::can_cancel(options), permits);
+    const auto origin = core::wait_origin::here();
     {
         core::locked_queue queue(node.key);
         forget_hold(word);
         node.missing = permits - take_or_mark_parked(word, permits);
         if (node.missing == 0) return wait_status::signaled;
-        queue.append(node);
+        queue.append(node, origin);
     }
     const core::claim how = looking.spin_then_sleep(self);
     if (how != core::claim::signaled) withdraw(word, node, permits);

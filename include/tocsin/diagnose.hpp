@@ -37,8 +37,9 @@ struct parked_wait {
     // knows only locks that were taken with it by checked code. A lock that was then freed with another copy, or by
     // code that is not checked, may still seem to be held by the thread that took it first.
     std::uint64_t owner;
-    std::chrono::steady_clock::time_point since;  // when it was parked
-    std::string name;                             // given by name_address(), or empty
+    // When it was parked. For a coroutine or an operation, up to 10 ms too early.
+    std::chrono::steady_clock::time_point since;
+    std::string name;  // given by name_address(), or empty
 };
 
 // Returns how many waits of any kind are parked on this address. Cost: a short lock for each of 68 queues (of events,

@@ -11,6 +11,7 @@
 #include <tocsin/diagnose.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/latch.hpp>
+#include <tocsin/operation.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/wait.hpp>
 #include <tocsin/word_lock.hpp>
@@ -315,6 +316,23 @@ struct unlabelled {
 struct labelled : unlabelled {
     tocsin::source_label label() const noexcept { return {"printer", "tray"}; }
 };
+
+TEST(ParkedWaits, AllPartsOfAWaitBeganTogether) {
+    auto_reset_event first;
+    manual_reset_event second;
+    tocsin::channel<int> third(1);
+    auto receiving = third.receiving();
+    const auto begin = std::chrono::steady_clock::now();
+    auto wait = tocsin::any_operation([](tocsin::any_result) noexcept {}, first, second, receiving);
+    wait.start();
+    const auto end = std::chrono::steady_clock::now();
+    const parked_wait part = the_wait_on(&first);
+    EXPECT_EQ(the_wait_on(&second).since, part.since);
+    EXPECT_EQ(the_wait_on(&third).since, part.since);
+    EXPECT_GE(part.since, begin - 10ms);  // no thread waits, so the clock may be a coarse one
+    EXPECT_LE(part.since, end);
+    wait.cancel();
+}
 
 TEST(ParkedWaits, ListCustomSourcesAsTheirLabelsSay) {
     unlabelled plain;

@@ -89,10 +89,8 @@
 // walk_test.cpp, proofs/promela/event_lot.pml.
 #include "core/lot/lot.hpp"
 
-#include "core/sync/lock_owners.hpp"
 #include "platform/system/system.hpp"
 
-#include <chrono>
 #include <cstdio>
 #include <utility>
 
@@ -148,10 +146,9 @@ void wait_queue::clear_filter() noexcept {
     bucket_.filter.store(filter & ~filter_bit(), std::memory_order_relaxed);  // no order: lot-1
 }
 
-void wait_queue::append(wait_node& last) noexcept {
-    last.thread = number_of_waiting_thread();
-    last.since = std::chrono::steady_clock::now().time_since_epoch().count();
-    TOCSIN_PROBE(park, last.owner, last.key.address, last.key.what, last.thread);
+void wait_queue::append(wait_node& last, const wait_origin& from) noexcept {
+    last.origin = from;
+    TOCSIN_PROBE(park, last.owner, last.key.address, last.key.what, from.thread);
     link(last);
 }
 

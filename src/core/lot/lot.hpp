@@ -6,10 +6,11 @@
 //
 //     waiter self;
 //     wait_node node(key, self, cancelable);
+//     const auto origin = wait_origin::here();
 //     {
 //         locked_queue queue(key);                     // takes the bucket's lock
 //         if (... something to take ...) return;       // without waiting
-//         queue.append(node);
+//         queue.append(node, origin);
 //     }                                                // frees the lock
 //     self.sleep(options);
 //
@@ -144,11 +145,12 @@ public:
     // the preparation is undone. Used for keys whose owner has no bit of its own that says "somebody is parked".
     void prepare_wait() noexcept;
 
-    void append(wait_node& last) noexcept;
+    // `from` is the origin of the wait that the node belongs to. A subscriber's node has none.
+    void append(wait_node& last, const wait_origin& from = {}) noexcept;
     // Appends the node of a thread that leaves the queue only together with all others, or at its deadline
     // (shared_word-1). Makes the thread a sharer, which sleeps on one word with others, or a delegate, which wakes
     // sharers.
-    void append_to_share(wait_node& last) noexcept;
+    void append_to_share(wait_node& last, const wait_origin& from) noexcept;
     // Takes a cancelable node out of the queue, unless another thread has already done so.
     void remove(wait_node& cancelled) noexcept {
         if (cancelled.queued) unlink(cancelled);

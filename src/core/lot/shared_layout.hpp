@@ -69,8 +69,8 @@ private:
                             {offsetof(wait_node, what) + 1, 1, 1},  // the bits `cancelable` and `use`
                             TOCSIN_MEMBER(wait_node, queued),
                             TOCSIN_MEMBER(wait_node, queue),
-                            TOCSIN_MEMBER(wait_node, thread),
-                            TOCSIN_MEMBER(wait_node, since)});
+                            TOCSIN_MEMBER(wait_node, origin)});
+        all.add<wait_origin>({TOCSIN_MEMBER(wait_origin, thread), TOCSIN_MEMBER(wait_origin, since)});
         all.add<queue>({TOCSIN_MEMBER(queue, below), TOCSIN_MEMBER(queue, last), TOCSIN_MEMBER(queue, count),
                         TOCSIN_MEMBER(queue, cancelables), TOCSIN_MEMBER(queue, subscribers),
                         TOCSIN_MEMBER(queue, all_waiters)});

@@ -106,7 +106,7 @@ shared_word& wait_queue::word_of(std::uint32_t batch) const noexcept {
     return the_lot->at[number / words % std::size(the_lot->at)].shared[number % words];
 }
 
-void wait_queue::append_to_share(wait_node& last) noexcept {
+void wait_queue::append_to_share(wait_node& last, const wait_origin& from) noexcept {
     using kind = wait_node::kind;
     const std::uint32_t before = empty() ? 0 : static_cast<std::uint32_t>(state().count);
     if (before != 0 && first()->what == kind::waiter && !first()->owner->is_coroutine()) {
@@ -118,7 +118,7 @@ void wait_queue::append_to_share(wait_node& last) noexcept {
         last.what = kind::sharer;
         last.owner->share(word_of(before / waiters_per_batch));
     }
-    append(last);
+    append(last, from);
 }
 
 }  // namespace tocsin::core

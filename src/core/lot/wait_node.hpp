@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/sync/probe.hpp"
+#include "core/sync/wait_origin.hpp"
 
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/event_use.hpp>
@@ -111,9 +112,7 @@ struct wait_node : detail::list_links<wait_node> {
     };
     queue_state queue;
 
-    // For diagnose.hpp: which thread queued the node, and when.
-    std::uint64_t thread = 0;
-    std::int64_t since = 0;
+    wait_origin origin;  // of a subscriber's node: nothing
 };
 
 // The node of a thread that waits until it has been given something several times: several permits of a semaphore.
@@ -131,7 +130,7 @@ using wait_list = detail::intrusive_list<wait_node>;
 
 // For tracers: the node's waiter is released now, because a wake has reached the node.
 inline void show_grant([[maybe_unused]] const wait_node& node) noexcept {
-    TOCSIN_PROBE(grant, node.owner, node.key.address, node.key.what, node.thread, node.since);
+    TOCSIN_PROBE(grant, node.owner, node.key.address, node.key.what, node.origin.thread, node.origin.since);
 }
 
 }  // namespace tocsin::core

@@ -35,8 +35,8 @@ struct debugger_layout {
     std::uintptr_t node_what =
         offsetof(wait_node, what);  // a byte; in the next one, `use` is above the lowest bit
     std::uintptr_t node_below = offsetof(wait_node, queue) + offsetof(wait_node::queue_state, below);
-    std::uintptr_t node_thread = offsetof(wait_node, thread);
-    std::uintptr_t node_since = offsetof(wait_node, since);
+    std::uintptr_t node_thread = offsetof(wait_node, origin) + offsetof(wait_origin, thread);
+    std::uintptr_t node_since = offsetof(wait_node, origin) + offsetof(wait_origin, since);
     std::uintptr_t first_lock_kind = static_cast<std::uintptr_t>(wait_kind::lock_bit_0);
     std::uintptr_t all_waiter = static_cast<std::uintptr_t>(wait_node::kind::all_waiter);
 
@@ -46,8 +46,8 @@ struct debugger_layout {
     std::uintptr_t list_first =
         offsetof(list_of_waits, waits);  // the list's first member leads to its first wait
     std::uintptr_t listed_label = offsetof(listed_wait, label_);  // a string and an address
-    std::uintptr_t listed_thread = offsetof(listed_wait, thread_);
-    std::uintptr_t listed_since = offsetof(listed_wait, since_);
+    std::uintptr_t listed_thread = offsetof(listed_wait, origin_) + offsetof(wait_origin, thread);
+    std::uintptr_t listed_since = offsetof(listed_wait, origin_) + offsetof(wait_origin, since);
 
     const held_bit* held = held_bits;
     const std::uint32_t* held_in_use = &held_bits_in_use;

@@ -21,7 +21,6 @@
 
 #include "core/lot/lot.hpp"
 #include "core/sync/futex_lock.hpp"
-#include "core/sync/lock_owners.hpp"
 #include "core/sync/signal_deferral.hpp"
 
 #include <tocsin/detail/golden_hash.hpp>
@@ -63,14 +62,13 @@ const at_fork_of_lists empties_lists;
 
 constinit list_of_waits lists_of_waits[std::size_t{1} << lists_of_waits_bits];
 
-void listed_wait::enter(const source& what, const waiter& who) noexcept {
+void listed_wait::enter(const source& what, const waiter& who, const wait_origin& from) noexcept {
     who_ = &who;
     label_ = what.label();
-    thread_ = number_of_waiting_thread();
-    since_ = std::chrono::steady_clock::now().time_since_epoch().count();
+    origin_ = from;
     forks_ = forks();
     [[maybe_unused]] constexpr std::uint8_t source = 255;  // in place of a wait_kind
-    TOCSIN_PROBE(park, who_, label_.address, in_register(source), thread_);
+    TOCSIN_PROBE(park, who_, label_.address, in_register(source), from.thread);
     list_of_waits& to = list_of(this);
     const signal_deferral inside;
     const std::lock_guard held(to.lock);

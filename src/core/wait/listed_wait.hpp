@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/sync/futex_lock.hpp"
+#include "core/sync/wait_origin.hpp"
 
 #include <tocsin/detail/intrusive_list.hpp>
 #include <tocsin/source.hpp>
@@ -19,7 +20,7 @@ class waiter;
 // returns.
 class listed_wait : public detail::list_links<listed_wait> {
 public:
-    void enter(const source& what, const waiter& who) noexcept;
+    void enter(const source& what, const waiter& who, const wait_origin& from) noexcept;
     // Does nothing if the wait has not entered.
     void leave() noexcept;
 
@@ -27,16 +28,14 @@ public:
     const source_label& label() const noexcept { return label_; }
     // Whether the wait has not ended yet.
     bool is_open() const noexcept;
-    std::uint64_t thread() const noexcept { return thread_; }
-    std::int64_t since() const noexcept { return since_; }
+    const wait_origin& origin() const noexcept { return origin_; }
 
 private:
     friend struct debugger_layout;
 
     const waiter* who_ = nullptr;  // null: not in a list
     source_label label_;
-    std::uint64_t thread_;
-    std::int64_t since_;
+    wait_origin origin_;
     std::uint32_t forks_;
 };
 

@@ -139,13 +139,14 @@ bool multi_wait::take_if_ready(const source& from) noexcept {
 }
 
 multi_wait::progress multi_wait::enlist() noexcept {
+    const wait_origin origin = self.is_coroutine() ? wait_origin::of_suspension() : wait_origin::here();
     while (enlisted_ != sources_.size() && !self.is_claimed()) {
         const std::uint32_t i = enlisted_++;
         progress made = progress::waiting;
         if (auto* const node = std::get_if<wait_node>(&slots_[i])) {
-            made = enlist_in_lot(*node, sources_[i]);
+            made = enlist_in_lot(*node, sources_[i], origin);
         } else if (auto* const entry = std::get_if<custom_entry>(&slots_[i])) {
-            made = enlist_custom(*entry, sources_[i], i);
+            made = enlist_custom(*entry, sources_[i], i, origin);
         }
         if (made != progress::waiting) return made;
     }
@@ -154,7 +155,8 @@ multi_wait::progress multi_wait::enlist() noexcept {
     return commit_own() ? progress::done : progress::waiting;
 }
 
-multi_wait::progress multi_wait::enlist_in_lot(wait_node& node, const source& from) noexcept {
+multi_wait::progress multi_wait::enlist_in_lot(wait_node& node, const source& from,
+                                               const wait_origin& origin) noexcept {
     const detail::lot_source& how = from.lot();
     locked_queue queue(node.key);
     for (;;) {
@@ -165,16 +167,16 @@ multi_wait::progress multi_wait::enlist_in_lot(wait_node& node, const source& fr
             return mine ? progress::done : progress::waiting;
         }
         if (how.mark_parked(from.object(), is_all())) {
-            queue.append(node);
+            queue.append(node, origin);
             return progress::waiting;
         }
     }
 }
 
-multi_wait::progress multi_wait::enlist_custom(custom_entry& entry, const source& from,
-                                               std::uint32_t index) noexcept {
+multi_wait::progress multi_wait::enlist_custom(custom_entry& entry, const source& from, std::uint32_t index,
+                                               const wait_origin& origin) noexcept {
     if (from.custom().enlist(from.object(), entry)) {
-        entry.listed.enter(from, self);
+        entry.listed.enter(from, self, origin);
         return progress::waiting;
     }
     if (is_all()) {

@@ -84,8 +84,9 @@ private:
     bool hold_everything(const wait_node* offered) noexcept;
     void lock_everything() noexcept;
     void unlock_everything() noexcept;
-    progress enlist_in_lot(wait_node& node, const source& from) noexcept;
-    progress enlist_custom(custom_entry& entry, const source& from, std::uint32_t index) noexcept;
+    progress enlist_in_lot(wait_node& node, const source& from, const wait_origin& origin) noexcept;
+    progress enlist_custom(custom_entry& entry, const source& from, std::uint32_t index,
+                           const wait_origin& origin) noexcept;
 
     const mode mode_;
     const std::span<const source> sources_;

@@ -4,9 +4,12 @@
 #include "platform/system/system.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <ratio>
+#include <type_traits>
 #include <utility>
 
 #include <dlfcn.h>
@@ -14,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/auxv.h>
@@ -39,6 +43,17 @@ unsigned processors() noexcept {
 void yield_thread() noexcept {
     const errno_guard guard;
     ::sched_yield();
+}
+
+std::int64_t recent_time() noexcept {
+    using clock = std::chrono::steady_clock;
+#if defined(__linux__)
+    static_assert(std::is_same_v<clock::period, std::nano>);  // and it is CLOCK_MONOTONIC
+    timespec now{};
+    if (::clock_gettime(CLOCK_MONOTONIC_COARSE, &now) == 0)
+        return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+#endif
+    return clock::now().time_since_epoch().count();
 }
 
 #if defined(__linux__)

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -27,6 +28,8 @@ unsigned processors() noexcept {
 }
 
 void yield_thread() noexcept { ::SwitchToThread(); }
+
+std::int64_t recent_time() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 std::uint64_t thread_number() noexcept { return ::GetCurrentThreadId(); }
 std::uint64_t thread_number_or_nickname() noexcept { return thread_number(); }

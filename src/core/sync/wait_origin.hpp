@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which thread waits, and since when: what diagnose.hpp, a debugger and tracers show of each wait.
+#pragma once
+
+#include "core/sync/lock_owners.hpp"
+#include "platform/system/system.hpp"
+
+#include <chrono>
+#include <cstdint>
+
+namespace tocsin::core {
+
+// All nodes and entries of a wait have the same origin. To read the clock takes longer than to queue a node. So a wait
+// makes its origin once, before it takes a lock, and a wait that blocks no thread does not read the exact clock.
+struct wait_origin {
+    std::uint64_t thread = 0;
+    std::int64_t since = 0;  // in ticks of the steady clock
+
+    // The origin of a wait that the calling thread begins now.
+    static wait_origin here() noexcept {
+        return {number_of_waiting_thread(), std::chrono::steady_clock::now().time_since_epoch().count()};
+    }
+    // The same for a wait that blocks no thread: `since` may be up to 10 ms too early.
+    static wait_origin of_suspension() noexcept {
+        return {number_of_waiting_thread(), platform::recent_time()};
+    }
+};
+
+}  // namespace tocsin::core
