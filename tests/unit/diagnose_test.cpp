@@ -329,7 +329,7 @@ TEST(ParkedWaits, AllPartsOfAWaitBeganTogether) {
     const parked_wait part = the_wait_on(&first);
     EXPECT_EQ(the_wait_on(&second).since, part.since);
     EXPECT_EQ(the_wait_on(&third).since, part.since);
-    EXPECT_GE(part.since, begin - 10ms);  // no thread waits, so the clock may be a coarse one
+    EXPECT_GE(part.since, begin - 1s);  // a coarse clock is late, and later still where the machine was halted
     EXPECT_LE(part.since, end);
     wait.cancel();
 }
