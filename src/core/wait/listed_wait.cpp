@@ -36,7 +36,7 @@ bool listed_wait::is_open() const noexcept { return !who_->is_claimed(); }
 
 #if defined(TOCSIN_MODEL)
 
-void listed_wait::enter(const source&, const waiter&) noexcept {}
+void listed_wait::enter(const source&, const waiter&, const wait_origin&) noexcept {}
 void listed_wait::leave() noexcept {}
 void for_each_listed(void (*)(const listed_wait&, void*), void*) noexcept {}
 
