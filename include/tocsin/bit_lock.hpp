@@ -40,8 +40,8 @@ TOCSIN_API void note_freed(const void* word, unsigned bit) noexcept;
 // A lock in one bit of a word. A bit_lock is only a handle: any number of handles may refer to the same bit. Meets the
 // requirements Lockable and TimedLockable. `Word` is an unsigned integer of 1, 2, 4 or 8 bytes.
 // - Not recursive.
-// - Not fair: a thread that arrives while the lock is free may take it before a thread that was just woken. The woken
-//   thread then keeps its place, first in the queue.
+// - Not fair, as std::mutex is not: a thread that arrives while the lock is free may take it before a thread that was
+//   just woken. The woken thread then goes to the end of the queue.
 // - One wake is in flight at a time: while a woken thread is on its way to the lock, an unlock wakes nobody else.
 // - Each bit of a word is a lock of its own: an unlock never wakes a thread that waits for another bit.
 // - Do not destroy the word while another thread holds, takes or waits for the lock. A thread that has the lock may

@@ -25,7 +25,6 @@
 
 #include <tocsin/detail/golden_hash.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <new>
