@@ -329,7 +329,8 @@ TEST(ParkedWaits, AllPartsOfAWaitBeganTogether) {
     const parked_wait part = the_wait_on(&first);
     EXPECT_EQ(the_wait_on(&second).since, part.since);
     EXPECT_EQ(the_wait_on(&third).since, part.since);
-    EXPECT_GE(part.since, begin - 1s);  // a coarse clock is late, and later still where the machine was halted
+    EXPECT_GE(part.since,
+              begin - 1s);  // a coarse clock is late, and later still where the machine was halted
     EXPECT_LE(part.since, end);
     wait.cancel();
 }
