@@ -18,11 +18,17 @@ struct wait_origin {
 
     // The origin of a wait that the calling thread begins now.
     static wait_origin here() noexcept {
-        return {number_of_waiting_thread(), std::chrono::steady_clock::now().time_since_epoch().count()};
+        return begun_at(std::chrono::steady_clock::now().time_since_epoch().count());
     }
     // The same for a wait that blocks no thread: `since` may be up to 10 ms too early.
-    static wait_origin of_suspension() noexcept {
-        return {number_of_waiting_thread(), platform::recent_time()};
+    static wait_origin of_suspension() noexcept { return begun_at(platform::recent_time()); }
+
+private:
+    static wait_origin begun_at(std::int64_t since) noexcept {
+        wait_origin made;
+        made.thread = number_of_waiting_thread();
+        made.since = since;
+        return made;
     }
 };
 

@@ -22,7 +22,8 @@
 //   multi_wait-4  All nodes and entries are made before the first of them is enlisted, which means queued or listed. A
 //       node is enlisted only while the wait is unclaimed, which is checked under the lock of the node's bucket. A
 //       commit, which holds all these locks, claims the wait and takes its nodes off their queues. So a committed wait
-//       has no node in any queue.
+//       has no node in any queue. Whoever claims a wait for any for one of its nodes has taken this node off before, or
+//       is the wait's own thread and has not queued it.
 //   multi_wait-5  While another thread looks at an all-wait, one of these keeps the wait from ending:
 //       - a lock that the wait takes before it ends. This is the lock of a queue in which the wait has a node, of a
 //         custom source that lists the wait, or of the thread that serves its timers.
@@ -191,12 +192,16 @@ multi_wait::progress multi_wait::enlist_custom(custom_entry& entry, const source
 }
 
 void multi_wait::delist() noexcept {
+    // multi_wait-4: a wait for any that was claimed for a node does not have that node in a queue.
+    const bool taken = !is_all() && self.outcome() == claim::signaled;
+    const std::uint32_t winner = taken ? self.winner() : none;
     for (std::uint32_t i = 0; i != enlisted_; ++i) {
         const source& each = sources_[i];
         if (auto* const entry = std::get_if<custom_entry>(&slots_[i])) {
             entry->listed.leave();
             each.custom().delist(each.object(), *entry);
-        } else if (auto* const node = std::get_if<wait_node>(&slots_[i]); node != nullptr && !committed_) {
+        } else if (auto* const node = std::get_if<wait_node>(&slots_[i]);
+                   node != nullptr && !committed_ && i != winner) {
             locked_queue queue(node->key);
             if (!node->queued) continue;
             queue.remove(*node);
