@@ -349,11 +349,11 @@ KNOWN: Mapping[str, Knowledge] = {
             ),
             *(
                 Reason(
-                    "A thread that is woken while another holds the lock for long mostly finds it taken again. The "
-                    "peer's woken thread queues behind the holder on one processor, and one thread keeps the lock for "
-                    "some 50 turns. tocsin's reaches the other processor 3 to 7 times as often (rescheduling "
-                    "interrupts counted). Each such wake costs the unlocking thread about 4 us, in which nobody holds "
-                    "the lock. Bound to one processor, both take the same time.",
+                    "A thread that is woken while another holds the lock for long mostly finds it taken again. Until "
+                    "decision 40, tocsin's then stayed first in the queue, and the next unlock woke it once more. So "
+                    "wakes reached the other processor 3 to 7 times as often as with the peer (rescheduling "
+                    "interrupts counted), and each cost the unlocking thread about 4 us, in which nobody held the "
+                    "lock. Now such a thread goes to the end of the queue, and both locks take the same time.",
                     ("turn", "cpu"), ("std_mutex", "pthread_mutex", "tracked_futex"), {"hold_us": held}, crowded=True,
                 )
                 for held in ("10", "100")
