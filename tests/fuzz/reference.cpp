@@ -270,9 +270,8 @@ void world::take_lock(std::size_t actor) {
         finish(actor, result::yes);
     } else if (doing.until == patience::none) {
         finish(actor, result::no);
-    } else if (self.now == phase::retrying) {
-        self.now = phase::parked;  // it has kept its place in the queue
     } else {
+        leave(actor);  // if it was told in vain: it goes to the end of the queue
         park(actor);
     }
 }
@@ -308,8 +307,8 @@ void world::set(std::size_t event) {
     while (!queues_[event].empty()) finish(pop(event), result::signaled);
 }
 
-// Locks are not fair: the actor that has waited longest is told, and competes like every other. It keeps its place in
-// the queue, and nobody else is told before it has tried.
+// Locks are not fair: the first actor in the queue is told, and competes like every other. Nobody else is told before
+// that actor has tried. If it fails, it goes to the end of the queue.
 void world::unlock(std::size_t lock) {
     on_[lock] = false;
     if (!queues_[lock].empty()) actors_[queues_[lock].front()].now = phase::retrying;
