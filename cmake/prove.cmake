@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest reads this when it knows all cases of the models. `lists` names lists of cases. `file` has a line for each case
-# that takes so long that only `./dev prove` runs it. That one (TOCSIN_PROVE in the environment) searches for hours.
-# ctest's --timeout would not do: it is for cases without a limit, and these have one.
+# that takes so long that `./dev test` leaves it out. `./dev prove` (TOCSIN_PROVE in the environment) searches for
+# hours. ctest's --timeout would not do: it is for cases without a limit, and these have one.
 file(STRINGS "${file}" long_cases REGEX "^[^#]")
 foreach(list IN LISTS lists)
     foreach(test IN LISTS ${list})

@@ -185,6 +185,7 @@ STAGES = {
                        workflow("examples", needs.FOR_ALL_EXAMPLES, optional=True)),
     "diagnosis": seldom("what gdb, bpftrace and perf see of a program; what Perfetto shows of a trace, in a browser",
                         diagnosis),
+    "long-models": seldom("the models that take longest (tests/model/long.txt), bounded", workflow("long-models")),
     "windows": seldom("unit, internal and stress tests for Windows, under Wine", windows),
     "windows-lab": Stage("every scenario × contestant for Windows once, under Wine", whole(windows_lab), always=False,
                          has_cases=False),
