@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutines that wait for one event without limits. Such a wait is a waiter with one node. Every other wait of a
-// coroutine is a pending_wait (pending.cpp).
+// Coroutines that wait for one event without limits. Such a wait is a single_wait (core/wait/single_wait.cpp). Every
+// other wait of a coroutine is a pending_wait (pending.cpp).
 //
 // State: an event_awaiter's memory holds the event's address until the coroutine suspends, and then the event_awaiting.
 //
 // Invariants
-//   await-1  A wait for one event stores `suspended` in its waiter's word while nobody knows of it, queues its node
-//       under the bucket's lock, and frees that lock. After this, the suspending thread touches nothing of the wait:
-//       the coroutine may be running, or gone.
-//   await-2  The thread that released the waiter resumes the coroutine or hands it to its executor, exactly once. A
-//       thread that claimed the waiter, saw `posted`, or took the coroutine out of its own resume_queue may destroy it.
+//   await-1  Once park() has returned true, the suspending thread touches nothing of the wait: the coroutine may be
+//       running, or gone (single_wait-1).
+//   await-2  The thread that released the wait resumes the coroutine or hands it to its executor, exactly once. A
+//       thread that withdrew the wait, saw `posted`, or took the coroutine out of its own resume_queue may destroy it.
 //       For the executor, handover-2 holds (core/async/handover.hpp).
 //
-// No lost wake-up: as for an event's own wait (event.cpp). If a wait is destroyed after it was given an auto-reset
-// event, but before the coroutine continues, the destructor gives the event back, as if by another set().
+// No lost wake-up: as for a single_wait. If a wait is destroyed after it was given an auto-reset event, but before the
+// coroutine continues, the destructor gives the event back, as if by another set().
 //
-// Memory order: [posted] in handover.hpp; [release] and [suspend] in core/lot/waiter.cpp order everything else.
+// Memory order: [posted] in handover.hpp; single_wait.cpp orders everything else.
 //
 // Checked by: tests/model/await_model_test.cpp, tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
 #include "core/async/handover.hpp"
-#include "core/lot/lot.hpp"
-#include "core/lot/resume_queue.hpp"
+#include "core/wait/single_wait.hpp"
 
 #include <tocsin/await.hpp>
 
@@ -29,13 +27,10 @@
 
 namespace tocsin::detail {
 
-using core::claim;
-
 // The wait for one event. It takes all the memory of an event_awaiter, which has no room for more.
-class event_awaiting final : public core::resumable {
+class event_awaiting final : public core::single_wait {
 public:
-    event_awaiting(void (*then)(resumable&) noexcept, const core::wait_key& key) noexcept
-        : resumable(then), self_(this), node_(key, self_, true, core::forks()) {}
+    using single_wait::single_wait;
 
     static event_awaiting& in(event_awaiter_base& awaiter) noexcept {
         return *std::launder(reinterpret_cast<event_awaiting*>(awaiter.memory));
@@ -43,8 +38,6 @@ public:
     static void released(resumable& self) noexcept;
     static void released_to_executor(resumable& self) noexcept;
 
-    // Returns false if it has taken the event instead. After true, the coroutine may be running (await-1).
-    bool park(const lot_source& how) noexcept;
     // Called when the coroutine is destroyed while it waits (await-2).
     void abandon(const lot_source& how, executor_reference* executor) noexcept;
 
@@ -54,12 +47,6 @@ private:
         static_assert(offsetof(event_awaiter_base, memory) == 0);
         return *reinterpret_cast<event_awaiter_base*>(this);
     }
-    void* event() const noexcept { return const_cast<void*>(node_.key.address); }
-    void withdraw(const lot_source& how) noexcept;
-
-    core::waiter self_;
-    // In other waits, a node's number says which source it is for. Here it holds forks() at the wait's start.
-    core::wait_node node_;
 };
 
 static_assert(sizeof(event_awaiting) <= async_event_size && alignof(event_awaiting) <= 8);
@@ -74,33 +61,10 @@ void event_awaiting::released_to_executor(resumable& self) noexcept {
     if (!core::post(awaiter.executor_, self, awaiter.who_.address())) released(self);
 }
 
-bool event_awaiting::park(const lot_source& how) noexcept {
-    self_.suspend_unqueued();
-    const auto origin = core::wait_origin::of_suspension();
-    core::locked_queue queue(node_.key);
-    for (;;) {
-        if (how.hold(event())) {
-            how.take_held(event());
-            return false;
-        }
-        if (how.mark_parked(event(), false)) {
-            queue.append(node_, origin);
-            return true;
-        }
-    }
-}
-
-void event_awaiting::withdraw(const lot_source& how) noexcept {
-    core::locked_queue queue(node_.key);
-    queue.remove(node_);
-    if (queue.empty()) how.clear_parked(event());
-}
-
 void event_awaiting::abandon(const lot_source& how, executor_reference* executor) noexcept {
-    if (core::forks() != node_.index) return;
-    if (self_.try_claim(claim::stopped)) return withdraw(how);
+    if (!is_of_this_process() || withdraw(how)) return;
     if (!cancel() && executor != nullptr) core::wait_until_posted(*executor, *this, core::resumed_too_early);
-    if (how.give_back != nullptr) how.give_back(event());
+    if (how.give_back != nullptr) how.give_back(object());
 }
 
 bool event_awaiter_base::suspend(const lot_source& how, std::coroutine_handle<> who,

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation is a pending_wait (pending.cpp) and a function that is called at its end.
+// An operation is a wait, and a function that is called at the wait's end. If the operation waits for any of one source,
+// the source is in the lot, and the wait has no limits, then the wait is a single_wait (core/wait/single_wait.cpp).
+// Otherwise, it is a pending_wait (pending.cpp).
 //
 // State
 //   busy_   True from start() until the function's call. The thread that starts the operation touches it, then the
 //           thread that ends the operation, then the thread that destroys it. Each comes after the one before it.
 //   cancelers_  Counts the cancelers: the threads that have entered cancel() and not left it. Bit 0 (`admits`): a
-//           cancel() may enter, because a pending_wait exists. The bits above bit 0: how many cancelers there are. Bit
-//           31 (`owner_waits`): the thread that ends the operation sleeps until the last canceler leaves.
+//           cancel() may enter, because there is a wait that it may end. The bits above bit 0: how many cancelers there
+//           are. Bit 31 (`owner_waits`): the thread that ends the operation sleeps until the last canceler leaves. Of an
+//           operation with a single_wait, only bit 0 is in use.
 //   quick_left_  How many more calls of the function start() may make directly before the next call goes through the
 //           thread's resume_queue. Only start() and on() touch it.
 //   A wait that the first look has ended has no pending_wait. If its function can't be called at once, an early_end is
-//   queued, or given to the executor, in place of the pending_wait.
+//   queued, or given to the executor, in place of the pending_wait. The same is true if a single_wait takes its source
+//   instead of being queued.
+//   single_ The single_wait, from the first start() on. It stays for all later ones.
 //
 // Invariants
-//   operation-1  start() admits cancelers, then suspends the wait (pending-1), and then touches nothing of the
-//       operation. If the wait ended before it was suspended, the thread in start() ends the operation, as if this
-//       thread had released the wait.
+//   operation-1  start() admits cancelers, then suspends the wait (pending-1, single_wait-1), and then touches nothing
+//       of the operation. If the wait ended before it was suspended, the thread in start() ends the operation, as if
+//       this thread had released the wait.
 //   operation-2  The operation admits cancelers only while the pending_wait exists. A thread in cancel() touches the
 //       pending_wait only while it is a canceler, or if it has claimed the wait. Whoever ends the operation admits no
-//       further cancelers and waits until the last one has left, before the pending_wait is taken back.
+//       further cancelers and waits until the last one has left, before the pending_wait is taken back. A single_wait
+//       is not taken back before the operation is destroyed. So whoever ends it waits for no canceler.
 //   operation-3  Exactly one thread ends the operation, once for each start(). It is the thread that runs what the wait
 //       was given (pending-2), or that runs the early_end. This thread makes the operation idle, and then calls the
 //       function. From the call on, the library touches nothing of the operation. So the function, and any thread that
@@ -31,6 +37,9 @@
 // finds the waiter released, and calls the function there.
 // A canceler that has not claimed the waiter leaves, and touches nothing afterwards. The operation may then have ended,
 // been destroyed, or been started again.
+// For a single_wait, the lock of its bucket decides (single_wait-2): a cancel() has ended the wait if it has withdrawn it.
+// The wait may have ended and begun again since the cancel() saw that it was admitted. Then this cancel() ends the wait
+// that has begun later, as if it had been called later.
 //
 // Destruction: the destructor of a busy operation does what the destructor of a coroutine's wait does (pending-2). It
 // need not wait for cancelers: cancel() requires that the operation exists until it returns, unless it returns true. A
@@ -46,12 +55,12 @@
 // No lost wake-up: as in pending.cpp.
 //
 // Memory order
-//   [canceler-admitted]  start() makes the pending_wait before it admits cancelers, by a release. A canceler acquires
-//       when it enters, so it sees the pending_wait.
+//   [canceler-admitted]  start() makes the wait before it admits cancelers, by a release. A canceler acquires when it
+//       enters, so it sees the wait.
 //   [canceler-left]  A canceler that leaves releases. The thread that waits for cancelers acquires. So what a canceler
 //       did comes before the wait is taken back.
 //   A cancel() that is not admitted publishes and learns nothing. [suspend] and [release] in core/lot/waiter.cpp order
-//   everything else, and [posted] in core/async/handover.hpp.
+//   everything else, [posted] in core/async/handover.hpp, and the bucket's lock for a single_wait.
 //
 // Fork: in the child, the destructor touches nothing of the wait, as for a coroutine (pending.cpp), and gives nothing
 // back. cancel() returns false there.
@@ -64,6 +73,7 @@
 // driver: P23), tests/unit/operation_test.cpp, tests/stress/operation_stress_test.cpp, tests/fuzz, tests/soak.
 #include "core/async/handover.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/wait/single_wait.hpp"
 #include "pending.hpp"
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
@@ -110,11 +120,35 @@ private:
     const std::uint32_t forks_ = core::forks();
 };
 
+// A wait for any of one source, without limits.
+class operation_base::single final : public core::single_wait {
+public:
+    explicit single(operation_base& of) noexcept
+        : single_wait(released, {source_of(of).object(), static_cast<core::wait_kind>(how_of(of).wait_kind)},
+                      how_of(of).use),
+          self_(of) {}
+
+    static const source& source_of(const operation_base& self) noexcept { return self.sources()[0]; }
+    static const detail::lot_source& how_of(const operation_base& self) noexcept {
+        return source_of(self).lot();
+    }
+
+private:
+    static void released(resumable& one) noexcept {
+        operation_base& self = static_cast<single&>(one).self_;
+        if (self.executor_.object != nullptr && core::post(self.executor_, one, &self)) return;
+        one.resume_here([](resumable& next) noexcept { static_cast<single&>(next).self_.finish(); });
+    }
+
+    operation_base& self_;
+};
+
 void operation_base::die_of_misuse(const char* message) noexcept { platform::die(message); }
 
 void operation_base::start_slow(void* memory) {
     if (TOCSIN_CHECKED && busy_) platform::die("tocsin: an operation was started that has not ended\n");
     error_ = 0;
+    if (is_for_one_in_the_lot()) return start_single(memory);
     if (look()) return end_early();
     const auto run = [](void* who) noexcept { static_cast<operation_base*>(who)->finish(); };
     const begun how = begin(run, this, by_, memory);
@@ -127,6 +161,27 @@ void operation_base::start_slow(void* memory) {
         if (waiting_->suspend()) return;                      // operation-1
     }
     waiting_->end_here();
+}
+
+void operation_base::start_single(void* memory) noexcept {
+    static_assert(sizeof(single) <= detail::wait_core_size);
+    if (single_ == nullptr || !single_->is_of_this_process()) single_ = ::new (memory) single(*this);
+    const std::uint8_t quick_left = std::exchange(quick_left_, quick_calls_left());
+    busy_ = true;
+    executor_.posted.store(0, std::memory_order_relaxed);  // no order: nobody else knows of the wait
+    cancelers_.store(admits, std::memory_order_release);   // [canceler-admitted]
+    if (single_->park(single::how_of(*this))) return;      // operation-1
+    cancelers_.store(0, std::memory_order_relaxed);        // no order: there is nothing to cancel
+    busy_ = false;
+    quick_left_ = quick_left;
+    std::construct_at(&result_, any_result{wait_status::signaled, 0});
+    end_early();
+}
+
+// For an operation that is busy, or about to be finished.
+bool operation_base::has_parked_single() const noexcept {
+    // no order: this thread ends the operation, or destroys it
+    return single_ != nullptr && (cancelers_.load(std::memory_order_relaxed) & admits) != 0;
 }
 
 // The first look has ended the wait.
@@ -151,6 +206,11 @@ void operation_base::finish() noexcept {
         waiting_->finish();
         how = waiting_->result(&error_);
         destroy();
+    } else if (has_parked_single()) {
+        cancelers_.store(0, std::memory_order_relaxed);  // no order: saves later cancels a lock
+        if (executor_.object != nullptr) core::wait_until_posted(executor_, *single_, core::called_too_early);
+        how = single_->outcome() == core::claim::stopped ? any_result{wait_status::stopped}
+                                                         : any_result{wait_status::signaled, 0};
     } else {
         auto& end = early_end::of(*this);
         if (executor_.object != nullptr) core::wait_until_posted(executor_, end, core::called_too_early);
@@ -162,12 +222,20 @@ void operation_base::finish() noexcept {
 }
 
 bool operation_base::cancel() noexcept {
+    if (is_for_one_in_the_lot()) return cancel_single();
     if (!enter()) return false;
     detail::pending_wait* const wait = waiting_;
     const bool won = wait->try_stop();
     leave();
     if (won) wait->end_stopped();
     return won;
+}
+
+bool operation_base::cancel_single() noexcept {
+    if ((cancelers_.load(std::memory_order_acquire) & admits) == 0) return false;  // [canceler-admitted]
+    if (!single_->is_of_this_process() || !single_->withdraw(single::how_of(*this))) return false;
+    single_->end_stopped();
+    return true;
 }
 
 bool operation_base::enter() noexcept {
@@ -204,16 +272,27 @@ void operation_base::abandon() noexcept {
         if (TOCSIN_CHECKED && waiting_->is_of_this_process()) check_no_cancel();
         return destroy();
     }
+    if (has_parked_single()) {
+        if (!single_->is_of_this_process() || single_->withdraw(single::how_of(*this))) return;
+        take_from_executor(*single_);
+        if (single_->outcome() == core::claim::signaled) core::give_back(single::source_of(*this));
+        return;
+    }
     auto& end = early_end::of(*this);
     if (!end.is_of_this_process()) return;
+    take_from_executor(end);
+    if (result_.status == wait_status::signaled) core::give_back(sources()[result_.index]);
+    end.~early_end();
+}
+
+// Called when the operation is destroyed after its wait has ended, and before its function is called.
+void operation_base::take_from_executor(core::resumable& end) noexcept {
     const bool was_queued = end.cancel();
     if (!was_queued && executor_.object != nullptr) {
         core::wait_until_posted(executor_, end, core::called_too_early);
     } else if (TOCSIN_CHECKED && !was_queued) {
         platform::die(detail::destroyed_too_early);
     }
-    if (result_.status == wait_status::signaled) core::give_back(sources()[result_.index]);
-    end.~early_end();
 }
 
 void operation_base::check_no_cancel() const noexcept {

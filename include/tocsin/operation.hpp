@@ -83,6 +83,9 @@
 #include <utility>
 
 namespace tocsin {
+namespace core {
+class resumable;
+}
 
 class operation_base;
 
@@ -167,11 +170,16 @@ protected:
 private:
     friend class ended_operation;
     class early_end;
+    class single;
 
     [[noreturn]] TOCSIN_API static void die_of_misuse(const char* message) noexcept;
     TOCSIN_API void finish() noexcept;
     TOCSIN_API void abandon() noexcept;
+    void start_single(void* memory) noexcept;
+    bool cancel_single() noexcept;
+    bool has_parked_single() const noexcept;
     void end_early() noexcept;
+    void take_from_executor(core::resumable& end) noexcept;
     bool enter() noexcept;
     void leave() noexcept;
     void wait_for_cancelers() noexcept;
@@ -186,6 +194,7 @@ private:
     int error_ = 0;
     std::uint8_t quick_left_ = quick_calls;
     core::service* by_ = nullptr;      // null: the default
+    single* single_ = nullptr;         // null: none has begun
     detail::plain<bool> busy_{false};  // from start() until the function's call
 };
 

@@ -134,6 +134,11 @@ protected:
     TOCSIN_API void destroy() noexcept;
 
     const std::span<const source>& sources() const noexcept { return sources_; }
+    // Whether this is a wait for any of one source, the source is in the lot, and the wait has no limits.
+    bool is_for_one_in_the_lot() const noexcept {
+        return what_.needs == wait_needs::objects && !what_.all && sources_.size() == 1 &&
+               sources_[0].what() == source::kind::lot;
+    }
     // For the wait of an operation that has ended before it had slots.
     void* unused_slots() const noexcept { return storage_.slots; }
 

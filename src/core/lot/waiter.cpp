@@ -16,8 +16,8 @@
 // pass_on(). Its caller asks for the chain, and releases it (condition-5 in condition.cpp).
 //
 // Invariants
-//   waiter-1  claim_ changes from `open` at most once, and this step decides how the wait ends. If none of a waiter's
-//       nodes is cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
+//   waiter-1  claim_ changes from `open` at most once, and this step decides how the wait ends. (A single_wait may begin
+//       again: single_wait-3.) If none of a waiter's nodes is cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
 //   waiter-2  A waiter is released as follows:
 //       - If another thread or the stop callback claimed it, that claimer calls release() exactly once. (Exception: a
 //         thread claims a coroutine's waiter in order to destroy the coroutine. Then no thread calls release().)
@@ -134,6 +134,7 @@ bool waiter::suspend() noexcept { return enter_state(suspended); }
 
 void waiter::suspend_unqueued() noexcept {
     // [bucket] Whoever releases the waiter finds its node under the lock under which the node will be queued.
+    claim_.store(static_cast<std::uint32_t>(claim::open), std::memory_order_relaxed);
     word_.store(suspended, std::memory_order_relaxed);
 }
 

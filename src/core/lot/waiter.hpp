@@ -25,7 +25,8 @@ struct wait_node;
 enum class claim : std::uint32_t { open, timed_out, stopped, signaled };
 
 // A thread that sleeps until it is released, or a coroutine that is suspended until then. The release of a coroutine
-// resumes `then` (resume_queue.hpp). A waiter lives for one wait, on the thread's stack or in the coroutine's frame.
+// resumes `then` (resume_queue.hpp). A waiter is on the thread's stack, in the coroutine's frame or in an operation. It
+// lives for one wait, unless suspend_unqueued() begins another.
 class waiter {
 public:
     explicit waiter(resumable* then = nullptr) noexcept : then_(then) {}
@@ -69,7 +70,8 @@ public:
     // to whoever claims the waiter, and release() resumes it. The caller may then touch neither the coroutine nor the
     // waiter.
     bool suspend() noexcept;
-    // Does the same, but before the waiter's first node is queued. Nobody can release the waiter yet, so this succeeds.
+    // Does the same, but before the waiter's only node is queued. Nobody can release the waiter yet, so this succeeds. A
+    // waiter whose wait is over may begin another wait in this way.
     void suspend_unqueued() noexcept;
     bool is_coroutine() const noexcept { return then_ != nullptr; }
 

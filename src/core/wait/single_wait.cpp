@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// State: a waiter (waiter.cpp) and its one node (lot.cpp).
+//
+// Invariants
+//   single_wait-1  park() stores `suspended` in the waiter's word while nobody knows of the wait, queues the node under
+//       the bucket's lock, and frees that lock. After this, the thread in park() touches nothing of the wait: another
+//       thread may have ended it, and its memory may be gone, or it may have begun again.
+//   single_wait-2  Whoever takes the node off its queue, under the bucket's lock, decides how the wait ends, and is the
+//       only one to do so. A thread that wakes the queue claims the waiter in the same step, and later releases it.
+//       A thread in withdraw() claims nothing: it either calls end_stopped(), or destroys the wait or lets it begin
+//       again.
+//   single_wait-3  A wait begins again only after it has ended, in a thread that knows this. Only its word, its claim
+//       and its node's membership in the queue change. So a thread in withdraw() may find the wait as it was, or begun
+//       again: it looks at the node under the lock.
+//
+// No lost wake-up: as for an event's own wait (event.cpp). Under the lock, park() queues the node or takes the source.
+//
+// Memory order: the bucket's lock orders park(), withdraw() and whoever takes the node off. So what came before park()
+// is visible to whoever ends the wait. [release] in core/lot/waiter.cpp orders what came before the release.
+//
+// Checked by: tests/model/await_model_test.cpp, tests/model/operation_model_test.cpp.
+#include "core/wait/single_wait.hpp"
+
+#include "core/lot/lot.hpp"
+
+namespace tocsin::core {
+
+single_wait::single_wait(void (*released)(resumable&) noexcept, const wait_key& key,
+                         detail::event_use use) noexcept
+    : resumable(released), self_(this), node_(key, self_, true, forks(), use) {}
+
+bool single_wait::is_of_this_process() const noexcept { return forks() == node_.index; }
+
+bool single_wait::park(const detail::lot_source& how) noexcept {
+    self_.suspend_unqueued();
+    const auto origin = wait_origin::of_suspension();
+    locked_queue queue(node_.key);
+    for (;;) {
+        if (how.hold(object())) {
+            how.take_held(object());
+            return false;
+        }
+        if (how.mark_parked(object(), false)) {
+            queue.append(node_, origin);
+            return true;
+        }
+    }
+}
+
+bool single_wait::withdraw(const detail::lot_source& how) noexcept {
+    locked_queue queue(node_.key);
+    if (!node_.queued) return false;
+    queue.remove(node_);
+    if (queue.empty()) how.clear_parked(object());
+    return true;
+}
+
+}  // namespace tocsin::core
