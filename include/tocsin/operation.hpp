@@ -122,7 +122,8 @@ public:
     // the function or start the operation again. A cancel() during a start() may still find the operation idle. The
     // function may be called before cancel() returns, and cancel() then touches the operation no more. If another
     // thread is still inside start(), that thread may call the function instead.
-    // Cost: if the operation is idle, a load. Otherwise three atomic operations, and those of a wait's end.
+    // Cost: if the operation is idle, a load. If it waits for one event without limits, the lock of the event's queue.
+    // Otherwise three atomic operations. Besides, the cost of a wait's end.
     TOCSIN_API bool cancel() noexcept;
 
     // Call it inside the function. Returns 0, or the system's error number if the system refused to poll the wait's
@@ -221,7 +222,7 @@ public:
     // (await.hpp). After an exception, the operation is idle, and its function is not called. An any_operation without
     // limits, timers and descriptors throws nothing: if one of its sources is empty, the program ends.
     // Cost: if the first source is an event that is set, about one try_wait() and one call of the function. Otherwise
-    // that of a co_await.
+    // that of a co_await of the same sources and limits.
     void start() noexcept(!All && Needs == detail::wait_needs::objects) {
         if constexpr (!All && leading != 0) {
             if (may_be_quick()) [[likely]] {

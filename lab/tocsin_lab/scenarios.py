@@ -457,7 +457,7 @@ KNOWN: Mapping[str, Knowledge] = {
         (Question("Cheapest wait that blocks no thread", "time", "median", {"outcome": "comes"}),),
         (
             Target("time", "tocsin_try_wait", 1.2, "median", cases(outcome="ready")),
-            Target("time", "tocsin_co_await", 1.1, "median", cases(outcome="comes")),
+            Target("time", "tocsin_co_await_one", 1.1, "median", cases(outcome="comes")),
             Target("allocations", ABSOLUTE, 0.0),
             Target("syscalls", ABSOLUTE, 0.001),
         ),
@@ -471,7 +471,7 @@ KNOWN: Mapping[str, Knowledge] = {
             Reason(SHARED_QUEUE, ("start", "cancel"), OWN_LIST),
             Reason(
                 "An operation holds its waiter, a node in the queue of its source, its function, its result and a "
-                "count of threads that cancel it: 592 bytes for one event (decision 33). The peer's wait holds two "
+                "count of threads that cancel it: 608 bytes for one event (decision 33). The peer's wait holds two "
                 "links, a function, its event and a count.",
                 ("bytes",), ("list_of_waits",),
             ),
