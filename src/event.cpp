@@ -43,7 +43,7 @@
 // - If the wait comes first, the compare-and-exchange of the set fails. The set then takes the lock and finds the node,
 //   which the wait queued before it freed the lock.
 // A wait that times out or is stopped has claimed its own waiter first (waiter.cpp). A set that finds this waiter
-// claimed tries the next waiter, or leaves the event set.
+// claimed tries the next waiter, or leaves the event set. (A single_wait that is stopped has left the queue instead.)
 //
 // Memory order
 //   [event-publish]  Every set() releases: by its read-modify-write of the byte or, when it hands the event over,

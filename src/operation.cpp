@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation is a wait, and a function that is called at the wait's end. If the operation waits for any of one source,
-// the source is in the lot, and the wait has no limits, then the wait is a single_wait (core/wait/single_wait.cpp).
-// Otherwise, it is a pending_wait (pending.cpp).
+// An operation is a wait, and a function that is called at the wait's end. If the operation waits for any of one
+// source, the source is in the lot, and the wait has no limits, then the wait is a single_wait
+// (core/wait/single_wait.cpp). Otherwise, it is a pending_wait (pending.cpp).
 //
 // State
 //   busy_   True from start() until the function's call. The thread that starts the operation touches it, then the
 //           thread that ends the operation, then the thread that destroys it. Each comes after the one before it.
 //   cancelers_  Counts the cancelers: the threads that have entered cancel() and not left it. Bit 0 (`admits`): a
 //           cancel() may enter, because there is a wait that it may end. The bits above bit 0: how many cancelers there
-//           are. Bit 31 (`owner_waits`): the thread that ends the operation sleeps until the last canceler leaves. Of an
-//           operation with a single_wait, only bit 0 is in use.
+//           are. Bit 31 (`owner_waits`): the thread that ends the operation sleeps until the last canceler leaves. Of
+//           an operation with a single_wait, only bit 0 is in use.
 //   quick_left_  How many more calls of the function start() may make directly before the next call goes through the
 //           thread's resume_queue. Only start() and on() touch it.
 //   A wait that the first look has ended has no pending_wait. If its function can't be called at once, an early_end is
@@ -21,10 +21,10 @@
 //   operation-1  start() admits cancelers, then suspends the wait (pending-1, single_wait-1), and then touches nothing
 //       of the operation. If the wait ended before it was suspended, the thread in start() ends the operation, as if
 //       this thread had released the wait.
-//   operation-2  The operation admits cancelers only while the pending_wait exists. A thread in cancel() touches the
+//   operation-2  The operation admits cancelers only while its wait exists. A thread in cancel() touches the
 //       pending_wait only while it is a canceler, or if it has claimed the wait. Whoever ends the operation admits no
 //       further cancelers and waits until the last one has left, before the pending_wait is taken back. A single_wait
-//       is not taken back before the operation is destroyed. So whoever ends it waits for no canceler.
+//       exists until the operation is destroyed. So whoever ends it waits for no canceler.
 //   operation-3  Exactly one thread ends the operation, once for each start(). It is the thread that runs what the wait
 //       was given (pending-2), or that runs the early_end. This thread makes the operation idle, and then calls the
 //       function. From the call on, the library touches nothing of the operation. So the function, and any thread that
@@ -37,15 +37,16 @@
 // finds the waiter released, and calls the function there.
 // A canceler that has not claimed the waiter leaves, and touches nothing afterwards. The operation may then have ended,
 // been destroyed, or been started again.
-// For a single_wait, the lock of its bucket decides (single_wait-2): a cancel() has ended the wait if it has withdrawn it.
+// For a single_wait, the lock of its bucket decides (single_wait-2): a cancel() has ended the wait if it has withdrawn
+// it.
 // The wait may have ended and begun again since the cancel() saw that it was admitted. Then this cancel() ends the wait
 // that has begun later, as if it had been called later.
 //
 // Destruction: the destructor of a busy operation does what the destructor of a coroutine's wait does (pending-2). It
 // need not wait for cancelers: cancel() requires that the operation exists until it returns, unless it returns true. A
-// checked build ends the program if there is a canceler. If the operation has an early_end instead of a wait, the
-// destructor takes the early_end out of this thread's queue, or waits for `posted`, and then gives back what the wait
-// had taken.
+// checked build ends the program if there is a canceler of a pending_wait. (Nobody counts those of a single_wait.) If
+// the operation has an early_end instead of a wait, the destructor takes the early_end out of this thread's queue, or
+// waits for `posted`, and then gives back what the wait had taken.
 //
 // Depth of the stack: a call of the function that start() makes directly counts down quick_left_. At zero, the call
 // goes through the resume_queue: the outermost call of this kind in the thread makes it once the function that is
@@ -164,9 +165,12 @@ void operation_base::start_slow(void* memory) {
 }
 
 void operation_base::start_single(void* memory) noexcept {
-    static_assert(sizeof(single) <= detail::wait_core_size);
+    static_assert(sizeof(single) <= detail::wait_core_size && alignof(single) <= alignof(std::max_align_t));
+    std::construct_at(&result_, any_result{wait_status::signaled, 0});
+    if (core::multi_wait::take_if_ready(single::source_of(*this))) return end_early();
     if (single_ == nullptr || !single_->is_of_this_process()) single_ = ::new (memory) single(*this);
-    const std::uint8_t quick_left = std::exchange(quick_left_, quick_calls_left());
+    const std::uint8_t quick_left = quick_left_;
+    quick_left_ = quick_calls_left();
     busy_ = true;
     executor_.posted.store(0, std::memory_order_relaxed);  // no order: nobody else knows of the wait
     cancelers_.store(admits, std::memory_order_release);   // [canceler-admitted]
@@ -174,7 +178,6 @@ void operation_base::start_single(void* memory) noexcept {
     cancelers_.store(0, std::memory_order_relaxed);        // no order: there is nothing to cancel
     busy_ = false;
     quick_left_ = quick_left;
-    std::construct_at(&result_, any_result{wait_status::signaled, 0});
     end_early();
 }
 
@@ -209,8 +212,7 @@ void operation_base::finish() noexcept {
     } else if (has_parked_single()) {
         cancelers_.store(0, std::memory_order_relaxed);  // no order: saves later cancels a lock
         if (executor_.object != nullptr) core::wait_until_posted(executor_, *single_, core::called_too_early);
-        how = single_->outcome() == core::claim::stopped ? any_result{wait_status::stopped}
-                                                         : any_result{wait_status::signaled, 0};
+        how = single_->outcome() == core::claim::stopped ? any_result{wait_status::stopped} : result_;
     } else {
         auto& end = early_end::of(*this);
         if (executor_.object != nullptr) core::wait_until_posted(executor_, end, core::called_too_early);
@@ -272,12 +274,17 @@ void operation_base::abandon() noexcept {
         if (TOCSIN_CHECKED && waiting_->is_of_this_process()) check_no_cancel();
         return destroy();
     }
-    if (has_parked_single()) {
-        if (!single_->is_of_this_process() || single_->withdraw(single::how_of(*this))) return;
-        take_from_executor(*single_);
-        if (single_->outcome() == core::claim::signaled) core::give_back(single::source_of(*this));
-        return;
-    }
+    if (busy_) has_parked_single() ? abandon_single() : abandon_early_end();
+    if (single_ != nullptr) single_->~single();
+}
+
+void operation_base::abandon_single() noexcept {
+    if (!single_->is_of_this_process() || single_->withdraw(single::how_of(*this))) return;
+    take_from_executor(*single_);
+    if (single_->outcome() == core::claim::signaled) core::give_back(single::source_of(*this));
+}
+
+void operation_base::abandon_early_end() noexcept {
     auto& end = early_end::of(*this);
     if (!end.is_of_this_process()) return;
     take_from_executor(end);

@@ -37,7 +37,8 @@
 // - If the wait comes first, the compare-and-exchange of the release fails. The release then takes the lock and finds
 //   the node, which the wait queued before it freed the lock.
 // A wait that times out or is stopped has claimed its own waiter first (waiter.cpp). A release that would complete the
-// permits of such a wait finds its waiter claimed, and offers the permit to the next node instead.
+// permits of such a wait finds its waiter claimed, and offers the permit to the next node instead. (A single_wait that
+// is stopped has left the queue instead.)
 //
 // Nobody gets a permit that does not exist (over-admission): a thread takes permits from the count by one
 // compare-and-exchange that sees them there. A release gives each of its permits once: it counts down a number of its

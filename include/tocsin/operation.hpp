@@ -52,7 +52,8 @@
 //   rule of await.hpp, with "call the function" in place of "resume the coroutine". An idle operation may be destroyed
 //   at any time, even in the function. A checked build ends the program if it sees that an operation without an
 //   executor is destroyed while another thread is about to call its function, or that an operation that is not
-//   idle is destroyed while another thread is inside cancel(). To end a wait that other threads may be ending, call
+//   idle is destroyed while another thread is inside cancel(). (It does not see the latter if the operation waits for
+//   one event, semaphore, latch or barrier, without limits.) To end a wait that other threads may be ending, call
 //   cancel(), and destroy the operation after the function's call.
 //
 // Restrictions
@@ -117,13 +118,13 @@ public:
     // Asks to end the wait. Returns true if this call has ended the wait. The wait has then taken nothing, and the
     // function is given `stopped`, as described above. Returns false if the operation is idle, or if something else has
     // ended the wait. In the second case the function was, is being or will be called with that other result. So after
-    // false, too, the caller waits for the call before it destroys the operation.
-    // Any thread may call cancel() at any time while the operation exists, even while other threads end the wait, call
-    // the function or start the operation again. A cancel() during a start() may still find the operation idle. The
-    // function may be called before cancel() returns, and cancel() then touches the operation no more. If another
-    // thread is still inside start(), that thread may call the function instead.
-    // Cost: if the operation is idle, a load. If it waits for one event without limits, the lock of the event's queue.
-    // Otherwise three atomic operations. Besides, the cost of a wait's end.
+    // false, too, the caller waits for the call before it destroys the operation. Any thread may call cancel() at any
+    // time while the operation exists, even while other threads end the wait, call the function or start the operation
+    // again. A cancel() during a start() may still find the operation idle. The function may be called before cancel()
+    // returns, and cancel() then touches the operation no more. If another thread is still inside start(), that thread
+    // may call the function instead. Cost: if the operation is idle, a load. If it waits without limits for one event,
+    // semaphore, latch or barrier, the lock of that source's queue. Otherwise three atomic operations. Besides, the
+    // cost of a wait's end.
     TOCSIN_API bool cancel() noexcept;
 
     // Call it inside the function. Returns 0, or the system's error number if the system refused to poll the wait's
@@ -142,7 +143,7 @@ protected:
 
     // Called first in the destructor of the class that has the storage.
     void stop_waiting() noexcept {
-        if (busy_) abandon();
+        if (busy_ || single_ != nullptr) abandon();
     }
     TOCSIN_API void start_slow(void* memory);
     TOCSIN_API void set_limits(const limits& how) noexcept;
@@ -164,7 +165,7 @@ protected:
     // because they may be nested.
     bool may_be_quick() const noexcept { return quick_left_ != 0 && (!TOCSIN_CHECKED || !busy_); }
     void count_quick() noexcept {
-        --quick_left_;
+        quick_left_ = static_cast<std::uint8_t>(quick_left_ - 1);
         error_ = 0;
     }
 
@@ -176,6 +177,8 @@ private:
     [[noreturn]] TOCSIN_API static void die_of_misuse(const char* message) noexcept;
     TOCSIN_API void finish() noexcept;
     TOCSIN_API void abandon() noexcept;
+    void abandon_single() noexcept;
+    void abandon_early_end() noexcept;
     void start_single(void* memory) noexcept;
     bool cancel_single() noexcept;
     bool has_parked_single() const noexcept;
@@ -193,10 +196,10 @@ private:
     const called function_;
     detail::atomic<std::uint32_t> cancelers_{0};  // see operation.cpp
     int error_ = 0;
-    std::uint8_t quick_left_ = quick_calls;
-    core::service* by_ = nullptr;      // null: the default
-    single* single_ = nullptr;         // null: none has begun
-    detail::plain<bool> busy_{false};  // from start() until the function's call
+    detail::plain<std::uint8_t> quick_left_{quick_calls};
+    core::service* by_ = nullptr;             // null: the default
+    detail::plain<single*> single_{nullptr};  // null: none has begun
+    detail::plain<bool> busy_{false};         // from start() until the function's call
 };
 
 inline void ended_operation::operator()() const noexcept { of_->finish(); }
@@ -221,8 +224,8 @@ public:
     // Throws what wait_any() or wait_all() throw, and what a co_await throws that needs a background thread
     // (await.hpp). After an exception, the operation is idle, and its function is not called. An any_operation without
     // limits, timers and descriptors throws nothing: if one of its sources is empty, the program ends.
-    // Cost: if the first source is an event that is set, about one try_wait() and one call of the function. Otherwise
-    // that of a co_await of the same sources and limits.
+    // Cost: if there is no executor, and the first source is an event that is set and has its mode in its type, about
+    // one try_wait() and one call of the function. Otherwise that of a co_await of the same sources and limits.
     void start() noexcept(!All && Needs == detail::wait_needs::objects) {
         if constexpr (!All && leading != 0) {
             if (may_be_quick()) [[likely]] {

@@ -286,6 +286,30 @@ TEST(operation_model, IsDestroyedOnceItsFunctionAndACancelAreOver) {
     });
 }
 
+// The function tells the owner, which destroys the operation while the cancel that has won may not have returned.
+TEST(operation_model, ACancelThatHasWonTouchesNothingAfterwards) {
+    in_both_forms([](auto... given) {
+        holds_within(2, [=](run& r) {
+            auto_reset_event event;
+            auto_reset_event called;
+            auto_reset_event ready;
+            operation_base* of = nullptr;
+            r.spawn("canceler", [&] {
+                ready.wait(sleep_at_once);
+                r.check(of->cancel(), "nothing else ends the wait");
+            });
+            r.spawn("owner", [&] {
+                auto wait = any_operation([&](any_result) noexcept { called.set(); }, given..., event);
+                of = &wait;
+                wait.start();
+                ready.set();
+                called.wait(sleep_at_once);
+            });
+            r.join_all();
+        });
+    });
+}
+
 // The executor's thread calls the function at once, and destroys the operation.
 TEST(operation_model, TheExecutorMayFinishItBeforeItsHandoverReturns) {
     in_both_forms([](auto... given) {

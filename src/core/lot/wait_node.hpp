@@ -88,7 +88,8 @@ struct wait_node : detail::list_links<wait_node> {
     detail::plain<kind> what;  // a waiter may become a sharer or a delegate
     // Whether the wait may also end without this queue (by a deadline, a stop, another source). If so, whoever takes
     // the node off the queue must also claim its waiter, and may find that the wait has already ended. If not, taking
-    // the node off is enough.
+    // the node off is enough. (single_wait::withdraw() takes the only node of a wait off, and knows that it has not
+    // ended.)
     const bool cancelable : 1;
     const detail::event_use use : 7;  // for diagnose.hpp, if the key is an event's
     // Whether the node is still in the queue. Kept up to date only for cancelable nodes (lot-2).

@@ -16,11 +16,14 @@
 // pass_on(). Its caller asks for the chain, and releases it (condition-5 in condition.cpp).
 //
 // Invariants
-//   waiter-1  claim_ changes from `open` at most once, and this step decides how the wait ends. (A single_wait may begin
-//       again: single_wait-3.) If none of a waiter's nodes is cancelable, the wait can end in one way only. Then claim_ stays `open`, which counts as signaled.
+//   waiter-1  claim_ changes from `open` at most once, and this step decides how the wait ends. (A single_wait may
+//       begin again: single_wait-3.) If none of a waiter's nodes is cancelable, the wait can end in one way only. Then
+//       claim_ stays `open`, which counts as signaled.
 //   waiter-2  A waiter is released as follows:
 //       - If another thread or the stop callback claimed it, that claimer calls release() exactly once. (Exception: a
 //         thread claims a coroutine's waiter in order to destroy the coroutine. Then no thread calls release().)
+//       - If a single_wait is withdrawn, the withdrawing thread claims and releases it, or destroys it
+//         (single_wait-2).
 //       - If its node is not cancelable, whoever took the node off the queue calls release() exactly once.
 //       - If the waiting thread claimed its own waiter, no thread calls release(). The waiting thread claims
 //         `timed_out`, or `signaled` if it has found a source ready (multi_wait.cpp).

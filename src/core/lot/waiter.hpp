@@ -70,8 +70,8 @@ public:
     // to whoever claims the waiter, and release() resumes it. The caller may then touch neither the coroutine nor the
     // waiter.
     bool suspend() noexcept;
-    // Does the same, but before the waiter's only node is queued. Nobody can release the waiter yet, so this succeeds. A
-    // waiter whose wait is over may begin another wait in this way.
+    // Does the same, but before the waiter's only node is queued. Nobody can release the waiter yet, so this succeeds.
+    // A waiter whose wait is over may begin another wait in this way.
     void suspend_unqueued() noexcept;
     bool is_coroutine() const noexcept { return then_ != nullptr; }
 

@@ -6,12 +6,12 @@
 //       the bucket's lock, and frees that lock. After this, the thread in park() touches nothing of the wait: another
 //       thread may have ended it, and its memory may be gone, or it may have begun again.
 //   single_wait-2  Whoever takes the node off its queue, under the bucket's lock, decides how the wait ends, and is the
-//       only one to do so. A thread that wakes the queue claims the waiter in the same step, and later releases it.
-//       A thread in withdraw() claims nothing: it either calls end_stopped(), or destroys the wait or lets it begin
-//       again.
-//   single_wait-3  A wait begins again only after it has ended, in a thread that knows this. Only its word, its claim
-//       and its node's membership in the queue change. So a thread in withdraw() may find the wait as it was, or begun
-//       again: it looks at the node under the lock.
+//       only one to do so. A thread that wakes the queue claims the waiter in the same step, and later releases it. A
+//       thread in withdraw() claims nothing. Afterwards it calls end_stopped(), which claims and releases the waiter,
+//       or it destroys the wait.
+//   single_wait-3  A wait begins again only after it has ended, in a thread that knows this. Another thread may be in
+//       withdraw() at that time, and finds the wait as it was, or begun again. Until it knows which, it reads the
+//       node's key, which never changes, and whether the node is queued, which changes only under the lock.
 //
 // No lost wake-up: as for an event's own wait (event.cpp). Under the lock, park() queues the node or takes the source.
 //
