@@ -102,7 +102,7 @@ public:
     // Makes the event unset. Waiters that have been released stay released. Cost: one read-modify-write; with waiters
     // also a short lock.
     void reset() noexcept {
-        std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: the exchange decides
+        std::uint8_t seen = event_state::set_bit;  // a guess, as in event_try_before_block()
         do {
             // With only the parked_bit, the event is unset already. But a deferred set may be pending: one that a
             // signal handler made. Then a reset in a handler is deferred, too, so that it comes after that set.
@@ -129,13 +129,13 @@ public:
     // exceptions).
     // Cost: that of try_wait() if the event is set, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) noexcept {
-        if (!try_wait()) (void)wait_with(deadline::never(), nullptr, spin);
+        if (!try_before_block()) (void)wait_with(deadline::never(), nullptr, spin);
     }
 
     // The same, but returns `stopped` when a stop is requested. If the event is set, the wait takes it first, even if
     // the stop was requested before.
     [[nodiscard]] wait_status wait(const stop_token& stop, spin_policy spin = {}) noexcept {
-        return try_wait() ? wait_status::signaled : wait_with(deadline::never(), &stop, spin);
+        return try_before_block() ? wait_status::signaled : wait_with(deadline::never(), &stop, spin);
     }
 
     // The same, but returns `timed_out` when a deadline has passed, and never earlier. The deadline is a duration from
@@ -189,6 +189,7 @@ protected:
     constexpr reset_mode mode() const noexcept { return mode_.mode(); }
 
 private:
+    bool try_before_block() noexcept { return event_try_before_block(state_, mode_.mode()); }
     // Tries to set the event without a lock, for the case that nobody waits. False: event_set_slow() must set it.
     bool set_inline() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: a hint

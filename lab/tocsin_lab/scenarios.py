@@ -107,8 +107,8 @@ WAKES_ALL_AT_ONCE = ("std_atomic", "std_latch", "raw_futex", "tracked_futex", "e
 
 # Read from the code: include/tocsin/event.hpp and worker/contestants/futex.hpp.
 SET_AND_TAKE = (
-    "tocsin's set and its take are a load and a compare-and-exchange each, because one byte also says whether a thread "
-    "is queued. The peer's are an exchange and a load each: it counts its waiters in a second word."
+    "tocsin's set loads the event's byte before its compare-and-exchange: the byte also says whether a thread is queued, "
+    "and a producer that sets the event again needs only the load (decision 41). The peer's set is one exchange."
 )
 
 OWN_LIST = ("list_of_waits", "coroutine_event")

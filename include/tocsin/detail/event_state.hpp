@@ -51,6 +51,19 @@ inline bool event_may_be_set(const event_byte& state) noexcept {
     return (state.load(std::memory_order_acquire) & event_state::set_bit) != 0;
 }
 
+// Takes an auto-reset event if it is set. `seen` is what the caller has seen of it, or guesses.
+inline bool event_take(event_byte& state, std::uint8_t seen) noexcept {
+    while ((seen & event_state::set_bit) != 0) {
+        if ((seen & event_state::held_bit) != 0) [[unlikely]]
+            return event_try_wait_slow(state, reset_mode::auto_reset);
+        const auto taken = static_cast<std::uint8_t>(seen & ~event_state::set_bit);
+        // If it succeeds, [event-publish] acquires what the set published. If it fails, [all-taken] acquires: a thread
+        // that finds this event taken by a wait for all sees that wait's other events held.
+        if (state.compare_exchange_weak(seen, taken, std::memory_order_acquire)) return true;
+    }
+    return false;
+}
+
 template <reset_mode Mode>
 bool event_try_wait(event_byte& state) noexcept {
     if constexpr (Mode == reset_mode::manual_reset) {
@@ -59,25 +72,21 @@ bool event_try_wait(event_byte& state) noexcept {
         return event_state::is_plainly_set(seen) ||
                ((seen & event_state::held_bit) != 0 && event_is_set_slow(state));
     } else {
-        // [all-taken] acquires: a thread that finds this event taken by a wait for all sees that wait's other events
-        // held.
-        std::uint8_t seen = state.load(std::memory_order_acquire);
-        while ((seen & event_state::set_bit) != 0) {
-            if ((seen & event_state::held_bit) != 0) [[unlikely]]
-                return event_try_wait_slow(state, Mode);
-            const auto taken = static_cast<std::uint8_t>(seen & ~event_state::set_bit);
-            // If it succeeds, [event-publish] acquires what the set published. If it fails, [all-taken] as above.
-            if (state.compare_exchange_weak(seen, taken, std::memory_order_acquire)) {
-                return true;
-            }
-        }
-        return false;
+        return event_take(state, state.load(std::memory_order_acquire));  // [all-taken] as in event_take()
     }
 }
 
 inline bool event_try_wait(event_byte& state, reset_mode mode) noexcept {
     return mode == reset_mode::manual_reset ? event_try_wait<reset_mode::manual_reset>(state)
                                             : event_try_wait<reset_mode::auto_reset>(state);
+}
+
+// The first step of a wait that blocks if the event is not set. Guesses that an auto-reset event is set, and does not
+// load it first: on some processors, a load that follows a read-modify-write takes nearly as long as a second one
+// (docs/decisions/0041-a-wait-guesses.md).
+inline bool event_try_before_block(event_byte& state, reset_mode mode) noexcept {
+    return mode == reset_mode::manual_reset ? event_try_wait<reset_mode::manual_reset>(state)
+                                            : event_take(state, event_state::set_bit);
 }
 
 // Adds the waits that it ends to `freed`, whose owner then releases them. If `freed` is null, releases them itself.
