@@ -15,7 +15,7 @@
 //   A wait that the first look has ended has no pending_wait. If its function can't be called at once, an early_end is
 //   queued, or given to the executor, in place of the pending_wait. The same is true if a single_wait takes its source
 //   instead of being queued.
-//   single_ The single_wait, from the first start() on. It stays for all later ones.
+//   single_  The single_wait, from the first start() on. It stays for all later ones.
 //
 // Invariants
 //   operation-1  start() admits cancelers, then suspends the wait (pending-1, single_wait-1), and then touches nothing
@@ -38,9 +38,8 @@
 // A canceler that has not claimed the waiter leaves, and touches nothing afterwards. The operation may then have ended,
 // been destroyed, or been started again.
 // For a single_wait, the lock of its bucket decides (single_wait-2): a cancel() has ended the wait if it has withdrawn
-// it.
-// The wait may have ended and begun again since the cancel() saw that it was admitted. Then this cancel() ends the wait
-// that has begun later, as if it had been called later.
+// it. The wait may have ended and begun again since the cancel() saw that it was admitted. Then this cancel() ends the
+// wait that has begun later, as if it had been called later.
 //
 // Destruction: the destructor of a busy operation does what the destructor of a coroutine's wait does (pending-2). It
 // need not wait for cancelers: cancel() requires that the operation exists until it returns, unless it returns true. A
@@ -53,7 +52,7 @@
 // running has returned. So at most 2 * quick_calls + 1 calls of one operation's function are nested. With a counter per
 // thread instead, every start() would have to look at the thread's slots.
 //
-// No lost wake-up: as in pending.cpp.
+// No lost wake-up: as in pending.cpp and single_wait.cpp.
 //
 // Memory order
 //   [canceler-admitted]  start() makes the wait before it admits cancelers, by a release. A canceler acquires when it

@@ -118,13 +118,13 @@ public:
     // Asks to end the wait. Returns true if this call has ended the wait. The wait has then taken nothing, and the
     // function is given `stopped`, as described above. Returns false if the operation is idle, or if something else has
     // ended the wait. In the second case the function was, is being or will be called with that other result. So after
-    // false, too, the caller waits for the call before it destroys the operation. Any thread may call cancel() at any
-    // time while the operation exists, even while other threads end the wait, call the function or start the operation
-    // again. A cancel() during a start() may still find the operation idle. The function may be called before cancel()
-    // returns, and cancel() then touches the operation no more. If another thread is still inside start(), that thread
-    // may call the function instead. Cost: if the operation is idle, a load. If it waits without limits for one event,
-    // semaphore, latch or barrier, the lock of that source's queue. Otherwise three atomic operations. Besides, the
-    // cost of a wait's end.
+    // false, too, the caller waits for the call before it destroys the operation.
+    // Any thread may call cancel() at any time while the operation exists, even while other threads end the wait, call
+    // the function or start the operation again. A cancel() during a start() may still find the operation idle. The
+    // function may be called before cancel() returns, and cancel() then touches the operation no more. If another
+    // thread is still inside start(), that thread may call the function instead.
+    // Cost: if the operation is idle, a load. Otherwise that of a wait's end, and three atomic operations. If the
+    // operation waits without limits for one event, semaphore, latch or barrier, a short lock instead of these three.
     TOCSIN_API bool cancel() noexcept;
 
     // Call it inside the function. Returns 0, or the system's error number if the system refused to poll the wait's

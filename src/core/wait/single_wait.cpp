@@ -2,9 +2,10 @@
 // State: a waiter (waiter.cpp) and its one node (lot.cpp).
 //
 // Invariants
-//   single_wait-1  park() stores `suspended` in the waiter's word while nobody knows of the wait, queues the node under
-//       the bucket's lock, and frees that lock. After this, the thread in park() touches nothing of the wait: another
-//       thread may have ended it, and its memory may be gone, or it may have begun again.
+//   single_wait-1  park() stores `suspended` in the waiter's word while the node is not queued, so nobody can end the
+//       wait. Then it queues the node under the bucket's lock, and frees that lock. After this, the thread in park()
+//       touches nothing of the wait: another thread may have ended it, and its memory may be gone, or it may have begun
+//       again.
 //   single_wait-2  Whoever takes the node off its queue, under the bucket's lock, decides how the wait ends, and is the
 //       only one to do so. A thread that wakes the queue claims the waiter in the same step, and later releases it. A
 //       thread in withdraw() claims nothing. Afterwards it calls end_stopped(), which claims and releases the waiter,
