@@ -6,11 +6,11 @@
 #include "core/async/timer_thread.hpp"
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
-#include "core/sync/stop_callback.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/source_list.hpp"
 
 #include <tocsin/detail/pending.hpp>
+#include <tocsin/detail/stop_callback.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -111,7 +111,7 @@ private:
     struct limited {
         explicit limited(pending_wait& of) noexcept : until(of) {}
         end until;
-        std::optional<core::stop_callback<stopper>> stop;
+        std::optional<sound_stop_callback<stopper>> stop;
     };
     struct mixture {
         explicit mixture(pending_wait& of) noexcept

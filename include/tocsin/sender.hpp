@@ -41,6 +41,7 @@
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/kept_wait.hpp>
 #include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/stop_callback.hpp>
 #include <tocsin/execution.hpp>
 #include <tocsin/limits.hpp>
 #include <tocsin/operation.hpp>
@@ -75,7 +76,7 @@ struct stop_callback_of {
 };
 template <class Function>
 struct stop_callback_of<stop_token, Function> {  // std::stop_token has a callback_type only from C++26 on
-    using type = stop_callback<Function>;
+    using type = sound_stop_callback<Function>;
 };
 
 template <class Wait>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stop callback for standard libraries whose own may hang (src/core/sync/stop_callback.hpp). Its destructor returns
-// after the callback has returned, whichever of the two begins first. After that no thread touches it.
-#include "core/sync/stop_callback.hpp"
+// The stop callback for standard libraries whose own may hang (include/tocsin/detail/stop_callback.hpp). Its destructor
+// returns after the callback has returned, whichever of the two begins first. After that no thread touches it.
 #include "support/library_model.hpp"
+
+#include <tocsin/detail/stop_callback.hpp>
 
 #include <optional>
 
@@ -22,7 +23,7 @@ struct counted {
     plain<int>& calls;
     plain<bool>& alive;
 };
-using callback = core::self_removing_stop_callback<counted>;
+using callback = detail::self_removing_stop_callback<counted>;
 
 TEST(stop_callback_model, TheDestructorWaitsForACallbackThatRuns) {
     holds_always([](run& r) {
@@ -49,8 +50,8 @@ TEST(stop_callback_model, MayBeDestroyedByTheThreadItReleased) {
         const auto release = [&]() noexcept { released.set(); };
         r.spawn("stopper", [&] { source.request_stop(); });
         r.spawn("owner", [&] {
-            const core::self_removing_stop_callback<decltype(release)> registered(source.get_token(),
-                                                                                  release);
+            const detail::self_removing_stop_callback<decltype(release)> registered(source.get_token(),
+                                                                                    release);
             released.wait(sleep_at_once);
         });
         r.join_all();
@@ -61,11 +62,11 @@ TEST(stop_callback_model, MayBeDestroyedByTheThreadItReleased) {
 TEST(stop_callback_model, MayBeDestroyedInsideTheCallback) {
     struct destroys {
         void operator()() const noexcept { what.reset(); }
-        std::optional<core::self_removing_stop_callback<destroys>>& what;
+        std::optional<detail::self_removing_stop_callback<destroys>>& what;
     };
     holds_always([](run& r) {
         model::stop_source source;
-        std::optional<core::self_removing_stop_callback<destroys>> registered;
+        std::optional<detail::self_removing_stop_callback<destroys>> registered;
         registered.emplace(source.get_token(), destroys{registered});
         r.spawn("stopper", [&] { source.request_stop(); });
         r.join_all();

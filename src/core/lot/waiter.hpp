@@ -4,12 +4,12 @@
 #pragma once
 
 #include "core/sync/probe.hpp"
-#include "core/sync/stop_callback.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/stop_callback.hpp>
 #include <tocsin/detail/wait_options.hpp>
 
 #include <cstdint>
@@ -112,7 +112,7 @@ public:
         // This may change errno.
         const platform::errno_guard kept;
         const auto on_stop = [this]() noexcept { stop(); };
-        const stop_callback<decltype(on_stop)> registered(*options.stop, on_stop);
+        const detail::sound_stop_callback<decltype(on_stop)> registered(*options.stop, on_stop);
         return wait();
     }
 

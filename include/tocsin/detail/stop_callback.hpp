@@ -45,28 +45,33 @@
 // Checked by: tests/model/stop_callback_model_test.cpp, and on MinGW-w64 by every wait that can be stopped.
 #pragma once
 
-#include "platform/futex/futex.hpp"
-#include "platform/system/system.hpp"
-
-#include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/config.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <utility>
 
-namespace tocsin::core {
+namespace tocsin::detail {
+
+// The system calls of the class below.
+// Sleeps until a wake-up, or returns at once if the word no longer has the value `seen`. May return spuriously.
+TOCSIN_API void sleep_on(const atomic<std::uint32_t>& word, std::uint32_t seen) noexcept;
+// Wakes one thread that sleeps on the word. Only the address is used: the word may be gone.
+TOCSIN_API void wake_sleeper(const void* word) noexcept;
+// The calling thread's number, which no other running thread has.
+TOCSIN_API std::uint64_t calling_thread() noexcept;
 
 template <class Function>
 class self_removing_stop_callback {
 public:
     template <class Given>
-    self_removing_stop_callback(const detail::stop_token& token, Given&& given)
-        : function_(std::forward<Given>(given)), maker_(platform::thread_number()) {
+    self_removing_stop_callback(const stop_token& token, Given&& given)
+        : function_(std::forward<Given>(given)), maker_(calling_thread()) {
         std::construct_at(&registration, token, runner{*this});
         registered_ = true;
         if (step_.exchange(made, std::memory_order_release) == awaited) {  // [made]
-            platform::futex::wake_one(&step_);
+            wake_sleeper(&step_);
         }
     }
     ~self_removing_stop_callback() {
@@ -75,13 +80,13 @@ public:
             deregister();
             return;
         }
-        if (seen == running && runner_ == platform::thread_number()) {
+        if (seen == running && runner_ == calling_thread()) {
             *gone_ = true;
             deregister();
             return;
         }
         while (step_.load(std::memory_order_acquire) == running) {  // [ran]
-            (void)platform::futex::wait(step_, running, deadline::never());
+            sleep_on(step_, running);
         }
     }
     self_removing_stop_callback(const self_removing_stop_callback&) = delete;
@@ -97,14 +102,14 @@ private:
 
     void run() noexcept {
         // no order: either this thread wrote `making`, or await_maker() reads the word again
-        if (step_.load(std::memory_order_relaxed) == making && maker_ == platform::thread_number()) {
+        if (step_.load(std::memory_order_relaxed) == making && maker_ == calling_thread()) {
             function_();  // stop_callback-2
             return;
         }
         await_maker();
         bool gone = false;
         gone_ = &gone;
-        runner_ = platform::thread_number();
+        runner_ = calling_thread();
         std::uint32_t seen = made;
         if (!step_.compare_exchange_strong(seen, running, std::memory_order_acq_rel))
             return;  // [made], [runs]
@@ -112,7 +117,7 @@ private:
         if (gone) return;
         deregister();
         step_.store(over, std::memory_order_release);  // [ran]
-        platform::futex::wake_one(&step_);             // the address alone
+        wake_sleeper(&step_);                          // the address alone
     }
 
     void deregister() noexcept {
@@ -124,28 +129,29 @@ private:
         std::uint32_t seen = making;
         step_.compare_exchange_strong(seen, awaited, std::memory_order_relaxed);  // no order: read again
         while (step_.load(std::memory_order_acquire) == awaited) {                // [made]
-            (void)platform::futex::wait(step_, awaited, deadline::never());
+            sleep_on(step_, awaited);
         }
     }
 
     Function function_;
     const std::uint64_t maker_;
-    detail::plain<std::uint64_t> runner_{0};
-    detail::plain<bool*> gone_{nullptr};
-    detail::atomic<std::uint32_t> step_{making};
+    plain<std::uint64_t> runner_{0};
+    plain<bool*> gone_{nullptr};
+    atomic<std::uint32_t> step_{making};
     union {
-        detail::stop_callback<runner> registration;  // destroyed as stop_callback-1 says
+        stop_callback<runner> registration;  // destroyed as stop_callback-1 says
     };
-    detail::plain<bool> registered_{false};  // the model explorer watches it in place of `registration`
+    plain<bool> registered_{false};  // the model explorer watches it in place of `registration`
 };
 
+// For a std::stop_token: std::stop_callback where its destructor never hangs, otherwise the class above.
 #if defined(__GLIBCXX__) && defined(__cpp_lib_semaphore) && !defined(_GLIBCXX_HAVE_PLATFORM_WAIT) && \
     !defined(TOCSIN_MODEL)
 template <class Function>
-using stop_callback = self_removing_stop_callback<Function>;
+using sound_stop_callback = self_removing_stop_callback<Function>;
 #else
 template <class Function>
-using stop_callback = detail::stop_callback<Function>;
+using sound_stop_callback = stop_callback<Function>;
 #endif
 
-}  // namespace tocsin::core
+}  // namespace tocsin::detail
