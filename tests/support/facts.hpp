@@ -87,9 +87,16 @@ inline void until_parked(const volatile void* address, std::size_t count) {
     until("waiting for threads to be parked", [&] { return tocsin::waiting_on(address) == count; });
 }
 
-// Waits until the thread sleeps in the kernel.
+// Waits until the thread sleeps in the kernel, and has left its processor. A thread in the state S may still be on its
+// way: the kernel has not yet counted the switch to another thread. On Linux, reading the file `syscall` of such a
+// thread waits until it has left. (If a kernel lacks the file, the state alone counts.)
 inline void until_asleep(pid_t thread) {
-    until("waiting for a thread to fall asleep", [&] { return state_of(thread) == 'S'; });
+    until("waiting for a thread to fall asleep", [&] {
+        if (state_of(thread) != 'S') return false;
+        std::ifstream file(about_thread(thread) + "syscall");
+        std::string call;
+        return !(file >> call) || call != "running";
+    });
 }
 
 }  // namespace support
