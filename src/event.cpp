@@ -120,6 +120,7 @@ void withdraw(event_byte& state, core::wait_node& node) noexcept {
     core::locked_queue queue(node.key);
     queue.remove(node);
     if (queue.empty()) clear(state, parked_bit);
+    if (core::is_sharer(&node)) node.owner->shared().leave_batch(1);  // shared_word-5
 }
 
 // Makes the event visible as set; the set does not touch the event afterwards (event-5). Returns whether the caller has

@@ -191,7 +191,8 @@ commit_engine::commit_engine(std::unique_ptr<flusher> flush, const group_commit_
 commit_engine::~commit_engine() {
 #if TOCSIN_CHECKED
     const std::lock_guard held(state_->lock);
-    if (state_->led) platform::die("tocsin: group_commit destroyed while threads submit to it\n");
+    if (state_->led || state_->words.are_used())
+        platform::die("tocsin: group_commit destroyed while threads submit to it\n");
 #endif
 }
 
@@ -263,6 +264,7 @@ void commit_engine::state::yield_until_released(const member& self, const deadli
 void commit_engine::state::withdraw(member& self) noexcept {
     const std::lock_guard held(lock);
     if (self.queued) queue.remove(self);
+    if (core::is_sharer(&self)) self.sleeper.shared().leave_batch(1);  // shared_word-5
     ++counts.withdrawn;
 }
 

@@ -9,6 +9,7 @@
 
 #include <tocsin/group_commit.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -117,21 +118,41 @@ public:
     // delegate, with a word of its own, and its sharers (core/lot/shared_word.cpp). If members have withdrawn, a group
     // may have more delegates than it needs, or fewer. That costs calls, nothing else.
     void choose(member& joining, std::size_t position) noexcept {
+        using kind = core::wait_node::kind;
         if (position == 0) return;
         if ((position - 1) % core::waiters_per_batch == 0) {
-            joining.wait_node::what = core::wait_node::kind::delegate;
-            ++batches_;
-        } else if (!joining.stoppable) {
-            joining.wait_node::what = core::wait_node::kind::sharer;
-            joining.sleeper.share(words_[batches_ % std::size(words_)]);
+            joining.wait_node::what = kind::delegate;
+            word_ = nullptr;
+        } else if (core::shared_word* const word = joining.stoppable ? nullptr : join_or_begin_batch()) {
+            joining.wait_node::what = kind::sharer;
+            joining.sleeper.share(*word);
         }
     }
 
+    // Whether any member is counted as a sharer. While nobody submits, none is.
+    bool are_used() const noexcept {
+        return std::ranges::any_of(words_, [](const core::shared_word& each) { return !each.is_unused(); });
+    }
+
 private:
-    // Batches take the words in turn. If more than 64 batches exist at once, some have the same word. A wake for one
-    // of them then disturbs the others, which sleep again.
+    // Counts a sharer. Returns null if all words belong to other batches.
+    core::shared_word* join_or_begin_batch() noexcept {
+        core::shared_word* word = word_;
+        if (word != nullptr) {
+            word->join_batch();
+            return word;
+        }
+        for (std::size_t looks = 0; looks != std::size(words_) && word == nullptr; ++looks) {
+            core::shared_word& next = words_[++used_ % std::size(words_)];
+            if (next.try_begin_batch()) word = &next;
+        }
+        word_ = word;
+        return word;
+    }
+
     core::shared_word words_[64];
-    plain<std::size_t> batches_{0};
+    plain<core::shared_word*> word_{nullptr};  // of the batch that members join now, once that has a sharer
+    plain<std::size_t> used_{0};
 };
 
 }  // namespace tocsin::detail

@@ -14,11 +14,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -33,9 +35,9 @@ using support::until_parked;
 using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::wait_status;
-using tocsin::core::key_hash;
 using tocsin::core::locked_queue;
 using tocsin::core::release_list;
+using tocsin::core::shared_word;
 using tocsin::core::wait_key;
 using tocsin::core::wait_kind;
 using tocsin::core::wait_list;
@@ -161,30 +163,91 @@ TEST(SharedWord, ADelegateThatTimesOutIsReplaced) {
     }
 }
 
-// Two gates of one bucket and one shared word.
+// The words on which waiters of the event sleep together.
+std::set<const shared_word*> words_of(const void* event) {
+    std::set<const shared_word*> words;
+    locked_queue({event, wait_kind::event}).for_each([&](const wait_node& node) {
+        if (node.what == kind::sharer) words.insert(&node.owner->shared());
+    });
+    return words;
+}
+
+// The word that the first two waiters of this event share while nobody else waits.
+const shared_word* first_word_of(const void* event) {
+    const wait_key key{event, wait_kind::event};
+    waiter waiters[2];
+    wait_node delegate(key, waiters[0], false);
+    wait_node sharer(key, waiters[1], false);
+    release_list freed;
+    {
+        locked_queue queue(key);
+        queue.append_to_share(delegate, {});
+        queue.append_to_share(sharer, {});
+        freed = queue.take_all();
+    }
+    const shared_word* const word = &waiters[1].shared();
+    freed.wake();
+    return word;
+}
+
+// Two gates whose first batches would both take the same word.
 TEST(SharedWord, AWakeLeavesStrangersAsleep) {
     std::vector<manual_reset_event> gates(400'000);
-    const key_hash mine({&gates[0], wait_kind::event});
-    manual_reset_event* other = nullptr;
-    for (std::size_t i = 1; i != gates.size() && other == nullptr; ++i) {
-        const key_hash its({&gates[i], wait_kind::event});
-        if (its.index == mine.index && its.path >> 61 == mine.path >> 61) other = &gates[i];
-    }
-    ASSERT_NE(other, nullptr);
+    const shared_word* const word = first_word_of(&gates[0]);
+    const auto other = std::find_if(gates.begin() + 1, gates.end(),
+                                    [&](const auto& each) { return first_word_of(&each) == word; });
+    ASSERT_NE(other, gates.end());
     thread_group strangers;
     start_one_by_one(strangers, *other, 4, [&] { other->wait(); });
-    ASSERT_EQ(sharers_of(other), 3u);
+    ASSERT_EQ(sharers_of(&*other), 3u);
+    EXPECT_EQ(words_of(&*other), std::set{word});
+    std::vector<long> switches;
+    for (std::size_t i = 0; i != strangers.size(); ++i) {
+        strangers.until_asleep(i);
+        switches.push_back(support::switches_of(strangers.id(i)).voluntary);
+    }
     for (int round = 0; round < 20; ++round) {
         thread_group threads;
         start_one_by_one(threads, gates[0], 4, [&] { gates[0].wait(); });
+        EXPECT_EQ(sharers_of(&gates[0]), 3u);
+        EXPECT_EQ(words_of(&gates[0]).count(word), 0u);
         gates[0].set();
         threads.join();
         gates[0].reset();
     }
     EXPECT_EQ(strangers.finished(), 0u);
-    EXPECT_EQ(tocsin::waiting_on(other), 4u);
+    EXPECT_EQ(tocsin::waiting_on(&*other), 4u);
+    for (std::size_t i = 0; i != strangers.size(); ++i) {
+        EXPECT_EQ(support::switches_of(strangers.id(i)).voluntary, switches[i]) << "stranger " << i;
+    }
     other->set();
     strangers.join();
+}
+
+TEST(SharedWord, TheThreadsOfABatchHaveOneWord) {
+    constexpr auto size = static_cast<int>(tocsin::core::waiters_per_batch);
+    manual_reset_event gate;
+    thread_group threads;
+    start_one_by_one(threads, gate, 2 * size, [&] { gate.wait(); });
+    EXPECT_EQ(words_of(&gate).size(), 2u);
+    gate.set();
+    threads.join();
+}
+
+TEST(SharedWord, WithoutAFreeWordEachThreadSleepsOnItsOwn) {
+    manual_reset_event gate;
+    thread_group threads;
+    std::vector<shared_word*> taken;
+    for (auto& each : tocsin::core::the_lot->at) {
+        for (shared_word& word : each.shared) {
+            if (word.try_begin_batch()) taken.push_back(&word);
+        }
+    }
+    start_one_by_one(threads, gate, 10, [&] { gate.wait(); });
+    EXPECT_EQ(sharers_of(&gate), 0u);
+    for (shared_word* each : taken) each->leave_batch(1);
+    gate.set();
+    threads.join();
 }
 
 TEST(SharedWord, SetsIntoAListReleaseTheWaitersOfAllGates) {

@@ -3,6 +3,11 @@
 // Proof P16 in docs/proofs.md. The models of the events run through the same code.
 #include "support/library_model.hpp"
 
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <vector>
+
 namespace {
 
 using namespace tocsin;
@@ -31,18 +36,20 @@ claim pass(gate& door, shared_word* shared, bool cancelable, wait_node::kind own
     waiter self;
     wait_node node(door.key, self, cancelable);
     node.what = own;
-    if (shared != nullptr) {
-        node.what = wait_node::kind::sharer;
-        self.share(*shared);
-    }
     {
         locked_queue queue(door.key);
         if (door.open) return claim::signaled;
+        if (shared != nullptr) {
+            node.what = wait_node::kind::sharer;
+            if (!shared->try_begin_batch()) shared->join_batch();
+            self.share(*shared);
+        }
         queue.append(node);
     }
     const claim how = self.sleep(cancelable ? some_time() : deadline::never());
     if (how == claim::timed_out) {
         locked_queue(door.key).remove(node);
+        if (shared != nullptr) shared->leave_batch(1);
     } else {
         model::check(door.data == 42, "what came before the release is visible");
     }
@@ -149,6 +156,87 @@ TEST(shared_word_model, StrangersSleepOn) {
         r.spawn("stranger", [&] { (void)pass(other, word(0), false); });
         r.spawn("opener", [&] { (void)open(other); });
         r.join_all();
+    });
+}
+
+// A word's next batch begins after the wake of its last batch. So that wake reaches none of the next batch: a thread of
+// that batch looks at its mark before it sleeps, and again when its own releaser has marked it.
+TEST(shared_word_model, TheWakeOfABatchDisturbsNoneOfTheNext) {
+    model::options without_spurious_returns;
+    without_spurious_returns.spurious_returns = 0;
+    explore_both("all", without_spurious_returns, [](run& r) {
+        shared_word& shared = *word(0);
+        r.check(shared.try_begin_batch(), "nobody shares the word yet");
+        model::atomic<int> released{0};
+        r.spawn("releaser of the last batch", [&] { core::marked_sharers{shared, 1, true}.wake(); });
+        r.spawn("sharer of the next", [&] {
+            if (!shared.try_begin_batch()) return;
+            int looks = 0;
+            const auto look = [&] { return ++looks, released.fetch_add(0) != 0; };  // the newest value
+            (void)shared.sleep_until(look, deadline::never());
+            model::check(looks <= 2, "only its own wake reaches it");
+            shared.leave_batch(1);
+        });
+        r.spawn("its releaser", [&] {
+            released.store(1);
+            shared.wake_all();
+        });
+        r.join_all();
+    });
+}
+
+// Two gates look for a word, of which one alone is left.
+TEST(shared_word_model, TwoBatchesNeverHaveTheSameWordAtOnce) {
+    holds_always([](run& r) {
+        for (std::size_t other = 1; other != std::size(core::bucket{}.shared); ++other)
+            r.check(word(other)->try_begin_batch(), "nobody shares the word yet");
+        gate gates[2];
+        plain<int> batches{0};
+        for (gate& door : gates) {
+            r.spawn("waiters and their setter", [&] {
+                waiter first, second;
+                wait_node delegate(door.key, first, false);
+                wait_node sharer(door.key, second, false);
+                release_list freed;
+                {
+                    locked_queue queue(door.key);
+                    queue.append_to_share(delegate, {});
+                    queue.append_to_share(sharer, {});
+                    freed = queue.take_all();
+                }
+                if (core::is_sharer(&sharer)) batches = batches + 1;  // a race if both have the word
+                freed.wake();
+            });
+        }
+        r.join_all();
+        for (std::size_t other = 1; other != std::size(core::bucket{}.shared); ++other)
+            word(other)->leave_batch(1);
+    });
+}
+
+// With batches of two: once the first sharer has left, the fourth thread is third, and its neighbour shares a word.
+TEST(shared_word_model, ASharerJoinsItsNeighboursBatch) {
+    holds_always([](run& r) {
+        gate door;
+        waiter waiters[5];
+        std::vector<std::unique_ptr<wait_node>> nodes;
+        release_list freed;
+        {
+            locked_queue queue(door.key);
+            for (waiter& each : waiters) {
+                if (nodes.size() == 4) {
+                    queue.remove(*nodes[1]);
+                    waiters[1].shared().leave_batch(1);
+                }
+                nodes.push_back(std::make_unique<wait_node>(door.key, each, true));
+                queue.append_to_share(*nodes.back(), {});
+            }
+            r.check(core::is_sharer(nodes[4].get()) && &waiters[4].shared() == &waiters[3].shared(),
+                    "it joins");
+            freed = queue.take_all();
+        }
+        freed.wake();
+        r.check(waiters[3].is_released() && waiters[4].is_released(), "both are released");
     });
 }
 

@@ -50,10 +50,13 @@ struct alignas(64) bucket {
     detail::atomic<std::uint64_t> filter{0};
     // A list of the cursors of walks that have freed the lock for a moment (lot-8).
     detail::plain<queue_cursor*> cursors{nullptr};
-    shared_word shared[8];  // on which threads sleep together (wait_queue::word_of())
+    shared_word shared[4];  // on which threads sleep together (wait_queue::begin_batch())
 
     // Whether the bucket is as it was when the process started. Called only while the process has one thread.
     bool is_pristine() const noexcept {
+        for (const shared_word& each : shared) {
+            if (!each.is_unused()) return false;
+        }
         return lock.is_free_now() && queues == nullptr && cursors == nullptr &&
                filter.load(std::memory_order_relaxed) == 0;  // no order
     }
@@ -210,7 +213,7 @@ private:
     wait_queue(const wait_key& key, const key_hash& hash) noexcept
         : wait_queue(key, bucket_of(hash), hash.path) {}
 
-    shared_word& word_of(std::uint32_t batch) const noexcept;
+    shared_word* begin_batch(std::uint32_t batch) const noexcept;
     wait_node::queue_state& state() const noexcept { return nodes_.first()->queue; }
     wait_node* find(const wait_key& key) noexcept;
     bool take_off(wait_node& node) noexcept;

@@ -77,12 +77,12 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
     const bool many = is_longer_than(relay_above, first);
     for (wait_node* each = first; each != nullptr;) {
         if (is_sharer(each)) {
-            shared_word* const asleep = mark_sharers(each);
+            const marked_sharers marked = mark_sharers(each);
             // The next delegate marks its sharers while this thread wakes those that it has marked.
             const bool next_takes_over = leads_sharers(each) && each->owner->is_asleep();
             if (next_takes_over) show_grant(*each);
             if (next_takes_over) each->owner->release(wait_list::next(*each));
-            if (asleep != nullptr) asleep->wake_all();  // shared_word-3
+            marked.wake();
             if (next_takes_over) return;
             continue;
         }

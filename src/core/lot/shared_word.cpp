@@ -18,6 +18,7 @@
 // State
 //   wakes_     counts the wake-ups of the word. A gate's word is in a bucket (core/lot/lot.hpp) and exists as long as
 //              the lot. A group commit has words of its own (group_commit-8 in group_commit.cpp).
+//   sharers_   counts the sharers of the batch that has the word now. Zero: no batch has it.
 //   waiter     `sharing` in its state word: the thread sleeps on the shared word, or is about to.
 //   node       its kind is `sharer` or `delegate`.
 //
@@ -25,8 +26,8 @@
 //   shared_word-1  A waiter shares a word only if its node leaves the queue in one of two ways: with all others
 //       (take_all), or taken out by its own thread after a deadline. Nothing releases it alone. So waits for an
 //       auto-reset event, for an address, with a stop token or for several sources sleep on words of their own.
-//       Exception: a group commit takes a sharer out alone if that member is to lead. It releases the member as
-//       mark_sharers() and wake_all() do, so the other sleepers of the word wake up and sleep again.
+//       Exception: a group commit takes a sharer out alone if that member is to lead. It releases the member as any
+//       other sharer, so the other sleepers of the word wake up and sleep again.
 //   shared_word-2  A waiter knows whether it shares a word before its node is queued, and never changes it.
 //   shared_word-3  If a thread has marked a sleeping sharer released, it afterwards adds 1 to wakes_ in the word that
 //       the sharer sleeps on, and wakes the sleepers of that word. The marked waiter may be gone by then. The word is
@@ -40,6 +41,13 @@
 //       - A release_list that take() fills node by node: coroutines come first, then delegates and sharers, then all
 //         others. If the list has a delegate, no sharer comes before the first delegate. If it has sharers but no
 //         delegate, the setter does the delegate's work.
+//   shared_word-5  Only sharers of one queue, and of one batch, are counted in a word at the same time. A thread is
+//       counted before its node is queued, under the lock of its queue: as the first, if sharers_ is zero, or behind a
+//       neighbour that is still queued, and so still counted. It stays counted until one of these has happened:
+//       - Whoever released it has made the wake-up call for its batch. From then on the thread doesn't sleep any more.
+//       - After its deadline, it has left the queue without being released.
+//       (In the child of a fork, a thread that forked during a release may take away sharers that the child doesn't
+//       count. Then no batch has that word any more.)
 //
 // No lost wake-up: a thread loads wakes_, looks at its state word, and sleeps if wakes_ is still the number that it has
 // loaded. A releaser marks the state word, adds 1 to wakes_, and wakes. If the thread's load sees the addition, its
@@ -50,16 +58,19 @@
 // sees that the thread had not entered `sharing`, and need not wake it. (The count wraps around. A thread would sleep
 // on if exactly 2^32 wake-ups of this word, or a multiple, passed between its load and its sleep.)
 //
-// Strangers: batches of different keys may have the same word. A wake for one of them wakes the sleepers of all. Each
-// of these looks at its own state word and sleeps again.
+// Nobody is disturbed: a wake-up call reaches only the sleepers of one batch, which are all marked (shared_word-5,
+// shared_word-1). The next batch that has the word begins after that call. If begin_batch() finds no free word among
+// those that it looks at, the thread becomes a delegate, which sleeps on a word of its own.
 //
 // Memory order
-//   [shared-wake]  the addition to wakes_ releases and its load acquires: whoever sees the addition sees the mark.
-//   [release]      the mark releases, and the thread's look at its state word acquires (waiter.cpp).
-//   [bucket]       the fact that a waiter shares a word is written before the waiter's node is queued, and read by
-//                  whoever has taken the node off under the lock; the relay passes it on by [release].
+//   [shared-wake]   the addition to wakes_ releases and its load acquires: whoever sees the addition sees the mark.
+//   [shared-batch]  the subtraction from sharers_ releases, and the step from zero acquires. So a thread of the next
+//                   batch sees the wakes_ that the last batch left, and doesn't come to the futex in vain.
+//   [release]       the mark releases, and the thread's look at its state word acquires (waiter.cpp).
+//   [bucket]        the fact that a waiter shares a word is written before the waiter's node is queued, and read by
+//                   whoever has taken the node off under the lock; the relay passes it on by [release].
 //
-// Fork: in the child nobody sleeps, so wakes_ may have any value.
+// Fork: in the child nobody sleeps, so wakes_ may have any value. No batch has a word there (table.cpp).
 //
 // Checked by: tests/model/shared_word_model_test.cpp, event_model_test.cpp and mix_model_test.cpp (P6, P16 of
 // docs/proofs.md); tests/internal/shared_word_test.cpp, tests/stress/gate_reset_stress_test.cpp.
@@ -71,10 +82,22 @@
 #include <iterator>
 
 namespace tocsin::core {
+namespace {
+
+// How many words begin_batch() looks at before it gives up.
+constexpr std::size_t most_looks = 8;
+
+}  // namespace
 
 void shared_word::wake_all() noexcept {
     wakes_.fetch_add(1, std::memory_order_release);  // [shared-wake]
     platform::futex::wake_all(&wakes_);
+}
+
+bool shared_word::try_begin_batch() noexcept {
+    std::uint32_t seen = 0;
+    return sharers_.compare_exchange_strong(seen, 1, std::memory_order_acquire,
+                                            std::memory_order_relaxed);  // [shared-batch]
 }
 
 bool is_sharer(const wait_node* node) noexcept {
@@ -85,25 +108,30 @@ bool leads_sharers(const wait_node* node) noexcept {
     return node != nullptr && node->what == wait_node::kind::delegate && is_sharer(wait_list::next(*node));
 }
 
-shared_word* mark_sharers(wait_node*& each) noexcept {
-    shared_word& word = each->owner->shared();
-    bool asleep = false;
-    while (is_sharer(each) && &each->owner->shared() == &word) {
+marked_sharers mark_sharers(wait_node*& each) noexcept {
+    marked_sharers marked{each->owner->shared()};
+    while (is_sharer(each) && &each->owner->shared() == &marked.word) {
         show_grant(*each);
         wait_node* const next = wait_list::next(*each);  // relay-1
-        if (each->owner->mark_released()) asleep = true;
+        if (each->owner->mark_released()) marked.asleep = true;
+        ++marked.count;
         each = next;
     }
-    return asleep ? &word : nullptr;
+    return marked;
 }
 
-// The words of all buckets form a ring. A key's path and bucket choose the word of its first batch. The next batches
-// have the next words.
-shared_word& wait_queue::word_of(std::uint32_t batch) const noexcept {
+// A queue looks for words for its batches in an order of its own, which its key gives.
+shared_word* wait_queue::begin_batch(std::uint32_t batch) const noexcept {
     constexpr std::size_t words = std::size(decltype(bucket::shared){});
-    const auto index = static_cast<std::size_t>(&bucket_ - the_lot->at);
-    const std::size_t number = index * words + static_cast<std::size_t>(path_ >> 61) + batch;
-    return the_lot->at[number / words % std::size(the_lot->at)].shared[number % words];
+    constexpr std::size_t all = words * std::size(decltype(lot_table::at){});
+    const auto start = static_cast<std::size_t>(path_ >> 48);
+    const auto step = static_cast<std::size_t>(path_ >> 32) | 1;  // odd, so that the order has all words
+    for (std::size_t looks = 0; looks != most_looks; ++looks) {
+        const std::size_t number = (start + (batch + looks) * step) % all;
+        shared_word& word = the_lot->at[number / words].shared[number % words];
+        if (word.try_begin_batch()) return &word;
+    }
+    return nullptr;
 }
 
 void wait_queue::append_to_share(wait_node& last, const wait_origin& from) noexcept {
@@ -112,12 +140,18 @@ void wait_queue::append_to_share(wait_node& last, const wait_origin& from) noexc
     if (before != 0 && first()->what == kind::waiter && !first()->owner->is_coroutine()) {
         first()->what = kind::delegate;
     }
-    if (before % waiters_per_batch == 0 || first()->what != kind::delegate) {  // shared_word-4
-        last.what = kind::delegate;
-    } else {
-        last.what = kind::sharer;
-        last.owner->share(word_of(before / waiters_per_batch));
+    shared_word* word = nullptr;
+    if (before % waiters_per_batch != 0 && first()->what == kind::delegate) {  // shared_word-4
+        wait_node& neighbour = *nodes_.last();
+        if (is_sharer(&neighbour)) {
+            word = &neighbour.owner->shared();
+            word->join_batch();
+        } else {
+            word = begin_batch(before / waiters_per_batch);
+        }
     }
+    last.what = word != nullptr ? kind::sharer : kind::delegate;
+    if (word != nullptr) last.owner->share(*word);
     append(last, from);
 }
 

@@ -29,8 +29,22 @@ public:
     // sleep again.
     void wake_all() noexcept;
 
+    // Counts the first sharer of a batch, and returns true. Returns false if a sharer of another batch is counted.
+    bool try_begin_batch() noexcept;
+    // Counts a further sharer of the batch that uses the word. Called under the lock under which that batch began.
+    void join_batch() noexcept {
+        sharers_.fetch_add(1, std::memory_order_relaxed);  // no order: the batch is the caller's
+    }
+    // So many sharers of the batch leave. None of them sleeps on the word any more.
+    void leave_batch(std::uint32_t sharers) noexcept {
+        sharers_.fetch_sub(sharers, std::memory_order_release);  // [shared-batch]
+    }
+    // Whether no sharer is counted. Only for callers that know that no thread changes this.
+    bool is_unused() const noexcept { return sharers_.load(std::memory_order_relaxed) == 0; }  // no order
+
 private:
     detail::atomic<std::uint32_t> wakes_{0};
+    detail::atomic<std::uint32_t> sharers_{0};
 };
 
 // How many waiters of a queue form a batch: a delegate, and those that share one word.
@@ -44,9 +58,20 @@ bool is_sharer(const wait_node* node) noexcept;
 // Whether the node is that of a delegate with sharers directly behind it. Null: no.
 bool leads_sharers(const wait_node* node) noexcept;
 
+// Sharers of one batch that have been marked released. Whoever has marked them calls wake(), once.
+struct marked_sharers {
+    void wake() const noexcept {
+        if (asleep) word.wake_all();  // shared_word-3
+        word.leave_batch(count);      // shared_word-5
+    }
+
+    shared_word& word;
+    std::uint32_t count = 0;
+    bool asleep = false;  // perhaps: one or more of them
+};
+
 // The first half of a release of sharers. `each` points to the first of them. Marks this sharer released, and all
-// sharers directly behind it that share the same word. Then moves `each` to the node behind them, or to null. If any of
-// these sharers may be asleep, returns their word, and the caller must call wake_all() on it. Otherwise returns null.
-shared_word* mark_sharers(wait_node*& each) noexcept;
+// sharers directly behind it that share the same word. Then moves `each` to the node behind them, or to null.
+marked_sharers mark_sharers(wait_node*& each) noexcept;
 
 }  // namespace tocsin::core
