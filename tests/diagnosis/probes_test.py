@@ -156,12 +156,16 @@ def complaints_about(trace):
     """What the format of Chrome's trace events forbids: an empty list is a valid trace."""
     found = []
     flows, slices = {}, {}
+
+    def nanoseconds(microseconds):  # exact, while sums of fractions are not on a machine that has run for hours
+        return round(microseconds * 1000)
+
     for event in trace["traceEvents"]:
         missing = [key for key in ("ph", "ts", "pid", "tid", "name") if key not in event]
         if missing or event["ph"] not in "XsfM" or event["ts"] < 0:
             found.append(f"not an event: {event}")
         if event["ph"] == "X":
-            slices.setdefault(event["tid"], []).append((event["ts"], event.get("dur", -1)))
+            slices.setdefault(event["tid"], []).append((nanoseconds(event["ts"]), nanoseconds(event.get("dur", -1))))
         if event["ph"] in "sf":
             flows.setdefault(event["id"], []).append(event["ph"])
     found += [f"arrow {number} has the ends {ends}" for number, ends in flows.items() if ends != ["s", "f"]]
@@ -169,9 +173,9 @@ def complaints_about(trace):
         found += [f"a slice without duration on thread {thread}: {one}" for one in each if one[1] <= 0]
         open_until = []
         for begin, duration in sorted(each, key=lambda one: (one[0], -one[1])):
-            while open_until and open_until[-1] <= begin + 1e-6:
+            while open_until and open_until[-1] <= begin:
                 open_until.pop()
-            if open_until and begin + duration > open_until[-1] + 1e-6:
+            if open_until and begin + duration > open_until[-1]:
                 found.append(f"a slice on thread {thread} at {begin} reaches out of the one around it")
             open_until.append(begin + duration)
     return found
