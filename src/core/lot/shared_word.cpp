@@ -46,6 +46,7 @@
 //       neighbour that is still queued, and so still counted. It stays counted until one of these has happened:
 //       - Whoever released it has made the wake-up call for its batch. From then on the thread doesn't sleep any more.
 //       - After its deadline, it has left the queue without being released.
+//       A group commit counts in the same way, but one of its batches may reach from one group into the next.
 //       (In the child of a fork, a thread that forked during a release may take away sharers that the child doesn't
 //       count. Then no batch has that word any more.)
 //
