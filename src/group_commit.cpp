@@ -13,9 +13,9 @@
 //
 // Invariants
 //   group_commit-1  led, forming, queue, words, gatherer and the counts are touched only under the lock. (As for
-//       `words`, the lock guards only the choice of a word. Threads sleep on a word, and wake its sleepers, without the
-//       lock. A follower that has yielded changes the credit without the lock.) The lock is held for a few steps, never
-//       during a flush, a yield, a sleep, a release or a system call to wake.
+//       `words`, the lock guards only the choice of a word. Threads sleep on a word, wake its sleepers, and leave its
+//       count without the lock. A follower that has yielded changes the credit without the lock.) The lock is held for
+//       a few steps, never during a flush, a yield, a sleep, a release or a system call to wake.
 //   group_commit-2  At most one thread leads at a time. Whenever the lock is free and the queue is not empty, one does.
 //       So every member that waits has a leader that will take it, and no two threads flush at the same time.
 //   group_commit-3  A member leaves the queue in one of three ways: a leader takes it into its group, an outgoing
@@ -37,7 +37,8 @@
 //       not withdraw, and its next taker does not claim it again.
 //   group_commit-8  A member that shares a word is released only through a release_list (core/lot/relay.cpp), as the
 //       next leader or with its group. The releaser marks the member, and then wakes all who sleep on its word. The
-//       releaser is in its own submit() until it has made that call (relay-2). So the engine and its words still exist.
+//       releaser is in its own submit() until it has made that call and has taken the members off the word's count
+//       (relay-2). So the engine and its words still exist.
 //
 // No lost wake-up: a thread joins, and a leader looks at the queue, under the same lock. A thread that joins behind a
 // leader has seen `led` on. So that leader's last look at the queue is still to come. At that look, the leader takes

@@ -135,14 +135,14 @@ public:
     }
 
 private:
-    // Counts a sharer. Returns null if all words belong to other batches.
+    // Counts a sharer. Returns null if it finds no word that belongs to no other batch.
     core::shared_word* join_or_begin_batch() noexcept {
         core::shared_word* word = word_;
         if (word != nullptr) {
             word->join_batch();
             return word;
         }
-        for (std::size_t looks = 0; looks != std::size(words_) && word == nullptr; ++looks) {
+        for (std::size_t looks = 0; looks != core::most_looks_for_batch && word == nullptr; ++looks) {
             core::shared_word& next = words_[++used_ % std::size(words_)];
             if (next.try_begin_batch()) word = &next;
         }

@@ -240,6 +240,30 @@ TEST(shared_word_model, ASharerJoinsItsNeighboursBatch) {
     });
 }
 
+// The sharer's neighbour sleeps alone. Its batch's word is that of the sharer in front of the neighbour.
+TEST(shared_word_model, ASharerFindsItsBatchBehindAThreadThatSleepsAlone) {
+    holds_always([](run& r) {
+        gate door;
+        waiter waiters[4];
+        wait_node delegate(door.key, waiters[0], false);
+        wait_node sharer(door.key, waiters[1], false);
+        wait_node alone(door.key, waiters[2], true);
+        wait_node another(door.key, waiters[3], false);
+        release_list freed;
+        {
+            locked_queue queue(door.key);
+            queue.append_to_share(delegate, {});
+            queue.append_to_share(sharer, {});
+            queue.append(alone);
+            queue.append_to_share(another, {});
+            r.check(core::is_sharer(&another) && &waiters[3].shared() == &waiters[1].shared(), "it joins");
+            freed = queue.take_all();
+        }
+        freed.wake();
+        for (const waiter& each : waiters) r.check(each.is_released(), "all are released");
+    });
+}
+
 // Whoever has been released may wait for the same gate again, while the wake of the others is under way.
 TEST(shared_word_model, AWaitBegunAfterTheReleaseIsNotEndedByItsWake) {
     holds_within(2, [](run& r) {

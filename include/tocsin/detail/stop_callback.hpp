@@ -11,16 +11,17 @@
 // State: `step_`, which has one of these values:
 //   making   the constructor is running
 //   awaited  the constructor is running, and a callback in another thread waits until the constructor ends
-//   made     the registration is complete
-//   running  the callback is running
+//   made     the registration is complete, and no callback came before
+//   running  the callback is running, or is about to run
 //   over     the callback has ended
 //   leaving  the destructor has begun, and no callback came before it
 //
 // Invariants
-//   stop_callback-1  Exactly one thread moves `step_` on from `made`, and this thread destroys the registration. Either
-//       the callback's thread moves `step_` to `running`, or the destructor's thread moves it to `leaving`. The
-//       callback's thread is the one that requested the stop. In that thread, by the standard, destroying the
-//       registration doesn't wait.
+//   stop_callback-1  Either the callback or the destructor comes first, and its thread destroys the registration. The
+//       callback comes first if it moves `step_` from `making` to `awaited`, or from `made` to `running`. In the first
+//       case, the constructor moves `awaited` to `running`. The destructor comes first if it moves `step_` from `made`
+//       to `leaving`. The callback's thread is the one that requested the stop. In that thread, by the standard,
+//       destroying the registration doesn't wait.
 //   stop_callback-2  If a stop has been requested already, the callback runs inside the constructor. Such a callback is
 //       not registered, so no thread waits for it.
 //   stop_callback-3  After storing `over`, the callback's thread touches nothing in this object: it wakes the
@@ -30,8 +31,8 @@
 //
 // No lost wake-up: two threads may sleep on `step_`. The callback's thread sleeps until the constructor ends, and the
 // destructor's thread until the callback ends. The other thread changes `step_` before it wakes the sleeper. Only a
-// callback's thread that is about to sleep changes `making` to `awaited`. The constructor's single exchange to `made`
-// replaces `making` or `awaited`, and its result says whether the callback's thread is to be woken.
+// callback's thread that is about to sleep changes `making` to `awaited`. The constructor moves `making` to `made`. If
+// that fails, it stores `running` and wakes the callback's thread.
 //
 // One wait remains in the standard library. If this destructor moves `step_` first, just as a stop begins, the
 // destructor of std::stop_callback waits for a callback that returns at once. That wait can still hang, because the
@@ -70,7 +71,10 @@ public:
         : function_(std::forward<Given>(given)), maker_(calling_thread()) {
         std::construct_at(&registration, token, runner{*this});
         registered_ = true;
-        if (step_.exchange(made, std::memory_order_release) == awaited) {  // [made]
+        std::uint32_t seen = making;
+        if (!step_.compare_exchange_strong(seen, made, std::memory_order_release,
+                                           std::memory_order_acquire)) {  // [made], [runs]
+            step_.store(running, std::memory_order_release);              // [made], [runs]: it was `awaited`
             wake_sleeper(&step_);
         }
     }
@@ -101,18 +105,15 @@ private:
     };
 
     void run() noexcept {
-        // no order: either this thread wrote `making`, or await_maker() reads the word again
+        // no order: either this thread wrote `making`, or comes_first() reads the word again
         if (step_.load(std::memory_order_relaxed) == making && maker_ == calling_thread()) {
             function_();  // stop_callback-2
             return;
         }
-        await_maker();
         bool gone = false;
         gone_ = &gone;
         runner_ = calling_thread();
-        std::uint32_t seen = made;
-        if (!step_.compare_exchange_strong(seen, running, std::memory_order_acq_rel))
-            return;  // [made], [runs]
+        if (!comes_first()) return;
         function_();
         if (gone) return;
         deregister();
@@ -125,12 +126,18 @@ private:
         std::destroy_at(&registration);
     }
 
-    void await_maker() noexcept {
+    // Whether the callback comes before the destructor (stop_callback-1).
+    bool comes_first() noexcept {
         std::uint32_t seen = making;
-        step_.compare_exchange_strong(seen, awaited, std::memory_order_relaxed);  // no order: read again
-        while (step_.load(std::memory_order_acquire) == awaited) {                // [made]
-            sleep_on(step_, awaited);
+        if (step_.compare_exchange_strong(seen, awaited, std::memory_order_release,
+                                          std::memory_order_relaxed)) {  // [runs]
+            while (step_.load(std::memory_order_acquire) == awaited) {   // [made]
+                sleep_on(step_, awaited);
+            }
+            return true;
         }
+        seen = made;
+        return step_.compare_exchange_strong(seen, running, std::memory_order_acq_rel);  // [made], [runs]
     }
 
     Function function_;
@@ -144,7 +151,8 @@ private:
     plain<bool> registered_{false};  // the model explorer watches it in place of `registration`
 };
 
-// For a std::stop_token: std::stop_callback where its destructor never hangs, otherwise the class above.
+// For a std::stop_token: the class above where the destructor of std::stop_callback may hang, otherwise
+// std::stop_callback.
 #if defined(__GLIBCXX__) && defined(__cpp_lib_semaphore) && !defined(_GLIBCXX_HAVE_PLATFORM_WAIT) && \
     !defined(TOCSIN_MODEL)
 template <class Function>

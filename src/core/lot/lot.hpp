@@ -214,6 +214,7 @@ private:
         : wait_queue(key, bucket_of(hash), hash.path) {}
 
     shared_word* begin_batch(std::uint32_t batch) const noexcept;
+    shared_word* last_batch() const noexcept;
     wait_node::queue_state& state() const noexcept { return nodes_.first()->queue; }
     wait_node* find(const wait_key& key) noexcept;
     bool take_off(wait_node& node) noexcept;

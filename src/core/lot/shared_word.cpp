@@ -3,7 +3,7 @@
 //
 // Threads that wait for the same gate (a manual-reset event) leave its queue together. So many of them may sleep on one
 // word. Each still has its own state word (waiter.cpp), which says whether this thread is released. The queue consists
-// of batches of up to `waiters_per_batch` threads. The first thread of a batch sleeps on a word of its own: it is the
+// of batches of about `waiters_per_batch` threads. The first thread of a batch sleeps on a word of its own: it is the
 // delegate. All others of the batch share a word: they are sharers.
 //
 // A set wakes the first delegate alone, and gives it all other nodes (the relay, relay.cpp). Before the delegate's wait
@@ -42,13 +42,14 @@
 //         others. If the list has a delegate, no sharer comes before the first delegate. If it has sharers but no
 //         delegate, the setter does the delegate's work.
 //   shared_word-5  Only sharers of one queue, and of one batch, are counted in a word at the same time. A thread is
-//       counted before its node is queued, under the lock of its queue: as the first, if sharers_ is zero, or behind a
-//       neighbour that is still queued, and so still counted. It stays counted until one of these has happened:
+//       counted before its node is queued, under the lock of its queue: as the first, if sharers_ is zero, or behind
+//       another sharer that is still queued, and so still counted. It stays counted until one of these has happened:
 //       - Whoever released it has made the wake-up call for its batch. From then on the thread doesn't sleep any more.
 //       - After its deadline, it has left the queue without being released.
-//       A group commit counts in the same way, but one of its batches may reach from one group into the next.
-//       (In the child of a fork, a thread that forked during a release may take away sharers that the child doesn't
-//       count. Then no batch has that word any more.)
+//       A group commit has words that nobody else takes. There, a batch may reach from one group into the next, and a
+//       thread may join a batch whose sharers have all left.
+//       (In the child of a fork, a thread that forked during a release may take away sharers that the child has not
+//       counted. Then another batch may have the word at the same time, or none ever again. Both cost calls alone.)
 //
 // No lost wake-up: a thread loads wakes_, looks at its state word, and sleeps if wakes_ is still the number that it has
 // loaded. A releaser marks the state word, adds 1 to wakes_, and wakes. If the thread's load sees the addition, its
@@ -59,9 +60,9 @@
 // sees that the thread had not entered `sharing`, and need not wake it. (The count wraps around. A thread would sleep
 // on if exactly 2^32 wake-ups of this word, or a multiple, passed between its load and its sleep.)
 //
-// Nobody is disturbed: a wake-up call reaches only the sleepers of one batch, which are all marked (shared_word-5,
-// shared_word-1). The next batch that has the word begins after that call. If begin_batch() finds no free word among
-// those that it looks at, the thread becomes a delegate, which sleeps on a word of its own.
+// Nobody is disturbed: for a gate, a wake-up call reaches only the sleepers of one batch, which are all marked
+// (shared_word-5, shared_word-1). The next batch that has the word begins after that call. If begin_batch() finds no
+// free word among those that it looks at, the thread becomes a delegate, which sleeps on a word of its own.
 //
 // Memory order
 //   [shared-wake]   the addition to wakes_ releases and its load acquires: whoever sees the addition sees the mark.
@@ -83,12 +84,6 @@
 #include <iterator>
 
 namespace tocsin::core {
-namespace {
-
-// How many words begin_batch() looks at before it gives up.
-constexpr std::size_t most_looks = 8;
-
-}  // namespace
 
 void shared_word::wake_all() noexcept {
     wakes_.fetch_add(1, std::memory_order_release);  // [shared-wake]
@@ -127,10 +122,21 @@ shared_word* wait_queue::begin_batch(std::uint32_t batch) const noexcept {
     constexpr std::size_t all = words * std::size(decltype(lot_table::at){});
     const auto start = static_cast<std::size_t>(path_ >> 48);
     const auto step = static_cast<std::size_t>(path_ >> 32) | 1;  // odd, so that the order has all words
-    for (std::size_t looks = 0; looks != most_looks; ++looks) {
+    for (std::size_t looks = 0; looks != most_looks_for_batch; ++looks) {
         const std::size_t number = (start + (batch + looks) * step) % all;
         shared_word& word = the_lot->at[number / words].shared[number % words];
         if (word.try_begin_batch()) return &word;
+    }
+    return nullptr;
+}
+
+// The word of the batch at the end of the queue, or null. Between its sharers may be a few threads that share none.
+shared_word* wait_queue::last_batch() const noexcept {
+    const wait_node* each = nodes_.last();
+    for (std::size_t looks = 0; looks != most_looks_for_batch && each != nullptr; ++looks) {
+        if (is_sharer(each)) return &each->owner->shared();
+        if (each->what == wait_node::kind::delegate) break;
+        each = wait_list::previous(*each);
     }
     return nullptr;
 }
@@ -143,9 +149,8 @@ void wait_queue::append_to_share(wait_node& last, const wait_origin& from) noexc
     }
     shared_word* word = nullptr;
     if (before % waiters_per_batch != 0 && first()->what == kind::delegate) {  // shared_word-4
-        wait_node& neighbour = *nodes_.last();
-        if (is_sharer(&neighbour)) {
-            word = &neighbour.owner->shared();
+        word = last_batch();
+        if (word != nullptr) {
             word->join_batch();
         } else {
             word = begin_batch(before / waiters_per_batch);

@@ -7,6 +7,7 @@
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tocsin::core {
@@ -52,6 +53,8 @@ private:
 #define TOCSIN_WAITERS_PER_BATCH 64
 #endif
 inline constexpr std::uint32_t waiters_per_batch = TOCSIN_WAITERS_PER_BATCH;
+// How many nodes, or words, a joining thread looks at in search of a batch's word, before it gives up.
+inline constexpr std::size_t most_looks_for_batch = 8;
 
 // Whether the node is a sharer's. Null: no.
 bool is_sharer(const wait_node* node) noexcept;
