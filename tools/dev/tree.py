@@ -31,8 +31,8 @@ def use_compiler_cache():
     for name, value in {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",
                         # The same source in another preset's folder, or in another clone, is the same source.
                         "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1",
-                        # Without this, a header whose comments alone have changed gets the precompiled header of its old
-                        # text. The compiler then doesn't recognize the new text, and includes it a second time.
+                        # Without this, a header whose comments alone have changed gets the precompiled header of its
+                        # old text. The compiler then doesn't recognize the new text, and includes it a second time.
                         "CCACHE_DEPEND": "1",
                         # What ccache asks for before it caches a compilation that uses a precompiled header.
                         "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"}.items():
