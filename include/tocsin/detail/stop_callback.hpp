@@ -43,7 +43,8 @@
 //   [ran]   What the callback did, and the end of the registration, come before the destructor returns.
 //   [runs]  `runner_` and `gone_` are written before another thread sees `running`.
 //
-// Checked by: tests/model/stop_callback_model_test.cpp, and on MinGW-w64 by every wait that can be stopped.
+// Checked by: tests/model/stop_callback_model_test.cpp, and on MinGW-w64 by every wait that can be stopped, and by
+// tests/unit/sender_test.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>
