@@ -29,8 +29,8 @@ struct lock_word {
 
 TOCSIN_API bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) noexcept;
 TOCSIN_API void unlock_wake(const void* word, unsigned bit) noexcept;
-// Checked builds: notes which thread has the lock (diagnose.hpp), after it was taken and before it is freed. The first
-// such call of a thread asks the system for the thread's number.
+// Checked builds: notes which thread has the lock (diagnose.hpp), after it was taken and before it is freed. On Linux,
+// a thread that doesn't know its number yet is noted by a nickname, because its number would cost a system call.
 TOCSIN_API void note_taken(const void* word, unsigned bit) noexcept;
 TOCSIN_API void note_freed(const void* word, unsigned bit) noexcept;
 [[noreturn]] TOCSIN_API void unlocked_twice(const void* word, unsigned bit) noexcept;

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The limits of a wait: its deadline, its stop token and its spin policy. A `limits` object is the first argument of
-// wait_any() and wait_all(), of the waits of coroutines, and of the waits of wait_set, group_commit and coalescer.
+// wait_any() and wait_all(), of the waits of coroutines, of senders, of an operation's start(), and of the waits of
+// wait_set, group_commit and coalescer. Other calls take it behind an argument of another kind. any_operation() and
+// all_operation() take it behind the function, and a condition's wait_any() behind the lock. The functions for Asio,
+// libuv and GLib take it in front of the sources.
 //
-//     tocsin::wait_any({.until = 50ms, .stop = token}, job, tocsin::readable(socket));
-//     set.wait({.until = tomorrow}, ready);
-//     co_await tocsin::async_wait({.stop = token}, job);
+//     if (tocsin::wait_any({.until = 50ms, .stop = token}, job, tocsin::readable(socket)).index == 0) work();
+//     const auto [status, count] = set.wait({.until = tomorrow}, ready);
+//     const auto how = co_await tocsin::async_wait({.stop = token}, job);
 //
 // Other waits take no `limits` but keep the shape of the standard library: wait(), wait_for(duration),
-// wait_until(time). These are the calls in which a thread waits for one event, address or lock, or for room in a
-// handler_thread. Where such a call takes a stop token or a spin policy, the token follows the time, and the policy
-// comes last. Both are optional.
+// wait_until(time), or a semaphore's acquire(), try_acquire_for() and try_acquire_until(). These are the calls in which
+// a thread waits for one thing: an event, a semaphore, a latch, a barrier, a condition, an address, a lock, a send or a
+// receive of a channel, or room in a handler_thread. Where such a call takes a stop token or a spin policy, the token
+// follows the time, and the policy comes last. Both are optional. (With a predicate, a condition also takes the token
+// in front of the time, as the standard does.)
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -49,8 +54,9 @@ struct limits {
     // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait, the wait
     // takes the source first, even if the stop was requested before.
     stop_reference stop{};
-    // How long wait_any() and a wait_set look for what is ready before they sleep. All other calls that take limits
-    // ignore the policy: they sleep, or suspend, at once.
+    // How long wait_any() and a wait_set look for what is ready before they sleep. A group_commit only looks whether
+    // the policy is adaptive: if it is, a thread that joins may yield before it sleeps. All other calls that take
+    // limits ignore the policy: they sleep, or suspend, at once.
     spin_policy spin{};
 };
 

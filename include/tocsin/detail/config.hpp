@@ -7,9 +7,7 @@
 #include <tocsin/needs_cxx20>  // there is no such file: that stops the compiler, after one message instead of hundreds
 #endif
 
-// Marks what tocsin exports when it is a shared library. On ELF the mark also matters to a plug-in that links the
-// library statically and is built with hidden visibility. The mark keeps the plug-in's table of waiters
-// (src/core/lot/table.cpp) visible, so the dynamic linker can merge all copies of the table into one.
+// Marks what tocsin exports when it is a shared library.
 #if defined(_WIN32)
 #if defined(TOCSIN_SHARED) && defined(TOCSIN_BUILDING)
 #define TOCSIN_API __declspec(dllexport)
