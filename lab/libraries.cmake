@@ -60,7 +60,7 @@ if(cargo AND cargo_version VERSION_GREATER_EQUAL 1.71)
 endif()
 set(crates_library "${crates}/target/release/liblab_crates.a")
 lab_peer("${crates_FOUND}" "cargo 1.71 or newer and a network" rust "${crates_library}"
-    rust_parking_lot rust_event_listener rust_rsevents rust_atomic_wait)
+    rust_parking_lot rust_parking_lot_fair rust_event_listener rust_rsevents rust_atomic_wait)
 if(crates_FOUND)
     add_custom_command(OUTPUT "${crates_library}"
         COMMAND "${CMAKE_COMMAND}" -E copy_directory "${CMAKE_CURRENT_SOURCE_DIR}/worker/crates" "${crates}"

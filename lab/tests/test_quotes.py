@@ -75,6 +75,10 @@ class WordsTest(unittest.TestCase):
         self.assertEqual(self.words(9, 10, 11, 9, 10, 11), "level (0.90–1.10 ×)")
         self.assertEqual(self.words(9, 10, 19, 9, 10, 19), "not decided (0.90–1.90 ×)")
 
+    def test_an_end_is_not_rounded_to_the_bound_of_level(self) -> None:
+        self.assertEqual(self.words(9, 10, 12.5, 9, 10, 12.5), "level (0.90–1.25 ×)")
+        self.assertEqual(self.words(9, 10, 12.52, 9, 10, 12.52), "not decided (0.90–1.26 ×)")
+
 
 if __name__ == "__main__":
     unittest.main()

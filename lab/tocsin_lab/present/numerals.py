@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from tocsin_lab.analyse.statistics import Estimate
+from tocsin_lab.analyse.verdict import LEVEL_WITHIN
 
 # The factors of each unit and their names, largest first. The report's axes use them, too.
 UNITS: dict[str, list[tuple[float, str]]] = {
@@ -36,7 +39,13 @@ def ratio(figure: Estimate | None) -> str:
 
 
 def interval(figure: Estimate | None) -> str:
-    return "" if figure is None else f"{three_figures(figure.low)}–{three_figures(figure.high)}"
+    return "" if figure is None else f"{three_figures(figure.low)}–{high_end(figure.high)}"
+
+
+def high_end(value: float) -> str:
+    """Rounds up what would else read as if it excluded a loss of more than a quarter."""
+    rounded = three_figures(value)
+    return three_figures(ceil(value * 100) / 100) if value > LEVEL_WITHIN and rounded == three_figures(LEVEL_WITHIN) else rounded
 
 
 def quantity_with_interval(figure: Estimate, unit: str) -> str:

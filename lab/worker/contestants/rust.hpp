@@ -22,6 +22,7 @@ void lab_mutex_new(void*);
 void lab_mutex_drop(void*);
 void lab_mutex_lock(void*);
 void lab_mutex_unlock(void*);
+void lab_mutex_unlock_fair(void*);
 void lab_park(const void* word, std::uint32_t bytes, std::uint64_t expected);
 void lab_unpark_one(const void* word);
 void lab_unpark_all(const void* word);
@@ -111,6 +112,27 @@ struct rust_parking_lot : monitored<parking_lot_monitor> {
 
     private:
         std::atomic<Word> word_{0};
+    };
+};
+
+// Keeps the order of those who wait, as a semaphore of tocsin does.
+struct rust_parking_lot_fair {
+    static constexpr contestant_info info{
+        .name = "rust_parking_lot_fair",
+        .label = "parking_lot, fair (Rust)",
+        .role = role::peer,
+        .about = "Mutex of parking_lot 0.12, always released with unlock_fair: the oldest waiter gets it",
+        .limits = "behind a C interface",
+        .no_manual_event = "is a lock",
+        .no_auto_event = "is a lock",
+        .no_address_wait = "is a lock",
+        .included_from = tier::full,
+    };
+
+    class own_lock : rust_object<1, lab_mutex_new, lab_mutex_drop> {
+    public:
+        void lock() noexcept { lab_mutex_lock(it()); }
+        void unlock() noexcept { lab_mutex_unlock_fair(it()); }
     };
 };
 

@@ -74,6 +74,10 @@ mod parking {
     pub unsafe extern "C" fn lab_mutex_unlock(it: &Mutex<()>) {
         it.force_unlock()
     }
+    #[no_mangle]
+    pub unsafe extern "C" fn lab_mutex_unlock_fair(it: &Mutex<()>) {
+        it.force_unlock_fair()
+    }
 
     unsafe fn holds(word: *const u8, bytes: u32, expected: u64) -> bool {
         match bytes {
