@@ -67,6 +67,13 @@ if(NOT BUILD_SHARED_LIBS)
     list(JOIN pc_libraries_of_static "" pc_libraries_of_static)
     string(APPEND pc_libraries "${pc_libraries_of_static}")
 endif()
+# Beside a static library over tocsin, a linker of C needs to be told of tocsin and of the C++ library.
+set(pc_libraries_for_c " -ltocsin -pthread${pc_libraries}")
+foreach(library IN ITEMS stdc++ c++)
+    if(library IN_LIST CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
+        string(APPEND pc_libraries_for_c " -l${library}")
+    endif()
+endforeach()
 # Directories may be absolute; otherwise they are relative to the prefix.
 foreach(directory IN ITEMS LIBDIR INCLUDEDIR)
     set(pc_${directory} "${CMAKE_INSTALL_${directory}}")
@@ -89,6 +96,8 @@ if(TARGET tocsin_win32)
     set(pc_win32_library "-L\${libdir} -ltocsin_win32")
     if(WIN32)  # there it is only a header
         set(pc_win32_library "")
+    elseif(NOT BUILD_SHARED_LIBS)
+        string(APPEND pc_win32_library "${pc_libraries_for_c}")
     endif()
     configure_file(
         "${PROJECT_SOURCE_DIR}/win32/tocsin-win32.pc.in" "${PROJECT_BINARY_DIR}/tocsin-win32.pc" @ONLY)

@@ -310,6 +310,9 @@ typedef enum tocsin_source_kind TOCSIN_INT {
 } tocsin_source_kind;
 
 // What a descriptor is to be ready for, and what was found. <tocsin/readiness.hpp> says what each means.
+// <tocsin/win32.h> has macros of the first two names and values, which give way.
+#undef TOCSIN_READABLE
+#undef TOCSIN_WRITABLE
 enum {
     TOCSIN_READABLE = 1,
     TOCSIN_WRITABLE = 2,

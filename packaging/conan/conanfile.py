@@ -70,3 +70,5 @@ class Tocsin(ConanFile):
                 self.cpp_info.defines.append(f"{macro}=1")
         if self.settings.os in ("Linux", "FreeBSD"):
             self.cpp_info.system_libs = ["pthread", *(["dl"] if self.settings.os == "Linux" else [])]
+        if self.settings.arch == "riscv64" and self.settings.compiler == "gcc":
+            self.cpp_info.system_libs.append("atomic")  # before GCC 14, atomics of a byte are calls there

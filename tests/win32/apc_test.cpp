@@ -29,6 +29,15 @@ void NTAPI wait_inside(ULONG_PTR entry) {
 }
 void NTAPI nothing(ULONG_PTR) {}
 
+// An alertable wait that nothing but a queued call ends.
+using alertable_wait = DWORD (*)();
+alertable_wait the_wait = nullptr;
+void NTAPI wait_inside_by_call(ULONG_PTR entry) {
+    note(entry);
+    EXPECT_EQ(the_wait(), DWORD{WAIT_IO_COMPLETION}) << "runs the next one";
+    note(entry + 100);
+}
+
 class Apc : public testing::Test {
 protected:
     log seen;
@@ -78,6 +87,40 @@ TEST_F(Apc, RunsInOrderAndAllBeforeTheWaitReturns) {
     ASSERT_EQ(seen.entries.size(), 20u);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(seen.entries[static_cast<std::size_t>(i)], i);
     EXPECT_EQ(SleepEx(0, TRUE), 0u);
+}
+
+TEST_F(Apc, EndsAWaitInsideAnotherOne) {
+    static constexpr DWORD soon = 10'000;
+    const alertable_wait waits[] = {
+        [] { return SleepEx(soon, TRUE); },
+        [] { return WaitForSingleObjectEx(handle(automatic()), soon, TRUE); },
+        [] { return WaitForSingleObjectEx(handle(automatic()), 0, TRUE); },
+        [] {
+            const handle one = automatic(), other = automatic();
+            const HANDLE both[] = {one, other};
+            return WaitForMultipleObjectsEx(2, both, FALSE, soon, TRUE);
+        },
+        [] {
+            const handle one = automatic(), other = automatic();
+            const HANDLE both[] = {one, other};
+            return WaitForMultipleObjectsEx(2, both, TRUE, soon, TRUE);
+        },
+        [] {
+            const handle gate = manual(), never = automatic();
+            return SignalObjectAndWait(gate, never, soon, TRUE);
+        },
+    };
+    for (const alertable_wait outer : waits) {
+        for (const alertable_wait inner : waits) {
+            the_wait = inner;
+            seen.entries.clear();
+            EXPECT_NE(QueueUserAPC(wait_inside_by_call, GetCurrentThread(), 1), 0u);
+            EXPECT_NE(QueueUserAPC(note, GetCurrentThread(), 2), 0u);
+            EXPECT_EQ(outer(), DWORD{WAIT_IO_COMPLETION});
+            EXPECT_EQ(seen.entries, (std::vector{1, 2, 101}));
+            EXPECT_EQ(SleepEx(0, TRUE), 0u) << "no call is left";
+        }
+    }
 }
 
 TEST_F(Apc, WakesAThreadThatWaitsAndRunsThere) {

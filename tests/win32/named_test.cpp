@@ -205,6 +205,15 @@ TEST(Named, MayBeginWithItsNamespace) {
     EXPECT_NE(HANDLE(handle(OpenEventA(SYNCHRONIZE, FALSE, "Local\\tocsin local"))), nullptr);
 }
 
+// Documented for all sessions but that of the services.
+TEST(Named, IsAnotherObjectInTheGlobalNamespace) {
+    const handle local(CreateEventA(nullptr, FALSE, FALSE, "tocsin both"));
+    EXPECT_TRUE(fails(ERROR_FILE_NOT_FOUND, OpenEventA, DWORD{SYNCHRONIZE}, FALSE, "Global\\tocsin both"));
+    const handle global(CreateEventA(nullptr, FALSE, FALSE, "Global\\tocsin both"));
+    EXPECT_TRUE(works(SetEvent, global));
+    EXPECT_EQ(look(local), DWORD{WAIT_TIMEOUT});
+}
+
 // Documented as an error; the number is likely.
 TEST(Named, HasNoOtherBackslash) {
     EXPECT_TRUE(fails(ERROR_PATH_NOT_FOUND, CreateEventA, nullptr, FALSE, FALSE, "tocsin\\backslash"));

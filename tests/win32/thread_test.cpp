@@ -226,4 +226,25 @@ TEST(Thread, TakesAStackSize) {
     EXPECT_EQ(wait(small), WAIT_OBJECT_0);
 }
 
+// Writes to so many bytes of its stack, from the newest page to the oldest.
+DWORD WINAPI use_stack(void* bytes) {
+    constexpr std::uintptr_t page = 4096;
+    volatile char here[page];
+    here[0] = 1;
+    const auto left = reinterpret_cast<std::uintptr_t>(bytes);
+    if (left > page) use_stack(reinterpret_cast<void*>(left - page));
+    return here[0];
+}
+
+// Without the flag, the size says only how much of the stack has memory from the start.
+TEST(Thread, HasAtLeastTheUsualStackUnlessTheSizeIsAReservation) {
+    const handle committed(CreateThread(nullptr, 4096, use_stack, number(512 * 1024), 0, nullptr));
+    EXPECT_EQ(wait(committed), WAIT_OBJECT_0);
+    const auto reserve = STACK_SIZE_PARAM_IS_A_RESERVATION;
+    const handle reserved(CreateThread(nullptr, 4096, use_stack, number(16 * 1024), reserve, nullptr));
+    EXPECT_EQ(wait(reserved), WAIT_OBJECT_0);
+    const handle large(CreateThread(nullptr, 16 << 20, use_stack, number(12 << 20), 0, nullptr));
+    EXPECT_EQ(wait(large), WAIT_OBJECT_0);
+}
+
 }  // namespace

@@ -107,6 +107,16 @@ TEST(Timer, IsSetAgainInEachPeriod) {
     EXPECT_TRUE(works(CancelWaitableTimer, object));
 }
 
+TEST(Timer, OfAnAbsoluteTimeIsSetAgainAPeriodLater) {
+    const handle object = timer();
+    for (const auto due : {at(0), at(now() - 10'000'000), at(now() + 10'000)}) {
+        EXPECT_TRUE(sets(object, due, 300));
+        EXPECT_EQ(wait(object), WAIT_OBJECT_0);
+        EXPECT_GE(time_of([&] { EXPECT_EQ(wait(object), WAIT_OBJECT_0); }), at_least(250ms));
+    }
+    EXPECT_TRUE(works(CancelWaitableTimer, object));
+}
+
 TEST(Timer, OfManualResetStaysSetThroughItsPeriods) {
     const handle object = timer(true);
     EXPECT_TRUE(sets(object, at(-1), 1));

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 namespace tocsin::win32 {
 
@@ -117,13 +118,12 @@ object_name::object_name(LPCWSTR name) : is_null_(name == nullptr) {
 
 void object_name::check(std::size_t length) noexcept {
     if (length > MAX_PATH) error_ = ERROR_FILENAME_EXCED_RANGE;
-    for (const char* const space : {"Global\\", "Local\\"}) {
-        if (text_.starts_with(space)) {
-            text_.erase(0, std::char_traits<char>::length(space));
-            break;
-        }
-    }
-    if (error_ == 0 && text_.find('\\') != std::string::npos) error_ = ERROR_PATH_NOT_FOUND;
+    // A name without a prefix is local. A global one keeps its prefix, so that both can exist.
+    constexpr std::string_view local = "Local\\";
+    constexpr std::string_view global = "Global\\";
+    if (text_.starts_with(local)) text_.erase(0, local.size());
+    const std::size_t prefix = text_.starts_with(global) ? global.size() : 0;
+    if (error_ == 0 && text_.find('\\', prefix) != std::string::npos) error_ = ERROR_PATH_NOT_FOUND;
 }
 
 HANDLE create_named(const object_name& name, kind wanted, DWORD access, object* (*make)(const void* how),

@@ -12,9 +12,10 @@
 //       mutex: when its last handle is closed and its last wait has ended, the mutex is deleted, and leaves the list
 //       under the owner's lock. If the owner ends at that moment, it finds that the mutex has no reference any more.
 //       Then the owner takes the mutex off the list, and does nothing else to it.
-//   thread-3  A call is queued under the thread's lock, and then `called` is set. An alertable wait has `called` among
-//       its sources, or a stop that the queueing thread requests under the same lock. The wait looks for calls before
-//       it sleeps and afterwards. So a call that is queued during the wait ends the wait.
+//   thread-3  Calls are queued and taken under the thread's lock, and `called` changes there, too. Whenever that lock
+//       is free, `called` is set if and only if a call is queued. An alertable wait has `called` among its sources, or
+//       a stop that the queueing thread requests under the same lock. So a call that is queued before the wait, or
+//       during it, ends the wait. This is true inside a queued call, too, while more calls are queued.
 //
 // Checked by: tests/win32_unit/waits_test.cpp, mutex_test.cpp, tests/win32.
 #include "thread.hpp"
@@ -31,6 +32,9 @@
 
 namespace tocsin::win32 {
 namespace {
+
+constexpr std::size_t smallest_reservation = std::size_t{64} * 1024;  // as on Windows
+constexpr std::size_t usual_stack = std::size_t{1024} * 1024;  // as on Windows; musl's and macOS' are smaller
 
 thread_local constinit thread* this_thread = nullptr;
 thread_local constinit DWORD this_id = 0;
@@ -106,11 +110,22 @@ void mutex_object::release(thread& by, bool abandoned) noexcept {
     by.drop();
 }
 
-thread::thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size) noexcept
-    : object(kind::thread), id(new_id()), function_(function), argument_(argument), stack_size_(stack_size) {}
+thread::thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size,
+               bool is_reservation) noexcept
+    : object(kind::thread),
+      id(new_id()),
+      function_(function),
+      argument_(argument),
+      stack_size_(stack_size),
+      is_reservation_(is_reservation) {}
 
 thread::thread() noexcept
-    : object(kind::thread), id(id_of_this_thread()), function_(nullptr), argument_(nullptr), stack_size_(0) {
+    : object(kind::thread),
+      id(id_of_this_thread()),
+      function_(nullptr),
+      argument_(nullptr),
+      stack_size_(0),
+      is_reservation_(false) {
     state_ = state::started;
 }
 
@@ -122,17 +137,31 @@ void* thread::main(void* self) {
     return nullptr;
 }
 
+namespace {
+
+// A size that is no reservation says how much of the stack is to have memory at first. Here, the system decides that.
+// As on Windows, such a size makes a stack larger than usual, but never smaller.
+void set_stack_size(pthread_attr_t& how, std::size_t wanted, bool is_reservation) noexcept {
+    std::size_t least = 0;
+    if (is_reservation) {
+        least = std::max(static_cast<std::size_t>(PTHREAD_STACK_MIN), smallest_reservation);
+    } else {
+        (void)pthread_attr_getstacksize(&how, &least);
+        least = std::max(least, usual_stack);
+    }
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    (void)pthread_attr_setstacksize(&how, (std::max(wanted, least) + page - 1) / page * page);
+}
+
+}  // namespace
+
 DWORD thread::resume() noexcept {
     const std::lock_guard held(lock_);
     if (state_ != state::suspended) return 0;
     pthread_attr_t how;
     (void)pthread_attr_init(&how);
     (void)pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
-    if (stack_size_ != 0) {
-        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-        const auto least = std::max(stack_size_, static_cast<std::size_t>(PTHREAD_STACK_MIN));
-        (void)pthread_attr_setstacksize(&how, (least + page - 1) / page * page);
-    }
+    set_stack_size(how, stack_size_, is_reservation_ && stack_size_ != 0);
     keep();
     state_ = state::started;
     pthread_t made;
@@ -149,7 +178,7 @@ bool thread::end_unstarted(DWORD code) noexcept {
     const std::lock_guard held(lock_);
     if (state_ != state::suspended) return state_ == state::ended;
     state_ = state::ended;
-    calls_.clear();
+    forget_calls();
     set_exit_code(code);
     ended.set();
     return true;
@@ -181,12 +210,13 @@ void thread::finish() noexcept {
     {
         const std::lock_guard held(lock_);
         state_ = state::ended;
-        calls_.clear();
+        forget_calls();
     }
     ended.set();
 }
 
 bool thread::queue(const queued_call& call) {
+    wake_list freed;
     {
         const std::lock_guard held(lock_);
         if (state_ == state::ended) return false;
@@ -194,15 +224,17 @@ bool thread::queue(const queued_call& call) {
             std::ranges::find(calls_, call.timer, &queued_call::timer) != calls_.end())
             return true;
         calls_.push_back(call);
+        called.set(freed);
         if (stop_ != nullptr) (void)stop_->request_stop();
     }
-    called.set();
+    freed.wake();
     return true;
 }
 
 void thread::take_back(const void* timer) noexcept {
     const std::lock_guard held(lock_);
     std::erase_if(calls_, [&](const queued_call& each) { return each.timer == timer; });
+    if (calls_.empty()) called.reset();
 }
 
 bool thread::has_ended() noexcept {
@@ -210,17 +242,25 @@ bool thread::has_ended() noexcept {
     return state_ == state::ended;
 }
 
+void thread::forget_calls() noexcept {
+    calls_.clear();
+    called.reset();
+}
+
+bool thread::take_call(queued_call& taken) noexcept {
+    const std::lock_guard held(lock_);
+    if (calls_.empty()) return false;
+    taken = calls_.front();
+    calls_.pop_front();
+    if (calls_.empty()) called.reset();
+    return true;
+}
+
 bool thread::run_queued() {
-    for (bool any = false;; any = true) {
-        queued_call next;
-        {
-            const std::lock_guard held(lock_);
-            if (calls_.empty()) return any;
-            next = calls_.front();
-            calls_.pop_front();
-        }
-        next.run(next);
-    }
+    queued_call next;
+    bool any = false;
+    for (; take_call(next); any = true) next.run(next);
+    return any;
 }
 
 bool thread::stop_when_called(std::stop_source* stop) noexcept {
@@ -268,7 +308,8 @@ HANDLE create_thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_
                      DWORD* id) {
     return without_exceptions<HANDLE>(nullptr, [&]() -> HANDLE {
         if (function == nullptr) return no_handle(ERROR_INVALID_PARAMETER);
-        auto* const made = new thread(function, argument, stack_size);
+        auto* const made =
+            new thread(function, argument, stack_size, (flags & STACK_SIZE_PARAM_IS_A_RESERVATION) != 0);
         const DWORD its_id = made->id;
         made->keep();
         const HANDLE handle = open_handle(made, THREAD_ALL_ACCESS);

@@ -54,14 +54,15 @@ struct queued_call {
 
 class thread final : public object {
 public:
-    // A thread that is to be created: suspended.
-    thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size) noexcept;
+    // A thread that is to be created: suspended. A stack size of 0 stands for the usual size.
+    thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size,
+           bool is_reservation) noexcept;
     // The calling thread, which something else has created.
     thread() noexcept;
 
     const DWORD id;
-    tocsin::manual_reset_event ended;  // set at the end: waits for the handle wait for it
-    tocsin::auto_reset_event called;   // set with every queued call
+    tocsin::manual_reset_event ended;   // set at the end: waits for the handle wait for it
+    tocsin::manual_reset_event called;  // set while a call is queued: thread-3
 
     DWORD exit_code() const noexcept {
         // no order: `ended` publishes it
@@ -84,7 +85,9 @@ public:
     bool has_ended() noexcept;
     // The last thing that a thread does here.
     void finish() noexcept;
-    // Runs the queued calls, and those that they queue. Returns whether there were any. For the thread itself.
+    // For the thread itself. Takes the oldest queued call, for the caller to run. False: none is queued.
+    bool take_call(queued_call& taken) noexcept;
+    // For the thread itself. Runs the queued calls, and those that they queue. Returns whether there were any.
     bool run_queued();
     // For the thread itself, during an alertable wait for all: from now on, a call that is queued requests this stop.
     // Null ends that. False: a call is queued already.
@@ -96,10 +99,12 @@ private:
 
     static void* main(void* self);
     void abandon_mutexes() noexcept;
+    void forget_calls() noexcept;  // under the lock
 
     const LPTHREAD_START_ROUTINE function_;
     void* const argument_;
     const std::size_t stack_size_;
+    const bool is_reservation_;  // else the stack has at least the usual size
     std::atomic<DWORD> code_{STILL_ACTIVE};
     bool has_code_ = false;  // for the thread itself
     word_lock<> lock_;       // of what follows

@@ -12,6 +12,9 @@
 //       out, under the lock. So a timer in the map may be touched under the lock, even while it is being deleted.
 //   timers-3  A clock's thread sleeps until the first timer in the map is due, or until `changed` is set. Whenever
 //       another timer becomes the first, `changed` is set.
+//   timers-4  A periodic timer is due again a period after it was due. If it was due at an absolute time, it is due
+//       again a period after it was set off, by the relative clock: from then on, nobody moves its times by setting the
+//       system's clock.
 //
 // Checked by: tests/win32_unit/waits_test.cpp, tests/win32.
 #include "thread.hpp"
@@ -105,7 +108,7 @@ public:
     }
     bool start(timer_queue& on, ticks due, LONG period, PTIMERAPCROUTINE routine, void* argument) {
         thread* const caller = routine != nullptr ? &current_thread() : nullptr;
-        if (!on.start_thread()) return false;
+        if (!on.start_thread() || (period != 0 && !timers().relative.start_thread())) return false;
         at_ = on.add(due, *this);
         queue_ = &on;
         period_ = ticks{period} * (second / 1000);
@@ -153,13 +156,13 @@ void timer_object::fire(ticks now, wake_list& freed) noexcept {
         (void)without_exceptions<bool>(false, [&] { return caller_->queue(call); });
     }
     if (period_ == 0) return run_out();
+    timer_queue& relative = timers().relative;
     const ticks missed = (now - at_->first) / period_;
-    timer_queue& queue = *queue_;
-    const ticks next = at_->first + (missed + 1) * period_;
-    queue.remove(at_);
-    queue_ = nullptr;
-    if (!without_exceptions<bool>(false, [&] { return at_ = queue.add(next, *this), true; })) return;
-    queue_ = &queue;
+    const ticks next =
+        queue_ == &relative ? at_->first + (missed + 1) * period_ : relative.now() + period_;  // timers-4
+    run_out();
+    if (!without_exceptions<bool>(false, [&] { return at_ = relative.add(next, *this), true; })) return;
+    queue_ = &relative;
 }
 
 deadline timer_queue::fire_due(wake_list& freed) noexcept {

@@ -9,11 +9,12 @@
 //       at one instant, or nothing.
 //   win32_wait-2  A wait that has taken a mutex makes its thread the owner before it returns (mutex_state-1). Until
 //       then, no other thread can take the mutex, release it, or find it abandoned.
-//   win32_wait-3  An alertable wait for any has the thread's event `called` as its last source. So an object that is
-//       ready at the start is taken, and queued calls stay queued. A wait for all can't have such a source. Instead, a
-//       queued call requests the wait's stop. A wait that a call ends has taken nothing.
-//   win32_wait-4  `called` may be set although no call is queued any more, because an earlier wait ran the call. The
-//       wait then starts again, with the same deadline.
+//   win32_wait-3  An alertable wait for any has the thread's event `called` as its last source (thread-3). So an object
+//       that is ready at the start is taken, and queued calls stay queued. A wait for all can't have such a source.
+//       Instead, a queued call requests the wait's stop. A wait that a call ends has taken nothing.
+//   win32_wait-4  A wait that finds `called` set may find no call: another thread has cancelled the timer that queued
+//       it. The wait then starts again, with the same deadline. If it has not yet signaled its object
+//       (signal_and_wait.cpp), it signals when it is queued again, as it would have done without the call.
 //
 // Checked by: tests/win32_unit/mutex_test.cpp, waits_test.cpp, tests/model/win32_model_test.cpp (win32_wait-1),
 // tests/win32.
@@ -110,12 +111,17 @@ DWORD any_wait::run(detail::held_lock* signal, const std::stop_token* stop) {
     small_array<source, MAXIMUM_WAIT_OBJECTS + 1> sources(objects.size() + 1);
     for (object* const each : objects) sources.add(source_of(*each));
     if (alertable) sources.add(self->called);
-    for (;; signal = nullptr) {
+    for (;;) {
         const DWORD how = wait_once(sources.all(), signal, stop);
         if (how != WAIT_OBJECT_0) return how;
         if (index != objects.size()) return begin_taken(*objects[index], self);
-        if (signal != nullptr && !signal->given_up) signal->give_up();
-        if (self->run_queued()) return WAIT_IO_COMPLETION;  // else: win32_wait-4
+        if (signal != nullptr && signal->given_up) signal = nullptr;
+        queued_call first;
+        if (!self->take_call(first)) continue;  // win32_wait-4
+        if (signal != nullptr) signal->give_up();
+        first.run(first);
+        (void)self->run_queued();
+        return WAIT_IO_COMPLETION;
     }
 }
 

@@ -79,8 +79,10 @@ TOCSIN_WIN32_API BOOL WINAPI GetHandleInformation(HANDLE handle, LPDWORD flags);
 /* Not a name of Windows. A handle of a descriptor (a socket, a pipe, a timerfd ...): WaitForSingleObject() and waits
  * for any return when it is readable or writable. The handle does not own the descriptor: keep it open until the handle
  * is closed and no thread waits. Waits for all refuse it: WAIT_FAILED, ERROR_NOT_SUPPORTED. */
+#if !defined(TOCSIN_H) /* <tocsin.h> has constants of these names and values */
 #define TOCSIN_READABLE 1u
 #define TOCSIN_WRITABLE 2u
+#endif
 TOCSIN_WIN32_API HANDLE TocsinHandleOfDescriptor(int descriptor, DWORD readiness);
 
 /* ---- Events --------------------------------------------------------------------------------------------------- */
@@ -269,8 +271,9 @@ TOCSIN_WIN32_API VOID WINAPI DeleteCriticalSection(LPCRITICAL_SECTION section);
 
 typedef struct _RTL_CONDITION_VARIABLE {
     union {
+        uint64_t Word
+            __attribute__((aligned(8))); /* i386 aligns it to 4 otherwise. First: {{0}} clears it all */
         PVOID Ptr;
-        uint64_t Word __attribute__((aligned(8))); /* i386 aligns it to 4 otherwise */
     };
 } CONDITION_VARIABLE, *PCONDITION_VARIABLE;
 #define CONDITION_VARIABLE_INIT {{0}}

@@ -6,9 +6,6 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
-#if !defined(__cplusplus)
-#include <uchar.h>
-#endif
 
 /* ---- Types ---------------------------------------------------------------------------------------------------- */
 
@@ -17,7 +14,11 @@ typedef int BOOL;
 typedef unsigned char BYTE;
 typedef BYTE BOOLEAN;
 typedef char CHAR;
+#ifdef __cplusplus
 typedef char16_t WCHAR;
+#else
+typedef __CHAR16_TYPE__ WCHAR; /* the type of u"...", without <uchar.h>, which macOS lacks */
+#endif
 typedef uint16_t WORD;
 typedef uint32_t DWORD;
 typedef uint32_t UINT;
