@@ -14,14 +14,19 @@
 namespace tocsin {
 namespace detail {
 
+// Whether durations of this type are whole nanoseconds.
+template <class Rep, class Period>
+inline constexpr bool has_whole_nanoseconds =
+    std::is_integral_v<Rep> && !std::is_same_v<Rep, bool> && std::ratio_divide<Period, std::nano>::den == 1;
+
 // A duration in nanoseconds, rounded up. A duration out of range becomes the greatest or the least value. Not-a-number
 // becomes the least value, so a deadline made from it has passed already.
 template <class Rep, class Period>
 constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
     constexpr std::int64_t forever = (std::numeric_limits<std::int64_t>::max)();
     constexpr std::int64_t least = (std::numeric_limits<std::int64_t>::min)();
-    using factor = std::ratio_divide<Period, std::nano>;
-    if constexpr (std::is_integral_v<Rep> && !std::is_same_v<Rep, bool> && factor::den == 1) {
+    if constexpr (has_whole_nanoseconds<Rep, Period>) {
+        using factor = std::ratio_divide<Period, std::nano>;
         if (std::cmp_greater(duration.count(), forever / factor::num)) return forever;
         if (std::cmp_less(duration.count(), least / factor::num)) return least;
         return static_cast<std::int64_t>(duration.count()) * factor::num;
@@ -31,6 +36,20 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
         if (exact >= static_cast<long double>(forever)) return forever;
         const auto whole = static_cast<std::int64_t>(exact);
         return whole + (static_cast<long double>(whole) < exact ? 1 : 0);
+    }
+}
+
+// The same, rounded down.
+template <class Rep, class Period>
+constexpr std::int64_t nanoseconds_down(std::chrono::duration<Rep, Period> duration) noexcept {
+    const std::int64_t up = nanoseconds_up(duration);
+    if constexpr (has_whole_nanoseconds<Rep, Period>) {
+        return up;
+    } else {
+        const long double exact = std::chrono::duration<long double, std::nano>(duration).count();
+        return up != (std::numeric_limits<std::int64_t>::min)() && exact < static_cast<long double>(up)
+                   ? up - 1
+                   : up;
     }
 }
 
@@ -70,12 +89,13 @@ public:
                      : steady                ? clock::steady
                                              : clock::system;
         } else {
-            clock_ = at == (at.max)() ? clock::never : clock::other;
+            const bool is_never = detail::nanoseconds_up(at.time_since_epoch()) == forever;
+            clock_ = is_never || at == (at.max)() ? clock::never : clock::other;
             time_point_ = &at;
             remaining_ = [](const void* time_point) noexcept {
                 const auto& point = *static_cast<const std::chrono::time_point<Clock, Duration>*>(time_point);
-                const auto now = Clock::now();
-                return now >= point ? 0 : detail::nanoseconds_up(point - now);
+                return between(detail::nanoseconds_down(Clock::now().time_since_epoch()),
+                               detail::nanoseconds_up(point.time_since_epoch()));
             };
         }
     }
@@ -124,8 +144,13 @@ private:
 
     template <class Duration>
     std::int64_t left(Duration now) const noexcept {
-        const std::int64_t now_nanoseconds = count(now);
-        return nanoseconds_ > now_nanoseconds ? nanoseconds_ - now_nanoseconds : 0;
+        return between(count(now), nanoseconds_);
+    }
+
+    // How long after `now` this time is: at least zero, and at most `forever`.
+    static constexpr std::int64_t between(std::int64_t now, std::int64_t time) noexcept {
+        if (time <= now) return 0;
+        return now < 0 && time > forever + now ? forever : time - now;
     }
 
     clock clock_ = clock::never;

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <ratio>
@@ -194,6 +195,51 @@ TEST(Deadline, OfAnotherClockSaturates) {
     const deadline until = at;
     EXPECT_EQ(until.remaining(), most);
     EXPECT_FALSE(until.has_passed());
+    hand_clock::set(0);
+}
+
+// A clock that counts from a far future, in a type that the difference to its times does not fit.
+struct late_clock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<late_clock>;
+    static constexpr bool is_steady = true;
+    static time_point now() noexcept { return time_point(-duration::max() / 2); }
+};
+
+TEST(Deadline, OfAnotherClockSaturatesWhereTheDifferenceDoesNotFit) {
+    const late_clock::time_point far(late_clock::duration::max() - 1h);
+    const deadline until = far;
+    EXPECT_EQ(until.remaining(), most);
+    EXPECT_FALSE(until.has_passed());
+}
+
+TEST(Deadline, OfAnotherClockSaturatesWhereTheClocksTypeIsTooSmall) {
+    using seconds = std::chrono::time_point<late_clock, std::chrono::seconds>;
+    EXPECT_TRUE(deadline(seconds(std::chrono::seconds(20'000'000'000))).is_never());
+    const seconds long_ago(std::chrono::seconds(-20'000'000'000));
+    EXPECT_TRUE(deadline(long_ago).has_passed());
+    EXPECT_EQ(deadline(long_ago).remaining(), 0);
+}
+
+TEST(Deadline, OfAnotherClockMayBeAFractionAndNotANumber) {
+    using fraction = std::chrono::time_point<hand_clock, std::chrono::duration<double, std::nano>>;
+    using time = fraction::duration;
+    hand_clock::set(100);
+    for (const double bad : {std::nan(""), -HUGE_VAL, -1e300}) {
+        const fraction at{time(bad)};
+        EXPECT_TRUE(deadline(at).has_passed()) << bad;
+        EXPECT_EQ(deadline(at).remaining(), 0) << bad;
+    }
+    for (const double far : {HUGE_VAL, 1e300}) {
+        const fraction at{time(far)};
+        EXPECT_TRUE(deadline(at).is_never()) << far;
+    }
+    const fraction soon(time(100e6 + 0.25)), over(time(100e6 - 0.25));
+    EXPECT_EQ(deadline(soon).remaining(), 1);
+    EXPECT_FALSE(deadline(soon).has_passed());
+    EXPECT_TRUE(deadline(over).has_passed());
     hand_clock::set(0);
 }
 
