@@ -132,7 +132,9 @@ bool show(event_byte& state, const core::wait_queue& queue) noexcept {
 }
 
 void wake(core::release_list&& freed, wake_list* later) noexcept {
-    later != nullptr ? left_wakes::add(*later, std::move(freed)) : freed.wake();
+    if (later == nullptr) return freed.wake();
+    freed.raise_views();  // a view's destructor waits for its raise
+    left_wakes::add(*later, std::move(freed));
 }
 
 // Makes the event unset. The caller holds the lock.

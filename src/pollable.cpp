@@ -19,8 +19,9 @@
 //       owed: on_wake() acquires the view's rundown (core/sync/rundown.hpp) once for it. If no raise was owed before,
 //       on_wake() appends the node `raising_` to the release_list of the offering thread. Whoever releases this node
 //       raises the flag until no raise is owed. So a view may be armed, and offered the event again, while a raise is
-//       under way. The destructor removes the view's node from the queue, waits until no raise is owed, and then closes
-//       the flag.
+//       under way. A set(wake_list&) releases the node itself, and does not leave it to the wake() of the list. So a
+//       raise is owed for a few steps only. The destructor removes the view's node from the queue, waits until no raise
+//       is owed, and then closes the flag.
 //
 // No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, or soon will be. try_wait()
 // lowers the flag, and then looks at the event under the lock.

@@ -84,4 +84,21 @@ TEST(pollable_model, AViewMayGoWhileItsEventIsSet) {
     });
 }
 
+// The owner of the list destroys the view before it wakes those in the list.
+TEST(pollable_model, AViewMayGoBeforeTheWakeOfAList) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        auto view = std::make_unique<pollable>(event);
+        r.spawn("waiter", [&] { event.wait(sleep_at_once); });
+        r.spawn("setter", [&] {
+            wake_list freed;
+            event.set(freed);
+            view.reset();
+            freed.wake();
+        });
+        r.join_all();
+        r.check(!event.is_set(), "token taken");
+    });
+}
+
 }  // namespace

@@ -95,6 +95,16 @@ TEST(Pollable, KeepsNobodyFromWaiting) {
     EXPECT_EQ(tocsin::wait_any(event).index, 0u);
 }
 
+TEST(Pollable, IsReadableAfterASetIntoAList) {
+    auto_reset_event event;
+    auto view = std::make_unique<pollable>(event);
+    tocsin::wake_list freed;
+    event.set(freed);
+    EXPECT_TRUE(freed.empty()) << "a view is no wait";
+    EXPECT_TRUE(is_readable(*view));
+    view.reset();
+}
+
 TEST(Pollable, SeveralViewsAndASetOfOneEvent) {
     auto_reset_event event;
     pollable first(event);

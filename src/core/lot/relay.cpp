@@ -39,6 +39,7 @@
 #include "platform/system/system.hpp"
 
 #include <cstddef>
+#include <utility>
 
 namespace tocsin::core {
 namespace {
@@ -126,6 +127,15 @@ void release_list::append(release_list&& more) noexcept {
         append(each);
     }
     nodes_.insert_after(nodes_.last(), std::move(more.nodes_));
+}
+
+void release_list::raise_views() noexcept {
+    for (wait_node* each = nodes_.first(); each != nullptr;) {
+        wait_node& one = *std::exchange(each, wait_list::next(*each));
+        if (one.what != wait_node::kind::resumable) continue;
+        nodes_.remove(one);
+        one.then->resume();
+    }
 }
 
 void release_list::wake() noexcept { release_chain(nodes_.first(), waker_wakes()); }

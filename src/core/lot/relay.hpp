@@ -24,6 +24,9 @@ public:
     // Appends the nodes of `more`, again with coroutines in front. Visits only the coroutines among them.
     void append(release_list&& more) noexcept;
 
+    // Resumes what is no wait: the raises that views owe (pollable.cpp). The waits stay in the list.
+    void raise_views() noexcept;
+
     // Releases a few waiters. If more are left, the last of those few releases further waiters before its wait returns.
     void wake() noexcept;
 
