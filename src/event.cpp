@@ -243,6 +243,7 @@ constexpr lot_source source_of{
     .mark_parked =
         [](void* event, bool even_if_set) noexcept {
             if (!even_if_set) return mark_parked(byte_of(event));
+            forget_hold(byte_of(event));
             byte_of(event).fetch_or(parked_bit, std::memory_order_relaxed);  // no order: event-1
             return true;
         },

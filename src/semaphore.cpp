@@ -213,6 +213,7 @@ const lot_source semaphore_lot_source{
     .mark_parked =
         [](void* semaphore, bool even_if_ready) noexcept {
             semaphore_word& word = word_at(semaphore);
+            if (even_if_ready) forget_hold(word);
             std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
             while (even_if_ready || free_permits(seen) == 0) {
                 if (word.compare_exchange_weak(seen, seen | semaphore_state::parked_bit,

@@ -4,7 +4,10 @@
 #include "printing.hpp"
 
 #include <tocsin/event.hpp>
+#include <tocsin/pollable.hpp>
+#include <tocsin/semaphore.hpp>
 #include <tocsin/wait.hpp>
+#include <tocsin/wait_set.hpp>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +63,29 @@ TYPED_TEST(ForkDuringWaitAll, LeavesAnEventThatCanBeOneOfMany) {
     EXPECT_EQ(tocsin::wait_all({.until = 1ms}, one.event, other), wait_status::signaled);
     left_behind<TypeParam> first;
     EXPECT_EQ(tocsin::wait_any({.until = 1ms}, first.event, other).index, 0u);
+}
+
+TYPED_TEST(ForkDuringWaitAll, LeavesAnEventThatASetAndAViewCanTake) {
+    left_behind<TypeParam> in_set;
+    tocsin::wait_set set;
+    set.add(in_set.event, 3);
+    tocsin::ready_item found[1];
+    ASSERT_EQ(set.wait({.until = 100ms}, found).count, 1u);
+    EXPECT_EQ(found[0].tag, 3u);
+    EXPECT_EQ(in_set.event.is_set(), stays_set<TypeParam>);
+    left_behind<TypeParam> viewed;
+    tocsin::pollable view(viewed.event);
+    EXPECT_TRUE(view.try_wait());
+}
+
+TEST(ForkDuringWaitAllOf, ASemaphoreLeavesItsPermitToASet) {
+    tocsin::binary_semaphore permits(1);
+    reinterpret_cast<std::uint32_t&>(permits) |= tocsin::detail::semaphore_state::held_bit;
+    tocsin::wait_set set;
+    set.add(permits, 4);
+    tocsin::ready_item found[1];
+    ASSERT_EQ(set.wait({.until = 100ms}, found).count, 1u);
+    EXPECT_FALSE(permits.try_acquire());
 }
 
 }  // namespace
