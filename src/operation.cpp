@@ -266,6 +266,7 @@ void operation_base::wait_for_cancelers() noexcept {
         (void)platform::futex::wait(cancelers_, seen, deadline::never());
         seen = cancelers_.load(std::memory_order_acquire);  // [canceler-left]
     }
+    cancelers_.store(0, std::memory_order_relaxed);  // no order: nobody enters now
 }
 
 void operation_base::abandon() noexcept {

@@ -395,6 +395,39 @@ TEST(operation_model, IsDestroyedAtAnyTimeThoughAnExecutorCallsIt) {
     });
 }
 
+// A cancel was inside the first wait when it ended. The second wait is over at once, and is destroyed before its call:
+// a checked build must not see the first cancel any more.
+TEST(operation_model, IsDestroyedInItsSecondWaitAfterACancelOfTheFirst) {
+    holds_within(1, [](run& r) {
+        manual_reset_event a;
+        manual_reset_event b(true);
+        auto_reset_event canceled;
+        auto_reset_event ready;
+        loop executor;
+        record seen;
+        operation_base* of = nullptr;
+        r.spawn("setter", [&] { a.set(); });
+        r.spawn("canceler", [&] {
+            ready.wait(sleep_at_once);
+            (void)of->cancel();
+            canceled.set();
+        });
+        r.spawn("executor", [&] {
+            auto wait = all_operation(std::ref(seen), a, b);
+            of = &wait;
+            wait.on(executor).start();
+            ready.set();
+            executor.wait_and_call();
+            canceled.wait(sleep_at_once);
+            a.set();
+            wait.start();
+            (void)executor.take();
+        });
+        r.join_all();
+        r.check(seen.calls == 1, "called for the first wait only");
+    });
+}
+
 struct refusing {
     bool operator()(ended_operation) { return false; }
 };
