@@ -23,7 +23,8 @@
 // Where a coroutine resumes
 //   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait resumes
 //   the coroutine. If a set(), request_stop() or wake_list::wake() ends the wait, the coroutine resumes inside that
-//   call, under no lock, after the call has released everybody else.
+//   call, under no lock. set() and wake() release everybody else first. request_stop() ends one wait after another: a
+//   coroutine may resume before the stop has reached other waits with the same token. Let it not wait for these.
 //   - If that thread is already running a coroutine that was resumed in this way, it resumes the new one when the
 //     running one suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a
 //     coroutine that blocks its thread delays all coroutines that the thread is still to resume.

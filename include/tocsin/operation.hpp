@@ -22,8 +22,9 @@
 //
 // The function
 //   Each start() that does not throw is followed by exactly one call of the function, unless the operation is
-//   destroyed first. The call comes from the thread that ends the wait, under no lock, after this thread has released
-//   everybody else. That thread is one of these:
+//   destroyed first. The call comes from the thread that ends the wait, under no lock. The thread releases everybody
+//   else first, with one exception: request_stop() ends one wait after another, so a function that it calls must not
+//   wait for others with the same token. That thread is one of these:
 //   - the thread that calls set(), request_stop() or wake_list::wake(), inside that call;
 //   - the thread that calls cancel(), inside that call;
 //   - the thread that calls start(), inside that call, if a source is ready, or becomes ready before start() returns;
@@ -50,9 +51,9 @@
 //   given goes back, as when a coroutine that waits is destroyed (await.hpp has the rule for each kind of source).
 //   Any thread may destroy the operation at a time when no other thread can be about to call its function. This is the
 //   rule of await.hpp, with "call the function" in place of "resume the coroutine". An idle operation may be destroyed
-//   at any time, even in the function. A checked build ends the program if it sees that an operation without an
-//   executor is destroyed while another thread is about to call its function, or that an operation that is not
-//   idle is destroyed while another thread is inside cancel(). (It does not see the latter if the operation waits for
+//   at any time, even in the function. Checked builds end the program if they see one of two mistakes. (1) An operation
+//   without an executor is destroyed while another thread is about to call its function. (2) A non-idle operation is
+//   destroyed while another thread is inside cancel(). (They do not see the second mistake if the operation waits for
 //   one event, semaphore, latch or barrier, without limits.) To end a wait that other threads may be ending, call
 //   cancel(), and destroy the operation after the function's call.
 //

@@ -26,7 +26,8 @@
 //
 // These errors are thrown before the wait begins. (A program built without exceptions ends instead, with the message of
 // the exception.)
-// - std::invalid_argument if there are no sources, or if a source is empty.
+// - std::invalid_argument if there are no sources, or if a source is empty. (If a leading event is ready, wait_any()
+//   takes it, and looks at no other source.)
 // - In wait_all(), also std::invalid_argument if a source occurs twice (only timers may), is a descriptor, or is an
 //   object of a `waitable` type that does not declare that it stays ready.
 // - std::bad_alloc.
