@@ -13,9 +13,14 @@
 //   that it was installed with (and on the alternate stack, if there is one).
 //   Only the default action is replaced: while a source exists, SIGTERM does not end the process, and SIGTSTP does not
 //   stop it. System calls that such a signal interrupts are then restarted (SA_RESTART).
-//   When the last source of a signal is destroyed, the former action is restored. If somebody has installed another
-//   handler by then, that handler stays, and may still call this library's handler. This library's handler then does
-//   what would have happened without it, even the default action.
+//   When the last source of a signal is destroyed, the former action is restored. A signal that is delivered meanwhile
+//   may be lost. If somebody has installed another handler by then, that handler stays, and may still call this
+//   library's handler. This library's handler then calls the handler that was there before it. If there was none, it
+//   does nothing, not even the default action: without this library, the other handler would have had nothing to call.
+//   If the other handler is taken away later, so that this library's handler is the signal's action again, then the
+//   next delivery restores the former action, and gets it.
+//   All this also holds if several copies of the library in the process have sources of the signal. (Each plug-in may
+//   contain a copy.) The default action happens when none of them has a source any more.
 //
 // What is promised of a source
 //   - A marked source is ready for every wait until a try_wait() returns true. Signals that arrive before that are one:
@@ -25,20 +30,23 @@
 //   - What the sender did before, say in another thread with pthread_kill(), is visible after try_wait() has
 //     returned true only as far as the system orders it: a signal is no synchronisation.
 //   - Masks are left as they are. A signal that every thread blocks stays pending, and marks nothing. A signal that
-//     somebody takes with sigwait() or a signalfd marks nothing either. The threads of this library block all signals.
+//     somebody takes with sigwait() or a signalfd marks nothing either. The library's background threads (of timers,
+//     polls and reports) block all signals, except while they run code of the user: coroutines, functions of
+//     operations, reports. Then such a thread blocks what the thread blocked that first needed it. A handler_thread
+//     blocks what its maker blocked. So a handler may run in all these threads.
 //   - Sources belong to the process that made them. After a fork, the signals of the child do not reach the parent's
 //     sources. In the child, a signal without a source of the child does what it did before the parent made sources.
 //     The child may destroy the parent's sources, and make its own. exec resets all handlers, as always. So a program
 //     started by exec gets the default action of a signal that has a source, even if this process ignored the signal
 //     before.
-//   - If a SIGTSTP, SIGTTIN or SIGTTOU arrives while its last source is destroyed and a new one is made, the new source
-//     may stay without the handler. Make such a source once, and keep it.
 //   - The program must not change the action of a signal at the very moment at which another thread makes or destroys
-//     a source of that signal.
+//     a source of that signal, or at which a delivery restores the former action.
 //
 // It is a descriptor, so what fd.hpp says of descriptors holds for it. wait_any(), a wait_set and co_await take it;
 // wait_all() refuses it. `descriptor()` may be given to another event loop, which must only poll it. A source must
-// outlive every wait for it. The library must not be unloaded while it has a handler installed.
+// outlive every wait for it. A copy of the library that has made a source is never unloaded, because its handler might
+// still be called. So if a plug-in contains that copy, dlclose() does not destroy the plug-in's static objects. Destroy
+// the plug-in's sources before.
 // Windows and WebAssembly have no such signals: there, making a signal_source is a compile error.
 #pragma once
 

@@ -265,13 +265,132 @@ TEST(SignalSource, LeavesALaterHandlerInPlace) {
                   return handled == 2 ? 0 : 4;
               }),
               "");
+    // The later handler calls the library's without a condition. Without the library it would have found SIG_DFL, which
+    // nobody can call. The signal has a handler, so its default action must not happen.
     EXPECT_EQ(ending_after_a_raise(SIGTERM,
                                    [] {
                                        const signal_source source(SIGTERM);
                                        install_over(SIGTERM);
                                    }),
-              "ended by signal 15");  // the default action, through the later handler
+              "");
 }
+
+// The usual idiom: calls the handler that was there before, if there was one.
+struct sigaction found_by_chainer{};
+void chain(int number, siginfo_t* info, void* context) {
+    ++handled;
+    if (found_by_chainer.sa_handler == SIG_DFL || found_by_chainer.sa_handler == SIG_IGN) return;
+    if ((found_by_chainer.sa_flags & SA_SIGINFO) != 0) {
+        found_by_chainer.sa_sigaction(number, info, context);
+    } else {
+        found_by_chainer.sa_handler(number);
+    }
+}
+void install_chainer(int number, int flags = 0) {
+    struct sigaction made{};
+    made.sa_sigaction = chain;
+    made.sa_flags = SA_SIGINFO | flags;
+    sigaction(number, &made, &found_by_chainer);
+}
+
+// Whether there was a source before makes no difference to a program whose own handler handles the signal.
+TEST(SignalSource, LeavesTheSignalToALaterHandlerThatChainsOnCondition) {
+    for (const int number : {SIGTERM, SIGTSTP, SIGWINCH}) {
+        EXPECT_EQ(support::ending_of_child([number] {
+                      handled = 0;
+                      auto source = std::make_unique<signal_source>(number);
+                      install_chainer(number);
+                      raise(number);
+                      if (!source->try_wait() || handled != 1) return 1;
+                      source = nullptr;
+                      raise(number);
+                      raise(number);
+                      if (action_of(number).sa_sigaction != chain) return 2;
+                      return handled == 3 ? 0 : 3;
+                  }),
+                  "")
+            << number;
+    }
+}
+
+// The system has set the default action before it calls such a handler.
+TEST(SignalSource, LeavesTheSignalToALaterHandlerThatIsCalledOnce) {
+    EXPECT_EQ(ending_after_a_raise(SIGTERM,
+                                   [] {
+                                       const signal_source source(SIGTERM);
+                                       install_chainer(SIGTERM, static_cast<int>(SA_RESETHAND));
+                                   }),
+              "");
+}
+
+TEST(SignalSource, TheDefaultActionHappensOnceALaterHandlerIsGone) {
+    EXPECT_EQ(ending_after_a_raise(SIGTERM,
+                                   [] {
+                                       auto source = std::make_unique<signal_source>(SIGTERM);
+                                       install_chainer(SIGTERM);
+                                       source = nullptr;
+                                       raise(SIGTERM);
+                                       sigaction(SIGTERM, &found_by_chainer, nullptr);
+                                   }),
+              "ended by signal 15");
+}
+
+// The library's handler has taken itself away, so it is in no chain, and a new source is not refused.
+TEST(SignalSource, AfterALaterHandlerIsGoneADeliveryRestoresTheFormerHandler) {
+    const with_action plain(SIGUSR1, count);
+    auto source = std::make_unique<signal_source>(SIGUSR1);
+    install_chainer(SIGUSR1);
+    source = nullptr;
+    sigaction(SIGUSR1, &found_by_chainer, nullptr);
+    handled = 0;
+    raise(SIGUSR1);
+    EXPECT_EQ(handled, 1);
+    EXPECT_EQ(action_of(SIGUSR1).sa_handler, count);
+    signal_source again(SIGUSR1);
+    raise(SIGUSR1);
+    EXPECT_TRUE(again.try_wait());
+    EXPECT_EQ(handled, 2);
+}
+
+// A handler that is about to restore the former action does not take away the handler of a new source.
+TEST(SignalSource, ANewSourceKeepsItsHandlerWhileADeliveryRestoresTheFormerOne) {
+    const with_action plain(SIGUSR1, count);
+    for (int round = 0; round < support::rounds(300, 30); ++round) {
+        {
+            const signal_source gone(SIGUSR1);
+            install_chainer(SIGUSR1);
+        }
+        sigaction(SIGUSR1, &found_by_chainer, nullptr);  // this library's handler, which has no source
+        std::latch started{2};
+        support::thread_group threads;
+        threads.start("sender", [&] {
+            started.arrive_and_wait();
+            raise(SIGUSR1);
+        });
+        started.arrive_and_wait();
+        signal_source source(SIGUSR1);
+        threads.join();
+        (void)source.try_wait();
+        raise(SIGUSR1);
+        ASSERT_TRUE(source.try_wait());
+    }
+}
+
+#if defined(__linux__)
+// The child of a vfork runs no fork handlers, and shares the memory of its parent.
+TEST(SignalSource, TheChildOfAVforkHasTheDefaultAction) {
+    signal_source source(SIGTERM);
+    const pid_t child = vfork();
+    if (child == 0) {
+        raise(SIGTERM);
+        _exit(0);
+    }
+    EXPECT_EQ(support::ending_of(child), "ended by signal 15");
+    EXPECT_FALSE(source.try_wait());
+    raise(SIGTERM);
+    EXPECT_TRUE(source.try_wait());
+}
+#endif
 
 TEST(SignalSource, MayBeMadeAgainAfterSomebodyRestoredTheDefault) {
     const with_action restored(SIGUSR1, SIG_DFL);

@@ -5,7 +5,8 @@
 //   slots    64 slots for signal_flags. Each has a word for its handlers (handler_uses.hpp), and says which signal,
 //            which process and which flag it is for. Only the owner writes these, while the slot is closed.
 //   actions  For each signal: the action that was there before this library's handler; how many flags the signal has;
-//            and whether this library installed its handler and has not taken it away since.
+//            whether this library installed its handler and has not taken it away since; and a word for handlers,
+//            `idle`, which is open while the signal has no flag.
 //   lock     Guards everything that handlers do not change. Its holder blocks all signals, so no handler runs in its
 //            thread. It is held across a fork, and then guards the forking thread's signal mask, too.
 //
@@ -20,19 +21,39 @@
 //   signal_flag-4  This library's handler is never installed over a handler that may call it. So the chain of handlers
 //       has no cycle. open() installs only in one of two cases: this library's handler was never installed, or was
 //       taken away by this library; or the present action is not a handler.
+//   signal_flag-5  A handler restores the former action only between enter() and leave() of `idle`. open() closes
+//       `idle` and waits until it is unused before it looks at the present action. So no handler takes away the handler
+//       of a new flag. (A child that ran no fork handlers may restore it at any time: it has no flags.)
+//   signal_flag-6  A copy of the library is never unloaded once it has installed its handler. A handler may still run
+//       in another thread after its last flag is gone, and whoever has saved this library's action may call it at any
+//       time. It would be too late to decide this in ~signal_flag(): if dlclose() has called the destructor, glibc
+//       unloads the object whatever the destructor does.
+//
+// No flag takes the delivery: then the handler does what would have happened without this library.
+//   - If the present action is this handler, the handler takes itself away: it restores the former action. Then it
+//     calls the former handler, or raises the signal again, for the default action.
+//   - Otherwise, another handler has called this one. If there is a former handler, it is called. If there is none, the
+//     other handler would have found SIG_DFL or SIG_IGN without this library, which nobody can call. So nothing
+//     happens, not even the default action.
+//   - Several copies of the library may be in one chain. The upper copy takes its handler away before it calls the
+//     lower one. So the lower copy finds itself the present action in turn, unless another handler is between them.
+//     So the default action happens exactly if no copy in the chain has a flag, and the chain has no other handler.
+//   Rejected: to tell the lower copy in a thread slot that no flag has taken the delivery. The lower copy could not see
+//   whether the upper one or a handler between them has called it. A slot also takes scarce memory of every copy.
 //
 // No lost signal: a delivery raises the flag of every open slot of its signal. The flag stays up until a take() lowers
 // it. If a handler raises the flag after that, the flag is up again. A slot is open before the handler is installed,
 // so every delivery after open() has returned finds the slot.
 //
-// Before it calls the former handler, this library's handler uses only atomic operations, pthread_sigmask(), getpid()
-// and write(), and restores errno. Meanwhile all signals are blocked in its thread. So no other handler runs between
-// enter() and leave(): none can delay leave(), jump over it, or fork there.
+// Before it calls the former handler, this library's handler uses only atomic operations, pthread_sigmask(), getpid(),
+// sigaction() and write(), and restores errno. Meanwhile all signals are blocked in its thread. So no other handler
+// runs between enter() and leave(): none can delay leave(), jump over it, or fork there.
 //
 // Memory order: that of handler_uses.hpp, and [former]: the store of a record releases, and the handler that reads the
 // record acquires.
 //
-// Checked by: tests/unit/signal_test.cpp, tests/model/handler_uses_model_test.cpp (P21 of docs/proofs.md).
+// Checked by: tests/unit/signal_test.cpp, tests/copies/signals,
+// tests/model/handler_uses_model_test.cpp (P21 of docs/proofs.md).
 #include "platform/signals/signal_flag.hpp"
 
 #include "platform/signals/handler_uses.hpp"
@@ -71,7 +92,8 @@ struct former_action {
 struct signal_action {
     std::atomic<const former_action*> former{nullptr};
     int sources = 0;
-    bool installed = false;
+    std::atomic<bool> installed{false};
+    handler_uses idle;
 };
 
 #if defined(NSIG)
@@ -84,6 +106,8 @@ constinit signal_slot signal_slots[signal_flag::most];
 constinit signal_action signal_actions[signal_count];
 constinit std::mutex signal_lock;
 constinit std::uint32_t fork_count = 0;  // how many forks this process descends from
+// A child of vfork(), _Fork() or clone() has another number. It runs no fork handlers.
+constinit std::atomic<pid_t> this_process{0};
 
 // Holds the lock, with all signals blocked.
 class signal_guard {
@@ -105,29 +129,44 @@ bool is_ignored_by_default(int number) noexcept {
     return number == SIGCHLD || number == SIGURG || number == SIGWINCH || number == SIGCONT;
 }
 
-// Does what the signal would have done without this library. `taken`: a source has it, so no default action.
-void pass_on(const struct sigaction& former, bool taken, int number, siginfo_t* info, void* context) {
+// Called by the handler if no source has taken the delivery. If the handler is the present action, restores the former
+// one, and returns true.
+bool take_away(int number, const struct sigaction& former, pid_t process) noexcept {
+    signal_action& action = signal_actions[number];
+    // A child of vfork() shares its parent's memory, so it must not write there. No order: `former` has it.
+    const bool is_child = this_process.load(std::memory_order_relaxed) != process;
+    if (!is_child && !action.idle.enter()) return false;  // signal_flag-5
+    struct sigaction now{};
+    // Of several handlers, one restores the action. No order: only this one word matters, and `idle` has the rest.
+    const bool restores = ::sigaction(number, nullptr, &now) == 0 && is_ours(now) &&
+                          (is_child || action.installed.exchange(false, std::memory_order_relaxed));
+    if (restores) ::sigaction(number, &former, nullptr);
+    if (!is_child) action.idle.leave();
+    return restores;
+}
+
+// Does what the signal would have done without this library. `restored`: take_away() has restored the former action.
+void pass_on(const struct sigaction& former, bool restored, int number, siginfo_t* info, void* context) {
     if (is_handler(former)) {
         if ((former.sa_flags & SA_SIGINFO) != 0) {
             former.sa_sigaction(number, info, context);
         } else {
             former.sa_handler(number);
         }
-    } else if (former.sa_handler == SIG_DFL && !taken && !is_ignored_by_default(number)) {
+    } else if (restored && former.sa_handler == SIG_DFL && !is_ignored_by_default(number)) {
         // The signal is blocked in its handler. It is delivered again, to the default action, when the handler returns.
-        struct sigaction by_default{};
-        by_default.sa_handler = SIG_DFL;
-        ::sigaction(number, &by_default, nullptr);
         ::raise(number);
     }
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {
-    bool taken = false;
+    const former_action* former = nullptr;
+    bool restored = false;
     {
         const errno_guard guard;
         const signals_blocked blocked;
         const pid_t process = ::getpid();
+        bool taken = false;
         for (signal_slot& each : signal_slots) {
             if (!each.uses.enter()) continue;
             if (each.signal == number && each.process == process) {  // signal_flag-2
@@ -136,10 +175,12 @@ void on_signal(int number, siginfo_t* info, void* context) {
             }
             each.uses.leave();
         }
+        // [former] acquires the record
+        former = signal_actions[number].former.load(std::memory_order_acquire);
+        if (former == nullptr) return;
+        if (!taken) restored = take_away(number, former->action, process);
     }
-    // [former] acquires the record
-    const former_action* const former = signal_actions[number].former.load(std::memory_order_acquire);
-    if (former != nullptr) pass_on(former->action, taken, number, info, context);
+    pass_on(former->action, restored, number, info, context);
 }
 
 struct sigaction action_over(int number, const struct sigaction& former) noexcept {
@@ -172,7 +213,8 @@ int install(int number, std::unique_ptr<former_action>& spare) noexcept {
     if (::sigaction(number, nullptr, &now) != 0) return errno;
     if (is_ours(now)) return 0;
     if (is_handler(now)) {
-        if (action.installed) return EBUSY;  // signal_flag-4
+        // signal_flag-4. No order: idle is unused.
+        if (action.installed.load(std::memory_order_relaxed)) return EBUSY;
         if ((now.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) return ENOTSUP;
     }
     const former_action* const last = action.former.load(std::memory_order_relaxed);  // no order: locked
@@ -182,7 +224,8 @@ int install(int number, std::unique_ptr<former_action>& spare) noexcept {
     }
     const struct sigaction ours = action_over(number, now);
     if (::sigaction(number, &ours, nullptr) != 0) return errno;
-    action.installed = true;
+    // No order: locked, and handlers cannot enter idle.
+    action.installed.store(true, std::memory_order_relaxed);
     return 0;
 }
 
@@ -190,9 +233,12 @@ int install(int number, std::unique_ptr<former_action>& spare) noexcept {
 void uninstall(int number) noexcept {
     signal_action& action = signal_actions[number];
     struct sigaction now{};
-    if (::sigaction(number, nullptr, &now) != 0 || !is_ours(now)) return;
-    ::sigaction(number, &action.former.load(std::memory_order_relaxed)->action, nullptr);  // no order: locked
-    action.installed = false;
+    if (::sigaction(number, nullptr, &now) == 0 && is_ours(now)) {
+        // No order: as in install().
+        ::sigaction(number, &action.former.load(std::memory_order_relaxed)->action, nullptr);
+        action.installed.store(false, std::memory_order_relaxed);
+    }
+    action.idle.open();
 }
 
 // The lock is held across a fork, with all signals blocked, so the child finds everything whole. Several threads may
@@ -215,7 +261,12 @@ void after_fork_in_child() noexcept {
         each.uses.forget();
         each.signal = 0;
     }
-    for (signal_action& each : signal_actions) each.sources = 0;
+    for (signal_action& each : signal_actions) {
+        each.sources = 0;
+        each.idle.forget();
+        each.idle.open();
+    }
+    this_process.store(::getpid(), std::memory_order_relaxed);  // no order: one thread
     ++fork_count;
     end_fork();
 }
@@ -243,6 +294,7 @@ int signal_flag::open(int number) noexcept {
     if (spare == nullptr) return ENOMEM;
     if (const int error = watch_forks(); error != 0) return error;
     if (const int error = flag_.open(); error != 0) return error;
+    keep_loaded();  // signal_flag-6
     const signal_guard guard;
     const auto found = std::find_if(std::begin(signal_slots), std::end(signal_slots),
                                     [](const signal_slot& each) { return each.signal == 0; });
@@ -251,13 +303,19 @@ int signal_flag::open(int number) noexcept {
     found->process = ::getpid();
     found->flag = &flag_;
     found->uses.open();
+    // No order: the [former] of the first record has it.
+    this_process.store(found->process, std::memory_order_relaxed);
+    signal_action& action = signal_actions[number];
+    action.idle.close();
+    wait_until_unused(action.idle);  // signal_flag-5
     if (const int error = install(number, spare); error != 0) {
         found->uses.close();
         wait_until_unused(found->uses);
         found->signal = 0;
+        if (action.sources == 0) action.idle.open();
         return error;
     }
-    ++signal_actions[number].sources;
+    ++action.sources;
     slot_ = found;
     forks_ = fork_count;
     return 0;

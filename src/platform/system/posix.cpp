@@ -158,14 +158,19 @@ std::uint64_t random_number() noexcept {
     return mix(drawn[0], drawn[1]);
 }
 
-int start_thread(void (*run)() noexcept) noexcept {
-    const errno_guard guard;
+void keep_loaded() noexcept {
 #if !defined(__EMSCRIPTEN__)  // has one module; its dlopen() ends a program not linked for dlopen()
+    const errno_guard guard;
     Dl_info where;
-    if (::dladdr(reinterpret_cast<const void*>(run), &where) != 0) {
+    if (::dladdr(reinterpret_cast<const void*>(keep_loaded), &where) != 0) {
         ::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }
 #endif
+}
+
+int start_thread(void (*run)() noexcept) noexcept {
+    const errno_guard guard;
+    keep_loaded();
     const signals_blocked blocked;  // also in the new thread
     const auto body = [](void* what) -> void* {
         reinterpret_cast<void (*)() noexcept>(what)();

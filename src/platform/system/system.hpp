@@ -104,6 +104,10 @@ constexpr std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept {
     return stir(stir(one) + other);
 }
 
+// Keeps this copy of the library from being unloaded. POSIX systems only. Call it under no lock: the dynamic linker has
+// a lock of its own, which it also holds while it runs constructors and destructors.
+void keep_loaded() noexcept;
+
 // Starts a thread that runs as long as the process does. The thread handles no signals, and this copy of the library
 // stays loaded. Returns 0 or the system's error.
 int start_thread(void (*run)() noexcept) noexcept;
