@@ -19,6 +19,7 @@
 #include <tocsin/diagnose.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -140,10 +141,13 @@ std::string quoted(std::string_view text) {
     return result += '"';
 }
 
+// With a decimal point in every locale. Below zero if the wait was parked after the caller read the clock.
 std::string seconds_since(std::chrono::steady_clock::time_point since,
                           std::chrono::steady_clock::time_point now) {
+    const long long passed = std::chrono::round<std::chrono::milliseconds>(now - since).count();
+    const long long all = passed < 0 ? -passed : passed;
     char text[48];
-    std::snprintf(text, sizeof text, "%.3f", std::chrono::duration<double>(now - since).count());
+    std::snprintf(text, sizeof text, "%s%lld.%03lld", passed < 0 ? "-" : "", all / 1000, all % 1000);
     return text;
 }
 

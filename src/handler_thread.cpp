@@ -38,10 +38,15 @@
 // Memory order: the lock and the events order everything. `cancelled` is a hint. The handler may see it one job late,
 // as the contract allows.
 //
+// Fork: the child has no handler thread. A thread of the parent may have held the lock, in the middle of a change. So
+// the child's destructor touches neither the lock nor the queue nor the batch, and frees none of their memory. It does
+// not even detach the thread: a thread that the child has started may have got the same handle.
+//
 // Why a lock and two vectors that change places, and not a lock-free list: docs/decisions/0011-handler-queue.md.
 //
 // Checked by: tests/unit/handler_thread_test.cpp, tests/internal/out_of_memory_test.cpp (handler_thread-3),
 // tests/stress/handler_thread_stress_test.cpp.
+#include "core/lot/lot.hpp"
 #include "core/sync/activity.hpp"
 
 #include <tocsin/detail/refuse.hpp>
@@ -63,7 +68,8 @@ constexpr std::size_t kept_capacity = 4096;
 
 handler_closed::~handler_closed() = default;
 
-handler_thread::handler_thread(handler_options options) : options_(std::move(options)) {
+handler_thread::handler_thread(handler_options options)
+    : options_(std::move(options)), forks_(core::forks()) {
     if (options_.capacity == 0) {
         detail::throw_or_die(
             std::invalid_argument("tocsin::handler_thread: the capacity must be at least 1"));
@@ -72,6 +78,12 @@ handler_thread::handler_thread(handler_options options) : options_(std::move(opt
 }
 
 handler_thread::~handler_thread() {
+    if (core::forks() != forks_) {
+        new (&queue_) std::vector<job>;
+        new (&batch_) std::vector<job>;
+        new (&thread_) std::thread;
+        return;
+    }
     close();
     thread_.join();
 }

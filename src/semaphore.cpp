@@ -242,6 +242,7 @@ void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::p
     const auto count =
         static_cast<std::ptrdiff_t>(free_permits(word.load(std::memory_order_relaxed)));  // no order: a check
     if (permits < 0) semaphore_refuse_number(word, "release", permits, limit);
+    if (permits == 0) return;  // the count may be above the limit
     bool fits = permits <= limit - count;
     if (fits && core::signal_deferral::is_inside()) {
         // A deferred call cannot fail, and takes no number. So one call is deferred for each permit.

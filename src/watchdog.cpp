@@ -11,12 +11,12 @@
 //            other members, and the watchdog stays in `all`.
 //   changed  counts the changes of `all` and the ends of `busy`; the thread and destructors sleep on it.
 // A watchdog remembers which waits it has reported, by thread, address and start. It forgets a wait that it no longer
-// sees.
+// sees. A look that finds no memory reports nothing and forgets nothing. The thread then looks again after pause().
 //
 // Fork: the child begins without watchdogs and without a thread (renewed_in_child). If the child destroys a watchdog of
 // the parent, it only frees the memory.
 //
-// Checked by: tests/unit/watchdog_test.cpp.
+// Checked by: tests/unit/watchdog_test.cpp, tests/internal/out_of_memory_test.cpp.
 #include "core/async/background.hpp"
 #include "core/lot/lot.hpp"
 #include "core/sync/futex_lock.hpp"
@@ -29,6 +29,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -65,6 +66,8 @@ steady_clock::time_point later(steady_clock::time_point from, nanoseconds by) no
 steady_clock::time_point detail::watchdog_state::look(const std::vector<parked_wait>& waits,
                                                       steady_clock::time_point now) {
     std::vector<seen> still;
+    TOCSIN_TRY { still.reserve(waits.size()); }
+    TOCSIN_CATCH(...) { return later(now, pause()); }
     steady_clock::time_point next = later(now, longest);
     for (const parked_wait& each : waits) {
         const seen key{each.thread, each.address, each.since};
@@ -103,9 +106,9 @@ namespace {
 constinit core::never_destroyed<watchdogs> the_watchdogs;
 const core::renewed_in_child<the_watchdogs> watchdogs_renewed;
 
-std::vector<parked_wait> waits_if_memory_allows() noexcept {
+std::optional<std::vector<parked_wait>> waits_if_memory_allows() noexcept {
     TOCSIN_TRY { return parked_waits(); }
-    TOCSIN_CATCH(...) { return {}; }
+    TOCSIN_CATCH(...) { return std::nullopt; }
 }
 
 }  // namespace
@@ -149,7 +152,7 @@ void watchdogs::run() noexcept {
                 held.unlock();
                 {
                     const platform::with_signals_of as_maker(background.makers_signals());
-                    next = std::min(next, each->look(waits, now));
+                    next = std::min(next, waits ? each->look(*waits, now) : later(now, each->pause()));
                 }
                 held.lock();
                 busy = nullptr;

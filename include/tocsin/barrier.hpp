@@ -8,7 +8,7 @@
 // once its phase has ended. wait_any(), wait_all(), a wait_set and co_await take it beside events (wait.hpp,
 // wait_set.hpp, await.hpp). A barrier is 12 bytes and its completion function. It owns nothing else, and is
 // constant-initialized if the function is. Except in checked builds, it is trivially destructible if the function is.
-// No member throws or allocates.
+// No member throws or allocates, unless the constructor does so when it moves the function.
 //
 // Phases
 //   A phase ends when as many arrivals have been counted as it expects. The thread that makes the last arrival first
@@ -39,6 +39,7 @@
 //   - more arrivals than the phase expects (one during the completion function is always too many);
 //   - a wait with a token that has been moved from or waited with.
 //   Checked builds also end the program if a barrier is destroyed while a thread waits.
+//   The constructor throws what moving the completion function throws.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -164,8 +165,10 @@ public:
     // The greatest number of arrivals in a phase.
     static constexpr std::ptrdiff_t(max)() noexcept { return detail::most_arrivals; }
 
-    constexpr explicit barrier(std::ptrdiff_t expected,
-                               CompletionFunction completion = CompletionFunction()) noexcept
+    constexpr explicit barrier(
+        std::ptrdiff_t expected,
+        CompletionFunction completion =
+            CompletionFunction()) noexcept(std::is_nothrow_move_constructible_v<CompletionFunction>)
         : phases_(expected), completion_(std::move(completion)) {}
 
     // Counts `number` arrivals in the current phase, and returns a token of that phase. Doesn't wait.

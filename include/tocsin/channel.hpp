@@ -27,13 +27,15 @@
 //
 // Exactness
 //   A transfer, that is, a send or a receive, happens completely or not at all. If a wait ends by a deadline, a stop or
-//   another source, nothing is sent or received in it, and the item of a send is still the caller's, not moved from. If
-//   a transfer has happened, the wait says so, even after its deadline.
+//   another source, nothing is sent or received in it. If the item of that send is a T, it is still the caller's, not
+//   moved from. From anything else, a send makes a T before it tries. So an rvalue of another type may be used up even
+//   if nothing is sent. If a transfer has happened, the wait says so, even after its deadline.
 //
 // Closing
-//   close() ends sending. Sends that wait then, and all later ones, return `closed`, and their items stay with the
-//   callers. Receives take what is left, and then return `closed`. A sending() or receiving() on a closed channel is
-//   ready at once, unless items are left: its status() is then `closed`. Sending on a closed channel is no mistake.
+//   close() ends sending. Sends that wait then, and all later ones, return `closed`. Their items, if these are Ts, stay
+//   with the callers. Receives take what is left, and then return `closed`. A sending() or receiving() on a closed
+//   channel is ready at once, unless items are left: its status() is then `closed`. Sending on a closed channel is no
+//   mistake.
 //
 // Items
 //   T is an object type whose moves and destructor do not throw: a transfer that two threads have agreed on can't be

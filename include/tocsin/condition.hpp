@@ -120,8 +120,12 @@ std::uint64_t number_of(const std::unique_lock<Mutex>& lock) noexcept {
     return number_of(*lock.mutex());
 }
 
+// For a wait that returns what the predicate returned.
 template <class Predicate>
 concept condition_predicate = std::predicate<Predicate&>;
+// For a wait that returns nothing, and only asks again.
+template <class Predicate>
+concept condition_question = requires(Predicate& pred) { static_cast<bool>(!pred()); };
 
 }  // namespace detail
 
@@ -194,8 +198,8 @@ public:
         (void)wait_with(lock, deadline::never(), nullptr, spin);
     }
     // Waits until the predicate, which is called with the lock held, returns true. Does not give up the lock if it is
-    // true at once.
-    template <basic_lockable Lock, detail::condition_predicate Predicate>
+    // true at once. This predicate may return what converts to bool only explicitly, such as a std::shared_ptr.
+    template <basic_lockable Lock, detail::condition_question Predicate>
     void wait(Lock& lock, Predicate pred, spin_policy spin = {}) {
         while (!pred()) wait(lock, spin);
     }

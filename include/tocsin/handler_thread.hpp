@@ -151,6 +151,7 @@ public:
     explicit handler_thread(handler_options options = {});
 
     // Does what join() does. Must not run in a job of this handler, or while another thread still calls a member.
+    // In the child of a fork, a handler of the parent may only be destroyed. That runs and destroys none of its jobs.
     ~handler_thread();
     handler_thread(const handler_thread&) = delete;
     handler_thread& operator=(const handler_thread&) = delete;
@@ -238,6 +239,7 @@ private:
     void pass_on_room(bool more) noexcept;
 
     const handler_options options_;
+    const std::uint32_t forks_;  // tells the destructor that it runs in the child of a fork
     mutable word_lock<> lock_;
     std::vector<job> queue_;    // under the lock
     std::size_t blocked_ = 0;   // under the lock: how many threads wait for room

@@ -45,7 +45,8 @@ class [[nodiscard]] wait_watchdog {
 // what parked_waits() costs.
 // Precision: a wait is reported at the earliest when it is older than `longest`, and at the latest a sixteenth of
 // `longest` (at least a millisecond) later, plus the time of a look and of the reports before it. A wait that ends
-// between these two moments may stay unreported.
+// between these two moments may stay unreported. For a coroutine or an operation, both moments may come up to 10 ms
+// earlier, because parked_wait::since may be too early by that much.
 //
 // The function runs in the library's thread, under no lock, and may wait and wake. It must not throw: an exception ends
 // the program. In the child of a fork, nothing is reported until the child makes a watchdog of its own.

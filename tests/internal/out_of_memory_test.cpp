@@ -27,7 +27,8 @@ using tocsin::handler_thread;
 using tocsin::manual_reset_event;
 
 constexpr long endless = -1;
-thread_local long memory_left = endless;  // for so many allocations
+thread_local long memory_left = endless;     // for so many allocations
+thread_local long before_refusal = endless;  // after so many allocations, one is refused
 
 // A handler frees the memory of a queue that has grown beyond 4096 jobs, so the next post has to allocate.
 constexpr std::size_t capacity = 5000;
@@ -151,11 +152,36 @@ TEST(OutOfMemory, AViewThatCannotBeMadeLeavesTheEventAlone) {
     EXPECT_TRUE(view->try_wait());
 }
 
+// The look after the first report finds no memory, at one step or another. It forgets no report. A wait that the next
+// look reports shows that this look has been.
+TEST(OutOfMemory, AWatchdogForgetsNoReportAndLooksAgain) {
+    for (const long memory_for : {0, 1}) {
+        auto_reset_event first, second;
+        std::atomic<int> reports_of_first{0}, reports_of_second{0};
+        thread_group threads;
+        threads.start("first", [&] { first.wait(); });
+        const auto watchdog =
+            tocsin::report_waits_longer_than(5ms, [&](const tocsin::parked_wait& wait) noexcept {
+                if (wait.address == &first && ++reports_of_first == 1) before_refusal = memory_for;
+                if (wait.address == &second) ++reports_of_second;
+            });
+        support::until("the first report", [&] { return reports_of_first.load() != 0; });
+        threads.start("second", [&] { second.wait(); });
+        support::until("the second report", [&] { return reports_of_second.load() != 0; });
+        EXPECT_EQ(reports_of_first.load(), 1);
+        EXPECT_EQ(reports_of_second.load(), 1);
+        first.set();
+        second.set();
+        threads.join();
+    }
+}
+
 }  // namespace
 
 [[gnu::noinline]] void* operator new(std::size_t size) {
     if (memory_left == 0) throw std::bad_alloc();
     if (memory_left > 0) --memory_left;
+    if (before_refusal != endless && before_refusal-- == 0) throw std::bad_alloc();
     if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
     throw std::bad_alloc();
 }

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <stop_token>
 #include <thread>
 #include <type_traits>
@@ -63,6 +64,18 @@ TEST(Barrier, HasTheStandardsShape) {
     static_assert(has_the_standards_shape<barrier<nothing>>);
     static_assert(std::is_constructible_v<barrier<>, std::ptrdiff_t>);
     static_assert(barrier<>::max() >= (1 << 30) - 1);
+}
+
+struct throws_when_moved {
+    throws_when_moved() = default;
+    throws_when_moved(throws_when_moved&&) { throw std::runtime_error("moved"); }
+    void operator()() noexcept {}
+};
+
+TEST(Barrier, ItsConstructorThrowsWhatMovingTheFunctionThrows) {
+    static_assert(noexcept(barrier<>(1)) && noexcept(barrier<nothing>(1)));
+    static_assert(!noexcept(barrier<throws_when_moved>(1)));
+    EXPECT_THROW(const barrier<throws_when_moved> made(1), std::runtime_error);
 }
 
 TEST(Barrier, APhaseEndsWithTheLastArrival) {

@@ -23,6 +23,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <stop_token>
 #include <system_error>
@@ -72,10 +73,12 @@ constexpr bool has_the_standards_shape =
     std::is_nothrow_default_constructible_v<condition> && !std::is_copy_constructible_v<Condition> &&
     !std::is_move_constructible_v<Condition> && !std::is_copy_assignable_v<Condition> &&
     noexcept(std::declval<Condition&>().notify_one()) && noexcept(std::declval<Condition&>().notify_all()) &&
-    requires(Condition& object, std_lock& lock, bool (*pred)(), std::stop_token stop,
-             std::chrono::system_clock::time_point at, std::chrono::milliseconds longest) {
+    requires(Condition& object, std_lock& lock, bool (*pred)(), std::shared_ptr<int> (*as_pointer)(),
+             std::stop_token stop, std::chrono::system_clock::time_point at,
+             std::chrono::milliseconds longest) {
         { object.wait(lock) } -> std::same_as<void>;
         { object.wait(lock, pred) } -> std::same_as<void>;
+        { object.wait(lock, as_pointer) } -> std::same_as<void>;
         { object.wait_until(lock, at) } -> std::same_as<std::cv_status>;
         { object.wait_until(lock, at, pred) } -> std::same_as<bool>;
         { object.wait_for(lock, longest) } -> std::same_as<std::cv_status>;
@@ -213,6 +216,26 @@ TEST(Condition, APredicateIsAskedWithTheLockHeld) {
     {
         const std::lock_guard lock(mutex);
         ready = true;
+    }
+    changed.notify_one();
+}
+
+// The standard's wait() only negates what the predicate returns.
+TEST(Condition, APredicateMayReturnAnythingThatCanBeNegated) {
+    std::mutex mutex;
+    condition changed;
+    std::shared_ptr<int> made;
+    thread_group threads;
+    threads.start("waiter", [&] {
+        std_lock lock(mutex);
+        changed.wait(lock, [&] { return made; });
+        changed.wait(lock, [&] { return std::optional(*made); }, tocsin::spin_policy::none());
+        EXPECT_EQ(*made, 3);
+    });
+    until_parked(&changed, 1);
+    {
+        const std::lock_guard lock(mutex);
+        made = std::make_shared<int>(3);
     }
     changed.notify_one();
 }

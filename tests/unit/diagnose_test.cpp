@@ -22,12 +22,16 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <clocale>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <new>
+#include <regex>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -368,6 +372,56 @@ TEST(ParkedWaits, AreOneJsonObject) {
     event.set();
     threads.join();
     tocsin::name_address(&event, "");
+}
+
+// Chooses a locale whose numbers have a decimal comma, and returns whether there is one.
+bool choose_decimal_comma() {
+    for (const char* const name : {"de_DE.UTF-8", "fr_FR.UTF-8", "de-DE"}) {
+        if (std::setlocale(LC_NUMERIC, name) != nullptr) return true;
+    }
+#if defined(__GLIBC__)
+    // None is installed. So this makes one, in the form in which localedef writes it (seen with glibc 2.36).
+    const struct {
+        std::uint32_t head[8] = {
+            0x20031115 ^ LC_NUMERIC, 6, 32, 34, 36, 40, 44, 48};  // fields begin at 32, 34 ...
+        char point[2] = {','};
+        char between_groups[2] = {'.'};
+        char grouping[4] = {3, 3};
+        std::uint32_t wide[2] = {',', '.'};
+        char code[8] = "UTF-8";
+    } numeric;
+    std::string folder = testing::TempDir() + "/tocsin_XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr) return false;
+    std::filesystem::create_directory(folder + "/comma");
+    std::ofstream(folder + "/comma/LC_NUMERIC", std::ios::binary)
+        .write(reinterpret_cast<const char*>(&numeric), sizeof numeric);
+    setenv("LOCPATH", folder.c_str(), 1);
+    const bool chosen = std::setlocale(LC_NUMERIC, "comma") != nullptr;
+    unsetenv("LOCPATH");
+    std::filesystem::remove_all(folder);
+    return chosen;
+#else
+    return false;
+#endif
+}
+
+// JSON and the text have a decimal point, whatever the program's locale has.
+TEST(ParkedWaits, WriteSecondsWithAPointInEveryLocale) {
+    if (!choose_decimal_comma()) GTEST_SKIP() << "there is no locale with a decimal comma";
+    char number[8];
+    std::snprintf(number, sizeof number, "%.1f", 1.5);
+    EXPECT_STREQ(number, "1,5");
+    auto_reset_event event;
+    thread_group threads;
+    threads.start("waiter", [&] { event.wait(); });
+    until_parked(&event, 1);
+    const std::string json = tocsin::parked_waits_as_json();
+    const std::string text = tocsin::describe_parked_waits();
+    std::setlocale(LC_NUMERIC, "C");
+    EXPECT_TRUE(std::regex_search(json, std::regex(R"("seconds":-?(0|[1-9]\d*)\.\d{3}\})"))) << json;
+    EXPECT_TRUE(std::regex_search(text, std::regex(R"(, for -?\d+\.\d{3} s)"))) << text;
+    event.set();
+    threads.join();
 }
 
 parked_wait wait_of(std::uint64_t thread, std::uint64_t owner) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What <tocsin/handler_thread.hpp> promises, sentence by sentence.
+#include "child.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
@@ -20,7 +21,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -28,6 +31,19 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+namespace {
+thread_local void (*at_next_allocation)() = nullptr;
+}  // namespace
+
+// (Not inlined: with only one of a pair inlined, the compiler warns of a mismatch.)
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    if (const auto act = std::exchange(at_next_allocation, nullptr)) act();
+    if (void* const made = std::malloc(size)) return made;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* gone) noexcept { std::free(gone); }
+[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept { std::free(gone); }
 
 namespace {
 
@@ -701,6 +717,42 @@ TEST(HandlerThread, DestroysAJobBeforeTheNextBegins) {
 }
 
 #if TOCSIN_ON_POSIX
+// At the fork, a thread is inside post(): it makes room in the queue, under the lock. A thread that the child starts
+// may get the handle that the handler's thread had.
+TEST(HandlerThread, TheChildOfAForkOnlyDestroysIt) {
+    static std::atomic<bool> posting;
+    static manual_reset_event forked;
+    posting = false;
+    forked.reset();
+    int alive = 0;
+    std::optional<handler_thread> handler(std::in_place);
+    const obstacle busy(*handler);
+    handler->post([token = counted(alive)] {});
+    thread_group threads;
+    threads.start("poster", [&] {
+        at_next_allocation = [] {
+            posting = true;
+            forked.wait();
+        };
+        handler->post([] {});
+    });
+    until("the poster to hold the lock", [] { return posting.load(); });
+    EXPECT_EQ(support::ending_of_child([&] {
+                  manual_reset_event destroyed;
+                  thread_group of_child;
+                  // ThreadSanitizer can't follow a child that starts threads when its parent had several.
+                  if (!support::thread_sanitizer)
+                      of_child.start_many(3, "of the child", [&](int) { destroyed.wait(); });
+                  handler.reset();
+                  destroyed.set();
+                  of_child.join();
+                  return alive == 1 ? 0 : 1;
+              }),
+              "");
+    forked.set();
+    threads.join();
+}
+
 TEST(HandlerThread, APostToABusyHandlerMakesNoSystemCall) {
     std::optional<handler_thread> handler;
     tocsin::manual_reset_event begun;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Semaphores in wait_any, wait_all, wait_set, co_await and pollable: each takes one permit exactly when it takes the
 // semaphore.
+#include "executor.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <system_error>
 #include <vector>
 
 namespace {
@@ -254,6 +256,23 @@ TEST(SemaphoreInACoroutine, ADestroyedCoroutineGivesItsPermitBack) {
     second = take(semaphore, taken);
     semaphore.release(2);
     EXPECT_EQ(taken, 1);
+    EXPECT_TRUE(semaphore.try_acquire());
+    EXPECT_FALSE(semaphore.try_acquire());
+}
+
+TEST(SemaphoreInACoroutine, AReleaseOfNothingIsAllowedWhenAPermitWentBackBeyondMax) {
+    binary_semaphore semaphore(0);
+    support::executor executor;
+    task waiting = [](binary_semaphore& from, support::executor& where) -> task {
+        co_await tocsin::async_wait(from).on(where);
+    }(semaphore, executor);
+    semaphore.release();  // to the coroutine
+    semaphore.release();
+    executor.forget(waiting.handle());
+    waiting.destroy();
+    EXPECT_NO_THROW(semaphore.release(0));
+    EXPECT_THROW(semaphore.release(), std::system_error);
+    EXPECT_TRUE(semaphore.try_acquire());
     EXPECT_TRUE(semaphore.try_acquire());
     EXPECT_FALSE(semaphore.try_acquire());
 }
