@@ -14,19 +14,14 @@
 namespace tocsin {
 namespace detail {
 
-// Whether durations of this type are whole nanoseconds.
-template <class Rep, class Period>
-inline constexpr bool has_whole_nanoseconds =
-    std::is_integral_v<Rep> && !std::is_same_v<Rep, bool> && std::ratio_divide<Period, std::nano>::den == 1;
-
 // A duration in nanoseconds, rounded up. A duration out of range becomes the greatest or the least value. Not-a-number
 // becomes the least value, so a deadline made from it has passed already.
 template <class Rep, class Period>
 constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duration) noexcept {
     constexpr std::int64_t forever = (std::numeric_limits<std::int64_t>::max)();
     constexpr std::int64_t least = (std::numeric_limits<std::int64_t>::min)();
-    if constexpr (has_whole_nanoseconds<Rep, Period>) {
-        using factor = std::ratio_divide<Period, std::nano>;
+    using factor = std::ratio_divide<Period, std::nano>;
+    if constexpr (std::is_integral_v<Rep> && !std::is_same_v<Rep, bool> && factor::den == 1) {
         if (std::cmp_greater(duration.count(), forever / factor::num)) return forever;
         if (std::cmp_less(duration.count(), least / factor::num)) return least;
         return static_cast<std::int64_t>(duration.count()) * factor::num;
@@ -36,20 +31,6 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
         if (exact >= static_cast<long double>(forever)) return forever;
         const auto whole = static_cast<std::int64_t>(exact);
         return whole + (static_cast<long double>(whole) < exact ? 1 : 0);
-    }
-}
-
-// The same, rounded down.
-template <class Rep, class Period>
-constexpr std::int64_t nanoseconds_down(std::chrono::duration<Rep, Period> duration) noexcept {
-    const std::int64_t up = nanoseconds_up(duration);
-    if constexpr (has_whole_nanoseconds<Rep, Period>) {
-        return up;
-    } else {
-        const long double exact = std::chrono::duration<long double, std::nano>(duration).count();
-        return up != (std::numeric_limits<std::int64_t>::min)() && exact < static_cast<long double>(up)
-                   ? up - 1
-                   : up;
     }
 }
 
@@ -89,13 +70,11 @@ public:
                      : steady                ? clock::steady
                                              : clock::system;
         } else {
-            const bool is_never = detail::nanoseconds_up(at.time_since_epoch()) == forever;
-            clock_ = is_never || at == (at.max)() ? clock::never : clock::other;
+            clock_ = at == (at.max)() || is_infinite(at.time_since_epoch()) ? clock::never : clock::other;
             time_point_ = &at;
             remaining_ = [](const void* time_point) noexcept {
                 const auto& point = *static_cast<const std::chrono::time_point<Clock, Duration>*>(time_point);
-                return between(detail::nanoseconds_down(Clock::now().time_since_epoch()),
-                               detail::nanoseconds_up(point.time_since_epoch()));
+                return between(Clock::now().time_since_epoch(), point.time_since_epoch());
             };
         }
     }
@@ -137,6 +116,24 @@ private:
         return deadline(clock::steady, now + nanoseconds);
     }
 
+    template <class Rep, class Period>
+    static constexpr bool is_infinite(std::chrono::duration<Rep, Period> time) noexcept {
+        return std::numeric_limits<Rep>::has_infinity &&
+               time.count() == (std::numeric_limits<Rep>::infinity)();
+    }
+
+    // How long after `now` this time is: at least zero, at most `forever`. The difference of times that are far apart
+    // may not fit its type. Then a rounded difference will do: the wait looks again when that has passed.
+    template <class Now, class Time>
+    static std::int64_t between(Now now, Time time) noexcept {
+        using rounded = std::chrono::duration<long double, std::nano>;
+        constexpr long double far_apart = 1e18L;  // 31 years
+        const long double left = rounded(time).count() - rounded(now).count();
+        if (left > far_apart) return detail::nanoseconds_up(rounded(left));
+        if (!(left >= -far_apart)) return 0;  // also if it is not a number
+        return time > now ? detail::nanoseconds_up(time - now) : 0;
+    }
+
     template <class Duration>
     static std::int64_t count(Duration since_epoch) noexcept {
         return std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
@@ -144,13 +141,8 @@ private:
 
     template <class Duration>
     std::int64_t left(Duration now) const noexcept {
-        return between(count(now), nanoseconds_);
-    }
-
-    // How long after `now` this time is: at least zero, and at most `forever`.
-    static constexpr std::int64_t between(std::int64_t now, std::int64_t time) noexcept {
-        if (time <= now) return 0;
-        return now < 0 && time > forever + now ? forever : time - now;
+        const std::int64_t now_nanoseconds = count(now);
+        return nanoseconds_ > now_nanoseconds ? nanoseconds_ - now_nanoseconds : 0;
     }
 
     clock clock_ = clock::never;

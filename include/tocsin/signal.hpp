@@ -46,7 +46,8 @@
 // wait_all() refuses it. `descriptor()` may be given to another event loop, which must only poll it. A source must
 // outlive every wait for it. A copy of the library that has made a source is never unloaded, because its handler might
 // still be called. So if a plug-in contains that copy, dlclose() does not destroy the plug-in's static objects. Destroy
-// the plug-in's sources before.
+// the plug-in's sources before. Making a source takes the dynamic linker's lock: while a constructor of a plug-in's
+// static object runs, it must not wait for another thread that makes one.
 // Windows and WebAssembly have no such signals: there, making a signal_source is a compile error.
 #pragma once
 

@@ -217,30 +217,59 @@ TEST(Deadline, OfAnotherClockSaturatesWhereTheDifferenceDoesNotFit) {
 
 TEST(Deadline, OfAnotherClockSaturatesWhereTheClocksTypeIsTooSmall) {
     using seconds = std::chrono::time_point<late_clock, std::chrono::seconds>;
-    EXPECT_TRUE(deadline(seconds(std::chrono::seconds(20'000'000'000))).is_never());
+    const seconds far(std::chrono::seconds(20'000'000'000));
+    EXPECT_EQ(deadline(far).remaining(), most);
+    EXPECT_FALSE(deadline(far).has_passed());
     const seconds long_ago(std::chrono::seconds(-20'000'000'000));
     EXPECT_TRUE(deadline(long_ago).has_passed());
     EXPECT_EQ(deadline(long_ago).remaining(), 0);
 }
 
+// Counts 100 ns since 1601: more nanoseconds than the library counts in.
+struct old_clock {
+    using duration = std::chrono::duration<std::int64_t, std::ratio<1, 10'000'000>>;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<old_clock>;
+    static constexpr bool is_steady = true;
+    static time_point now() noexcept { return time_point(duration(134'000'000'000'000'007)); }
+};
+
+TEST(Deadline, OfAnotherClockIsExactFarFromItsEpoch) {
+    const auto at = old_clock::now() + 5s;
+    const deadline until = at;
+    EXPECT_FALSE(until.is_never());
+    EXPECT_EQ(until.remaining(), 5'000'000'000);
+    const auto over = old_clock::now();
+    EXPECT_TRUE(deadline(over).has_passed());
+    const auto soon = old_clock::now() + old_clock::duration(1);
+    EXPECT_EQ(deadline(soon).remaining(), 100);
+}
+
+// In seconds, which are no whole nanoseconds.
+struct fraction_clock {
+    using duration = std::chrono::duration<double>;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<fraction_clock>;
+    static constexpr bool is_steady = true;
+    static time_point now() noexcept { return time_point(duration(0.1)); }
+};
+
 TEST(Deadline, OfAnotherClockMayBeAFractionAndNotANumber) {
-    using fraction = std::chrono::time_point<hand_clock, std::chrono::duration<double, std::nano>>;
-    using time = fraction::duration;
-    hand_clock::set(100);
-    for (const double bad : {std::nan(""), -HUGE_VAL, -1e300}) {
-        const fraction at{time(bad)};
-        EXPECT_TRUE(deadline(at).has_passed()) << bad;
-        EXPECT_EQ(deadline(at).remaining(), 0) << bad;
+    const auto at = [](double seconds) {
+        return fraction_clock::time_point(fraction_clock::duration(seconds));
+    };
+    for (const double bad : {std::nan(""), -HUGE_VAL, -1e300, 0.0, 0.1}) {
+        const auto point = at(bad);
+        EXPECT_TRUE(deadline(point).has_passed()) << bad;
+        EXPECT_EQ(deadline(point).remaining(), 0) << bad;
     }
-    for (const double far : {HUGE_VAL, 1e300}) {
-        const fraction at{time(far)};
-        EXPECT_TRUE(deadline(at).is_never()) << far;
-    }
-    const fraction soon(time(100e6 + 0.25)), over(time(100e6 - 0.25));
+    const auto infinite = at(HUGE_VAL), far = at(1e300), soon = at(std::nextafter(0.1, 1.0));
+    EXPECT_TRUE(deadline(infinite).is_never());
+    EXPECT_EQ(deadline(far).remaining(), most);
     EXPECT_EQ(deadline(soon).remaining(), 1);
     EXPECT_FALSE(deadline(soon).has_passed());
-    EXPECT_TRUE(deadline(over).has_passed());
-    hand_clock::set(0);
 }
 
 TEST(Deadline, ReadsTheClockWithoutASystemCall) {

@@ -382,7 +382,7 @@ TEST(SignalSource, TheChildOfAVforkHasTheDefaultAction) {
     signal_source source(SIGTERM);
     const pid_t child = vfork();
     if (child == 0) {
-        raise(SIGTERM);
+        kill(getpid(), SIGTERM);  // musl's raise() would reach the parent
         _exit(0);
     }
     EXPECT_EQ(support::ending_of(child), "ended by signal 15");
@@ -391,6 +391,21 @@ TEST(SignalSource, TheChildOfAVforkHasTheDefaultAction) {
     EXPECT_TRUE(source.try_wait());
 }
 #endif
+
+// Somebody saves this library's handler while a source exists, and puts it back when none does.
+TEST(SignalSource, ASavedHandlerThatIsPutBackRestoresTheDefaultAction) {
+    const auto child = support::ending_of_child([] {
+        struct sigaction saved{};
+        {
+            const signal_source source(SIGTERM);
+            sigaction(SIGTERM, nullptr, &saved);
+        }
+        sigaction(SIGTERM, &saved, nullptr);
+        raise(SIGTERM);
+        return 0;
+    });
+    EXPECT_EQ(child, "ended by signal 15");
+}
 
 TEST(SignalSource, MayBeMadeAgainAfterSomebodyRestoredTheDefault) {
     const with_action restored(SIGUSR1, SIG_DFL);

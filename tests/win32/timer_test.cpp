@@ -110,9 +110,12 @@ TEST(Timer, IsSetAgainInEachPeriod) {
 TEST(Timer, OfAnAbsoluteTimeIsSetAgainAPeriodLater) {
     const handle object = timer();
     for (const auto due : {at(0), at(now() - 10'000'000), at(now() + 10'000)}) {
-        EXPECT_TRUE(sets(object, due, 300));
-        EXPECT_EQ(wait(object), WAIT_OBJECT_0);
-        EXPECT_GE(time_of([&] { EXPECT_EQ(wait(object), WAIT_OBJECT_0); }), at_least(250ms));
+        EXPECT_GE(time_of([&] {
+                      EXPECT_TRUE(sets(object, due, 300));
+                      EXPECT_EQ(wait(object), WAIT_OBJECT_0);
+                      EXPECT_EQ(wait(object), WAIT_OBJECT_0);
+                  }),
+                  at_least(300ms));
     }
     EXPECT_TRUE(works(CancelWaitableTimer, object));
 }

@@ -121,8 +121,8 @@ void object_name::check(std::size_t length) noexcept {
     // A name without a prefix is local. A global one keeps its prefix, so that both can exist.
     constexpr std::string_view local = "Local\\";
     constexpr std::string_view global = "Global\\";
-    if (text_.starts_with(local)) text_.erase(0, local.size());
     const std::size_t prefix = text_.starts_with(global) ? global.size() : 0;
+    if (text_.starts_with(local)) text_.erase(0, local.size());
     if (error_ == 0 && text_.find('\\', prefix) != std::string::npos) error_ = ERROR_PATH_NOT_FOUND;
 }
 

@@ -116,6 +116,7 @@ void release_list::append(wait_node& node) noexcept {
         nodes_.insert_after(to_front ? last_coroutine_ : last_of_batches_, node);
         if (last_of_batches_ == nullptr || !to_front) last_of_batches_ = &node;
     } else {
+        has_views_ |= node.what == kind::resumable;
         nodes_.append(node);
     }
 }
@@ -130,6 +131,7 @@ void release_list::append(release_list&& more) noexcept {
 }
 
 void release_list::raise_views() noexcept {
+    if (!has_views_) return;
     for (wait_node* each = nodes_.first(); each != nullptr;) {
         wait_node& one = *std::exchange(each, wait_list::next(*each));
         if (one.what != wait_node::kind::resumable) continue;

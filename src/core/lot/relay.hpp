@@ -24,7 +24,8 @@ public:
     // Appends the nodes of `more`, again with coroutines in front. Visits only the coroutines among them.
     void append(release_list&& more) noexcept;
 
-    // Resumes what is no wait: the raises that views owe (pollable.cpp). The waits stay in the list.
+    // Resumes what is no wait: the raises that views owe (pollable.cpp). The waits stay in the list, and are not even
+    // visited unless there are such raises.
     void raise_views() noexcept;
 
     // Releases a few waiters. If more are left, the last of those few releases further waiters before its wait returns.
@@ -38,7 +39,8 @@ private:
     wait_list nodes_;
     wait_node* last_coroutine_ = nullptr;
     wait_node* last_of_batches_ =
-        nullptr;  // the last delegate or sharer that append(node) has put into the list
+        nullptr;              // the last delegate or sharer that append(node) has put into the list
+    bool has_views_ = false;  // whether append(node) has put a raise into the list
 };
 
 // Called by a released thread. Releases the nodes that this thread was given: `first` and those behind it.

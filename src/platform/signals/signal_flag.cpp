@@ -129,19 +129,22 @@ bool is_ignored_by_default(int number) noexcept {
     return number == SIGCHLD || number == SIGURG || number == SIGWINCH || number == SIGCONT;
 }
 
+// Whether this is a child of vfork(), _Fork() or clone(), which shares the memory of its parent. No order: `former` has
+// it.
+bool is_child(pid_t process) noexcept { return this_process.load(std::memory_order_relaxed) != process; }
+
 // Called by the handler if no source has taken the delivery. If the handler is the present action, restores the former
 // one, and returns true.
 bool take_away(int number, const struct sigaction& former, pid_t process) noexcept {
     signal_action& action = signal_actions[number];
-    // A child of vfork() shares its parent's memory, so it must not write there. No order: `former` has it.
-    const bool is_child = this_process.load(std::memory_order_relaxed) != process;
-    if (!is_child && !action.idle.enter()) return false;  // signal_flag-5
+    const bool may_write = !is_child(process);
+    if (may_write && !action.idle.enter()) return false;  // signal_flag-5
     struct sigaction now{};
-    // Of several handlers, one restores the action. No order: only this one word matters, and `idle` has the rest.
-    const bool restores = ::sigaction(number, nullptr, &now) == 0 && is_ours(now) &&
-                          (is_child || action.installed.exchange(false, std::memory_order_relaxed));
+    const bool restores = ::sigaction(number, nullptr, &now) == 0 && is_ours(now);
+    if (restores && may_write)
+        action.installed.store(false, std::memory_order_relaxed);  // no order: `idle` has it
     if (restores) ::sigaction(number, &former, nullptr);
-    if (!is_child) action.idle.leave();
+    if (may_write) action.idle.leave();
     return restores;
 }
 
@@ -155,7 +158,9 @@ void pass_on(const struct sigaction& former, bool restored, int number, siginfo_
         }
     } else if (restored && former.sa_handler == SIG_DFL && !is_ignored_by_default(number)) {
         // The signal is blocked in its handler. It is delivered again, to the default action, when the handler returns.
-        ::raise(number);
+        // (In the child of a vfork(), musl's raise() would reach the parent.)
+        const pid_t process = ::getpid();
+        is_child(process) ? ::kill(process, number) : ::raise(number);
     }
 }
 
@@ -211,7 +216,11 @@ int install(int number, std::unique_ptr<former_action>& spare) noexcept {
     signal_action& action = signal_actions[number];
     struct sigaction now{};
     if (::sigaction(number, nullptr, &now) != 0) return errno;
-    if (is_ours(now)) return 0;
+    if (is_ours(now)) {
+        // Somebody may have put it back after it was taken away. No order: idle is unused.
+        action.installed.store(true, std::memory_order_relaxed);
+        return 0;
+    }
     if (is_handler(now)) {
         // signal_flag-4. No order: idle is unused.
         if (action.installed.load(std::memory_order_relaxed)) return EBUSY;
