@@ -153,18 +153,21 @@ TEST(Thread, ThatRunsIsNotTerminatedNorSuspended) {
 }
 
 TEST(Thread, RunsOnWithoutItsHandle) {
-    const handle end = automatic(), ended = automatic();
-    std::array<HANDLE, 2> both{end, ended};
+    struct {
+        handle end = automatic(), ended = automatic(), itself;
+    } shared;
     start(
-        [](void* events) -> DWORD {
-            const auto objects = *static_cast<std::array<HANDLE, 2>*>(events);
-            EXPECT_EQ(wait(objects[0]), WAIT_OBJECT_0);
-            EXPECT_TRUE(works(SetEvent, objects[1]));
+        [](void* with) -> DWORD {
+            auto& objects = *static_cast<decltype(shared)*>(with);
+            EXPECT_EQ(wait(objects.end), WAIT_OBJECT_0);
+            objects.itself = duplicate(GetCurrentThread());
+            EXPECT_TRUE(works(SetEvent, objects.ended));
             return 0;
         },
-        &both);  // and closed at once
-    EXPECT_EQ(look(ended), DWORD{WAIT_TIMEOUT});
-    EXPECT_EQ(SignalObjectAndWait(end, ended, INFINITE, FALSE), WAIT_OBJECT_0);
+        &shared);  // and closed at once
+    EXPECT_EQ(look(shared.ended), DWORD{WAIT_TIMEOUT});
+    EXPECT_EQ(SignalObjectAndWait(shared.end, shared.ended, INFINITE, FALSE), WAIT_OBJECT_0);
+    EXPECT_EQ(wait(shared.itself), WAIT_OBJECT_0);
 }
 
 TEST(Thread, ReleasesEveryoneWhoWaitsForIt) {
