@@ -20,8 +20,8 @@ struct watchdog_deleter {
 }  // namespace detail
 
 // What report_waits_longer_than() returns. The reports end when this object is destroyed. The destructor waits until a
-// call of the function that is under way has returned. So don't destroy the object inside that function: checked builds
-// stop the program.
+// call of the function that is under way has returned. So don't destroy the object inside that function: that ends the
+// program, with a message.
 class [[nodiscard]] wait_watchdog {
     friend TOCSIN_API wait_watchdog report_waits_longer_than(std::chrono::nanoseconds longest,
                                                              std::function<void(const parked_wait&)> report);
