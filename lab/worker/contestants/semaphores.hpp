@@ -5,8 +5,6 @@
 #include "../contestant.hpp"
 #include "futex.hpp"  // deadline_after
 
-#include <tocsin/semaphore.hpp>
-
 #include <semaphore>
 
 #include <semaphore.h>
@@ -132,20 +130,6 @@ struct std_counting_semaphore {
         .no_address_wait = "waits on itself only",
     };
     using auto_event = semaphore_as_event<std::counting_semaphore<>>;
-};
-
-struct tocsin_semaphore {
-    static constexpr contestant_info info{
-        .name = "tocsin_semaphore",
-        .label = "tocsin semaphore",
-        .role = role::variant,
-        .about = "tocsin::counting_semaphore, release and acquire",
-        .limits = "counts: sets don't absorb each other",
-        .no_manual_event = "lets one through for each release",
-        .no_address_wait = "waits on itself only",
-    };
-    using own_lock = semaphore_as_lock<tocsin::counting_semaphore<>>;
-    using auto_event = semaphore_as_event<tocsin::counting_semaphore<>>;
 };
 
 }  // namespace lab

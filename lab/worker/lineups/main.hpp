@@ -19,6 +19,7 @@
 #include "../contestants/senders.hpp"
 #include "../contestants/standard.hpp"
 #include "../contestants/tocsin.hpp"
+#include "../contestants/tocsin_semaphore.hpp"
 #include "../contestants/uring.hpp"
 #include "../contestants/wakers.hpp"
 #include "../contestants/win32.hpp"
