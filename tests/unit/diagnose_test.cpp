@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the library says about its waiters: how many there are, of which kind, and since when.
 #include "facts.hpp"
+#include "next_allocation.hpp"
 #include "printing.hpp"
 #include "threads.hpp"
 
@@ -30,26 +31,12 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <new>
 #include <regex>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
-
-namespace {
-thread_local void (*at_next_allocation)() = nullptr;
-}  // namespace
-
-// (Not inlined: with only one of a pair inlined, the compiler warns of a mismatch.)
-[[gnu::noinline]] void* operator new(std::size_t size) {
-    if (const auto act = std::exchange(at_next_allocation, nullptr)) act();
-    if (void* const made = std::malloc(size)) return made;
-    throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* gone) noexcept { std::free(gone); }
-[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept { std::free(gone); }
 
 namespace {
 
@@ -181,12 +168,12 @@ TEST(ParkedWaits, EachIsListedOnceHoweverManyCameMeanwhile) {
         event.wait();
     });
     until_parked(&event, few);
-    at_next_allocation = [] {
+    support::at_next_allocation = [] {
         more.store(true);
         until_parked(&event, all);
     };
     auto listed = parked_on(&event);
-    EXPECT_EQ(at_next_allocation, nullptr);
+    EXPECT_EQ(support::at_next_allocation, nullptr);
     EXPECT_EQ(listed.size(), static_cast<std::size_t>(all));
     std::ranges::sort(listed, {}, &parked_wait::thread);
     EXPECT_EQ(std::ranges::adjacent_find(listed, {}, &parked_wait::thread), listed.end());

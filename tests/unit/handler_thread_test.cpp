@@ -2,6 +2,7 @@
 // What <tocsin/handler_thread.hpp> promises, sentence by sentence.
 #include "child.hpp"
 #include "facts.hpp"
+#include "next_allocation.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
 #include "system_calls.hpp"
@@ -21,9 +22,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -31,19 +30,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-namespace {
-thread_local void (*at_next_allocation)() = nullptr;
-}  // namespace
-
-// (Not inlined: with only one of a pair inlined, the compiler warns of a mismatch.)
-[[gnu::noinline]] void* operator new(std::size_t size) {
-    if (const auto act = std::exchange(at_next_allocation, nullptr)) act();
-    if (void* const made = std::malloc(size)) return made;
-    throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* gone) noexcept { std::free(gone); }
-[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept { std::free(gone); }
 
 namespace {
 
@@ -730,7 +716,7 @@ TEST(HandlerThread, TheChildOfAForkOnlyDestroysIt) {
     handler->post([token = counted(alive)] {});
     thread_group threads;
     threads.start("poster", [&] {
-        at_next_allocation = [] {
+        support::at_next_allocation = [] {
             posting = true;
             forked.wait();
         };

@@ -44,8 +44,9 @@ def interval(figure: Estimate | None) -> str:
 
 def high_end(value: float) -> str:
     """Rounds up what would else read as if it excluded a loss of more than a quarter."""
-    rounded = three_figures(value)
-    return three_figures(ceil(value * 100) / 100) if value > LEVEL_WITHIN and rounded == three_figures(LEVEL_WITHIN) else rounded
+    shown = three_figures(value)
+    hides_a_loss = value > LEVEL_WITHIN and shown == three_figures(LEVEL_WITHIN)
+    return three_figures(ceil(value * 100) / 100) if hides_a_loss else shown
 
 
 def quantity_with_interval(figure: Estimate, unit: str) -> str:

@@ -5,8 +5,8 @@
 //   slots    64 slots for signal_flags. Each has a word for its handlers (handler_uses.hpp), and says which signal,
 //            which process and which flag it is for. Only the owner writes these, while the slot is closed.
 //   actions  For each signal: the action that was there before this library's handler; how many flags the signal has;
-//            whether this library installed its handler and has not taken it away since; and a word for handlers,
-//            `idle`, which is open while the signal has no flag.
+//            whether this library installed its handler, or found it put back by somebody, and has not taken it away
+//            since; and a word for handlers, `idle`, which is open while the signal has no flag.
 //   lock     Guards everything that handlers do not change. Its holder blocks all signals, so no handler runs in its
 //            thread. It is held across a fork, and then guards the forking thread's signal mask, too.
 //
@@ -105,9 +105,8 @@ constexpr int signal_count = 65;
 constinit signal_slot signal_slots[signal_flag::most];
 constinit signal_action signal_actions[signal_count];
 constinit std::mutex signal_lock;
-constinit std::uint32_t fork_count = 0;  // how many forks this process descends from
-// A child of vfork(), _Fork() or clone() has another number. It runs no fork handlers.
-constinit std::atomic<pid_t> this_process{0};
+constinit std::uint32_t fork_count = 0;        // how many forks this process descends from
+constinit std::atomic<pid_t> this_process{0};  // the number of the process that made the flags: is_child()
 
 // Holds the lock, with all signals blocked.
 class signal_guard {
@@ -129,9 +128,11 @@ bool is_ignored_by_default(int number) noexcept {
     return number == SIGCHLD || number == SIGURG || number == SIGWINCH || number == SIGCONT;
 }
 
-// Whether this is a child of vfork(), _Fork() or clone(), which shares the memory of its parent. No order: `former` has
-// it.
-bool is_child(pid_t process) noexcept { return this_process.load(std::memory_order_relaxed) != process; }
+// Whether this process is a child that ran no fork handlers: a child of vfork(), _Fork() or clone(). It may share the
+// memory of its parent, and must not write there.
+bool is_child(pid_t process) noexcept {
+    return this_process.load(std::memory_order_relaxed) != process;  // no order: [former] has it
+}
 
 // Called by the handler if no source has taken the delivery. If the handler is the present action, restores the former
 // one, and returns true.

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does something at the next allocation of a thread: at a moment that is inside a call of the library. Replaces the
+// global operator new, so only one source of a program may include it.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+namespace support {
+
+// What the calling thread's next allocation calls, once.
+inline thread_local void (*at_next_allocation)() = nullptr;
+
+}  // namespace support
+
+// (Not inlined: with only one of a pair inlined, the compiler warns of a mismatch.)
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    if (const auto act = std::exchange(support::at_next_allocation, nullptr)) act();
+    if (void* const made = std::malloc(size)) return made;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* gone) noexcept { std::free(gone); }
+[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept { std::free(gone); }
