@@ -8,6 +8,7 @@
 #include <bit>
 #include <chrono>
 #include <exception>
+#include <stdexcept>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TOCSIN_MODEL_LSAN 1
@@ -37,6 +38,7 @@ struct leaks_expected {
 }  // namespace
 
 engine::engine(const options& how) : options_(how) {
+    if (how.max_steps > most_steps) throw std::invalid_argument("explorer: max_steps is at most 8000");
     for (int i = 0; i < max_threads; ++i) {
         threads_.push_back(std::make_unique<model_thread>());
         thread_at(i).memory.id = i;
@@ -47,22 +49,20 @@ engine::~engine() = default;
 
 // --- runs ---
 
-namespace {
-
-void start_anew(model_thread& t, const options& how) {
+void engine::start_anew(int thread) {
+    const auto i = static_cast<std::size_t>(thread);
+    model_thread& t = thread_at(thread);
     t.memory.clear();
-    t.memory.current.clock[static_cast<std::size_t>(t.memory.id)] = 1;
-    t.state = thread_state::ready;
+    t.memory.current.clock[i] = 1;
+    set_state(thread, thread_state::ready);
     t.returns_to = -1;
     t.relaxed = 0;
-    t.after = t.could_step = t.stopped = 0;
-    t.stepped = ~thread_mask{0};  // the first window excludes nobody
-    t.spurious_left = how.spurious_returns;
-    t.timeouts_left = how.timeouts;
-    t.weak_left = how.weak_failures;
+    windows_.after[i] = windows_.could_step[i] = windows_.stopped[i] = 0;
+    windows_.stepped[i] = ~thread_mask{0};  // the first window excludes nobody
+    t.spurious_left = options_.spurious_returns;
+    t.timeouts_left = options_.timeouts;
+    t.weak_left = options_.weak_failures;
 }
-
-}  // namespace
 
 report engine::explore(const std::function<void()>& body, std::unique_ptr<chooser> how) {
     const leaks_expected suppress;
@@ -147,10 +147,11 @@ void engine::begin(const std::function<void()>& body) {
     fixed_ = false;
     running_ = last_stepped_ = 0;
     could_step_ = 0;
+    in_ = {};
     model_thread& t = me();
     t.name = "main";
     t.body = body;
-    start_anew(t, options_);
+    start_anew(0);
     t.stack.prepare(&engine::thread_main, this);
     intentions_.live = mask_of(0);
     chooser_->start(intentions_);
@@ -183,9 +184,8 @@ int engine::spawn(std::string_view name, std::function<void()> body) {
     model_thread& t = thread_at(number);
     t.name = name;
     t.body = std::move(body);
-    start_anew(t, options_);
+    start_anew(number);
     t.memory.current.join(me().memory.current);
-    t.memory.acquired = t.memory.current;
     t.stack.prepare(&engine::thread_main, this);
     intentions_.live |= mask_of(number);
     intentions_.next[static_cast<std::size_t>(number)] = {};
@@ -212,7 +212,7 @@ void engine::thread_body() {
     } catch (...) {
         fail(me().name + " ended with an exception");
     }
-    me().state = thread_state::finished;
+    set_state(running_, thread_state::finished);
     me().body = nullptr;
     intentions_.live &= ~mask_of(running_);
     if (running_ == 0) {
@@ -225,35 +225,28 @@ void engine::thread_body() {
     std::abort();
 }
 
-bool engine::settled(thread_mask threads) const {
-    for (; threads != 0; threads &= threads - 1)
-        if (thread_at(std::countr_zero(threads)).state != thread_state::finished) return false;
-    return true;
-}
-
 void engine::join(thread_mask threads, source where) {
     threads &= ~mask_of(running_);
-    me().state = thread_state::joining;
+    set_state(running_, thread_state::joining);
     me().waits_for = threads;
     announce({}, "join");
-    me().state = thread_state::ready;
+    set_state(running_, thread_state::ready);
     for (thread_mask m = threads; m != 0; m &= m - 1) {
         chooser_->edge(std::countr_zero(m), running_);
         me().memory.current.join(thread_at(std::countr_zero(m)).memory.current);
     }
-    me().memory.acquired.join(me().memory.current);
     executed({});
     if (trace_.on) tell("join", nullptr, "", "", "", where);
     end_of_step();
 }
 
 void engine::wait_until(const std::function<bool()>& fact, source where) {
-    me().state = thread_state::expecting;
+    set_state(running_, thread_state::expecting);
     me().expects = &fact;
     me().came_true = false;
     const footprint f{.everything = true};
     announce(f, "wait_until");
-    me().state = thread_state::ready;
+    set_state(running_, thread_state::ready);
     executed(f);
     if (trace_.on) tell("wait_until", nullptr, "", "", "has come true", where);
     end_of_step();
@@ -282,7 +275,7 @@ void engine::switch_to(int thread) {
 }
 
 int engine::next_thread() {
-    now_ = look();
+    look();
     if (now_.all() == 0) fail(deadlock());
     if (++steps_ > options_.max_steps)
         fail("livelock: more than " + std::to_string(options_.max_steps) + " steps");
@@ -291,7 +284,7 @@ int engine::next_thread() {
         fail(
             "the run does not repeat an earlier one: the body depends on something that the "
             "explorer doesn't control");
-    if (std::popcount(now_.all()) > 1) decisions_.push_back(static_cast<std::uint32_t>(thread));
+    if ((now_.all() & (now_.all() - 1)) != 0) decisions_.push_back(static_cast<std::uint32_t>(thread));
     last_stepped_ = thread;
     return thread;
 }
@@ -312,48 +305,45 @@ void engine::fix_schedule(bool on) {
     fixed_ = on;
 }
 
-bool engine::others_are_blocked() {
-    for (int i = 0; i < thread_count_; ++i) {
-        model_thread& t = thread_at(i);
-        if (t.state != thread_state::expecting && can_step(t)) return false;
-    }
-    return true;
+bool engine::others_are_blocked() { return in(thread_state::ready) == 0 && joined() == 0; }
+
+void engine::set_state(int thread, thread_state s) {
+    for (thread_mask& each : in_) each &= ~mask_of(thread);
+    in_[static_cast<std::size_t>(s)] |= mask_of(thread);
 }
 
-bool engine::can_step(model_thread& t) {
-    switch (t.state) {
-        case thread_state::ready: return true;
-        case thread_state::joining: return settled(t.waits_for);
-        case thread_state::expecting: return fact_of(t);
-        case thread_state::sleeping:
-        case thread_state::finished: break;
-    }
-    return false;
+thread_mask engine::joined() const {
+    thread_mask found = 0;
+    for (thread_mask m = in(thread_state::joining); m != 0; m &= m - 1)
+        if (settled(thread_at(std::countr_zero(m)).waits_for)) found |= m & (~m + 1);
+    return found;
 }
 
-situation engine::look() {
-    situation s;
+void engine::look() {
+    situation& s = now_;
+    s.exits = s.forced = 0;
     s.running = last_stepped_;
     s.fixed = fixed_;
+    s.ready = in(thread_state::ready) | joined();
+    for (thread_mask m = in(thread_state::expecting); m != 0; m &= m - 1)
+        if (fact_of(thread_at(std::countr_zero(m)))) s.ready |= m & (~m + 1);
     thread_mask timed = 0, spent = 0;
-    for (int i = 0; i < thread_count_; ++i) {
-        model_thread& t = thread_at(i);
-        if (can_step(t)) s.ready |= mask_of(i);
-        if (t.state != thread_state::sleeping) continue;
-        if (t.may_time_out) timed |= mask_of(i);
-        if (t.may_time_out && t.timeouts_left == 0) spent |= mask_of(i);
-        if (t.spurious_left > 0 || (t.may_time_out && t.timeouts_left > 0)) s.exits |= mask_of(i);
+    for (thread_mask m = in(thread_state::sleeping); m != 0; m &= m - 1) {
+        const model_thread& t = thread_at(std::countr_zero(m));
+        const thread_mask itself = m & (~m + 1);
+        if (t.may_time_out) timed |= itself;
+        if (t.may_time_out && t.timeouts_left == 0) spent |= itself;
+        if (t.spurious_left > 0 || (t.may_time_out && t.timeouts_left > 0)) s.exits |= itself;
     }
     if (s.ready != 0) {
         s.ready = fair(s.ready);
-        return s;
+        return;
     }
     // No thread is ready, so time passes. Without a deadline this is a deadlock: no program may rely on a
     // spurious return.
     s.exits |= timed;
     s.forced = spent;
     if (timed == 0) s.exits = 0;
-    return s;
 }
 
 // The fair scheduler of Musuvathi and Qadeer (2008). A spinning thread gives way at the end of every window of
@@ -363,27 +353,33 @@ situation engine::look() {
 thread_mask engine::fair(thread_mask ready) {
     const thread_mask lost = could_step_ & ~ready;
     could_step_ = ready;
-    thread_mask allowed = 0;
-    for (int i = 0; i < thread_count_; ++i) {
-        model_thread& t = thread_at(i);
-        if (i == last_stepped_) t.stopped |= lost;
-        t.could_step &= ready;
-        t.stepped |= mask_of(last_stepped_);
-        t.after &= ~mask_of(last_stepped_);
-        if ((ready & mask_of(i)) != 0 && (t.after & ready) == 0) allowed |= mask_of(i);
+    windows& w = windows_;
+    w.stopped[static_cast<std::size_t>(last_stepped_)] |= lost;
+    const thread_mask stepped = mask_of(last_stepped_);
+    thread_mask waited_for = 0;
+    for (std::size_t i = 0; i < max_threads; ++i) {
+        w.could_step[i] &= ready;
+        w.stepped[i] |= stepped;
+        w.after[i] &= ~stepped;
+        waited_for |= w.after[i] & ready;
     }
+    if (waited_for == 0) return ready;
+    thread_mask allowed = 0;
+    for (thread_mask m = ready; m != 0; m &= m - 1)
+        if ((w.after[static_cast<std::size_t>(std::countr_zero(m))] & ready) == 0) allowed |= m & (~m + 1);
     report_.cut_spins |= allowed != ready;
     return allowed;
 }
 
 void engine::close_window() {
-    model_thread& t = me();
-    if (++t.relaxed < options_.relaxes) return;
-    t.after |= (t.could_step | t.stopped) & ~t.stepped & ~mask_of(running_);
-    t.relaxed = 0;
-    t.stepped = 0;
-    t.could_step = could_step_;
-    t.stopped = 0;
+    if (++me().relaxed < options_.relaxes) return;
+    me().relaxed = 0;
+    const auto i = static_cast<std::size_t>(running_);
+    windows& w = windows_;
+    w.after[i] |= (w.could_step[i] | w.stopped[i]) & ~w.stepped[i] & ~mask_of(running_);
+    w.stepped[i] = 0;
+    w.could_step[i] = could_step_;
+    w.stopped[i] = 0;
 }
 
 void engine::executed(const footprint& f) { chooser_->executed(running_, f); }
@@ -392,13 +388,13 @@ std::string engine::deadlock() {
     std::string text = "deadlock:";
     for (int i = 0; i < thread_count_; ++i) {
         const model_thread& t = thread_at(i);
-        if (t.state == thread_state::sleeping) {
+        if ((in(thread_state::sleeping) & mask_of(i)) != 0) {
             text += "\n  " + t.name + " sleeps on " + object_name(t.sleeps_on) + " since step " +
                     std::to_string(t.slept_at) + " (while it was " + tracer::value(t.slept_for) +
                     "), and nobody is left to wake it";
-        } else if (t.state == thread_state::expecting) {
+        } else if ((in(thread_state::expecting) & mask_of(i)) != 0) {
             text += "\n  " + t.name + " waits for something that does not come true";
-        } else if (t.state == thread_state::joining) {
+        } else if ((in(thread_state::joining) & mask_of(i)) != 0) {
             text += "\n  " + t.name + " waits for the end of";
             for (int j = 0; j < thread_count_; ++j)
                 if ((t.waits_for & mask_of(j)) != 0 && !settled(mask_of(j))) text += ' ' + thread_at(j).name;

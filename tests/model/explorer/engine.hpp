@@ -32,14 +32,8 @@ struct model_thread {
     std::string name;
     std::function<void()> body;
     thread_memory memory;
-    thread_state state = thread_state::finished;
-    int returns_to = -1;  // until its first announcement: the thread that started it
-    // fairness; see fair()
-    unsigned relaxed = 0;                   // calls of cpu_relax in the current window
-    thread_mask after = 0;                  // threads that run first, if they can
-    thread_mask stepped = ~thread_mask{0};  // threads that made a step since the window began
-    thread_mask could_step = 0;             // threads that could make a step all through the window
-    thread_mask stopped = 0;                // threads that this thread's steps in the window have blocked
+    int returns_to = -1;   // until its first announcement: the thread that started it
+    unsigned relaxed = 0;  // calls of cpu_relax in the current window; see fair()
     unsigned spurious_left = 0;
     unsigned timeouts_left = 0;
     unsigned weak_left = 0;
@@ -53,6 +47,15 @@ struct model_thread {
     const std::function<bool()>* expects = nullptr;  // while expecting
     bool came_true = false;                          // whether what it expects is true
     const char* doing = "";
+};
+
+// What fair() knows of the current window of each thread. As arrays, because fair() updates all threads at every step.
+struct windows {
+    using masks = std::array<thread_mask, max_threads>;
+    masks after{};       // threads that run first, if they can
+    masks stepped{};     // threads that made a step since the window began
+    masks could_step{};  // threads that could make a step all through the window
+    masks stopped{};     // threads that this thread's steps in the window have blocked
 };
 
 class engine {
@@ -127,10 +130,13 @@ private:
     // --- scheduling ---
     bool announce(const footprint& f, const char* doing);
     int next_thread();
-    situation look();
+    void look();
     thread_mask fair(thread_mask ready);
     void close_window();
-    bool can_step(model_thread& t);
+    void start_anew(int thread);
+    thread_mask joined() const;  // threads whose join() may return
+    thread_mask in(thread_state s) const { return in_[static_cast<std::size_t>(s)]; }
+    void set_state(int thread, thread_state s);
     bool fact_of(model_thread& t);
     void switch_to(int thread);
     void executed(const footprint& f);
@@ -165,7 +171,7 @@ private:
     model_thread& thread_at(int t) { return *threads_[static_cast<std::size_t>(t)]; }
     const model_thread& thread_at(int t) const { return *threads_[static_cast<std::size_t>(t)]; }
     void end_of_step() { ++me().memory.current.clock[static_cast<std::size_t>(running_)]; }
-    bool settled(thread_mask threads) const;
+    bool settled(thread_mask threads) const { return (threads & ~in(thread_state::finished)) == 0; }
     std::string object_name(const void* address) { return trace_.name_of(address); }
     std::string origin(const location& x, int from) const;
     void tell(std::string_view operation, const void* address, std::string value, std::string_view order,
@@ -177,6 +183,8 @@ private:
     tracer trace_;
     fiber outside_;
     std::vector<std::unique_ptr<model_thread>> threads_;
+    std::array<thread_mask, 5> in_{};  // the threads in each state
+    windows windows_;
     int thread_count_ = 0;
     thread_mask services_ = 0;  // need not end before the run does
     int running_ = 0;

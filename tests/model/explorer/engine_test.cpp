@@ -105,6 +105,18 @@ TEST(report, EndlessSpinningIsALivelock) {
     });
 }
 
+TEST(report, EveryStepOfTheLongestRunMayStore) {
+    options how;
+    how.max_steps = most_steps;
+    expect_holds(how, [](run&) {
+        atomic<unsigned> last{0};
+        for (unsigned i = 1; i < most_steps - 1; ++i) last.store(i, relaxed);
+        check(last.load(relaxed) == most_steps - 2, "the newest message");
+    });
+    how.max_steps = most_steps + 1;
+    EXPECT_THROW(explore(how, [](run&) {}), std::invalid_argument);
+}
+
 TEST(report, HookSeesTheEndOfEveryRun) {
     static atomic<int> left_over{0};
     options how;
@@ -170,6 +182,17 @@ TEST(races, UnorderedPlainAccessesAreFound) {
     expect_finds("data race", {}, [](run& r) {
         plain<int> n{0};
         for (int i = 0; i < 2; ++i) r.spawn("writes", [&] { n = 1; });
+        r.join_all();
+    });
+}
+
+TEST(races, AWriteRacesWithAReadBeforeTheWritersOwn) {
+    options once;
+    once.one_schedule = true;
+    expect_finds("a read by another thread", once, [](run& r) {
+        plain<int> n{0};
+        r.spawn("reads", [&] { check(n == 0, ""); });
+        r.spawn("reads and writes", [&] { n = n + 1; });
         r.join_all();
     });
 }

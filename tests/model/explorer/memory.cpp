@@ -2,33 +2,22 @@
 #include "memory.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <limits>
 
 namespace tocsin::model {
 
 namespace {
 
-constexpr timestamp stamp_step = timestamp{1} << 32;  // room for 32 stores put in between
-
-std::size_t slot_of(const void* address) noexcept {
-    auto x = reinterpret_cast<std::uintptr_t>(address);
-    return static_cast<std::size_t>((x * 0x9E3779B97F4A7C15u) >> 32);
-}
+// Room for 18 stores put in between two others.
+constexpr timestamp stamp_step = timestamp{1} << 18;
+static_assert(std::numeric_limits<timestamp>::max() / stamp_step > most_steps + 1,
+              "each step may store once");
 
 }  // namespace
 
 // --- address_map ---
-
-std::size_t address_map::probe(const void* address) const noexcept {
-    std::size_t i = slot_of(address) & (slots_.size() - 1);
-    while (slots_[i].round == round_ && slots_[i].address != address) i = (i + 1) & (slots_.size() - 1);
-    return i;
-}
-
-int address_map::find(const void* address) const noexcept {
-    const slot& s = slots_[probe(address)];
-    return s.round == round_ ? s.number : -1;
-}
 
 void address_map::put(const void* address, int number) {
     if (2 * used_ >= slots_.size()) grow();
@@ -53,7 +42,7 @@ void address_map::clear() {
 
 void thread_memory::clear() {
     current.clear();
-    acquired.clear();
+    unacquired.clear();
     released.clear();
     stale.clear();
 }
@@ -88,7 +77,7 @@ void memory::restore() {
         if (x.found && x.alive) poke(x.where, x.initial);
     }
     for (std::size_t i = 0; i < cell_count_; ++i) {
-        const cell& c = *cells_[i];
+        const cell& c = cells_[i];
         if (c.found && c.alive && c.initial)
             std::memcpy(const_cast<void*>(c.where.address), c.initial.get(), c.where.size);
     }
@@ -119,34 +108,29 @@ void memory::construct(object o, word value, const thread_memory* by) {
     location_at_.put(o.address, number);
 }
 
-int memory::locate(object o, const std::source_location& where) {
-    const int known = location_at_.find(o.address);
-    if (known >= 0) return known;
+int memory::meet(object o, const std::source_location& where) {
     construct(o, peek(o), nullptr);
     const int number = static_cast<int>(location_count_ - 1);
     at(number).first_use = where;
     return number;
 }
 
-std::string memory::destroy(const void* address, const thread_memory& by) {
+const char* memory::destroy(const void* address, const thread_memory& by) {
     const int number = location_at_.find(address);
-    if (number < 0) return {};
+    if (number < 0) return nullptr;
     location& x = at(number);
     if (!x.alive) return "destroyed twice";
     x.alive = false;
-    for (int t = 0; t < max_threads; ++t) {
-        const std::uint32_t last = x.touched[static_cast<std::size_t>(t)];
-        if (t != by.id && last != 0 && !by.current.includes(t, last))
-            return "destroyed although nothing orders the last access of another thread before it";
-    }
-    return {};
+    return by.current.includes(x.touched)
+               ? nullptr
+               : "destroyed although nothing orders the last access of another thread before it";
 }
 
 void memory::forget(const void* address) {
     if (const int number = location_at_.find(address); number >= 0) at(number).alive = false;
 }
 
-std::string memory::touch(int number, object o, const thread_memory& by) {
+const char* memory::touch(int number, object o, const thread_memory& by) {
     location& x = at(number);
     if (!x.alive) return "used after its destruction";
     if (x.where.size != o.size) return "accessed with two sizes";
@@ -154,60 +138,58 @@ std::string memory::touch(int number, object o, const thread_memory& by) {
         return "used although nothing orders its construction in another thread before it "
                "(storage used again?)";
     x.touched[static_cast<std::size_t>(by.id)] = by.epoch();
-    return {};
+    return nullptr;
 }
 
 // --- plain objects ---
 
 void memory::construct_cell(object o, const thread_memory* by) {
-    if (cell_count_ == cells_.size()) cells_.push_back(std::make_unique<cell>());
+    if (cell_count_ == cells_.size()) cells_.emplace_back();
     const int number = static_cast<int>(cell_count_++);
-    cell& c = *cells_[static_cast<std::size_t>(number)];
+    cell& c = cells_[static_cast<std::size_t>(number)];
     c.where = o;
     c.alive = true;
     c.found = by == nullptr;
     c.writer = by ? by->id : -1;
     c.written_at = by ? by->epoch() : 0;
-    c.read_at.fill(0);
+    c.readers = 0;
     c.initial.reset();
     cell_at_.put(o.address, number);
 }
 
-cell& memory::locate_cell(object o) {
-    int number = cell_at_.find(o.address);
-    if (number < 0) {
-        construct_cell(o, nullptr);
-        number = static_cast<int>(cell_count_ - 1);
-        cell& c = *cells_[static_cast<std::size_t>(number)];
-        c.initial = std::make_unique<unsigned char[]>(o.size);
-        std::memcpy(c.initial.get(), o.address, o.size);
-    }
-    return *cells_[static_cast<std::size_t>(number)];
+cell& memory::meet_cell(object o) {
+    construct_cell(o, nullptr);
+    cell& c = cells_[cell_count_ - 1];
+    c.initial = std::make_unique<unsigned char[]>(o.size);
+    std::memcpy(c.initial.get(), o.address, o.size);
+    return c;
 }
 
-std::string memory::read_cell(object o, const thread_memory& by) {
+const char* memory::read_cell(object o, const thread_memory& by) {
     cell& c = locate_cell(o);
     if (!c.alive) return "read after its destruction";
     if (c.writer >= 0 && c.writer != by.id && !by.current.includes(c.writer, c.written_at))
         return "data race: read while nothing orders the last write before it";
+    c.readers |= mask_of(by.id);
     c.read_at[static_cast<std::size_t>(by.id)] = by.epoch();
-    return {};
+    return nullptr;
 }
 
-std::string memory::write_cell(object o, const thread_memory& by, bool destroys) {
+const char* memory::write_cell(object o, const thread_memory& by, bool destroys) {
     cell& c = locate_cell(o);
     if (!c.alive) return destroys ? "destroyed twice" : "written after its destruction";
     if (c.writer >= 0 && c.writer != by.id && !by.current.includes(c.writer, c.written_at))
         return "data race: written while nothing orders the last write before it";
-    for (int t = 0; t < max_threads; ++t) {
-        const std::uint32_t last = c.read_at[static_cast<std::size_t>(t)];
-        if (t != by.id && last != 0 && !by.current.includes(t, last))
+    for (thread_mask m = c.readers & ~mask_of(by.id); m != 0; m &= m - 1) {
+        const int reader = std::countr_zero(m);
+        if (!by.current.includes(reader, c.read_at[static_cast<std::size_t>(reader)]))
             return "data race: written while nothing orders a read by another thread before it";
     }
+    c.readers = 0;
     c.writer = by.id;
     c.written_at = by.epoch();
     c.alive = !destroys;
-    return {};
+    return nullptr;
 }
 
 // --- accesses ---
@@ -229,9 +211,7 @@ word memory::read(thread_memory& by, int number, int from, std::memory_order o) 
         mark.message = m.at;
     }
     by.current.raise(n, m.at);
-    by.acquired.raise(n, m.at);
-    by.acquired.join(m.carried);
-    if (acquires(o)) by.current.join(m.carried);
+    (acquires(o) ? by.current : by.unacquired).join(m.carried);
     if (is_sc(o)) sc_.raise(n, m.at);
     return m.value;
 }
@@ -251,7 +231,6 @@ int memory::write(thread_memory& by, int number, int behind, word value, std::me
     const auto position = static_cast<std::size_t>(behind) + 1;
     const timestamp t = *stamp_behind(x, position - 1);
     by.current.raise(n, t);
-    by.acquired.raise(n, t);
     if (is_sc(o)) sc_.raise(n, t);
 
     if (x.history.size() == x.count) x.history.emplace_back();
@@ -278,11 +257,10 @@ int memory::write(thread_memory& by, int number, int behind, word value, std::me
 }
 
 void memory::fence(thread_memory& by, std::memory_order o) {
-    if (acquires(o)) by.current.join(by.acquired);
+    if (acquires(o)) by.current.join(by.unacquired);
     if (is_sc(o)) {
         by.current.join_seen(sc_);
         sc_.join_seen(by.current);
-        by.acquired.join_seen(by.current);
     }
     if (releases(o)) by.released = by.current;
 }

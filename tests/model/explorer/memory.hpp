@@ -3,9 +3,9 @@
 //
 // State. Every atomic object is a location with a history: its messages in modification order. Each message has a
 // value, a timestamp and a view, which is what an acquire load of the message learns. A thread has three views:
-//   current   the thread may not read anything older than this;
-//   acquired  what an acquire fence would add: the views of everything that the thread has read;
-//   released  what the thread's relaxed stores carry: `current` at its last release fence.
+//   current     the thread may not read anything older than this;
+//   unacquired  what an acquire fence would add: the views of what the thread has read without acquiring;
+//   released    what the thread's relaxed stores carry: `current` at its last release fence.
 // One more view is global: `sc_`.
 //
 // A load may take any message not older than current (coherence), and with seq_cst none older than sc_ at that
@@ -88,7 +88,8 @@ struct cell {
     bool found = false;
     int writer = -1;
     std::uint32_t written_at = 0;
-    thread_clock read_at{};
+    thread_mask readers = 0;  // since the last write
+    thread_clock read_at{};   // of each reader
     std::unique_ptr<unsigned char[]> initial;
 };
 
@@ -100,7 +101,7 @@ struct stale_mark {
 struct thread_memory {
     int id = 0;
     view current;
-    view acquired;
+    view unacquired;
     view released;
     std::vector<stale_mark> stale;  // by location
 
@@ -111,7 +112,10 @@ struct thread_memory {
 // Maps an address to the number of the object there.
 class address_map {
 public:
-    int find(const void* address) const noexcept;
+    int find(const void* address) const noexcept {
+        const slot& s = slots_[probe(address)];
+        return s.round == round_ ? s.number : -1;
+    }
     void put(const void* address, int number);
     void clear();
 
@@ -121,7 +125,12 @@ private:
         int number = -1;
         std::uint32_t round = 0;
     };
-    std::size_t probe(const void* address) const noexcept;
+    std::size_t probe(const void* address) const noexcept {
+        const auto x = reinterpret_cast<std::uintptr_t>(address);
+        auto i = static_cast<std::size_t>((x * 0x9E3779B97F4A7C15u) >> 32) & (slots_.size() - 1);
+        while (slots_[i].round == round_ && slots_[i].address != address) i = (i + 1) & (slots_.size() - 1);
+        return i;
+    }
     void grow();
 
     std::vector<slot> slots_ = std::vector<slot>(256);
@@ -135,17 +144,20 @@ public:
     // Gives every object that existed before the run its first value back.
     void restore();
 
-    // --- objects; the text, if any, is what is wrong ---
-    int locate(object o, const std::source_location& where);
+    // --- objects; the text, if any, says what is wrong ---
+    int locate(object o, const std::source_location& where) {
+        const int known = location_at_.find(o.address);
+        return known >= 0 ? known : meet(o, where);
+    }
     void construct(object o, word value, const thread_memory* by);
-    std::string destroy(const void* address, const thread_memory& by);
+    const char* destroy(const void* address, const thread_memory& by);
     void forget(const void* address);
-    std::string touch(int number, object o, const thread_memory& by);
+    const char* touch(int number, object o, const thread_memory& by);
     location& at(int number) { return *locations_[static_cast<std::size_t>(number)]; }
 
     void construct_cell(object o, const thread_memory* by);
-    std::string read_cell(object o, const thread_memory& by);
-    std::string write_cell(object o, const thread_memory& by, bool destroys = false);
+    const char* read_cell(object o, const thread_memory& by);
+    const char* write_cell(object o, const thread_memory& by, bool destroys = false);
 
     // --- accesses, once the engine has chosen a message ---
     // `before(k, m)` says whether the step that wrote m must be executed before this one anyway, if step k must. If it
@@ -176,12 +188,17 @@ private:
     template <class Before>
     bool may_pass(const location& x, std::size_t behind, Before&& before) const;
     timestamp floor(const thread_memory& by, int number, std::memory_order o) const noexcept;
-    cell& locate_cell(object o);
+    int meet(object o, const std::source_location& where);
+    cell& locate_cell(object o) {
+        const int known = cell_at_.find(o.address);
+        return known >= 0 ? cells_[static_cast<std::size_t>(known)] : meet_cell(o);
+    }
+    cell& meet_cell(object o);
     std::optional<timestamp> stamp_behind(const location& x, std::size_t index) const noexcept;
 
     options options_;
     std::vector<std::unique_ptr<location>> locations_;
-    std::vector<std::unique_ptr<cell>> cells_;
+    std::vector<cell> cells_;
     std::size_t location_count_ = 0;
     std::size_t cell_count_ = 0;
     address_map location_at_;

@@ -82,7 +82,7 @@ int engine::enter(object o, footprint& f, const char* doing, source where) {
     f.location = memory_.locate(o, where);
     // Storage may have been recycled while others ran.
     if (announce(f, doing)) f.location = memory_.locate(o, where);
-    if (std::string wrong = memory_.touch(f.location, o, me().memory); !wrong.empty())
+    if (const char* wrong = memory_.touch(f.location, o, me().memory); wrong != nullptr)
         fail(o.address, wrong, where);
     return f.location;
 }

@@ -37,7 +37,7 @@ wake_reason engine::futex_wait(object o, word expected, bool may_time_out, bool&
 void engine::sleep(object o, word expected, bool may_time_out, const footprint& f, source where) {
     executed(f);
     model_thread& t = me();
-    t.state = thread_state::sleeping;
+    set_state(running_, thread_state::sleeping);
     t.sleeps_on = o.address;
     t.may_time_out = may_time_out;
     t.slept_at = steps_;
@@ -48,7 +48,7 @@ void engine::sleep(object o, word expected, bool may_time_out, const footprint& 
              may_time_out ? "sleeps, with a deadline" : "sleeps", where);
     end_of_step();
     announce({.queue = f.queue}, "sleeping");
-    if (t.state == thread_state::sleeping) {
+    if ((in(thread_state::sleeping) & mask_of(running_)) != 0) {
         leave_sleep(f);
     } else {
         t.reason = wake_reason::woken;
@@ -70,7 +70,7 @@ void engine::leave_sleep(const footprint& f) {
     if (times_out && t.timeouts_left > 0) --t.timeouts_left;
     if (!times_out) --t.spurious_left;
     t.reason = times_out ? wake_reason::timed_out : wake_reason::spurious;
-    t.state = thread_state::ready;
+    set_state(running_, thread_state::ready);
     std::erase_if(sleepers_, [this](const sleeper& s) { return s.thread == running_; });
 }
 
@@ -97,7 +97,7 @@ unsigned engine::futex_wake(const void* address, unsigned count, source where) {
 void engine::release(std::size_t index) {
     const int sleeping = sleepers_[index].thread;
     sleepers_.erase(sleepers_.begin() + static_cast<std::ptrdiff_t>(index));
-    thread_at(sleeping).state = thread_state::ready;
+    set_state(sleeping, thread_state::ready);
     intentions_.next[static_cast<std::size_t>(sleeping)] = {};
     chooser_->withdrawn(sleeping);
     chooser_->edge(running_, sleeping);
@@ -111,7 +111,7 @@ void engine::constructed(object o, word value) {
 }
 
 void engine::destroyed(object o) {
-    if (std::string wrong = memory_.destroy(o.address, me().memory); !wrong.empty())
+    if (const char* wrong = memory_.destroy(o.address, me().memory); wrong != nullptr)
         fail(o.address, wrong, {});
 }
 
@@ -123,18 +123,20 @@ void engine::cell_constructed(object o) {
 }
 
 void engine::cell_destroyed(object o) {
-    if (std::string wrong = memory_.write_cell(o, me().memory, true); !wrong.empty())
+    if (const char* wrong = memory_.write_cell(o, me().memory, true); wrong != nullptr)
         fail(o.address, wrong, {});
 }
 
 void engine::cell_read(object o, source where) {
     if (trace_.on) tell("plain read", o.address, "", "", "", where);
-    if (std::string wrong = memory_.read_cell(o, me().memory); !wrong.empty()) fail(o.address, wrong, where);
+    if (const char* wrong = memory_.read_cell(o, me().memory); wrong != nullptr)
+        fail(o.address, wrong, where);
 }
 
 void engine::cell_written(object o, source where) {
     if (trace_.on) tell("plain write", o.address, "", "", "", where);
-    if (std::string wrong = memory_.write_cell(o, me().memory); !wrong.empty()) fail(o.address, wrong, where);
+    if (const char* wrong = memory_.write_cell(o, me().memory); wrong != nullptr)
+        fail(o.address, wrong, where);
 }
 
 // --- the test's own ---

@@ -13,8 +13,8 @@
 namespace tocsin::model {
 
 // A message's position in its location's modification order. It is not an index, because a store may be put between two
-// older ones.
-using timestamp = std::uint64_t;
+// older ones. Its type is small because almost every step joins views.
+using timestamp = std::int32_t;
 
 inline constexpr int max_threads = 12;
 using thread_mask = std::uint32_t;
@@ -34,7 +34,7 @@ public:
     }
 
     void raise(std::size_t location, timestamp to) {
-        if (location >= seen_.size()) seen_.resize(location + 1, 0);
+        if (location >= seen_.size()) seen_.resize((location / grows_by + 1) * grows_by, 0);
         seen_[location] = std::max(seen_[location], to);
     }
 
@@ -55,9 +55,18 @@ public:
         return clock[static_cast<std::size_t>(thread)] >= epoch;
     }
 
+    // Whether it includes of each thread what this clock does. A loop without an early end takes several at a time.
+    bool includes(const thread_clock& other) const noexcept {
+        std::uint32_t missing = 0;
+        for (std::size_t i = 0; i < clock.size(); ++i) missing |= other[i] > clock[i] ? 1 : 0;
+        return missing == 0;
+    }
+
     thread_clock clock{};
 
 private:
+    static constexpr std::size_t grows_by = 16;  // locations at a time
+
     std::vector<timestamp> seen_;
 };
 
