@@ -43,7 +43,7 @@
 #include "platform/system/system.hpp"
 
 #include <tocsin/address.hpp>
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 
 #include <cstdio>
 #include <stdexcept>

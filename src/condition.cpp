@@ -60,7 +60,7 @@
 #include "core/wait/spinner.hpp"
 
 #include <tocsin/condition.hpp>
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 
 #include <cstdio>
 #include <system_error>

@@ -76,7 +76,7 @@
 #include "core/wait/yield_credit.hpp"
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/detail/sanitizer.hpp>
 #include <tocsin/group_commit.hpp>
 

@@ -49,7 +49,7 @@
 #include "core/lot/lot.hpp"
 #include "core/sync/activity.hpp"
 
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/handler_thread.hpp>
 #include <tocsin/operation.hpp>
 

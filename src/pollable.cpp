@@ -40,7 +40,7 @@
 #include "platform/poller/readable_flag.hpp"
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/pollable.hpp>
 
 #include <memory>

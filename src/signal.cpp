@@ -9,7 +9,7 @@
 #include "platform/signals/signal_flag.hpp"
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 
 #include <cerrno>
 #include <memory>

@@ -58,7 +58,7 @@
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/wait_set.hpp>
 
 #include <cerrno>

@@ -31,8 +31,8 @@ namespace tocsin {
 
 // If the object at `address` holds `expected`, sleeps until a wake on that address, the deadline or a stop request. If
 // it holds another value, returns `differed` at once. After `woken`, look at the value again: the wake may have been
-// meant for an earlier object at the same address. Wakes are exact: n wakes release n waiters, however narrow the
-// object is, and whatever other threads wait for at neighbouring addresses. Waiters are released first in, first out.
+// meant for an earlier object at the same address. Wakes are exact: n wakes release n waiters, even if the object is
+// only one byte and other threads wait at neighbouring addresses. Waiters are released first in, first out.
 // A call that returns `differed` has read the value with acquire order. If a wake releases the thread, what the waker
 // did before is visible to the thread.
 // Throws std::invalid_argument for an address that is not aligned to the object's size.

@@ -21,7 +21,7 @@
 #pragma once
 
 #include <tocsin/detail/chosen_driver.hpp>
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/detail/source_arguments.hpp>
 #include <tocsin/limits.hpp>
 #include <tocsin/operation.hpp>

@@ -13,7 +13,7 @@
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/stop_token.hpp>

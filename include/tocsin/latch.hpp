@@ -12,7 +12,7 @@
 //
 // Order and memory
 //   What a thread did before its count_down() is visible to every thread that passes the latch. Waits are queued like
-//   those for a manual_reset_event, and the call that reaches zero releases all of them at once.
+//   those for a manual_reset_event, and the call that reaches zero releases all of them in one step.
 //
 // Lifetime
 //   A thread may destroy the latch as soon as its own wait has returned, or its try_wait() has returned true, if no

@@ -19,7 +19,7 @@
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/detail/wait_options.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/spin.hpp>

@@ -39,8 +39,8 @@
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/chosen_driver.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/detail/kept_wait.hpp>
-#include <tocsin/detail/refuse.hpp>
 #include <tocsin/detail/stop_callback.hpp>
 #include <tocsin/execution.hpp>
 #include <tocsin/limits.hpp>

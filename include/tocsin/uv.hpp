@@ -10,9 +10,9 @@
 // watch ends and frees its memory. All waits of a watch have the same limits. So once the deadline has passed, each
 // further wait ends at once.
 //
-// By itself, the loop does not serve the deadlines and descriptors of these waits. The driver that you give to the
-// watch does (driver.hpp), or else the default driver, or background threads of the library if there is none. The
-// driver must outlive the watch:
+// By itself, the loop does not serve the deadlines and descriptors of these waits. A driver does (driver.hpp): the one
+// that you give to the watch, or else the default driver. If there is neither, background threads of the library do.
+// The driver must outlive the watch. To give a watch a driver:
 //
 //     tocsin::uv::watch(tocsin::uv::on(loop).by(driver), serve, {.until = 5s}, job);
 //
@@ -22,7 +22,7 @@
 #pragma once
 
 #include <tocsin/detail/chosen_driver.hpp>
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/detail/source_arguments.hpp>
 #include <tocsin/limits.hpp>
 #include <tocsin/operation.hpp>

@@ -30,8 +30,9 @@ namespace {
     std::abort();
 }
 
-// The aligned four bytes in an SRWLOCK. On 64-bit systems, the SRWLOCK itself may be at an odd address, as on Windows.
-// On 32-bit systems it has only four bytes. Unless they are aligned, the word would be partly outside of the lock.
+// The word of the lock: four aligned bytes inside the SRWLOCK. On 64-bit systems, the SRWLOCK has eight bytes, so it
+// may be at any address, as on Windows. On 32-bit systems it has only four. If these are not aligned, there is no room
+// for the word, and the call ends the program.
 shared_lock lock_of(PSRWLOCK lock) noexcept {
     const auto address = (reinterpret_cast<std::uintptr_t>(lock) + 3) & ~std::uintptr_t{3};
     if constexpr (sizeof(SRWLOCK) == sizeof(shared_lock::word)) {

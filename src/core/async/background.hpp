@@ -4,7 +4,7 @@
 
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 
 #include <new>
 #include <system_error>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when a timer or poll of an asynchronous wait is due. A background thread or a driver's loop does it,
-// because such a wait blocks no thread of its own.
+// What is to be done when a timer or a poll of an asynchronous wait is due. A background thread or a driver's loop does
+// it, because no thread is blocked in such a wait and could do it itself.
 #pragma once
 
 #include "core/lot/resume_queue.hpp"

@@ -46,8 +46,8 @@
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/detail/intrusive_list.hpp>
-#include <tocsin/detail/refuse.hpp>
 
 #include <cstdint>
 #include <mutex>

@@ -58,9 +58,10 @@ public:
     bool looks_ready(const wait_node* offered) const noexcept;
     // If the wait looks ready, acquires the rundown, which keeps the wait from returning, and replies `undecided`.
     reply on_wake(const wait_node* offered) noexcept override;
-    // Takes all sources, if all are ready at one instant and nothing else has ended the wait. Then releases the rundown
-    // and, if it has taken the sources, the waiter. The source of the node `offered` is an exception: commit() does not
-    // touch its object, because the caller hands that source over.
+    // Takes all sources, if all are ready at one instant and nothing else has ended the wait. Then it releases the
+    // rundown. If it has taken the sources, it also releases the waiter. One source is an exception, that of the node
+    // `offered`: commit() neither holds nor takes it, because the caller hands it over. It only takes the node off the
+    // queue, and turns off the source's parked bit if the queue is then empty.
     bool commit(const wait_node* offered) noexcept override;
     // Does the same for the waiting thread itself, which needs neither rundown nor release.
     bool commit_own() noexcept { return looks_ready(nullptr) && take_everything(nullptr); }

@@ -7,7 +7,7 @@
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/event_state.hpp>
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 
 #include <algorithm>
 #include <cerrno>

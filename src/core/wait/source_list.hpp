@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every wait for several sources, in a thread or a coroutine, asks about its sources: whether they can be waited
-// for, which of them is ready, which deadline is the first, and which descriptors are among them.
+// The questions that a wait for any or for all of a list of sources asks, in a thread or a coroutine. Can each of them
+// be waited for? Which of them is ready? Which deadline comes first? Which descriptors are among them?
 #pragma once
 
 #include "core/wait/multi_wait.hpp"

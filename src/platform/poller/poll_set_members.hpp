@@ -4,7 +4,7 @@
 
 #include "platform/poller/poller.hpp"
 
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -25,7 +25,7 @@
 #include "platform/system/signals_blocked.hpp"
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 
 #include <algorithm>
 #include <cerrno>

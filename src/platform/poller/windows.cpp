@@ -29,7 +29,7 @@
 #include "platform/poller/windows_poll.hpp"
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/refuse.hpp>
+#include <tocsin/detail/exceptions.hpp>
 
 #include <cerrno>
 #include <cstddef>

@@ -62,8 +62,8 @@ __attribute__((used)) constinit tocsin::platform::copy_record tocsin_copy_record
     nullptr, nullptr, nullptr, 0, tocsin::platform::shared_layout, tocsin::platform::own_slots};
 }
 
-// The note consists of the sizes of its name and of its descriptor, its type, its name, and its descriptor. The
-// descriptor is the distance from itself to the record.
+// A note has five fields: the size of its name, the size of its descriptor, its type, its name, and its descriptor. The
+// descriptor of this one is the distance from itself to the record.
 __asm__(
     ".pushsection .note.tocsin, \"a\", %note\n"
     ".balign 4\n"

@@ -3,14 +3,15 @@
 //
 // State: one word. It has a bit that says that the object is open to handlers, and the number of handlers that use it.
 //
-// Why it is correct: all changes are read-modify-writes of one word, so they have one order. A handler counts itself
-// and reads the bit in the same step. If that step comes before close(), the owner sees the handler counted, and waits
-// for its leave(). If the step comes after close(), the handler sees the object closed, and does not touch it. A
-// handler looks at the bit before it counts itself. So only handlers that have looked before close() can keep the owner
-// waiting, however many signals follow.
-// Memory order: [handler-uses] open() releases and enter() acquires, so a handler sees the object made. leave()
+// Why it is correct: all changes are read-modify-writes of one word, so they have one order. (forget() is none, but
+// only the child of a fork calls it, which has no other thread.) A handler first looks at the bit, and goes no further
+// if the object is closed. Then it counts itself and reads the bit again, in one step. If that step comes before
+// close(), the owner sees the handler counted, and waits for its leave(). If the step comes after close(), the handler
+// sees the object closed, and does not touch it. Because of the first look, only handlers that looked before close()
+// can keep the owner waiting, however many signals follow.
+// Memory order: [handler-uses] open() releases and enter() acquires, so a handler sees the finished object. leave()
 // releases and the owner acquires, so what the owner does next comes after every use.
-// Only a thread waits, never a handler. So a handler may interrupt the owner anywhere.
+// Only the owner waits, never a handler. So a handler may interrupt the owner anywhere.
 // Checked by: tests/model/handler_uses_model_test.cpp (P21 of docs/proofs.md).
 #pragma once
 
