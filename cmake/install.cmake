@@ -67,7 +67,8 @@ if(NOT BUILD_SHARED_LIBS)
     list(JOIN pc_libraries_of_static "" pc_libraries_of_static)
     string(APPEND pc_libraries "${pc_libraries_of_static}")
 endif()
-# Beside a static library over tocsin, a linker of C needs to be told of tocsin and of the C++ library.
+# If a static library over tocsin is linked into a C program, the linker needs to be told of tocsin and of the C++
+# library, too.
 set(pc_libraries_for_c " -ltocsin -pthread${pc_libraries}")
 foreach(library IN ITEMS stdc++ c++)
     if(library IN_LIST CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)

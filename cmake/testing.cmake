@@ -9,8 +9,8 @@ set(TOCSIN_TESTS_LEFT_OUT "" CACHE STRING "A file of tests/ that lists tests whi
 # tocsin_add_test(NAME SOURCE... LABEL label [INTERNAL] [WHOLE] [TIMEOUT seconds])
 #
 # One executable; each of its GoogleTest cases becomes a case of ctest, named NAME.Suite.Case. With WHOLE the whole
-# executable is one case. So it is for Windows, because it takes long to start under Wine. Sees <tocsin/...> and
-# tests/support; with INTERNAL also src/.
+# executable is one case. That is always so for Windows, because an executable takes long to start under Wine. The
+# executable sees <tocsin/...> and tests/support; with INTERNAL it also sees src/.
 function(tocsin_add_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL;WHOLE" "LABEL;TIMEOUT" "")
     add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
@@ -42,7 +42,7 @@ function(tocsin_add_test name)
         tocsin_add_whole_suite(${name} ${name} ${properties})
         return()
     endif()
-    # ctest asks the executable for its cases, not the build: so a program that can't start fails as a test.
+    # ctest, and not the build, asks the executable for its cases. So a program that can't start fails as a test.
     gtest_discover_tests(${name}
         TEST_PREFIX "${name}."
         DISCOVERY_MODE PRE_TEST

@@ -14,12 +14,12 @@
 // it frees the lock. At least one of the two sees what the other has written. If the waiter sees the new value, it
 // returns `differed`. If the waker sees the filter bit, it takes the lock and finds the node (lot.cpp).
 //
-// A change that wakes (store(), exchange(), fetch_add() ...) makes no fence: the change and its look at the filter are
-// both sequentially consistent. All sequentially consistent operations and fences have one order, in which the change
-// comes before its look. If its look comes after the waiter's fence, it sees the filter bit, which was written before
-// that fence. Otherwise its look comes before the fence, and so does the change. Then the waiter's look at the value,
-// which follows the fence, sees the change or a later one ([atomics.order] 4.1 to 4.4). If the change or its look had a
-// weaker order, a wake-up could be lost, as the model explorer (docs/proofs.md) shows.
+// A change that wakes (store(), exchange(), fetch_add() ...) makes no fence. The change and its look at the filter are
+// both sequentially consistent. All sequentially consistent operations and fences have one order, and in this order the
+// change comes before its look. If that look comes after the waiter's fence, it sees the filter bit, which the waiter
+// wrote before the fence. Otherwise both the change and its look come before the waiter's fence. The waiter reads the
+// value only after that fence, so it then sees the change or a later one ([atomics.order] 4.1 to 4.4). If the change or
+// its look had a weaker memory order, a wake-up could be lost, as the model explorer (docs/proofs.md) shows.
 // What Clang 19 makes of the change and its look:
 //   x86            A locked instruction or xchg, and a plain load: the locked instruction is a full fence.
 //   64-bit ARM     A release (ldaddal, stlxr, stlr) and an acquire (ldar). The processor keeps these two in order.
@@ -29,11 +29,11 @@
 //   [user]        The look at the value acquires. So a caller that returns because the value differs can read what
 //                 another thread wrote before it stored the new value, if the user made that store a release. Every
 //                 change that wakes is a release.
-//   [wake-check]  Makes at least one of the waiter and the waker see what the other wrote: by the full fence of each
-//                 or, for a change that wakes, by the waiter's fence and the two steps of that change. What the waker
-//                 did before its wake becomes visible in other ways: to the waiter that it releases, by [release]
-//                 (waiter.cpp); to a thread that sees the changed value, by the memory order that the user gave to the
-//                 store of that value.
+//   [wake-check]  At least one of the waiter and the waker sees what the other wrote, because each of them makes a full
+//                 fence. (For a change that wakes, the waiter's fence and the two steps of the change have the same
+//                 effect.) What the waker did before its wake becomes visible in other ways. The waiter that it
+//                 releases sees it by [release] (waiter.cpp). A thread that sees the changed value sees it by the
+//                 memory order that the user gave to the store of that value.
 //
 // Checked by: tests/model/address_model_test.cpp, tests/unit/address_test.cpp,
 // change_and_wake_test.cpp, tests/stress/.

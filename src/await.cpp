@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutines that wait for one event without limits. Such a wait is a single_wait (core/wait/single_wait.cpp). Every
-// other wait of a coroutine is a pending_wait (pending.cpp).
+// Coroutines that wait for one event without limits (no deadline, no stop token). Such a wait is a single_wait
+// (core/wait/single_wait.cpp). Every other wait of a coroutine is a pending_wait (pending.cpp).
 //
-// State: an event_awaiter's memory holds the event's address until the coroutine suspends, and then the event_awaiting.
+// State: an event_awaiter's memory holds the event's address until the coroutine suspends. From then on, it holds the
+// event_awaiting.
 //
 // Invariants
 //   await-1  Once park() has returned true, the suspending thread touches nothing of the wait: the coroutine may be
 //       running, or gone (single_wait-1).
 //   await-2  The thread that released the wait resumes the coroutine or hands it to its executor, exactly once. A
-//       thread that withdrew the wait, saw `posted`, or took the coroutine out of its own resume_queue may destroy it.
-//       For the executor, handover-2 holds (core/async/handover.hpp).
+//       thread that withdrew the wait, saw `posted`, or took the coroutine out of its own resume_queue may destroy the
+//       coroutine. With an executor, handover-2 applies as well (core/async/handover.hpp).
 //
 // No lost wake-up: as for a single_wait. If a wait is destroyed after it was given an auto-reset event, but before the
 // coroutine continues, the destructor gives the event back, as if by another set().

@@ -15,12 +15,12 @@
 //       the last one. Only the thread of this last arrival calls the completion function and end().
 //   barrier-2  From the last arrival until the gate is set, only the thread of the last arrival changes the barrier.
 //       Any other arrival in this time is one too many. If it comes before end() has stored the new count, it finds
-//       zero missing and ends the program. If it comes after that store, it is counted in the new phase. No thread can
-//       arrive so early without a mistake, since nothing has told it yet that the new phase has begun.
+//       zero missing and ends the program. If it comes after that store, it is counted in the new phase. To arrive so
+//       early is always a mistake in the program, since nothing has told the thread yet that the new phase has begun.
 //   barrier-3  While a phase is current, its gate is unset. end() resets the next phase's gate before it stores the new
 //       count. The two gates alternate, so the next phase's gate was also the gate of the phase before the one that
-//       ends. Nobody may wait for that older phase any more, so the gate has no waiters. (The header asks this of
-//       whoever uses a token, as the standard does.)
+//       ends. Nobody may wait for that older phase any more, so the gate has no waiters. (The header requires this of
+//       everyone who uses a token, as the standard does.)
 //   barrier-4  The set of the gate is the last step of the last arrival. In every other arrival, the read-modify-write
 //       of `missing_` is the last step, and it comes before the set. So no arrival touches the barrier after a thread
 //       can pass, except as event-5 allows: the set may search the queue of the gate's address.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on it.
+// The half of bit_lock.hpp that waits and wakes. word_lock.hpp is built on bit_lock.hpp.
 //
 // State: a bit of a word that the user owns, and a queue in the lot. The bit is on while a thread holds the lock.
 // The queue's key is the address of the word together with the number of the bit. A waiter's node has a mark, `woken`.
@@ -19,7 +19,7 @@
 //   bit_lock-4  At most one wake is in flight: an unlock() that finds the first node marked wakes nobody. The marked
 //       thread does one of these:
 //       - It clears the mark under the bucket's lock, and looks at the lock's bit before it frees the bucket's lock. If
-//         the bit is on, its node goes to the end of the queue.
+//         the lock's bit is on, the thread's node goes to the end of the queue.
 //       - It gives up. Then it looks at the lock's bit after its node has left the queue.
 //       - It gets the lock without clearing the mark. Then its node leaves the queue before the thread can unlock.
 //
@@ -28,9 +28,9 @@
 // filter bit stays on, because the node stays in the queue.
 // An unlock() that finds a mark wakes nobody. It has found the mark under the bucket's lock. The marked thread takes
 // the same lock afterwards, to clear the mark or to remove its node, and looks at the lock's bit (bit_lock-4). So the
-// marked thread finds the bit off, or on because another thread has taken the lock since. In the second case, the
-// unlock() of that other thread is still to come. That unlock() finds the mark gone, and wakes the first thread of the
-// queue.
+// marked thread finds the bit off, or it finds the bit on because another thread has taken the lock since. In the
+// second case, the unlock() of that other thread is still to come. That unlock() finds the mark gone, and wakes the
+// first thread of the queue.
 // A thread may time out just before an unlock() marks its node. Then the mark is on, but this unlock() can't claim the
 // thread's waiter, and does not release it. The thread still counts as one that is on its way, because it looks at the
 // bit after its node has left the queue.
@@ -39,11 +39,12 @@
 // unlock() woke another thread, all waiters would run, fail and sleep again in turn. The price: while the woken thread
 // waits for a processor, no other thread is told that the lock is free.
 //
-// Why a thread that was woken in vain goes to the end: it slept last, so a wake reaches it soon, often on an idle
-// processor. If it stayed in front, each unlock() would wake it, and most of these wakes would be in vain again. With
-// locks held for 10 us by 4 to 16 threads, a turn took 1.08 to 1.11 times as long as with std::mutex when such a thread
-// stayed in front, and takes 0.96 to 1.00 times as long now. The price is fairness, which std::mutex does not have
-// either: of 16 threads, one may get a thousandth of its share.
+// Why a thread that was woken in vain goes to the end: it was the last to go to sleep, so a wake reaches it soon, often
+// on an idle processor. If this thread stayed in front, each unlock() would wake it, and most of these wakes would be
+// in vain again. This was measured with locks held for 10 us by 4 to 16 threads. When such a thread stayed in front,
+// one thread's turn with the lock took 1.08 to 1.11 times as long as with std::mutex. Now it takes 0.96 to 1.00 times
+// as long. The price is fairness, which std::mutex does not have either: of 16 threads, one may get a thousandth of its
+// share.
 //
 // Memory order
 //   [lock-release]  The read-modify-write of unlock() releases; the one that takes the lock acquires.

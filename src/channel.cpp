@@ -13,62 +13,68 @@
 //     `marks_`     whether the channel is closed, and for each side whether `waiting` has a transfer.
 //   The channel holds sending_.passed - receiving_.passed items.
 //
-// A transfer is enlisted with an entry, or several, of one wait (wait_entry in source.hpp). To claim the transfer
-// means to claim this wait for it. The claim fails if something else has claimed the wait: another source, a deadline
-// or a stop. An enlisted transfer that can't be claimed any more is dead. Its wait is about to delist it.
+// A transfer is enlisted with one or more entries of one wait (wait_entry in source.hpp). To claim the transfer means
+// to claim this wait for it. The claim fails if something else has claimed the wait: another source, a deadline or a
+// stop. An enlisted transfer that can't be claimed any more is dead. Its wait is about to delist it.
 //
 // Invariants
-//   channel-1  A transfer happens in one step, in one of two ways. Either its own thread does it, in put() or take().
-//       That thread is then not in a wait for the transfer, or its wait has just been claimed for the transfer. Or
-//       another thread does it, under both locks: it claims the transfer, takes it off the list and moves the item. A
-//       wait is claimed once, so at most one of its transfers happens, at most once.
-//   channel-2  Whenever both locks are free, and dead transfers are left aside:
+//   channel-1  A transfer happens in one step, in one of two ways. In the first, the transfer's own thread does it, in
+//       put() or take(). Then that thread is not in a wait for the transfer, or its wait has just been claimed for the
+//       transfer. In the second, another thread does it, under both locks: this thread claims the transfer, takes it
+//       off the list and moves the item. A wait is claimed once, so at most one of its transfers happens, and at most
+//       once.
+//   channel-2  Whenever both locks are free, the following is true of all transfers that are not dead:
 //       - A receiver is enlisted only while the ring is empty, and a sender only while it is full.
 //       - A sender and a receiver of different waits are not both enlisted.
 //       - On a closed channel nothing is enlisted.
 //       So items leave in the order in which they came, whether they wait in the ring or with their senders.
 //   channel-3  An item is in exactly one place: with its sender, in a slot, or with its receiver. Moves do not throw.
 //       If a receive empties a slot while a sender is enlisted, the sender's item takes the slot under the same locks.
-//   channel-4  A call that has passed an item on touches the channel only under the lock, or the locks, that it then
-//       holds. It frees them by the lock's address (bit_lock-2). The destructor takes both locks first, so it comes
-//       after such a call. A thread whose transfer another thread has claimed does not touch the channel afterwards:
-//       its delist() sees `claimed_`. (A wait that names the channel more than once may still be enlisting then. For
-//       it, the header makes an exception.) Nor does a thread whose transfer has happened without being enlisted.
+//   channel-4  A call that has passed an item on, or closed the channel, touches the channel only under the lock, or
+//       the locks, that it then holds. It frees a lock by the lock's address alone (bit_lock-2). The destructor takes
+//       both locks first, so the destruction comes after such a call. Once another thread has claimed a thread's
+//       transfer, the transfer's own thread does not touch the channel: its delist() sees `claimed_`. (A wait that
+//       names the channel more than once may still be enlisting then. The header makes an exception for such a wait.) A
+//       thread whose transfer has happened without being enlisted does not touch the channel afterwards, either.
 //   channel-5  While no transfer is enlisted and the channel is open, `marks_` is zero, and each side needs its own
 //       lock only. It fills or empties slots between `passed` and `limit`, which the other side does not touch.
 //
-// No lost wake-up: a thread that holds both locks looks whether the transfer can happen, and if not, enlists it before
-// it frees them. Every put() and take() reads `marks_` under one of these locks. All holds of one lock have one order.
-// If the enlisting comes first, the other thread sees the mark, takes both locks and finds the transfer. If not, the
-// look finds that the transfer can happen. Then enlist() returns false, and the wait tries the transfer. may_send() and
-// may_receive() guess without a lock. A wrong guess only sends a wait on to enlist, where it looks again.
+// No lost wake-up: a thread that has taken both locks checks whether the transfer can happen. If it can't, the thread
+// enlists the transfer before it frees the locks. Every put() and take() reads `marks_` under one of these locks. All
+// critical sections of one lock have one order. If the enlisting comes first, the thread in put() or take() sees the
+// mark, takes both locks and finds the transfer. If the put() or take() comes first, the check finds that the transfer
+// can happen. Then enlist() returns false, and the wait tries the transfer. may_send() and may_receive() guess without
+// a lock. The only effect of a wrong guess is that the wait calls enlist(), which checks again.
 //
-// Two waits that meet (rendezvous): a sender that is to be enlisted may find a receiver enlisted, both in waits for
-// several sources. Both waits must then be claimed.
-//   1. The wait takes a lock of the process, `meetings`, and enlist() returns false. (All copies of the library in the
-//      process have the same lock, because it is in the table that they share.) Then the wait claims itself for this
-//      transfer (enlist_custom() in core/wait/multi_wait.cpp). From here on, nobody else can claim it.
+// Two waits that meet (rendezvous): when a transfer is to be enlisted, a transfer of another wait may already be
+// enlisted on the other side. Both waits must then be claimed. (This is so whether a wait is for several sources or,
+// like that of a send() or a receive(), for one.)
+//   1. The wait that is enlisting takes `meetings`, a lock of which the process has only one, and enlist() returns
+//      false. (All copies of the library in the process have the same lock, because it is in the table that they
+//      share.) Then this wait claims itself for the transfer (enlist_custom() in core/wait/multi_wait.cpp). From here
+//      on, nobody else can claim it.
 //   2. The wait tries the transfer. Under the channel's locks, this claims the other wait. Then `meetings` is freed,
-//      before the other wait is woken: its coroutine, or its executor, may come to a meeting of its own.
+//      before the other wait is woken. The reason: the other wait's coroutine, or its executor, may come to a meeting
+//      of its own.
 //   3. If no other wait could be claimed, nothing has happened. The wait delists everything, looks at all its sources,
-//      and enlists anew, with a new waiter. The claim of step 1 was of the old waiter, for which nobody waits.
-// If the claim of step 1 fails, the wait belongs to something else. It then delists this transfer at once, which frees
-// `meetings`, and does nothing in the name of this transfer.
-// `meetings` is what makes two waits that find each other at two channels agree. Without it, both could claim
-// themselves first, and each would then find the other dead, again and again. With it, the first of them finds the
-// second unclaimed. So step 2 fails only if the other wait has ended, or is about to delist after a step 2 of its own.
-// `meetings` is always taken first, before the locks of a channel, and no wait sleeps while it holds `meetings`. A wait
-// that both sends and receives at one rendezvous must not meet itself: has_other_waits() does not count its own
-// transfers, and a wait that has claimed itself can't be claimed once more in step 2.
+//      and enlists anew, with a new waiter. Step 1 claimed the old waiter, for which nobody waits.
+// If the claim of step 1 fails, something else has claimed the wait. The wait then delists this transfer at once, which
+// frees `meetings`, and does nothing in the name of this transfer.
+// Two waits may find each other at two channels. `meetings` is what makes them agree. Without this lock, both could
+// claim themselves first, and each would then find the other dead, again and again. With the lock, the first of them
+// finds the second unclaimed. So step 2 fails only if the other wait has ended, or is about to delist after a step 2 of
+// its own. `meetings` is always taken first, before the locks of a channel, and no wait sleeps while it holds
+// `meetings`. A wait that both sends and receives at one rendezvous must not meet itself: has_other_waits() does not
+// count its own transfers, and a wait that has claimed itself can't be claimed once more in step 2.
 //
 // Memory order
 //   [slot]    A side releases its slots by the store of `passed`, and the other side acquires them when it renews its
 //             `limit`. So an item is visible to the thread that takes it out, and a slot is empty when it is filled.
 //   [lock-release]  The locks (bit_lock.cpp) order everything else. What a claiming thread did to a transfer is
 //             passed on to the transfer's thread by [release] in waiter.cpp.
-//   [look]    may_send() and may_receive() acquire by their first load, so the second load sees a count that is not
-//             older. So a result of false was true at one moment: the ring was full (empty) when the second count had
-//             that value.
+//   [look]    The first load of may_send() or of may_receive() acquires, so the second load sees a count that is not
+//             older. So if may_send() returns false, the ring was full at one moment: when the second count had that
+//             value. If may_receive() returns false, the ring was empty at such a moment.
 //   [closed]  close() releases by its store to `marks_`, and is_closed() acquires. No store follows that one, because
 //             nothing is enlisted on a closed channel.
 //
@@ -92,7 +98,7 @@ bit_lock<std::uint32_t> meetings() noexcept { return bit_lock<std::uint32_t>(cor
 
 }  // namespace
 
-// Dead transfers leave the list on the way. Their waits delist them without finding them there.
+// Takes dead transfers off the list on the way. When their waits delist them later, they are no longer there.
 channel_transfer* channel_base::claim_oldest(side& of, wake_list& freed) noexcept {
     channel_transfer* claimed = nullptr;
     while (claimed == nullptr) {

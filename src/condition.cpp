@@ -4,8 +4,9 @@
 // State: the word is one of these.
 //   none         0: nobody is queued.
 //   any_lock     1: threads are queued, and nothing is known about their locks.
-//   a number     Threads are queued, all by condition_wait(), and all hold the plain mutex with this number until they
-//                give it up. (Plain means that only one thread at a time can hold it, and only once: is_plain_mutex.)
+//   a number     Threads are queued, all by condition_wait(). Each of them joined the queue while it held the plain
+//                mutex with this number, and then gives that mutex up. (Plain means that only one thread at a time can
+//                hold it, and only once: is_plain_mutex.)
 //
 // Invariants
 //   condition-1  The word changes only under the lock of the condition's bucket. Whenever that lock is free, the word
@@ -16,13 +17,13 @@
 //   condition-3  A notification takes nodes off the queue in one step, under the bucket's lock: either all nodes, or
 //       the oldest node whose wait has not ended otherwise and all nodes in front of it, whose waits have ended.
 //   condition-4  A notification does not touch the condition after it has freed the bucket's lock. A thread whose node
-//       a notification has taken off does not touch the condition again, however its wait ended. So it may be destroyed
-//       when every queued thread has been notified.
+//       a notification has taken off does not touch the condition again, however its wait ended. So the condition may
+//       be destroyed when every queued thread has been notified.
 //   condition-5  If the word is a number, notify_all() releases only the first two threads. The second keeps the nodes
 //       behind it. Once that thread has its lock back, it releases the next two, the second of which keeps those behind
 //       it, and so on.
 //
-// No lost wake-up: a thread changes what others wait for while it holds the lock L. A waiting thread W has looked, with
+// No lost wake-up: a thread holds the lock L while it changes what others wait for. A waiting thread W has looked, with
 // L held, and has not found the change. So W held L before the changing thread took it. W had queued its node before it
 // gave up L (condition-2). So the notification, which comes after the change, finds the word changed, or finds that W's
 // node has already left the queue, because W was notified, timed out or was stopped. Each of these ends W's wait. W
@@ -32,26 +33,29 @@
 // (waiter.cpp). A notification that finds the waiter claimed tries the next node. So a notification is spent only on a
 // wait that reports it.
 //
-// The turns (condition-5) end, and nobody waits in vain for a turn: Let W be the thread that keeps the other nodes, and
-// X the thread of one of these nodes. Both were notified, so neither can end otherwise, and both need the same lock L
-// before they may return. While another thread keeps L from W, it keeps L from X, too: L is held by one thread at a
-// time, and neither W nor X holds it, because each has given it up and L can't be held twice. So X loses nothing by
-// waiting for W. As soon as W has L, it releases X, before any code of the user runs in W. With different locks, W's
-// lock could be held by a thread that waits for X. With a recursive lock, X could hold it, because a wait gives up only
-// one level. With a shared lock, X might get it while W can't. In these cases the word is `any_lock`, and the threads
-// relay before they take their locks (relay.cpp).
+// The turns (condition-5) end, and nobody waits in vain for a turn. Let W be the thread that keeps the other nodes, and
+// X the thread of one of these nodes. Both were notified, so neither wait can end otherwise, and both threads need the
+// same lock L before they may return. While another thread keeps L from W, it keeps L from X, too, because only one
+// thread at a time can hold L. Neither W nor X holds L: each has given it up, and L can't be held twice. So X loses
+// nothing by waiting for W. As soon as W has L, it releases X, before any code of the user runs in W. With different
+// locks, W's lock could be held by a thread that waits for X. With a recursive lock, X could still hold the lock
+// itself, because a wait gives up only one level. With a shared lock, X might get it while W can't. In these cases the
+// word is `any_lock`, and the threads relay before they take their locks (relay.cpp).
 //
 // Memory order
 //   [registered]  notify_one() and notify_all() load the word without the bucket's lock. If a wait must be notified,
-//                 the caller or a thread before it has taken L after the wait gave up L. So the wait's write of the
-//                 word happens before this load, which sees it or a later write. A later write is `none` only if the
-//                 node has left the queue. This needs no memory order.
-//   [last-look]   A thread whose wait has timed out may turn the word to `none` just before another thread notifies,
-//                 sees `none`, and destroys the condition. The store of `none` releases, and the load acquires. So the
-//                 first thread's last access comes before the destruction.
+//                 then L was taken after the wait gave it up: by the caller, or by a thread whose steps happen before
+//                 the caller's. So the wait's write of the word happens before this load, and the load sees that write
+//                 or a later one. A later write is `none` only if the node has left the queue. For this, the load needs
+//                 no memory order.
+//   [last-look]   Just before a thread notifies, another thread may turn the word to `none`: one whose wait a deadline,
+//                 a stop or another source has ended. The notifying thread then sees `none`, and may destroy the
+//                 condition. The store of `none` releases, and the load acquires. So the other thread's last access
+//                 comes before the destruction.
 //   [bucket]      The bucket's lock orders all writes of the word.
 //   [release]     What came before a notification is visible when the wait ends (waiter.cpp). A thread that keeps nodes
-//                 passes this on: its release acquires, and its release of the next thread releases.
+//                 passes this on. It acquires when it is released itself, and its release of the next thread is a
+//                 release operation.
 //
 // Checked by: tests/model/condition_model_test.cpp (P19 of docs/proofs.md), tests/unit/condition_test.cpp,
 // tests/stress/condition_stress_test.cpp.
@@ -76,7 +80,7 @@ core::wait_key key_of(const condition_word& word) noexcept { return {&word, core
 
 condition_word& condition_at(void* word) noexcept { return *static_cast<condition_word*>(word); }
 
-// Notes that a thread with such a lock joins the queue.
+// Notes in the word that a thread joins the queue. `number` is that of the thread's lock, or `any_lock`.
 void mark_parked(condition_word& word, std::uint64_t number, bool is_first) noexcept {
     const std::uint64_t seen = word.load(std::memory_order_relaxed);  // no order: [bucket]
     const std::uint64_t next = is_first || seen == number ? number : held_lock::any_lock;

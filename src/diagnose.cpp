@@ -200,7 +200,7 @@ std::vector<std::vector<std::uint64_t>> deadlocks(const std::vector<parked_wait>
     for (const parked_wait& each : waits) ++waits_of[each.thread];
     std::map<std::uint64_t, std::uint64_t> waits_for;  // a thread waits for one lock at most
     for (const parked_wait& each : waits) {
-        // An event may be one of several things that end the thread's wait.
+        // A thread that waits for several things may not need the event: another of them may end its wait.
         const bool needs_it = each.what == parked_wait::kind::lock || waits_of[each.thread] == 1;
         if (each.owner != 0 && needs_it) waits_for[each.thread] = each.owner;
     }

@@ -10,19 +10,20 @@
 // Invariants
 //   driver-1  A timer that is set is in its queue, and a request that is set is in the table, until it is due or
 //       cancelled. A due timer or request leaves its queue or the table and is then claimed, both in one critical
-//       section of run_due() or notify(). So after cancel(), either the timer or request was claimed before and runs,
-//       or nobody will ever claim it.
+//       section of run_due() or notify(). So after cancel() there are two cases: the timer or request had been claimed
+//       before and runs, or nobody will ever claim it.
 //   driver-2  Timers and requests run under no lock. All timers and requests that one call has claimed run before any
 //       coroutine resumes (core/lot/resume_queue.hpp). After its unlock, the call does not touch the driver, nor a
 //       timer or request whose run() has been called. So what runs may set and cancel timers and requests, destroy its
 //       own wait and others that have run, and call the driver again.
 //   driver-3  `armed_` says that the loop may sleep without asking again. update() and next_deadline() switch it on.
 //       run_due() and notify() switch it off, because the loop must ask again before it sleeps (the contract in
-//       driver.hpp). A thread that undertakes to call `changed` switches it off, too. Consider a change of what to
-//       watch, or a new earliest deadline, that the loop has not been told. Whenever the lock is free, one of two
-//       things is true. Either the loop has called run_due() or notify(), and must still ask before it sleeps. Or,
-//       since the loop last asked about such things, a thread has owed a call of `changed`, and has made it or will
-//       make it. (The loop asks about changes by update(), and about deadlines by next_deadline().)
+//       driver.hpp). A thread that undertakes to call `changed` (the function that the user gave to the driver)
+//       switches it off, too. Consider a change of what to watch, or a new earliest deadline, that the loop has not
+//       been told about. Whenever the lock is free, one of two things is true. Either the loop has called run_due() or
+//       notify(), and must still ask before it sleeps. Or, since the loop last asked about such things, a thread has
+//       owed a call of `changed`, and has made it or will make it. (The loop asks about changes by update(), and about
+//       deadlines by next_deadline().)
 //       legal: a call of `changed` although the loop has been told. Cost: the loop looks once more.
 //       illegal: an earlier deadline, an armed driver, and nobody who calls `changed`.
 //   driver-4  A thread that owes a call of `changed` has acquired the rundown `calls_` under the lock, and releases it
@@ -36,7 +37,8 @@
 // - If it takes the lock second, and its timer is now the earliest, there are two cases. In the first, the thread finds
 //   the driver armed, and so owes a call. In the second, another thread has disarmed the driver since next_deadline(),
 //   and owes a call or has made one. In both cases the call comes after next_deadline(). So the call ends the sleep for
-//   which the loop uses the result. (A call that comes before this sleep makes it end at once: the contract.)
+//   which the loop uses the result. (If the call comes before this sleep, the contract in driver.hpp makes the sleep
+//   end at once.)
 // The same holds for update() and a change of what to watch. It also holds if the loop calls update() and
 // next_deadline(), in either order, and a change comes between them. The first of these calls has armed the driver, so
 // a call of `changed` is owed, and that call ends the next sleep. It makes no difference that the second call arms the

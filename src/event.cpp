@@ -32,9 +32,9 @@
 //       turns the bit off.)
 //   event-7  A pulse (event_pulse()) releases waiters as a set does, and never shows the event as set. It unsets the
 //       event in the same step, under the lock, in which it makes its last offer or takes the waiters. So a thread is
-//       released exactly if its node is in the queue at that step. A pulse of a manual-reset event doesn't ask
-//       all_waiters. A thread that it releases may destroy the event: the pulse does not touch the event after that
-//       step.
+//       released if, and only if, its node is in the queue at that step. A pulse of a manual-reset event doesn't ask
+//       all_waiters. A thread that a pulse releases may destroy the event, because the pulse does not touch the event
+//       after that step.
 //
 // No lost wake-up: under the lock, a wait moves the byte from unset to parked by a compare-and-exchange. Without the
 // lock, a set moves the byte from unset to set by a compare-and-exchange. All changes of one byte have one order, so
@@ -42,7 +42,7 @@
 // - If the set comes first, the wait sees the event set and takes it.
 // - If the wait comes first, the compare-and-exchange of the set fails. The set then takes the lock and finds the node,
 //   which the wait queued before it freed the lock.
-// A wait that times out or is stopped has claimed its own waiter first (waiter.cpp). A set that finds this waiter
+// If a wait times out or is stopped, it has claimed its own waiter first (waiter.cpp). A set that finds this waiter
 // claimed tries the next waiter, or leaves the event set. (A single_wait that is stopped has left the queue instead.)
 //
 // Memory order
@@ -60,7 +60,7 @@
 //                    operation. is_set() and try_wait() acquire when they see an event taken. So a thread that has seen
 //                    one of these events taken finds each other event held or taken. If it finds one held, it looks at
 //                    that event under the lock.
-//   parked           The lock orders this bit, so accesses for its sake alone are relaxed.
+//   parked           The lock orders this bit, so an access that concerns only this bit is relaxed.
 //
 // Checked by: tests/model/event_model_test.cpp, mix_model_test.cpp (event-2), wait_set_model_test.cpp (event-3),
 // many_model_test.cpp (event-6) and first_look_model_test.cpp ([all-taken]); tests/unit/event_test.cpp,
@@ -278,7 +278,7 @@ void event_reset_slow(event_byte& state) noexcept {
     };
     if (core::signal_deferral::is_inside() && !core::signal_deferral::has_deferred(&state) &&
         (state.load(std::memory_order_acquire) & (set_bit | held_bit)) == 0) {  // [event-publish]
-        return;  // unset already. If this were deferred, it could undo a later set().
+        return;  // unset already. If this reset were deferred, it could undo a later set().
     }
     if (!core::signal_deferral::defer(reset, &state)) reset(&state);
 }

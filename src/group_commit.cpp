@@ -13,11 +13,13 @@
 //
 // Invariants
 //   group_commit-1  led, forming, queue, words, gatherer and the counts are touched only under the lock. (As for
-//       `words`, the lock guards only the choice of a word. Threads sleep on a word, wake its sleepers, and leave its
-//       count without the lock. A follower that has yielded changes the credit without the lock.) The lock is held for
-//       a few steps, never during a flush, a yield, a sleep, a release or a system call to wake.
-//   group_commit-2  At most one thread leads at a time. Whenever the lock is free and the queue is not empty, one does.
-//       So every member that waits has a leader that will take it, and no two threads flush at the same time.
+//       `words`, the lock guards only the choice of a word. Without the lock, threads sleep on a word, wake its
+//       sleepers, and take sharers off its count. A follower that has yielded also changes the credit without the
+//       lock.) The lock is held for a few steps, never during a flush, a yield, a sleep, a release or a system call to
+//       wake.
+//   group_commit-2  At most one thread leads at a time. Whenever the lock is free and the queue is not empty, one
+//       thread leads. So every member that waits has a leader that will take it, and no two threads flush at the same
+//       time.
 //   group_commit-3  A member leaves the queue in one of three ways: a leader takes it into its group, an outgoing
 //       leader takes it to be the next leader, or it withdraws. A member that may withdraw (at a deadline or a stop) is
 //       claimed when it is taken. From then on, its sleep can end only by its release. If that claim fails, the member
@@ -28,7 +30,7 @@
 //       becomes the leader. Its thread does not continue before that. So nobody is told of a flush that does not cover
 //       its submission, and the members of a group under way still exist.
 //   group_commit-5  Once a leader has released a member, or a relay's chain with the member in it (core/lot/relay.cpp),
-//       it does not touch the member. No follower ever touches anything that belongs to its leader.
+//       the leader does not touch that member. No follower ever touches anything that belongs to its leader.
 //   group_commit-6  A follower's `error` is written before the follower is released, and only by the leader of its
 //       group.
 //   group_commit-7  A flush may leave members to the next group. The critical section that ends the group puts these
@@ -40,13 +42,13 @@
 //       releaser is in its own submit() until it has made that call and has taken the members off the word's count
 //       (relay-2). So the engine and its words still exist.
 //
-// No lost wake-up: a thread joins, and a leader looks at the queue, under the same lock. A thread that joins behind a
-// leader has seen `led` on. So that leader's last look at the queue is still to come. At that look, the leader takes
-// the member, or makes the oldest member of the queue lead. This next leader then looks at the queue, too
+// No lost wake-up: a thread joins under the same lock under which a leader looks at the queue. A thread that joins
+// behind a leader has seen `led` on. So that leader's last look at the queue is still to come. At that look, the leader
+// takes the member, or makes the oldest member of the queue lead. This next leader then looks at the queue, too
 // (group_commit-2). If a member is released before its thread sleeps, the sleep ends at once (waiter.cpp). The thread
 // that makes a group full notices this under the lock, and claims the gatherer there. If there is no gatherer, the
-// leader looks at the group's size under the lock before it sleeps, or does not gather at all. A thread that yields
-// then sleeps as if it had not: the sleep itself looks whether the member has been released.
+// leader looks at the group's size under the lock before it sleeps, or does not gather at all. A thread that has
+// yielded then sleeps as if it had not yielded, because the sleep itself checks whether the member has been released.
 //
 // Memory order
 //   [bucket]   The tag of any futex_lock; here, of this group_commit's lock. What a submitter did before joining is
@@ -55,15 +57,15 @@
 //              (waiter.cpp).
 //
 // How long a leader is busy after its flush: it releases its followers as one chain (core/lot/relay.cpp). If few
-// members have joined during the flush, the next leader is the last in this chain. Otherwise the leader wakes it first.
-// If the chain has at most four threads, the leader wakes them all, in two calls if they share a word. If it has more,
-// the leader wakes only the delegate of the first batch, however many batches there are. That thread wakes the sharers
-// of its batch by one call (shared_word.cpp). (Where members with stop tokens break up the batches, the leader may wake
-// a few, on a machine with many processors.) If sharers have lost their delegate, because it has withdrawn or leads,
-// the leader may have to make that call itself.
+// members have joined during the flush, the next leader is the last in this chain. Otherwise the leader wakes the next
+// leader first. If the chain has at most four threads, the leader wakes them all, in two calls if they share a word. If
+// it has more, the leader wakes only the delegate of the first batch, however many batches there are. That thread wakes
+// the sharers of its batch by one call (shared_word.cpp). (On a machine with many processors, the leader may wake a few
+// threads if members with stop tokens break up the batches.) If sharers have lost their delegate, because it has
+// withdrawn or leads, the leader may have to make that call itself.
 // How long the lock is held: taking a group is one step if nobody in the queue may withdraw and the whole queue is
-// taken. Otherwise the leader takes, and where necessary claims, the members one by one, at one step each. The leader
-// visits each of its followers only if the flush has failed, and then without the lock.
+// taken. Otherwise the leader takes the members one by one, and claims them where necessary, at one step each. The
+// leader visits each of its followers only if the flush has failed, and then without the lock.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14 of docs/proofs.md), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp, tests/internal/yield_credit_test.cpp.

@@ -114,9 +114,10 @@ private:
 class shared_words {
 public:
     // Decides how the thread of a member that is about to be queued will sleep. `position` is the member's position in
-    // its group if nobody withdraws; 0 is the leader's. The leader is released alone. The others form batches: a
-    // delegate, with a word of its own, and its sharers (core/lot/shared_word.cpp). If members have withdrawn, a group
-    // may have more delegates than it needs, or fewer. That costs calls, nothing else.
+    // its group if nobody withdraws; 0 is the leader's. The leader is released alone. The others form batches. A batch
+    // consists of a delegate, which sleeps on a word of its own, and its sharers (core/lot/shared_word.cpp). If members
+    // have withdrawn, a group may have more delegates than it needs, or fewer. The only cost is more calls to wake
+    // threads.
     void choose(member& joining, std::size_t position) noexcept {
         using kind = core::wait_node::kind;
         if (position == 0) return;
@@ -135,7 +136,8 @@ public:
     }
 
 private:
-    // Counts a sharer. Returns null if it finds no word that belongs to no other batch.
+    // Counts a sharer in a word, and returns this word. Returns null if each word that it looks at belongs to another
+    // batch.
     core::shared_word* join_or_begin_batch() noexcept {
         core::shared_word* word = word_;
         if (word != nullptr) {

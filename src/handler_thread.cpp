@@ -22,9 +22,10 @@
 //   handler_thread-6  No code of a job runs under the lock: no job runs or is destroyed, and jobs are moved as bytes.
 //
 // No lost wake-up: `ready` and `room` remember a set that comes before the wait. As for handler_thread-3, the thread
-// that `room` wakes takes the lock. If there is room and the handler is not closed, it puts its job into the queue. If
-// others are still blocked then, and there is still room or the handler is closed, it sets `room` again. A thread that
-// gives up at a deadline or a stop has not taken a set of `room` (event.hpp). So it need not set `room` again.
+// that `room` wakes takes the lock. If there is room and the handler is not closed, this thread puts its job into the
+// queue. If others are still blocked then, and there is still room or the handler is closed, this thread sets `room`
+// again. A thread that gives up at a deadline or a stop has not taken a set of `room` (event.hpp). So it need not set
+// `room` again.
 //
 // A closed handler refuses every job and every coroutine. A refused job stays with its poster, who is told. A refused
 // coroutine stays with the thread that ended its wait, and that thread resumes it (await.cpp). An accepted coroutine is
@@ -116,7 +117,7 @@ post_status handler_thread::post_until(job&& work, const deadline& until, const 
 
 namespace {
 
-// `storage` holds what is to run, until the job runs it. A job that is dropped runs it as well.
+// `storage` holds what is to run, until the job runs it. A job that is dropped without having run also runs it.
 template <auto Run>
 void run_once(void* storage) {
     if (void* const who = std::exchange(*std::launder(static_cast<void**>(storage)), nullptr)) Run(who);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A latch is a count and a gate, which is a manual-reset event. Whoever counts to zero sets the gate. Every wait is a
-// wait for the gate, so what src/event.cpp says of a set and of a wait holds for latches.
+// A latch is a count and a gate, which is a manual-reset event. The call that counts to zero sets the gate. Every wait
+// is a wait for the gate, so what src/event.cpp says of a set and of a wait holds for latches.
 //
 // State
 //   left_   how many arrivals are missing. Only count_down() uses it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation is a wait, and a function that is called at the wait's end. If the operation waits for any of one
-// source, the source is in the lot, and the wait has no limits, then the wait is a single_wait
-// (core/wait/single_wait.cpp). Otherwise, it is a pending_wait (pending.cpp).
+// An operation is a wait, and a function that is called at the wait's end. The wait is a single_wait
+// (core/wait/single_wait.cpp) if it is a wait for any with only one source, this source is in the lot, and the
+// operation has no limits (deadline or stop token). Otherwise, the wait is a pending_wait (pending.cpp).
 //
 // State
 //   busy_   True from start() until the function's call. The thread that starts the operation touches it, then the
@@ -12,8 +12,8 @@
 //           an operation with a single_wait, only bit 0 is in use.
 //   quick_left_  How many more calls of the function start() may make directly before the next call goes through the
 //           thread's resume_queue. Only start() and on() touch it.
-//   A wait that the first look has ended has no pending_wait. If its function can't be called at once, an early_end is
-//   queued, or given to the executor, in place of the pending_wait. The same is true if a single_wait takes its source
+//   If the first look ends a wait, there is no pending_wait. If the function can't be called at once, an early_end is
+//   queued, or given to the executor, in place of a pending_wait. The same is true if a single_wait takes its source
 //   instead of being queued.
 //   single_  The single_wait, from the first start() on. It stays for all later ones.
 //
@@ -24,7 +24,7 @@
 //   operation-2  The operation admits cancelers only while its wait exists. A thread in cancel() touches the
 //       pending_wait only while it is a canceler, or if it has claimed the wait. Whoever ends the operation admits no
 //       further cancelers and waits until the last one has left, before the pending_wait is taken back. A single_wait
-//       exists until the operation is destroyed. So whoever ends it waits for no canceler.
+//       exists until the operation is destroyed. So whoever ends a single_wait waits for no canceler.
 //   operation-3  Exactly one thread ends the operation, once for each start(). It is the thread that runs what the wait
 //       was given (pending-2), or that runs the early_end. This thread makes the operation idle, and then calls the
 //       function. From the call on, the library touches nothing of the operation. So the function, and any thread that
@@ -37,20 +37,21 @@
 // finds the waiter released, and calls the function there.
 // A canceler that has not claimed the waiter leaves, and touches nothing afterwards. The operation may then have ended,
 // been destroyed, or been started again.
-// For a single_wait, the lock of its bucket decides (single_wait-2): a cancel() has ended the wait if it has withdrawn
-// it. The wait may have ended and begun again since the cancel() saw that it was admitted. Then this cancel() ends the
-// wait that has begun later, as if it had been called later.
+// For a single_wait, the lock of its bucket decides (single_wait-2): a cancel() that has withdrawn the wait has ended
+// it. After this cancel() saw that it was admitted, the wait may have ended and begun again. Then the cancel() ends the
+// later wait, as if the call had been made later.
 //
 // Destruction: the destructor of a busy operation does what the destructor of a coroutine's wait does (pending-2). It
-// need not wait for cancelers: cancel() requires that the operation exists until it returns, unless it returns true. A
+// need not wait for cancelers: the operation must exist until a cancel() returns, unless this cancel() returns true. A
 // checked build ends the program if there is a canceler of a pending_wait. (Nobody counts those of a single_wait.) If
 // the operation has an early_end instead of a wait, the destructor takes the early_end out of this thread's queue, or
 // waits for `posted`, and then gives back what the wait had taken.
 //
-// Depth of the stack: a call of the function that start() makes directly counts down quick_left_. At zero, the call
-// goes through the resume_queue: the outermost call of this kind in the thread makes it once the function that is
-// running has returned. So at most 2 * quick_calls + 1 calls of one operation's function are nested. With a counter per
-// thread instead, every start() would have to look at the thread's slots.
+// Depth of the stack: each time start() calls the function directly, it counts down quick_left_. At zero, the call goes
+// through the resume_queue instead. If a call through that queue is already under way in the thread, the outermost of
+// them makes this call, once the function that is running has returned. So at most 2 * quick_calls + 1 calls of one
+// operation's function are nested. With a counter per thread instead, every start() would have to look at the thread's
+// slots.
 //
 // No lost wake-up: as in pending.cpp and single_wait.cpp.
 //
@@ -59,8 +60,8 @@
 //       enters, so it sees the wait.
 //   [canceler-left]  A canceler that leaves releases. The thread that waits for cancelers acquires. So what a canceler
 //       did comes before the wait is taken back.
-//   A cancel() that is not admitted publishes and learns nothing. [suspend] and [release] in core/lot/waiter.cpp order
-//   everything else, [posted] in core/async/handover.hpp, and the bucket's lock for a single_wait.
+//   A cancel() that is not admitted publishes and learns nothing. Everything else is ordered by [suspend] and [release]
+//   in core/lot/waiter.cpp, by [posted] in core/async/handover.hpp and, for a single_wait, by the bucket's lock.
 //
 // Fork: in the child, the destructor touches nothing of the wait, as for a coroutine (pending.cpp), and gives nothing
 // back. cancel() returns false there.
@@ -95,7 +96,7 @@ constexpr std::uint32_t owner_waits = 1u << 31;
 
 }  // namespace
 
-// The end of a wait that the first look has ended, while this end is queued or an executor has it.
+// The end of a wait that was over at the first look. It exists while it is queued or an executor has it.
 class operation_base::early_end final : public core::resumable {
 public:
     static early_end& make(operation_base& of) noexcept {
@@ -113,7 +114,7 @@ public:
     }
 
 private:
-    // Null: only queue() makes it run.
+    // `released` is null, because only queue() makes the resumable run.
     explicit early_end(operation_base& of) noexcept : resumable(nullptr), self_(of) {}
 
     operation_base& self_;

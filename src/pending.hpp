@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wait that blocks no thread, once it has begun. Why it is correct: pending.cpp.
+// A wait that, once begun, blocks no thread. Why it is correct: pending.cpp.
 #pragma once
 
 #include "core/async/poll_thread.hpp"
@@ -23,7 +23,7 @@ using core::claim;
 using core::multi_wait;
 using core::wait_slot;
 
-// Checked builds end with this message.
+// Checked builds end the program with this message.
 inline constexpr const char* destroyed_too_early =
     "tocsin: an operation was destroyed while another thread was ending its wait\n";
 
@@ -49,23 +49,24 @@ public:
         std::destroy_n(static_cast<wait_slot*>(what_.storage_.slots), what_.sources_.size());
     }
 
-    // `by` serves its deadlines and descriptors; null: the default does. Throws if the sources can't be waited for.
+    // `by` serves the wait's deadlines and descriptors. If `by` is null, the default service does. Throws if the
+    // sources can't be waited for.
     multi_wait::progress begin(core::service* by);
-    // Returns false if the wait has ended. After true, it belongs to whoever ends it (pending-1).
+    // Returns false if the wait has ended. After true, the wait belongs to whoever ends it (pending-1).
     bool suspend() noexcept;
     // Called if the wait has ended before it was suspended. Does what the end of a suspended wait does.
     void end_here() noexcept;
-    // Ends the wait, if nothing else has. Then end_stopped() must follow.
+    // Claims the wait as stopped, and returns true, if nothing else has claimed it. Then end_stopped() must follow.
     bool try_stop() noexcept { return is_of_this_process() && wait_.self.try_claim(claim::stopped); }
     void end_stopped() noexcept { wait_.self.release(nullptr); }
 
     // False in the child of a fork, if the wait began in the parent.
     bool is_of_this_process() const noexcept { return core::forks() == forks_; }
 
-    // Called once by whoever runs what was to run.
+    // Called once, by whoever runs what the wait was given to run.
     void finish() noexcept;
-    // After finish(). If `error` is null, throws if the poll has failed, or has found a descriptor that is not open.
-    // Otherwise stores the system's error number there instead.
+    // After finish(). If `error` is null, throws if the poll has failed, or has found a descriptor that is not open. If
+    // `error` is not null, stores the system's error number in `*error` instead.
     any_result result(int* error) const;
 
 private:
@@ -75,7 +76,7 @@ private:
         void run() noexcept override { self.wait_.self.release(nullptr); }
         pending_wait& self;
     };
-    // All timers of one kind among the sources of a wait for all. It is due when the last of these timers is.
+    // All timers of one kind among the sources of a wait for all. This one timer is due when the last of them is.
     struct timers final : core::timer {
         timers(pending_wait& of, core::timers which) noexcept : self(of), kind(which) {}
         const deadline* last() const noexcept { return core::last_timer(self.what_.sources_, kind); }

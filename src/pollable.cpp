@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view of an event: a flag (platform/poller/readable_flag.hpp) that says whether the event is set.
+// A view of an event or of a semaphore: a flag (platform/poller/readable_flag.hpp) that says whether the event is set.
+// Here and below, "event" and set() also mean a semaphore and its release(): a semaphore is set while a permit is free,
+// and to take it is to take one permit.
 //
 // State: a subscriber's node, which is always in the event's queue (core/lot/lot.hpp); and `armed_`, under the bucket's
 // lock, which says whether the next set() is to raise the flag.
@@ -14,12 +16,12 @@
 //   pollable-3  A view declines every offer. (Only its try_wait() takes the event.) If the view was armed, the offer
 //       also makes a thread raise the flag. So the view never deprives a waiter of the event, and a set() that finds
 //       the view unarmed only looks at the view.
-//   pollable-4  No thread raises the flag once it is closed, when the number of its descriptor may belong to another
-//       object. An offer is a call of on_wake(), under the lock. If the view is armed, one more raise of the flag is
-//       owed: on_wake() acquires the view's rundown (core/sync/rundown.hpp) once for it. If no raise was owed before,
-//       on_wake() appends the node `raising_` to the release_list of the offering thread. Whoever releases this node
-//       raises the flag until no raise is owed. So a view may be armed, and offered the event again, while a raise is
-//       under way. A set(wake_list&) releases the node itself, and does not leave it to the wake() of the list. So a
+//   pollable-4  No thread raises the flag once it is closed, because the number of its descriptor may then belong to
+//       another object. An offer is a call of on_wake(), under the lock. If the view is armed, one more raise of the
+//       flag is owed: on_wake() acquires the view's rundown (core/sync/rundown.hpp) once for it. If no raise was owed
+//       before, on_wake() appends the node `raising_` to the release_list of the offering thread. Whoever releases this
+//       node raises the flag until no raise is owed. So a view may be armed, and offered the event again, while a raise
+//       is under way. A set(wake_list&) releases the node itself, and does not leave it to the wake() of the list. So a
 //       raise is owed for a few steps only. The destructor removes the view's node from the queue, waits until no raise
 //       is owed, and then closes the flag.
 //

@@ -3,8 +3,9 @@
 // semaphore has one word here, and a queue in the lot (core/lot/lot.hpp).
 //
 // State: the word holds two bits, `parked` and `held`, and the count of the free permits.
-// A wait by a member of the semaphore, such as acquire(), queues a collector_node. The node counts the permits that its
-// wait still lacks. A wait for several sources wants one permit, and queues the same kind of node as for an event.
+// A wait by a member function of the semaphore, such as acquire(), queues a collector_node. The node counts the permits
+// that its wait still lacks. A wait for several sources wants one permit, and queues the same kind of node as for an
+// event.
 //
 // Invariants
 //   semaphore-1  `parked` changes only under the lock of the semaphore's bucket. Whenever that lock is free, `parked`
@@ -21,9 +22,9 @@
 //       permits needs. (A node whose wait has just ended otherwise, at a deadline for example, may still hold permits,
 //       and collect more. Its thread is about to hand them out.)
 //   semaphore-5  A release gives its permits in steps, under the lock: it hands a permit to a node, or adds permits to
-//       the count, or commits a wait for all. It does not touch the semaphore after the step that gives the last of
-//       them. It may still search the queue of the semaphore's address for all_waiters. If it finds a node there, the
-//       semaphore that this node waits for still exists.
+//       the count, or commits a wait for all. The release does not touch the semaphore after the step that gives the
+//       last of them. It may still search the queue of the semaphore's address for all_waiters. If it finds a node
+//       there, the semaphore that this node waits for still exists.
 //   semaphore-6  `held` is on only while a permit is free and the lock is taken. While `held` is on, only the thread
 //       that turned it on takes permits. Any other thread that wants to take one takes the lock first. Other threads
 //       may add permits. (In the child of a fork, the bit may have stayed on. A wait or a try that takes the lock there
@@ -36,9 +37,9 @@
 // - If the release comes first, the wait sees the permits and takes them.
 // - If the wait comes first, the compare-and-exchange of the release fails. The release then takes the lock and finds
 //   the node, which the wait queued before it freed the lock.
-// A wait that times out or is stopped has claimed its own waiter first (waiter.cpp). A release that would complete the
-// permits of such a wait finds its waiter claimed, and offers the permit to the next node instead. (A single_wait that
-// is stopped has left the queue instead.)
+// If a wait times out or is stopped, it has claimed its own waiter first (waiter.cpp). A release that would complete
+// the permits of such a wait finds the wait's waiter claimed, and offers the permit to the next node instead. (A
+// single_wait that is stopped has left the queue instead.)
 //
 // Nobody gets a permit that does not exist (over-admission): a thread takes permits from the count by one
 // compare-and-exchange that sees them there. A release gives each of its permits once: it counts down a number of its
@@ -55,8 +56,9 @@
 //                If several releases give permits to one node, they change this node one after the other, under the
 //                lock. So the last of them, which makes the node's thread runnable, also passes on what the earlier
 //                ones published ([bucket] in lot.cpp).
-//   [all-taken]  As in event.cpp: taking what is held is a release; a look that finds the permits gone acquires.
-//   parked       The lock orders this bit, so accesses for its sake alone are relaxed.
+//   [all-taken]  As in event.cpp: to take a held permit is a release operation, and a look that finds the permits gone
+//                acquires.
+//   parked       The lock orders this bit, so an access that concerns only this bit is relaxed.
 //
 // Checked by: tests/model/semaphore_model_test.cpp (P17 of docs/proofs.md), tests/unit/semaphore_test.cpp,
 // semaphore_source_test.cpp, tests/stress/semaphore_stress_test.cpp.
@@ -245,7 +247,7 @@ void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::p
     if (permits == 0) return;  // the count may be above the limit
     bool fits = permits <= limit - count;
     if (fits && core::signal_deferral::is_inside()) {
-        // A deferred call cannot fail, and takes no number. So one call is deferred for each permit.
+        // A deferred call cannot fail, and takes no number of permits. So one call is deferred for each permit.
         for (; permits != 0; --permits) (void)core::signal_deferral::defer(give_one, &word);
         return;
     }
@@ -268,7 +270,7 @@ bool semaphore_try_release(semaphore_word& word, std::uint32_t permits, std::uin
         if ((seen & semaphore_state::parked_bit) != 0) {
             return hand_out(word, permits, limit, before);
         }
-        // [permit] with the acquire of whoever takes a permit.
+        // [permit] The release of this exchange pairs with the acquire of whoever takes a permit.
     } while (!word.compare_exchange_weak(seen, seen + permits * one, std::memory_order_release,
                                          std::memory_order_relaxed));
     return true;

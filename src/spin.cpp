@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy of the process, and the counters.
+// The spin policy of the process, and the wait counters.
 #include "core/sync/counters.hpp"
 #include "core/wait/spinner.hpp"
 

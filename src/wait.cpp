@@ -15,7 +15,7 @@
 // poll that does not sleep:
 //   wait-1  A descriptor and a source behind it (after it in the list) may both be ready at the start. The wait must
 //       then report the descriptor. To find out, the wait peeks at the sources behind its first descriptor, and polls
-//       first if one of them may be ready. The peek finds a source that was ready before the call. A custom source
+//       first if one of them may be ready. The peek misses no source that was ready before the call. A custom source
 //       can't be peeked at, so it counts as ready.
 //   wait-2  The wait is over before it begins: what is ready must be reported all the same. (For the same reason, if a
 //       stop ends a wait in its sleep, the wait polls once more afterwards, unless its last poll found all descriptors
@@ -25,9 +25,9 @@
 //   wait-5  The thread's previous wait for any with descriptors may have passed over a ready descriptor: it took a
 //       source behind a descriptor, and its last poll had not found all descriptors idle. This happens if an event is
 //       set while the thread is queued and the first poll has not ended. The event has then been handed over, and can't
-//       be given back unnoticed. So that wait takes it, and leaves the thread a mark. The thread's next wait sees the
-//       mark and polls first. If a descriptor stays ready, one of two waits in a row reports it or a source in front of
-//       it.
+//       be given back unnoticed. So the wait takes the event, and leaves the thread a mark. The thread's next wait sees
+//       the mark and polls first. If a descriptor stays ready, one of two waits in a row reports it or a source in
+//       front of it.
 //
 // A source in front of all descriptors needs none of this. If it becomes ready before the poll has ended, the result is
 // the same as if it had been ready at the start.
@@ -133,7 +133,7 @@ public:
     bool none() const noexcept { return polled_.none(); }
     platform::doorbell_id bell() const noexcept { return polled_.bell(); }
 
-    // Whether the wait looks in advance.
+    // Whether the wait must look at its descriptors before it is queued.
     bool are_due() const noexcept {
         if (none()) return false;
         const bool passed_over = platform::exchange_look_due(false);                     // wait-5
@@ -156,7 +156,7 @@ public:
         return polled_.first();
     }
 
-    // Before the thread is queued. Returns what is ready if the wait can't sleep.
+    // Called before the thread is queued. Returns what is ready if the wait can't sleep.
     core::found_source prepare_to_sleep() {
         if (none()) return {};
         const int error = polled_.take_bell();
@@ -196,7 +196,8 @@ private:
     bool idle_ = false;  // no descriptor was ready when this wait looked last
 };
 
-// Queues the thread, and sleeps until a source is ready. `until_first` ends with the first timer.
+// Queues the thread, and sleeps until a source is ready. `until_first` ends at the deadline of the wait or, if that is
+// earlier, with the first timer.
 any_result sleep_for_any(std::span<const source> sources, const wait_options& until_first,
                          descriptor_looks& looks, core::spinner& looking, detail::held_lock* lock) {
     slot_storage slots(sources.size());
@@ -230,7 +231,8 @@ any_result sleep_for_any(std::span<const source> sources, const wait_options& un
     }
 }
 
-// Called when no source in front of the first descriptor is ready; if there is no descriptor, when no source is.
+// Called when no source in front of the first descriptor is ready. If there is no descriptor, it is called when no
+// source is ready.
 any_result queue_for_any(std::span<const source> sources, const wait_options& options,
                          detail::held_lock* lock) {
     descriptor_looks looks(sources);
@@ -276,7 +278,7 @@ wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
     multi_wait wait(sources, multi_wait::mode::all, slots.slots(), slots.buckets());
     if (last == nullptr) wait.add_ready_timers(timers);
     if (wait.commit_own()) return wait_status::signaled;
-    // A custom source says only when it is enlisted whether it is ready.
+    // A custom source does not say whether it is ready until it is enlisted.
     if (std::ranges::count(sources, source::kind::custom, &source::what) == 0) {
         if (const auto over = core::ended_before_wait(options); over != core::claim::open)
             return core::status_from(over, wait_status::signaled);

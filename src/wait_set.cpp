@@ -3,8 +3,8 @@
 // descriptors it has a poll_set (platform/poller/poller.hpp), which is made when the first descriptor is added.
 //
 // A waiting thread sleeps on its waiter's word or, if there is a poll_set, in the poll_set's wait(). A thread that
-// claims the waiter for an event reads in the word how the waiting thread sleeps, and wakes it. If the waiting thread
-// polls, the word contains the number of the poll_set's doorbell, and the claiming thread rings this doorbell.
+// claims the waiter for an event reads in the word how the waiting thread sleeps, and wakes that thread. If the waiting
+// thread polls, the word contains the number of the poll_set's doorbell, and the claiming thread rings this doorbell.
 // Doorbells and their descriptors belong to a pool (platform/poller/poller.hpp). So the claiming thread uses no
 // descriptor of the wait_set itself (waiter.cpp).
 //
@@ -25,17 +25,18 @@
 //     wait looks instead.)
 //   - A wait after seven in a row that did not look. It looks at the descriptors first, so that they find room in
 //     `out`.
-// So of eight waits in a row, one reports descriptors if any are ready. If more are ready than `out` has room for, the
-// poll_set passes over none. A poll counts as a look if the wait reports what the poll found, or if the poll found
-// that nothing was ready. It does not count in two cases: the wait dropped what the poll found, or `out` has room for
-// one result only and the poll filled this room with the doorbell. A wait_set whose descriptors have all been removed
-// still has its poll_set, but its waits poll only in order to sleep.
+// So of eight waits in a row, one reports descriptors if any are ready. If more are ready than `out` has room for,
+// later waits report the others, so the poll_set passes over none. A poll counts as a look if the wait reports what the
+// poll found, or if the poll found that nothing was ready. It does not count in two cases: the wait dropped what the
+// poll found, or `out` has room for one result only and the poll filled this room with the doorbell. A wait_set whose
+// descriptors have all been removed still has its poll_set, but its waits poll only in order to sleep.
 //
 // Before it sleeps, a wait looks for events again and again, if that has paid in this wait_set (core/wait/spinner.cpp).
 // Each of these looks reads the number of ready members, and examines the list only if there are any. A due timer or a
 // ready descriptor does not change that number. So the wait may notice either only when these looks end, up to 4 us
-// late. Once the thread is the sleeper, it looks for its release as the spin policy says; with a poll_set it does not.
-// All these looks only affect how soon the wait ends: begin_sleep() finds whatever they have missed.
+// late. Once the thread is the sleeper, it checks again and again whether it has been released, as the spin policy
+// says. If there is a poll_set, it does not. All these looks only affect how soon the wait ends: begin_sleep() finds
+// whatever they have missed.
 //
 // A sleep ends, at the latest, at the wait's deadline or when the earliest timer is due. In the second case the thread
 // looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
@@ -79,7 +80,8 @@ using core::source_member;
 using core::timer_member;
 using platform::poll_set;
 
-// One of so many waits in a row looks at descriptors. The models set it, so that few waits show it.
+// Of this many waits in a row, one looks at descriptors. The models set the number themselves, so that a few waits are
+// enough to show this.
 #if defined(TOCSIN_WAITS_PER_LOOK)
 constexpr unsigned waits_per_look = TOCSIN_WAITS_PER_LOOK;
 #else
@@ -252,7 +254,7 @@ private:
     }
 
     bool has_descriptors() const noexcept {
-        // no order: what was added before the wait is seen; of what is added during it, the poll tells
+        // no order: the wait sees what was added before it, and the poll reports what is added during it
         return poll_if_any() != nullptr && descriptors_.load(std::memory_order_relaxed) != 0;
     }
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread looks at all parked waits from time to time, for all watchdogs.
 //
-// Every wait notes when it was parked. For a watchdog, it does nothing more. After a look at a time t, the next look is
-// due when the oldest wait that is not reported yet becomes too old. A wait that parks after t becomes too old after t
-// + `longest`. So the next look comes at t + `longest` at the latest (or a millisecond after t, if that is later).
+// Every wait notes when it was parked. That is all that a wait does for watchdogs. After a look at a time t, the next
+// look is due when the oldest wait that is not reported yet becomes too old. A wait that parks after t becomes too old
+// after t + `longest`. So the next look comes at t + `longest` at the latest (or a millisecond after t, if that is
+// later).
 //
 // State, under `lock`
 //   all      the watchdogs.
-//   busy     the watchdog that the thread works for at this moment, or null. Only the thread touches that watchdog's
-//            other members, and the watchdog stays in `all`.
+//   busy     the watchdog that the thread works for at this moment, or null. Until the thread has ended this work, the
+//            watchdog stays in `all`, and only the thread touches the watchdog's members. (Exceptions: the links of the
+//            list, and `forks`, which never changes.)
 //   changed  counts the changes of `all` and the ends of `busy`; the thread and destructors sleep on it.
 // A watchdog remembers which waits it has reported, by thread, address and start. It forgets a wait that it no longer
-// sees. A look that finds no memory reports nothing and forgets nothing. The thread then looks again after pause().
+// sees. A look that can't allocate memory reports nothing and forgets nothing. The thread then looks again after
+// pause().
 //
 // Fork: the child begins without watchdogs and without a thread (renewed_in_child). If the child destroys a watchdog of
 // the parent, it only frees the memory.

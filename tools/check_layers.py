@@ -93,8 +93,8 @@ SYSTEM_HEADER = re.compile(
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
-# What orders memory. Two helpers have an order in their names. The seam, which defines them, is exempt: the partner is
-# known where they are called.
+# What orders memory. Two helpers have an order in their names. The seam, the header that defines them, is exempt,
+# because the partner is known where they are called.
 ORDERED = re.compile(r"\bmemory_order(_|::)\w+|\bfull_fence\(\)|\bload_erased\(")
 SEAM = "include/tocsin/detail/atomic.hpp"
 TAG = re.compile(r"(?<!\[)\[([a-z][a-z0-9]*(?:-[a-z0-9]+)*)\](?!\])")

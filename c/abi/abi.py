@@ -7,7 +7,7 @@
 
 A line of the list is a size with its alignment, the offset of a member, a number, a signature, or an exported symbol.
 Sizes and offsets are those of systems with 64-bit pointers; elsewhere they are not compared. Within one
-TOCSIN_API_VERSION, lines may be added at most.
+TOCSIN_API_VERSION, lines may only be added.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def run(*command):
 
 
 def statements(text):
-    """What is between semicolons that are in no braces and no parentheses."""
+    """The parts of the text between those semicolons that are outside all braces and parentheses."""
     depth, begin = 0, 0
     for position, letter in enumerate(text):
         depth += (letter in "{(") - (letter in "})")

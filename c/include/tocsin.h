@@ -91,7 +91,7 @@ TOCSIN_C_API const char* tocsin_error_text(tocsin_status status);
 // The message of the calling thread's last call that returned an error. It names the call and says what was wrong. It
 // is empty before the first error, and stays until the thread's next call that returns an error.
 TOCSIN_C_API const char* tocsin_last_error(void);
-// The system's number (errno) of that error, or 0 if it came from no system call.
+// The system's number (errno) of that error, or 0 if the error came from no system call.
 TOCSIN_C_API int tocsin_last_system_error(void);
 
 // ---- How long to wait ----------------------------------------------------------------------------------------------
@@ -233,8 +233,8 @@ typedef struct tocsin_barrier {
     uint64_t opaque[4];
 } tocsin_barrier;
 
-// One phase of a barrier. It may be copied. Once the next phase has ended, what a wait with this token returns is not
-// defined.
+// One phase of a barrier. It may be copied. Once the next phase has ended, the result of a wait with this token is
+// undefined.
 typedef struct tocsin_barrier_token {
     void* opaque;
 } tocsin_barrier_token;
@@ -260,8 +260,8 @@ TOCSIN_C_API tocsin_status tocsin_barrier_arrive_and_drop(tocsin_barrier* barrie
 // be aligned to its size. Values are truncated to the object's size, here and below.
 TOCSIN_C_API tocsin_status tocsin_wait_on_address(const volatile void* address, size_t size,
                                                   uint64_t expected, const tocsin_limits* how);
-// Sleeps until the object holds a value other than `old`. Unless it returns an error, it stores the value that it saw
-// last in `*value`. `value` may be null.
+// Sleeps until the object holds a value other than `old`. Unless the call returns an error, `*value` becomes the value
+// that the call saw last. `value` may be null.
 TOCSIN_C_API tocsin_status tocsin_wait_until_changed(const volatile void* address, size_t size, uint64_t old,
                                                      const tocsin_limits* how, uint64_t* value);
 
@@ -287,8 +287,8 @@ typedef enum tocsin_change_kind TOCSIN_INT {
 TOCSIN_C_API tocsin_status tocsin_change_and_wake(volatile void* address, size_t size,
                                                   tocsin_change_kind kind, uint64_t operand, size_t wake,
                                                   uint64_t* old);
-// Writes `desired` and wakes if the object holds `*expected`. Otherwise returns TOCSIN_DIFFERED, and `*expected`
-// becomes the value that was found.
+// If the object holds `*expected`, writes `desired` and wakes up to `wake` waiters. Otherwise returns TOCSIN_DIFFERED,
+// and `*expected` becomes the value that was found.
 TOCSIN_C_API tocsin_status tocsin_compare_exchange_and_wake(volatile void* address, size_t size,
                                                             uint64_t* expected, uint64_t desired,
                                                             size_t wake);
@@ -310,7 +310,7 @@ typedef enum tocsin_source_kind TOCSIN_INT {
 } tocsin_source_kind;
 
 // What a descriptor is to be ready for, and what was found. <tocsin/readiness.hpp> says what each means.
-// <tocsin/win32.h> has macros of the first two names and values, which give way.
+// <tocsin/win32.h> has macros with the first two names and the same values. This header removes those macros.
 #undef TOCSIN_READABLE
 #undef TOCSIN_WRITABLE
 enum {
@@ -359,8 +359,8 @@ typedef struct tocsin_operation {
 // error, and `result` names the descriptor. For an operation that waits for all sources, the index is SIZE_MAX.
 // `result` exists only during the call.
 typedef void (*tocsin_ended)(void* context, tocsin_status how, const tocsin_any_result* result);
-// An executor returns true, and has tocsin_operation_run_ended(ended) called once, later or in another thread. Or it
-// returns false to refuse, and the function is called at once.
+// If an executor returns true, it must see to it that tocsin_operation_run_ended(ended) is called once, later or in
+// another thread. If it returns false, it refuses, and the function is called at once.
 typedef bool (*tocsin_executor)(void* context, void* ended);
 
 // Copies the sources. A timer among them counts from this call. This call allocates memory. Later calls don't, except
@@ -390,11 +390,11 @@ typedef struct tocsin_driver {
     void* opaque;
 } tocsin_driver;
 
-// Ends the loop's sleep or, if the loop does not sleep yet, its next sleep. Any thread may call it. It must not block,
-// and must not call the library.
+// Ends the loop's sleep or, if the loop does not sleep yet, its next sleep. Any thread may call this function. The
+// function must not block, and must not call the library.
 typedef void (*tocsin_driver_changed)(void* context);
-// The loop has to watch the descriptor for `asked` (TOCSIN_READABLE | ...) from now on; if `asked` is 0, no more. If
-// `renewed`, the loop watches the descriptor, but has to register it anew.
+// From now on, the loop has to watch the descriptor for `asked` (TOCSIN_READABLE | ...). If `asked` is 0, the loop has
+// to stop watching it. If `renewed`, the loop watches the descriptor already, but has to register it anew.
 typedef void (*tocsin_driver_watched)(void* context, int descriptor, uint32_t asked, bool renewed);
 
 // `changed` may be null, for a loop that never sleeps, or if only the loop's thread begins and ends waits.
@@ -404,12 +404,12 @@ TOCSIN_C_API tocsin_status tocsin_driver_destroy(tocsin_driver* driver);
 // Calls `each` for every descriptor whose watch has changed since the last update. Call it before each sleep.
 TOCSIN_C_API tocsin_status tocsin_driver_update(tocsin_driver* driver, tocsin_driver_watched each,
                                                 void* context);
-// Until when the loop may sleep: a time of the steady or the system clock, or never. Call one of these two functions
-// before each sleep. The second returns a timeout for poll(): milliseconds rounded up, or -1 for never.
+// Say until when the loop may sleep: a time of the steady or the system clock, or never. Call one of these two
+// functions before each sleep. The second returns a timeout for poll(): milliseconds rounded up, or -1 for never.
 TOCSIN_C_API tocsin_status tocsin_driver_next_deadline(tocsin_driver* driver, tocsin_deadline* next);
 TOCSIN_C_API int tocsin_driver_poll_timeout(tocsin_driver* driver);
-// Ends the waits whose deadlines or timers have passed: all, or those that had passed at a time of the steady clock.
-// TOCSIN_NOTHING_DONE: there were none.
+// End waits whose deadlines or timers have passed. The first ends all such waits. The second ends those whose deadlines
+// or timers had passed at a given time of the steady clock. TOCSIN_NOTHING_DONE: there were none.
 TOCSIN_C_API tocsin_status tocsin_driver_run_due(tocsin_driver* driver);
 TOCSIN_C_API tocsin_status tocsin_driver_run_due_at(tocsin_driver* driver, int64_t steady_time);
 // Call it when the loop has found the descriptor ready. Ends the waits that asked for what was found.
@@ -418,8 +418,8 @@ TOCSIN_C_API tocsin_status tocsin_driver_notify(tocsin_driver* driver, int descr
 
 // The operation's waits use this driver from now on. TOCSIN_ERROR_BUSY: the operation waits.
 TOCSIN_C_API tocsin_status tocsin_operation_set_driver(tocsin_operation* operation, tocsin_driver* driver);
-// The driver of all operations that have none of their own, and of the coroutines of C++ code in the process that uses
-// the same copy of the library. Null: the background threads.
+// Sets the driver of all operations that have none of their own. It also serves the coroutines of C++ code in the
+// process that uses the same copy of the library. If `driver` is null, the background threads serve them all.
 TOCSIN_C_API tocsin_status tocsin_set_default_driver(tocsin_driver* driver);
 
 // ---- Locks and conditions ------------------------------------------------------------------------------------------
@@ -580,9 +580,9 @@ TOCSIN_C_API tocsin_status tocsin_group_commit_init(tocsin_group_commit* commit,
                                                     void* context,
                                                     const tocsin_group_commit_options* options);
 TOCSIN_C_API tocsin_status tocsin_group_commit_destroy(tocsin_group_commit* commit);
-// Blocks until a flush that covers the submission has ended. Then returns TOCSIN_OK, or TOCSIN_ERROR_FLUSH with what
-// the flush returned in `*failure` (`failure` may be null). After TOCSIN_TIMED_OUT and TOCSIN_STOPPED, the submission
-// is withdrawn, and no flush has seen it.
+// Blocks until a flush that covers the submission has ended. Then returns TOCSIN_OK or, if the flush has failed,
+// TOCSIN_ERROR_FLUSH. In this case, `*failure` becomes what the flush returned (`failure` may be null). After
+// TOCSIN_TIMED_OUT and TOCSIN_STOPPED, the submission is withdrawn, and no flush has seen it.
 TOCSIN_C_API tocsin_status tocsin_group_commit_submit(tocsin_group_commit* commit, void* submission,
                                                       const tocsin_limits* how, int* failure);
 TOCSIN_C_API tocsin_status tocsin_group_commit_read_statistics(const tocsin_group_commit* commit,

@@ -4,7 +4,7 @@
 //
 // An object of C is one of two things: the memory of an object of C++ (an event, a semaphore, a latch ...), or a
 // pointer to such an object on the heap (a wait_set, a pollable ...), which is called `held`. object_at() is for the
-// first, held_at() for the second.
+// first kind. held_at() is for the second.
 #pragma once
 
 #include <tocsin/limits.hpp>
@@ -31,7 +31,7 @@
 
 namespace tocsin::c {
 
-// Notes for tocsin_last_error() what went wrong, and returns the status.
+// Notes what went wrong, for tocsin_last_error(), and returns the status.
 tocsin_status refuse(const char* call, const char* what, tocsin_status status = TOCSIN_ERROR_INVALID,
                      int system_error = 0) noexcept;
 // The same for the exception that is being handled.
@@ -63,7 +63,7 @@ tocsin_status guarded(const char* call, Body&& body) noexcept {
 #endif
 }
 
-// The object of C++ whose memory the object of C is; null if there is none, or if it is misaligned.
+// The object of C++ that is in the memory of the object of C. Null if the pointer is null or misaligned.
 template <class T, class C>
 auto* object_at(C* object) noexcept {
     static_assert(sizeof(C) >= sizeof(T) && alignof(C) >= alignof(T), "tocsin.h gives the object too little");

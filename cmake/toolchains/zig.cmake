@@ -17,7 +17,7 @@ set(CMAKE_SYSTEM_NAME ${${CMAKE_MATCH_2}})
 # compiler. So every link has the same first and last flags: -Os and -s, with which these libraries build fastest.
 #
 # zig adds a sanitizer for undefined behaviour to code that is not optimised, and the runtime of that sanitizer would be
-# one more library to build. The preset asan looks for undefined behaviour, so it is off here.
+# one more library to build. The preset asan looks for undefined behaviour, so the sanitizer is off here.
 foreach(pair IN ITEMS "C cc" "CXX c++")
     string(REGEX MATCH "^([^ ]+) (.*)" matched ${pair})
     set(CMAKE_${CMAKE_MATCH_1}_COMPILER "${TOCSIN_ZIG}" ${CMAKE_MATCH_2} -target ${TOCSIN_ZIG_TARGET} -Os -s

@@ -16,7 +16,8 @@ class file {
 public:
     virtual ~file() = default;
 
-    // Each function throws std::system_error with the system's error. If a signal interrupts a call, it continues.
+    // Each function throws std::system_error with the system's error. If a signal interrupts a call, the call
+    // continues.
     virtual std::uint64_t size() = 0;
     // Returns how many bytes it has read: fewer than asked for only at the end of the file.
     virtual std::size_t read(std::uint64_t from, std::span<std::byte> into) = 0;

@@ -30,9 +30,9 @@
 namespace tocsin {
 
 // If the object at `address` holds `expected`, sleeps until a wake on that address, the deadline or a stop request. If
-// it holds another value, returns `differed` at once. After `woken`, look at the value again: the wake may have been
-// meant for an earlier object at the same address. Wakes are exact: n wakes release n waiters, even if the object is
-// only one byte and other threads wait at neighbouring addresses. Waiters are released first in, first out.
+// the object holds another value, returns `differed` at once. After `woken`, look at the value again: the wake may have
+// been meant for an earlier object at the same address. Wakes are exact: n wakes release n waiters, even if the object
+// is only one byte and other threads wait at neighbouring addresses. Waiters are released first in, first out.
 // A call that returns `differed` has read the value with acquire order. If a wake releases the thread, what the waker
 // did before is visible to the thread.
 // Throws std::invalid_argument for an address that is not aligned to the object's size.
@@ -180,8 +180,8 @@ detail::value_of_t<T> exchange(T* address, detail::value_of_t<T> value, wake_cou
     return old;
 }
 
-// Writes `desired` and wakes if the object holds `expected`, and returns whether it did. Otherwise wakes nobody, and
-// `expected` becomes the value that was found. Never fails spuriously (compare_exchange_strong).
+// If the object holds `expected`, writes `desired`, wakes, and returns true. Otherwise returns false and wakes nobody,
+// and `expected` becomes the value that was found. Never fails spuriously (compare_exchange_strong).
 template <class T>
 bool compare_exchange(T* address, detail::value_of_t<T>& expected, detail::value_of_t<T> desired,
                       wake_count count) noexcept {

@@ -11,28 +11,29 @@
 //
 // Each function takes an executor, an execution context or what on() returns, then optional limits, the sources, and
 // last the completion token. The sources and the limits are those of wait_any() and wait_all() (wait.hpp). The token
-// decides when the wait begins. With `deferred` and `use_awaitable`, it begins when the result is used; with a callback
-// and `use_future`, at once. The sources, and a time point of a clock of your own, must exist until the handler is
-// called. The limits' stop token is copied.
+// decides when the wait begins. With `deferred` and `use_awaitable`, it begins when the result is used. With a callback
+// and `use_future`, it begins at once. The sources, and a time point of a clock of your own, must exist until the
+// handler is called. The limits' stop token is copied.
 //
 // The handler is called with (error_code, Result), where Result is any_result for async_wait_any(), otherwise
 // wait_status. The handler's associated executor, by default the given executor, calls it once. The call is never made
 // inside the initiating function or inside a set().
-// - Without an error, the result says how the wait ended. A deadline that has passed and the limits' stop token are no
-//   errors.
-// - operation_aborted: the wait was cancelled through the token's cancellation slot (any type of cancellation). It has
-//   taken nothing. A cancellation that comes after the end of the wait, but before the handler, changes nothing.
+// - Without an error, the result says how the wait ended. It is no error if the deadline has passed, or if the limits'
+//   stop token has stopped the wait.
+// - operation_aborted: the wait was cancelled through the token's cancellation slot (any type of cancellation). The
+//   wait has then taken nothing. A cancellation that comes after the end of the wait, but before the handler's call,
+//   changes nothing.
 // - Another error: the system refused what the wait needs. wait_any() would throw this error as a std::system_error.
 //   Other exceptions, for instance std::invalid_argument, leave the call that starts the wait.
 //
 // While a wait is pending, the executor has outstanding work, so io_context::run() does not return. If the execution
-// context is destroyed first, the wait ends, takes nothing, and the handler is destroyed without a call, as with
-// operations of Asio. Don't destroy a context inside the function of an operation (operation.hpp) or in a coroutine
-// that the library has resumed: that function may have to return first.
+// context is destroyed first, the wait ends and takes nothing. The handler is then destroyed without being called, as
+// with operations of Asio. Don't destroy a context inside the function of an operation (operation.hpp) or in a
+// coroutine that the library has resumed: that function may have to return first.
 //
 // By itself, the io_context does not serve the deadlines and descriptors of these waits. The driver that you give to
-// the wait does (driver.hpp), or else the default driver, or background threads of the library if there is none. The
-// driver must outlive the wait, also a wait that ends because its context is destroyed:
+// the wait does (driver.hpp), or else the default driver. If there is neither, background threads of the library do.
+// The driver must outlive the wait, even if the wait ends because its context is destroyed:
 //
 //     tocsin::asio::async_wait(tocsin::asio::on(context).by(driver), {.until = 5s}, job, token);
 //

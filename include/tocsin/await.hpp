@@ -24,7 +24,8 @@
 //   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait resumes
 //   the coroutine. If a set(), request_stop() or wake_list::wake() ends the wait, the coroutine resumes inside that
 //   call, under no lock. set() and wake() release everybody else first. request_stop() ends one wait after another: a
-//   coroutine may resume before the stop has reached other waits with the same token. Let it not wait for these.
+//   coroutine may resume before the stop has reached other waits with the same token. So the coroutine must not wait
+//   for these others to end.
 //   - If that thread is already running a coroutine that was resumed in this way, it resumes the new one when the
 //     running one suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a
 //     coroutine that blocks its thread delays all coroutines that the thread is still to resume.
@@ -196,7 +197,8 @@ private:
 
 }  // namespace detail
 
-// An executor is called with the handle of a coroutine. It has the coroutine resumed later, or returns false to refuse.
+// An executor is called with the handle of a coroutine. It sees to it that the coroutine is resumed later, or returns
+// false to refuse.
 template <class T>
 concept resumes_coroutines = std::invocable<T&, std::coroutine_handle<>>;
 
@@ -249,7 +251,7 @@ class [[nodiscard]] referred_awaiter {
 public:
     explicit referred_awaiter(Awaiter& to TOCSIN_LIFETIMEBOUND) noexcept : to_(to) {}
 
-    // As those of the other awaiter.
+    // These do what the members of the other awaiter do.
     template <class Executor>
         requires resumes_coroutines<Executor>
     referred_awaiter on(Executor&& executor) noexcept {

@@ -4,20 +4,21 @@
 //     tocsin::barrier round(3, [&]() noexcept { swap(front, back); });
 //     for (int i = 0; i != 3; ++i) workers.emplace_back([&] { for (;;) { work(); round.arrive_and_wait(); } });
 //
-// It has the members of std::barrier, and more ways to wait. A token, which arrive() returns, is a source: it is ready
-// once its phase has ended. wait_any(), wait_all(), a wait_set and co_await take it beside events (wait.hpp,
-// wait_set.hpp, await.hpp). A barrier is 12 bytes and its completion function. It owns nothing else, and is
+// A barrier has the members of std::barrier, and more ways to wait. A token, which arrive() returns, is a source: it is
+// ready once its phase has ended. wait_any(), wait_all(), a wait_set and co_await take it beside events (wait.hpp,
+// wait_set.hpp, await.hpp). A barrier consists of 12 bytes and its completion function. It owns nothing else, and is
 // constant-initialized if the function is. Except in checked builds, it is trivially destructible if the function is.
 // No member throws or allocates, unless the constructor does so when it moves the function.
 //
 // Phases
-//   A phase ends when as many arrivals have been counted as it expects. The thread that makes the last arrival first
-//   calls the completion function: once a phase, before any thread passes. The function sees everything that was done
-//   before the arrivals. Then the thread begins the next phase, and releases all that wait for the old one.
+//   A phase ends when as many arrivals have been counted as it expects. The thread that makes the last arrival calls
+//   the completion function, once in each phase and before any thread passes. The function sees everything that was
+//   done before the arrivals. After the call, the same thread begins the next phase, and releases all that wait for the
+//   old one.
 //
-//   A thread may arrive in a phase once it knows that the phase has begun. It knows this from its wait for the previous
-//   phase, from having made that phase's last arrival itself, or from a message that another thread sent with release
-//   and that it received with acquire.
+//   A thread may arrive in a phase once it knows that the phase has begun. It knows this if it has waited for the
+//   previous phase, or if it made that phase's last arrival itself. Another thread may also tell it, by a message that
+//   is sent with release and received with acquire.
 //
 //   A token says whether its phase has ended, but only until the next phase ends: afterwards, what it says is not
 //   defined. A thread that takes part in the next phase is in time if it uses the token before it arrives again,
@@ -33,7 +34,7 @@
 //   all calls of arrive() have returned: no call touches the barrier after the step that lets threads pass.
 //
 // Errors
-//   These mistakes end the program in every build. The message names the barrier, except if the token is gone:
+//   These mistakes end the program in every build. The message names the barrier, unless the token is gone:
 //   - a number of arrivals below one or above max();
 //   - a negative number of expected arrivals;
 //   - more arrivals than the phase expects (one during the completion function is always too many);
@@ -82,7 +83,7 @@ public:
         }
         ~arrival_token() = default;
 
-        // Ready once the phase has ended. It refers to the barrier, so the token may be a temporary.
+        // Ready once the phase has ended. The source refers to the barrier, so the token may be a temporary.
         operator source() const noexcept { return event(); }
 
     private:
@@ -130,7 +131,7 @@ public:
     }
 
     void expect_one_less() noexcept {
-        // no order: whoever reads it is the last to arrive, and comes later by [arrive]
+        // no order: only the last thread to arrive reads the number, and [arrive] puts that read after this
         if (expected_.fetch_sub(1, std::memory_order_relaxed) == 0) [[unlikely]]
             refuse_arrivals("barrier", this, "more threads drop than it expects");
     }
@@ -173,8 +174,8 @@ public:
 
     // Counts `number` arrivals in the current phase, and returns a token of that phase. Doesn't wait.
     // Cost: one read-modify-write. The last arrival also runs the completion function, resets an event and sets
-    // another: two more read-modify-writes and a store, and with waiters what manual_reset_event::set() costs.
-    // Coroutines that it releases may run inside it (await.hpp).
+    // another. That costs two more read-modify-writes and a store, and if there are waiters, also what
+    // manual_reset_event::set() costs with waiters. Coroutines that the arrival releases may run inside it (await.hpp).
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t number = 1) noexcept {
         const std::uint32_t counted = detail::checked_arrivals("barrier", this, number, 1);
         return detail::phases::token_of(phases_.arrive(counted, completion_));
@@ -184,7 +185,7 @@ public:
     void wait(arrival_token&& token, spin_policy spin = {}) const noexcept {
         detail::phases::take(token).wait(spin);
     }
-    // These leave the token as it is, so that one can wait with it again.
+    // These leave the token as it is, so that you can wait with the same token again.
     [[nodiscard]] bool try_wait(const arrival_token& token) const noexcept {
         return detail::phases::event_of(token).try_wait();
     }

@@ -27,26 +27,28 @@
 //
 // Exactness
 //   A transfer, that is, a send or a receive, happens completely or not at all. If a wait ends by a deadline, a stop or
-//   another source, nothing is sent or received in it. If the item of that send is a T, it is still the caller's, not
-//   moved from. From anything else, a send makes a T before it tries. So an rvalue of another type may be used up even
-//   if nothing is sent. If a transfer has happened, the wait says so, even after its deadline.
+//   another source, nothing is sent or received in it. If such a wait was to send an item and the item is a T, the item
+//   is still the caller's, not moved from. If the item is anything else, a send makes a T from it before it tries. So
+//   an rvalue of another type may be used up even if nothing is sent. If a transfer has happened, the wait says so,
+//   even after its deadline.
 //
 // Closing
-//   close() ends sending. Sends that wait then, and all later ones, return `closed`. Their items, if these are Ts, stay
-//   with the callers. Receives take what is left, and then return `closed`. A sending() or receiving() on a closed
-//   channel is ready at once, unless items are left: its status() is then `closed`. Sending on a closed channel is no
-//   mistake.
+//   close() ends sending. Sends that are waiting at that moment, and all later ones, return `closed`. Their items, if
+//   these are Ts, stay with the callers. Receives take what is left, and then return `closed`. On a closed channel, a
+//   sending() is ready at once, and its status() is then `closed`. A receiving() is ready at once, too: while items are
+//   left, it receives one, and afterwards its status() is `closed`. Sending on a closed channel is not a mistake.
 //
 // Items
 //   T is an object type whose moves and destructor do not throw: a transfer that two threads have agreed on can't be
 //   undone. (For another type, send std::unique_ptr<T>.) T need not be copyable. Items are moved, and items that have
 //   been moved from are destroyed, under a short lock of the channel. So T's move constructor and destructor must not
-//   call a channel, and should not block. What the channel still holds when it is destroyed is destroyed with it.
+//   call a channel, and should not block. Items that are still in the channel when it is destroyed are destroyed with
+//   it.
 //
 // Memory
-//   What a thread did before it sent an item is visible to the thread that receives this item. On a rendezvous, what
-//   the receiver did before is visible to the sender afterwards, too. What a thread did before close() is visible to a
-//   thread whose send or receive returns `closed`.
+//   What a thread did before it sent an item is visible to the thread that receives this item. At a rendezvous, what
+//   the receiver did before the transfer is also visible to the sender after the transfer. What a thread did before
+//   close() is visible to a thread whose send or receive returns `closed`.
 //
 // Cost
 //   While nobody waits, a transfer costs a short lock (two read-modify-writes) and the move of the item. It makes no
@@ -66,14 +68,15 @@
 // Restrictions
 //   - Do not call a channel in a signal handler. In the child of a fork, do not use a channel that threads of the
 //     parent were using.
-//   - wait_all() and wait_set refuse sending() and receiving() with std::invalid_argument. Both wait for something that
-//     stays ready while they look at their other sources, whereas another thread may take an item at any time.
-//   - Locks guard each channel. A thread that loses its processor while it holds one, which it does for some
-//     nanoseconds, delays others. They sleep then, and do not spin for long.
+//   - wait_all() and wait_set refuse sending() and receiving() with std::invalid_argument. Both need a source to stay
+//     ready while they look at the others. But another thread may take an item at any time.
+//   - Locks guard each channel, and a thread holds them for some nanoseconds at a time. If a thread loses its processor
+//     while it holds one, it delays others. These then sleep, and do not spin for long.
 //   - A sending() or receiving() may be named in one wait at a time, once or several times. The program ends with a
 //     message if the library sees one in two waits.
 //   - A wait that is about to sleep at a rendezvous, and finds that its counterpart has just been enlisted there, takes
-//     a lock of the process for some nanoseconds. All copies of the library in the process have the same lock.
+//     a lock for some nanoseconds. All rendezvous of the process share this lock, even if the process has several
+//     copies of the library.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -138,7 +141,7 @@ public:
     T* operator->() noexcept { return std::addressof(*item_); }
     const T* operator->() const noexcept { return std::addressof(*item_); }
 
-    // `done` if there is an item. Otherwise why not.
+    // `done` if there is an item, otherwise the reason why there is none.
     channel_status status() const noexcept { return status_; }
 
 private:
@@ -154,7 +157,7 @@ private:
 template <class T>
 class [[nodiscard]] send_transfer : public detail::channel_transfer {
 public:
-    // How the send ended, after a wait that names it as what happened: `done` or `closed`.
+    // How the send ended: `done` or `closed`. Call it after a wait whose result names this send.
     channel_status status() const noexcept { return status_; }
 
     // For the waits (`waitable` in source.hpp).
@@ -181,7 +184,8 @@ template <class T>
 class [[nodiscard]] receive_transfer : detail::channel_item<T>, public detail::channel_receiving<T> {
 public:
     // After a wait whose result names this receive: whether it has received an item. If not, the channel is closed, and
-    // nothing is left. (After a wait that names another source, it may still have the item of an earlier receive.)
+    // nothing is left. (After a wait whose result names another source, this object may still have the item of an
+    // earlier receive.)
     explicit operator bool() const noexcept { return this->item_.has_value(); }
     T& operator*() noexcept { return *this->item_; }
     T* operator->() noexcept { return std::addressof(*this->item_); }
@@ -217,7 +221,7 @@ public:
 
     // Sends `item`: a T, or something from which a T is made (a copy, if it is an lvalue). Waits while the channel is
     // full, or at a rendezvous until a receiver takes the item. Returns `done` or `closed`. If a T is given as an
-    // rvalue, it is moved from exactly if the result is `done`. `how` is nothing, a stop token, a spin policy
+    // rvalue, it is moved from if the result is `done`, and only then. `how` is nothing, a stop token, a spin policy
     // (spin.hpp), or a token and a policy. With a token, the result may be `stopped`. If the channel has room, the send
     // takes place even if the stop was requested before.
     template <class Item = T, class... How>
@@ -267,8 +271,8 @@ public:
         return result;
     }
 
-    // For wait_any() and co_await. The transfer refers to the channel and to `item`, from which a send that happens
-    // moves.
+    // For wait_any() and co_await. The transfer refers to the channel and to `item`. A send that happens moves from
+    // `item`.
     send_transfer<T> sending(T& item TOCSIN_LIFETIMEBOUND) noexcept TOCSIN_LIFETIMEBOUND {
         return send_transfer<T>(*this, item);
     }

@@ -13,17 +13,19 @@
 //
 // It has the members of std::condition_variable_any. A program that uses std::condition_variable_any compiles with
 // tocsin::condition instead. So does one that uses std::condition_variable, unless it needs native_handle() or
-// notify_all_at_thread_exit(). Added are stop tokens and deadlines in one call, spin policies, waits without spurious
-// returns, and wait_any(), which waits for the condition beside events, timers, descriptors and other sources.
+// notify_all_at_thread_exit(). tocsin::condition adds stop tokens and deadlines in one call, spin policies, and waits
+// without spurious returns. It also adds wait_any(), which waits for the condition beside events, timers, descriptors
+// and other sources.
 //
 // A condition is 8 bytes and owns nothing: no heap memory, no kernel object. It is constant-initialized and, except in
 // checked builds, trivially destructible.
 //
 // A condition is no source: it is never ready. A notification reaches those who wait at that moment, and leaves no
-// trace for a wait that comes later. A wait for a source looks first and queues then, so it would miss a notification
-// between the two, unless the caller's lock is held for both. Only the condition's own wait_any() has this lock. For
-// the same reason, wait_all() and wait_set do not take conditions. Nor does co_await: a coroutine would hold the lock
-// while it suspends, and most locks belong to the thread that took them. In coroutines, use an event or a semaphore.
+// trace for a wait that comes later. A wait for a source first looks at the source, and then queues. So it would miss a
+// notification between these two steps, unless the caller's lock is held during both. Only the condition's own
+// wait_any() has this lock. For the same reason, wait_all() and wait_set do not take conditions. Nor does co_await: a
+// coroutine would hold the lock while it suspends, and most locks belong to the thread that took them. In coroutines,
+// use an event or a semaphore.
 #pragma once
 
 #include <tocsin/bit_lock.hpp>
@@ -60,10 +62,11 @@ using std::cv_status;
 enum class cv_status { no_timeout, timeout };
 #endif
 
-// Says that at most one thread at a time can hold a lock of this type, and only once. Then notify_all() releases the
-// threads that wait with the same lock a few at a time. The next ones follow when one of those before them has the
-// lock. True for std::mutex, std::timed_mutex, word_lock and bit_lock. Specialize it for a mutex of your own. Wrong for
-// a recursive or a shared mutex: there, the threads could wait for each other for ever.
+// Says that at most one thread at a time can hold a lock of this type, and that this thread can't take the lock a
+// second time. Then notify_all() does not release all threads that wait with the same lock together, but a few at a
+// time. The next few follow when one of those before them has the lock. The value is true for std::mutex,
+// std::timed_mutex, word_lock and bit_lock. Specialize it for a mutex of your own. True would be wrong for a recursive
+// or a shared mutex: there, the threads could wait for each other for ever.
 template <class Mutex>
 inline constexpr bool is_plain_mutex = false;
 #if !defined(__MINGW32__) || defined(_GLIBCXX_HAS_GTHREADS)
@@ -99,7 +102,8 @@ TOCSIN_API any_result condition_wait_any_beside(condition_word& word, held_lock&
 TOCSIN_API void condition_check_destroyed(const condition_word& word) noexcept;
 [[noreturn]] TOCSIN_API void condition_refuse_lock(const condition_word& word);
 
-// How a wait_any() uses a condition. A function, because the address of an object in a DLL is not a constant.
+// How a wait_any() uses a condition. condition_source() is a function, because the address of an object in a DLL is not
+// a constant.
 TOCSIN_API extern const lot_source condition_lot_source;
 inline const lot_source& condition_source() noexcept { return condition_lot_source; }
 
@@ -168,13 +172,13 @@ public:
 #endif
 
     // Releases one of the threads that wait at this moment: the one that has waited longest, of those whose wait has
-    // not ended otherwise. Does nothing if there is none. A timeout or a stop that meets a notification never eats it:
-    // either the wait reports the notification, or another waiting thread gets it. The caller need not hold the lock.
-    // But it must have held it when it changed what the threads wait for: otherwise a thread may look before the
-    // change, and wait after the notification. Cost: without waiters, one plain load. With waiters, a short lock and
-    // one system call to wake. Never blocks on a waiter. Allowed in a signal handler where an event's set() is
-    // (event.hpp). But a handler can't take the lock, so a thread that is just about to wait may miss the notification:
-    // use an event there.
+    // not ended in another way. Does nothing if there is none. If a timeout or a stop meets a notification, the
+    // notification is not lost: either the wait reports it, or another waiting thread gets it. The caller need not hold
+    // the lock now. But the caller must have held the lock when it changed what the threads wait for. Otherwise a
+    // thread may look before the change, and wait after the notification. Cost: without waiters, one plain load. With
+    // waiters, a short lock and one system call to wake. Never blocks on a waiter. The call is allowed in a signal
+    // handler where an event's set() is (event.hpp). But a handler can't take the lock, so a thread that is just about
+    // to wait may miss the notification: use an event there.
     void notify_one() noexcept {
         if (is_waited_on()) detail::condition_notify_slow(word_, false);
     }
@@ -184,8 +188,8 @@ public:
     // of them wakes the next two when it has the lock again, just before its wait returns, and so on. If the threads
     // wait with different locks, with locks of other types, or in wait_any(), they wake each other before they take
     // their locks. Cost: without waiters, one plain load. With waiters, a short lock and at most a few system calls to
-    // wake, however many wait. Under that lock, the call spends 50 to 200 ns on each waiter whose wait may also end
-    // otherwise.
+    // wake, however many wait. Under that lock, the call spends 50 to 200 ns on each waiter whose wait may also end in
+    // another way.
     void notify_all() noexcept {
         if (is_waited_on()) detail::condition_notify_slow(word_, true);
     }
@@ -197,16 +201,17 @@ public:
     void wait(Lock& lock, spin_policy spin = {}) {
         (void)wait_with(lock, deadline::never(), nullptr, spin);
     }
-    // Waits until the predicate, which is called with the lock held, returns true. Does not give up the lock if it is
-    // true at once. This predicate may return what converts to bool only explicitly, such as a std::shared_ptr.
+    // Waits until the predicate, which is called with the lock held, returns true. If the first call returns true, the
+    // wait does not give up the lock. This predicate may return a type that converts to bool only explicitly, such as a
+    // std::shared_ptr.
     template <basic_lockable Lock, detail::condition_question Predicate>
     void wait(Lock& lock, Predicate pred, spin_policy spin = {}) {
         while (!pred()) wait(lock, spin);
     }
 
-    // The same, but these end when a stop is requested, too. Without a predicate, the wait says how it ended: if it is
-    // `stopped`, no notification was spent on it. With a predicate, it returns what the predicate returned last. If the
-    // stop was requested before, a wait does not give up the lock.
+    // The same, but these end when a stop is requested, too. Without a predicate, the wait returns how it ended: after
+    // `stopped`, no notification was spent on it. With a predicate, the wait returns what the predicate returned last.
+    // If the stop was requested before, a wait does not give up the lock.
     template <basic_lockable Lock>
     [[nodiscard]] wait_status wait(Lock& lock, const stop_token& stop, spin_policy spin = {}) {
         return wait_with(lock, deadline::never(), &stop, spin);
@@ -219,9 +224,9 @@ public:
     // The same with a deadline: a duration from now or a time point of any clock (deadline.hpp). No wait ends before
     // its deadline unless it is notified or stopped. If a notification was spent on a wait, the wait reports it, even
     // after the deadline. With a duration of zero or less, or a time in the past, a wait gives up the lock and takes it
-    // back, with no other step. Returns, without a stop token, std::cv_status; with one, how the wait ended; with a
-    // predicate, what that returned last. The standard's order, in which the stop token precedes the time, is allowed
-    // where there is a predicate.
+    // back, with no other step. Without a stop token, the wait returns std::cv_status. With a stop token, it returns
+    // how it ended. With a predicate, it returns what the predicate returned last. The standard's order, in which the
+    // stop token precedes the time, is allowed where there is a predicate.
     template <basic_lockable Lock>
     cv_status wait_until(Lock& lock, const deadline& until, spin_policy spin = {}) {
         return as_standard(wait_with(lock, until, nullptr, spin));
@@ -265,8 +270,9 @@ public:
     //
     // The thread is queued for the notification and for all sources before it gives up the lock. The lock is taken back
     // before the call returns or throws. If a source is ready at the start, the call takes it and does not give up the
-    // lock. Exactly one thing is taken: if the result is another than index 0, no notification was spent on this wait.
-    // Allocates nothing for up to 15 sources; a list given as a span is copied to the heap.
+    // lock. A call that ends with `signaled` has taken exactly one thing. If the index in the result is not 0, no
+    // notification was spent on this wait. For up to 15 sources that are given one by one, the call allocates nothing.
+    // A list that is given as a span is copied to the heap.
     template <basic_lockable Lock, class... Sources>
         requires detail::one_by_one<Sources...>
     [[nodiscard]] any_result wait_any(Lock& lock, const limits& how, Sources&&... from) {

@@ -45,10 +45,10 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 //   clock while the thread sleeps. (wait.hpp and wait_set.hpp describe waits on several clocks.)
 // - A clock of your own needs only a now() that does not throw. A wait estimates when the deadline comes, and calls
 //   now() again at that time. The deadline refers to the time point from which it was made, so the time point must
-//   outlive it. A time point that you pass directly to a wait lives long enough.
+//   outlive the deadline. A time point that you pass directly to a wait lives long enough.
 class deadline {
 public:
-    // On which clock it is. `never` and `passed` are on none.
+    // Which clock the deadline is on. `never` and `passed` are on none.
     enum class clock : std::uint8_t { never, passed, steady, system, other };
 
     // The deadline of a wait that has none.
@@ -79,7 +79,7 @@ public:
         }
     }
 
-    // Whether there is none.
+    // Whether the deadline is `never`.
     constexpr bool is_never() const noexcept { return clock_ == clock::never; }
 
     // Whether the deadline has passed. Reads the clock (no system call on Linux), except for `never` and for a deadline
@@ -123,7 +123,7 @@ private:
     }
 
     // How long after `now` this time is: at least zero, at most `forever`. The difference of times that are far apart
-    // may not fit its type. Then a rounded difference will do: the wait looks again when that has passed.
+    // may not fit its type. Then a rounded difference will do: the wait looks again once the rounded time has passed.
     template <class Now, class Time>
     static std::int64_t between(Now now, Time time) noexcept {
         using rounded = std::chrono::duration<long double, std::nano>;

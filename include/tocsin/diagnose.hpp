@@ -32,10 +32,10 @@ struct parked_wait {
     unsigned bit;  // if `what` is a lock: which bit of the word
     std::uint64_t thread;  // as the system numbers it (Linux: the kernel's thread id)
     // In a checked build, for a lock or the event of a win32.h mutex: the thread that has it, or 0 if unknown. In other
-    // builds: 0. On Linux the library may not know a thread that has never waited, because a lock that nobody contends
-    // asks the system nothing. If the process has several copies of the library, each copy knows only locks that were
-    // taken with it by checked code. A lock that was then freed with another copy, or by code that is not checked, may
-    // still seem to be held by the thread that took it first.
+    // builds: 0. On Linux the library may not know the number of a thread that has never waited, because taking a lock
+    // that nobody contends makes no system call. If the process has several copies of the library, each copy knows only
+    // locks that checked code has taken with that copy. If such a lock was then freed with another copy, or by code
+    // that is not checked, the thread that took it first may still seem to hold it.
     std::uint64_t owner;
     // When it was parked. For a coroutine or an operation, up to 10 ms too early.
     std::chrono::steady_clock::time_point since;

@@ -22,9 +22,9 @@
 //   Another thread may begin a wait with an earlier deadline, or begin or end a wait for a descriptor. The driver then
 //   calls the function `changed` in that thread. This function must end the loop's sleep or, if the loop does not sleep
 //   yet, its next sleep: it writes an eventfd, for instance, or calls uv_async_send(), g_main_context_wakeup() or
-//   asio::post(). Then the driver does not call the function again until the loop has called update(), next_deadline()
-//   or poll_timeout(). If a wait begins in the loop's own thread after one of these calls, but before the next
-//   run_due() or notify(), the driver may call the function in this thread as well.
+//   asio::post(). After such a call, the driver does not call the function again until the loop has called update(),
+//   next_deadline() or poll_timeout(). If a wait begins in the loop's own thread after one of these calls, but before
+//   the next run_due() or notify(), the driver may call the function in this thread as well.
 //
 // Where a wait ends
 //   A deadline, a timer or a descriptor ends a wait inside run_due() or notify(). Inside that call, the coroutine
@@ -43,10 +43,11 @@
 // operation's function has been called, or the coroutine or operation has been destroyed. If the driver is destroyed
 // earlier, a checked build ends the program with a message.
 //
-// The member functions are for the thread whose loop sleeps: one thread at a time, which asks before it sleeps again.
-// If another thread calls run_due() or notify() while the loop sleeps, the loop may sleep too long. Waits may begin and
-// end, and `changed` may be called, in any thread at any time. In the child of a fork, a driver belongs
-// to the parent: the child may only destroy it, and has no default driver.
+// The member functions are for the thread whose loop sleeps. Only one thread at a time may call them. Before this
+// thread sleeps again, it must make the calls described above. If another thread calls run_due() or notify() while the
+// loop sleeps, the loop may sleep too long. Waits may begin and end, and `changed` may be called, in any thread at any
+// time. In the child of a fork, a driver belongs to the parent: the child may only destroy it, and has no default
+// driver.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -91,7 +92,8 @@ public:
     // Without `changed`: for a loop that never sleeps, or for a program in which only the loop's thread begins and ends
     // waits.
     driver() : driver(nullptr, nullptr) {}
-    // `changed` must not throw, block, or call this driver or a wait. The driver refers to it and does not copy it.
+    // `changed` must not throw, block, or call this driver or a wait. The driver refers to the function and does not
+    // copy it.
     template <class Function>
         requires(std::invocable<Function&> && !std::same_as<std::remove_cv_t<Function>, driver>)
     explicit driver(Function& changed TOCSIN_LIFETIMEBOUND)
@@ -101,8 +103,8 @@ public:
     TOCSIN_API driver(void (*changed)(void* argument) noexcept, void* argument);
     driver(const driver&) = delete;
     driver& operator=(const driver&) = delete;
-    // If this is the default driver, there is no default driver afterwards. Waits for any thread that is inside
-    // `changed`.
+    // If this is the default driver, there is no default driver afterwards. The destructor waits for any thread that is
+    // inside `changed`.
     TOCSIN_API ~driver();
 
     // Calls each(watch), under no lock, for every descriptor whose watch has changed since the loop's last update().
@@ -115,8 +117,9 @@ public:
 
     // Returns the first deadline to pass, which is on the steady or the system clock, or never(). A deadline on a clock
     // of your own counts as one on the steady clock, at its estimated time. When the returned deadline has passed, the
-    // loop has to call run_due(). An earlier call, or one more, does no harm. A loop sleeps for remaining()
-    // nanoseconds. If somebody sets the system clock during the sleep, the loop notices it after the sleep.
+    // loop has to call run_due(). An earlier call, or an additional one, does no harm. The loop can sleep for the
+    // deadline's remaining() nanoseconds. If somebody sets the system clock during the sleep, the loop notices it after
+    // the sleep.
     TOCSIN_API deadline next_deadline() noexcept;
     // The same as a timeout of poll(), epoll_wait() and uv_timer_start(): milliseconds rounded up, or -1 for never.
     TOCSIN_API int poll_timeout() noexcept;
@@ -130,12 +133,12 @@ public:
 
     // Call this when the loop has found the descriptor ready in this way. Ends the waits that have asked for this
     // readiness, and returns how many. readiness::error and invalid concern every wait for the descriptor. So does
-    // hang_up, unless another wait has asked for hang_up and this one has not: then the driver polls the descriptor
-    // once, because the loop may have found that only one direction is closed. If the loop cannot watch a descriptor,
-    // report it all the same: as `invalid` if it is closed, or as ready for what was asked if it is always ready, like
-    // a regular file. If nobody waits for the descriptor any more, the call does nothing. If another wait for the
-    // descriptor has begun since, that wait ends. The number of steps is proportional to the number of waits for this
-    // descriptor, not of all waits.
+    // hang_up, unless another wait has asked for hang_up and this one has not. In that case the loop may have found
+    // that only one direction is closed, so the driver polls the descriptor once for each wait that has not asked for
+    // hang_up. If the loop cannot watch a descriptor, report the descriptor all the same: as `invalid` if it is closed,
+    // or as ready for what was asked if it is always ready, like a regular file. If nobody waits for the descriptor any
+    // more, the call does nothing. If another wait for the descriptor has begun since the loop looked, that wait ends.
+    // The number of steps is proportional to the number of waits for this descriptor, not of all waits.
     TOCSIN_API std::size_t notify(int descriptor, readiness found) noexcept;
 
 private:

@@ -76,16 +76,18 @@ public:
     // - Without waiters, one read-modify-write.
     // - If the event is set already: on x86 a fence and a load; elsewhere a short lock and a read-modify-write.
     // - With waiters, a short lock and at most a few system calls to wake, however many wait. Under that lock, set()
-    //   spends 50 to 200 ns on each waiter whose wait may also end otherwise (by a deadline, a stop or another source).
+    //   spends 50 to 200 ns on each waiter whose wait may also end in another way (by a deadline, a stop or another
+    //   source).
     // - If wait_all()s are in the event's queue, set() looks at each of them at most twice. It frees the lock for a
     //   moment after every 64 looks.
     //
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
-    // Safe in a signal handler with the Linux futex; with the portable backend (docs/platforms.md) only while no thread
-    // waits for the event. If the signal interrupted the thread in a critical section of the library, the handler's
-    // set() of an event with waiters is deferred: it takes effect just after the handler has returned. So is a reset()
-    // that follows it. If all waiters leave meanwhile (at their deadlines, for instance), then the handler's
-    // further calls about this event are not deferred, and overtake the deferred ones.
+    // With the Linux futex, set() is safe in a signal handler. With the portable backend (docs/platforms.md), it is
+    // safe there only while no thread waits for the event. If the signal interrupted the thread in a critical section
+    // of the library, the handler's set() of an event with waiters is deferred: it takes effect just after the handler
+    // has returned. A reset() that follows such a set() is deferred, too. If all waiters leave meanwhile (at their
+    // deadlines, for instance), then the handler's further calls on this event are not deferred, and overtake the
+    // deferred ones.
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
@@ -104,8 +106,9 @@ public:
     void reset() noexcept {
         std::uint8_t seen = event_state::set_bit;  // a guess, as in event_try_before_block()
         do {
-            // With only the parked_bit, the event is unset already. But a deferred set may be pending: one that a
-            // signal handler made. Then a reset in a handler is deferred, too, so that it comes after that set.
+            // With only the parked_bit, the event is unset already. But a set that a signal handler made may be
+            // deferred, and still pending. In that case, a reset in a handler is deferred, too, so that it comes after
+            // that set.
             if (seen == event_state::parked_bit || (seen & event_state::held_bit) != 0) [[unlikely]]
                 return event_reset_slow(state_);
             // [event-publish] acquires: the reset may undo sets. A thread that resets the event and then finds nothing
@@ -114,19 +117,19 @@ public:
                                                std::memory_order_acquire, std::memory_order_relaxed));
     }
 
-    // Whether the event is set right now. Consumes nothing. Cost: one plain load. (Also a short lock during the few
-    // instructions in which a wait_all() takes the event together with others.)
+    // Whether the event is set right now. Consumes nothing. Cost: one plain load. During the few instructions in which
+    // a wait_all() takes the event together with others, is_set() also takes a short lock.
     [[nodiscard]] bool is_set() const noexcept { return event_is_set(state_); }
 
-    // Takes the event if it is set, without blocking, and returns whether it did: consumes an auto-reset event, passes
-    // a manual-reset event. Cost: a load; for an auto-reset event that is set, also one read-modify-write.
+    // Takes the event if it is set, without blocking, and returns whether it did. Taking consumes an auto-reset event,
+    // and passes a manual-reset event. Cost: a load; for an auto-reset event that is set, also one read-modify-write.
     [[nodiscard]] bool try_wait() noexcept { return event_try_wait(state_, mode_.mode()); }
 
-    // A thread that finds the event set takes it and returns. Otherwise the thread blocks until a set() releases it,
-    // and returns for no other reason. Queued waiters are served first in, first out. For a set(), a thread waits from
-    // the moment it is queued. It is queued at once, or after up to 4 us of spinning where spinning has recently paid
-    // (spin.hpp). A sleeping thread does not wake up now and then to look again (docs/platforms.md names the
-    // exceptions).
+    // A thread that finds the event set takes the event and returns. Otherwise the thread blocks until a set() releases
+    // it, and returns for no other reason. Queued waiters are served first in, first out. For a set(), a thread counts
+    // as waiting from the moment at which the thread is queued. That is at once, or after up to 4 us of spinning where
+    // spinning has recently paid (spin.hpp). A sleeping thread does not wake up now and then to look again
+    // (docs/platforms.md names the exceptions).
     // Cost: that of try_wait() if the event is set, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) noexcept {
         if (!try_before_block()) (void)wait_with(deadline::never(), nullptr, spin);
@@ -176,7 +179,7 @@ public:
         return {&state_, event_source(mode_.mode(), mode_.use())};
     }
 
-    // Checked builds: ends the program if a thread still waits. The message says that the event is a `type`.
+    // Checked builds: ends the program if a thread still waits. The message calls the event a `type`.
     void check_destroyed(const char* type) const noexcept { event_check_destroyed(state_, type); }
 
     // For awaiters (await.hpp).
@@ -225,7 +228,7 @@ using latch_gate = basic_event<fixed_mode<reset_mode::manual_reset, event_use::l
 using barrier_gate = basic_event<fixed_mode<reset_mode::manual_reset, event_use::barrier>>;
 }  // namespace detail
 
-// A gate: after set(), every thread that waits or arrives passes, until reset().
+// A gate: set() opens it. Then every thread that waits or arrives passes, until reset().
 class manual_reset_event : public detail::basic_event<detail::fixed_mode<reset_mode::manual_reset>> {
     using basic_event::basic_event;
 };

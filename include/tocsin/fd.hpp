@@ -25,7 +25,7 @@
 // to sleep, and keeps it for later waits. A wait without descriptors neither opens nor touches a doorbell.
 //
 // A wait throws std::system_error before it takes anything:
-// - EBADF for a closed descriptor. The message has the index of the source and the descriptor.
+// - EBADF for a closed descriptor. The message has the index of the source and the number of the descriptor.
 // - EMFILE, ENFILE or ENOMEM if the wait cannot get a doorbell.
 //
 // If another thread closes a descriptor during the wait, the wait may not notice. So shut a socket down before you

@@ -6,12 +6,12 @@
 //     g_source_remove(jobs);
 //
 // The sources are those of wait_any() (wait.hpp), with optional limits in front. The sources, and a time point of a
-// clock of your own, must outlive the watch. When the function returns true, the next wait begins; after false, or once
+// clock of your own, must outlive the watch. When the function returns true, the next wait begins. After false, or once
 // the GSource is destroyed, the watch ends and frees its memory. All waits of a watch have the same limits. So once the
 // deadline has passed, each further wait ends at once.
 //
 // By itself, the context does not serve the deadlines and descriptors of these waits. The driver that you give to the
-// watch does (driver.hpp), or else the default driver, or background threads of the library if there is none. The
+// watch does (driver.hpp), or else the default driver. If there is neither, background threads of the library do. The
 // driver must outlive the watch:
 //
 //     tocsin::glib::watch(tocsin::glib::on(context).by(driver), serve, {.until = 5s}, job);

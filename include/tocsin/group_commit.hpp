@@ -184,9 +184,10 @@ public:
     // Cost for a leader: three short locks (at most five with longest_gathering), the flush, and a few wake-ups of
     // other threads. There are about five such wake-ups at most (nine on 16 processors), however many submissions the
     // flush covers.
-    // Cost for a thread that joins: one short lock, and one sleep. Up to four yields may come before the sleep, or
-    // spare it. One thread of 64 also wakes the others of its batch, by one system call, and the next batch. A thread
-    // with a stop token may wake a few others.
+    // Cost for a thread that joins: one short lock, and one sleep. Before it sleeps, the thread may yield up to four
+    // times, and then the sleep may not be needed. Threads that join form batches of up to 64. One thread of each batch
+    // also wakes the others of its batch, by one system call, and the next batch. A thread with a stop token may wake a
+    // few others.
     // Allocates nothing.
     void submit(Submission& submission) { (void)engine_.submit(&submission, {}); }
     void submit(Submission&& submission) { submit(submission); }

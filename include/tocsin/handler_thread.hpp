@@ -136,8 +136,8 @@ private:
 // The queue of a handler, and what happens to exceptions.
 struct handler_options {
     // How many jobs may be queued. While the queue is full, post() waits and try_post() returns `full`. The handler
-    // takes all queued jobs at once. While it runs them, the queue may fill again, so there may be twice as many jobs
-    // in all. With the default, the queue is never full.
+    // takes all queued jobs in one step. While it runs them, the queue may fill again, so there may be twice as many
+    // jobs in all. With the default, the queue is never full.
     std::size_t capacity = (std::numeric_limits<std::size_t>::max)();
     // Called in the handler thread with the exception that a posted job throws. Without this function, such an
     // exception ends the program, as if a thread's function had thrown it. An exception from a job of send() goes
@@ -151,7 +151,8 @@ public:
     explicit handler_thread(handler_options options = {});
 
     // Does what join() does. Must not run in a job of this handler, or while another thread still calls a member.
-    // In the child of a fork, a handler of the parent may only be destroyed. That runs and destroys none of its jobs.
+    // In the child of a fork, a handler of the parent may only be destroyed. Destroying it there neither runs nor
+    // destroys its jobs.
     ~handler_thread();
     handler_thread(const handler_thread&) = delete;
     handler_thread& operator=(const handler_thread&) = delete;
@@ -190,8 +191,8 @@ public:
     // resumes in the thread that ended its wait. So no coroutine is lost, at whatever moment the handler closes.
     // Do not destroy a coroutine whose job is queued. To end a coroutine's wait early, use a stop token.
     bool operator()(std::coroutine_handle<> who) noexcept;
-    // The same for the function of an operation (operation.hpp): the job calls it, also when the job is destroyed
-    // without being run. Do not destroy the operation before this call.
+    // The same for the function of an operation (operation.hpp): the job calls the function, even if the job is
+    // destroyed without being run. Do not destroy the operation before the function has been called.
     bool operator()(ended_operation who) noexcept;
 
     // Makes the handler accept no more jobs. The handler thread ends when it has run the queued jobs. A thread that
@@ -211,11 +212,12 @@ public:
     [[nodiscard]] std::vector<job> cancel();
 
     // The end of the handler, as a source: ready once the handler is closed and runs no more jobs, and then for ever.
-    // wait_any(), wait_all(), a wait_set, a pollable and co_await take it. A wait that finds it ready sees what every
-    // job has done. The handler has then run all accepted jobs, or cancel() hands out the others. Its thread may still
-    // have to return, but does nothing else: the destructor joins it. A source closes nothing, so it is not ready
-    // before somebody calls close(), join() or cancel(). A job of this handler that waits for it waits for ever. The
-    // source refers to the handler, which must outlive every wait for it. Cost: that of a manual_reset_event.
+    // wait_any(), wait_all(), a wait_set, a pollable and co_await take it. A wait that finds the source ready sees what
+    // every job has done. The handler has then run all accepted jobs, or cancel() hands out the others. The handler's
+    // thread may still have to return, but does nothing else: the destructor joins it. A source closes nothing, so it
+    // is not ready before somebody calls close(), join() or cancel(). A job of this handler that waits for the source
+    // waits for ever. The source refers to the handler, which must outlive every wait for it. Cost: that of a
+    // manual_reset_event.
     source ended() & noexcept TOCSIN_LIFETIMEBOUND { return finished_; }
 
     // Whether the handler accepts no more jobs. Cost: a short lock.

@@ -16,13 +16,14 @@
 //
 // Lifetime
 //   A thread may destroy the latch as soon as its own wait has returned, or its try_wait() has returned true, if no
-//   other thread waits or will still call a member. It need not wait for calls of count_down() to return. Once the wait
-//   has returned or try_wait() has returned true, the calls that did not reach zero no longer touch the latch. The call
-//   that reached zero touches nothing of the latch after the step that lets threads pass.
+//   other thread waits or will still call a member. The thread need not wait for calls of count_down() to return. Once
+//   the wait has returned or try_wait() has returned true, the calls that did not reach zero no longer touch the latch.
+//   The call that reached zero touches nothing of the latch after the step that lets threads pass.
 //
 // Errors
 //   Three mistakes end the program with a message that names the latch, in every build: a negative number, a number
-//   above max(), and a count below zero. Checked builds also end it if a latch is destroyed while a thread waits.
+//   above max(), and a count below zero. Checked builds also end the program if a latch is destroyed while a thread
+//   waits.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -66,9 +67,10 @@ public:
 
     // Counts down by `update`. If the latch reaches zero, releases every thread that waits, and lets later ones pass.
     // An `update` of zero changes nothing.
-    // Cost: one read-modify-write. The call that reaches zero also sets an event: one more read-modify-write, and with
-    // waiters what manual_reset_event::set() costs. Never blocks on a waiter, but coroutines that it releases may run
-    // inside it (await.hpp). It is safe in a signal handler where manual_reset_event::set() is.
+    // Cost: one read-modify-write. The call that reaches zero also sets an event. This costs one more
+    // read-modify-write, and if there are waiters, also what manual_reset_event::set() costs with waiters. Never blocks
+    // on a waiter, but coroutines that it releases may run inside it (await.hpp). It is safe in a signal handler where
+    // manual_reset_event::set() is.
     void count_down(std::ptrdiff_t update = 1) noexcept {
         const std::uint32_t less = detail::checked_arrivals("latch", this, update, 0);
         // [arrive] with the other calls: releases what this thread did, and acquires what the threads of earlier calls

@@ -16,35 +16,37 @@
 // adapters for event loops do so.
 //
 // An operation is stored where you put it, and is neither copied nor moved. It allocates nothing, with one exception: a
-// wait for descriptors may have to enlarge a table that all such waits share. On 64-bit systems it takes about 400
-// bytes, plus 200 for each source. A source that may be a timer or a descriptor adds 660 bytes, once for the operation.
-// (An argument of the type tocsin::source is such a source.) Without such a source, limits add 220 bytes.
+// wait for descriptors may have to enlarge a table that all such waits share. On 64-bit systems, an operation takes
+// about 400 bytes, plus 200 for each source. A source that may be a timer or a descriptor adds 660 bytes, once for the
+// operation. (An argument of the type tocsin::source is such a source.) Without such a source, limits add 220 bytes.
 //
 // The function
-//   Each start() that does not throw is followed by exactly one call of the function, unless the operation is
-//   destroyed first. The call comes from the thread that ends the wait, under no lock. The thread releases everybody
-//   else first, with one exception: request_stop() ends one wait after another, so a function that it calls must not
-//   wait for others with the same token. That thread is one of these:
+//   Each start() that does not throw is followed by exactly one call of the function, unless the operation is destroyed
+//   first. The call comes from the thread that ends the wait, under no lock. The thread releases everybody else first,
+//   with one exception: request_stop() ends one wait after another. So a function that runs inside request_stop() must
+//   not wait until other waits with the same token have ended. The thread that ends the wait is one of these:
 //   - the thread that calls set(), request_stop() or wake_list::wake(), inside that call;
 //   - the thread that calls cancel(), inside that call;
 //   - the thread that calls start(), inside that call, if a source is ready, or becomes ready before start() returns;
-//   - a background thread of the library, at a deadline, for a timer and for a descriptor (await.hpp names them).
+//   - a background thread of the library, if a deadline, a timer or a descriptor ends the wait (await.hpp names these
+//     threads).
 //   If the thread is already inside an operation's function, or in a coroutine that such a call has resumed, it calls
 //   the next function once the first function has returned, or once that coroutine has suspended or ended. So a chain
 //   of operations does not grow the stack. One exception: if start() finds a source ready, up to 65 calls of one
 //   operation's function may be nested.
 //
 //   Before the call, the library makes the operation idle. The call is the library's last use of the operation. So the
-//   function may start the operation again, destroy it, or let another thread do one of these. (The function object is
-//   part of the operation. Once the operation has been destroyed or started again, the function must not use its own
+//   function may start the operation again, destroy it, or let another thread do either. (The function object is part
+//   of the operation. Once the operation has been destroyed or started again, the function must not use its own
 //   captures.) An exception that leaves the function ends the program.
 //
 // With `on(executor)`, the thread that ends the wait calls executor(ended_operation) instead of the function. This is
-// true inside start() and cancel(), too. The executor must have the ended_operation called once, later or in another
-// thread. Calling the ended_operation calls the function. If the executor calls it before the executor returns, the
-// program ends with a message. The executor must not throw, and must outlive the operation. Inside its call it must not
-// destroy another operation or a coroutine that waits: the thread may be about to end that wait, too. It may return
-// `bool`. False means that it refuses: then the thread calls the function as without an executor.
+// true inside start() and cancel(), too. The executor must see to it that the ended_operation is called once, later or
+// in another thread. Calling the ended_operation calls the function. If the executor itself calls the ended_operation
+// before the executor returns, the program ends with a message. The executor must not throw, and must outlive the
+// operation. Inside its call it must not destroy another operation that waits, or a coroutine that waits: the thread
+// may be about to end that wait, too. The executor may return `bool`. With false, the executor refuses: then the thread
+// calls the function as it would without an executor.
 //
 // Destroying an operation
 //   The destructor of an operation that waits ends the wait, and the function is not called. What the wait had been
@@ -109,7 +111,7 @@ private:
     operation_base* of_;
 };
 
-// An executor of operations has the ended_operation called later, or returns false to refuse.
+// An executor of operations sees to it that the ended_operation is called later, or returns false to refuse.
 template <class T>
 concept calls_operations = std::invocable<T&, ended_operation>;
 
@@ -118,14 +120,15 @@ class operation_base : detail::pending_base {
 public:
     // Asks to end the wait. Returns true if this call has ended the wait. The wait has then taken nothing, and the
     // function is given `stopped`, as described above. Returns false if the operation is idle, or if something else has
-    // ended the wait. In the second case the function was, is being or will be called with that other result. So after
-    // false, too, the caller waits for the call before it destroys the operation.
+    // ended the wait. In the second case, the function has been, is being or will be called with that other result. So
+    // even after false, the caller waits for the function's call before it destroys the operation.
     // Any thread may call cancel() at any time while the operation exists, even while other threads end the wait, call
     // the function or start the operation again. A cancel() during a start() may still find the operation idle. The
-    // function may be called before cancel() returns, and cancel() then touches the operation no more. If another
+    // function may be called before cancel() returns, and cancel() then no longer touches the operation. If another
     // thread is still inside start(), that thread may call the function instead.
-    // Cost: if the operation is idle, a load. Otherwise that of a wait's end, and three atomic operations. If the
-    // operation waits without limits for one event, semaphore, latch or barrier, a short lock instead of these three.
+    // Cost: if the operation is idle, a load. Otherwise, what ending the wait costs, and three atomic operations. If
+    // the operation waits without limits for one event, semaphore, latch or barrier, a short lock takes the place of
+    // these three.
     TOCSIN_API bool cancel() noexcept;
 
     // Call it inside the function. Returns 0, or the system's error number if the system refused to poll the wait's
@@ -220,13 +223,13 @@ public:
     // wait is queued for all its sources when start() returns. Everything that the caller did before is visible to the
     // function.
     // The operation must be idle: its function has been called as often as the operation was started. The function
-    // itself may start the operation again. A further start() moves neither the deadline nor a timer among the sources.
-    // For a new deadline, pass new limits.
-    // Throws what wait_any() or wait_all() throw, and what a co_await throws that needs a background thread
+    // itself may start the operation again. A further start() does not move the deadline, nor a timer among the
+    // sources. For a new deadline, pass new limits.
+    // Throws what wait_any() or wait_all() throw, and what a co_await that needs a background thread throws
     // (await.hpp). After an exception, the operation is idle, and its function is not called. An any_operation without
     // limits, timers and descriptors throws nothing: if one of its sources is empty, the program ends.
-    // Cost: if there is no executor, and the first source is an event that is set and has its mode in its type, about
-    // one try_wait() and one call of the function. Otherwise that of a co_await of the same sources and limits.
+    // Cost: about one try_wait() and one call of the function, if there is no executor, and the first source is an
+    // event that is set and has its mode in its type. Otherwise, what a co_await of the same sources and limits costs.
     void start() noexcept(!All && Needs == detail::wait_needs::objects) {
         if constexpr (!All && leading != 0) {
             if (may_be_quick()) [[likely]] {
@@ -348,8 +351,8 @@ auto all_operation(Function&& function, Sources&&... from) {
 // The alignment of the memory of a span_operation, in bytes.
 inline constexpr std::size_t operation_alignment = alignof(std::max_align_t);
 
-// An operation whose sources are known only at run time, in memory that the caller provides. For other languages, and
-// for arrays of sources.
+// An operation whose sources are known only at run time, in memory that the caller provides. It is meant for other
+// languages, and for arrays of sources.
 //
 //     void* memory = ...;      // operation_size(n) bytes, aligned to operation_alignment
 //     auto& wait = tocsin::span_operation::make(memory, false, sources, limits, function, context);

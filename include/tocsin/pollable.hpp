@@ -7,8 +7,9 @@
 //         if (view.try_wait()) work();
 //     });
 //
-// Only an event with a view pays for it: a set() of any other event costs as much as without views. examples/loops uses
-// a view in a loop over epoll. Loops of Asio, libuv and GLib can do without: asio.hpp, uv.hpp, glib.hpp.
+// Only an event or a semaphore with a view pays for it: a set() or release() of any other costs as much as without
+// views. examples/loops uses a view in a loop over epoll. Loops of Asio, libuv and GLib can do without: asio.hpp,
+// uv.hpp, glib.hpp.
 #pragma once
 
 #include <tocsin/detail/config.hpp>
@@ -18,12 +19,12 @@
 
 namespace tocsin {
 
-// A view of an event. Its descriptor is readable when the event is set. It may also be readable when the event is not
-// set, because another thread may take the event first. Do nothing with the descriptor but poll it: the view alone
-// reads, writes and closes it. The event must outlive the view and stay where it is. Each view of an event has a
-// descriptor of its own. After a fork, a view belongs to the parent: the child may only destroy it.
-// All this holds for a view of a semaphore, too: the semaphore counts as set while a permit is free, and the view takes
-// one permit at a time.
+// A view of an event or of a semaphore. Below, "event" and set() also mean a semaphore and its release(): the semaphore
+// counts as set while a permit is free, and the view takes one permit at a time.
+// The view's descriptor is readable when the event is set. It may also be readable when the event is not set, because
+// another thread may take the event first. Do nothing with the descriptor but poll it: the view alone reads, writes and
+// closes it. The event must outlive the view and stay where it is. Each view of an event has a descriptor of its own.
+// After a fork, a view belongs to the parent: the child may only destroy it.
 class pollable {
 public:
     // On Linux opens one descriptor, an eventfd. On other POSIX systems opens a pipe, which takes two descriptors. On

@@ -61,13 +61,14 @@ public:
     // Whether the process has ended. Never blocks. Cost: one system call.
     [[nodiscard]] TOCSIN_API bool try_wait() const noexcept;
 
-    // How the process ended, without reaping it. On POSIX systems, empty unless it is a child of the caller that has
-    // ended and is not reaped yet; on Linux 5.3, which lacks P_PIDFD, always empty. With a kqueue, the answer goes by
-    // the number. So, if the child was reaped and the number now belongs to another ended child, the answer is about
-    // the other child. On Windows, empty until the process has ended, or if the handle lacks the right to query.
+    // How the process ended, without reaping it. On POSIX systems, the result is empty unless the process is a child of
+    // the caller that has ended and is not reaped yet. On Linux 5.3, which lacks P_PIDFD, the result is always empty.
+    // With a kqueue, the answer goes by the number of the process. So, if the child was reaped and the number now
+    // belongs to another ended child, the answer is about the other child. On Windows, the result is empty until the
+    // process has ended, or if the handle lacks the right to query.
     [[nodiscard]] TOCSIN_API std::optional<process_exit> exit_status() const noexcept;
 
-    // The same until the object is destroyed.
+    // Returns the same descriptor until the object is destroyed.
     int descriptor() const noexcept { return descriptor_; }
 
     operator source() const& noexcept { return {descriptor_, asked}; }

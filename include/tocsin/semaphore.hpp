@@ -52,9 +52,9 @@ TOCSIN_API bool semaphore_try_acquire_slow(semaphore_word& word, std::uint32_t p
 TOCSIN_API wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
                                            const wait_options& options) noexcept;
 TOCSIN_API void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::ptrdiff_t most);
-// Gives permits unless the count would become greater than `most`, and returns whether it did. Stores in `before` how
-// many permits were free. If waits for all are queued and other threads release at the same time, a call that fails may
-// have given some of its permits to such waits. Not for signal handlers.
+// Gives the permits, unless the count would then be greater than `most`. Returns whether it gave them, and stores in
+// `before` how many permits were free. If waits for all are queued and other threads release at the same time, a call
+// that fails may have given some of its permits to such waits. Not for signal handlers.
 TOCSIN_API bool semaphore_try_release(semaphore_word& word, std::uint32_t permits, std::uint32_t most,
                                       std::uint32_t& before) noexcept;
 TOCSIN_API void semaphore_check_destroyed(const semaphore_word& word) noexcept;
@@ -76,8 +76,8 @@ inline bool semaphore_try_acquire(semaphore_word& word, std::uint32_t permits) n
     return false;
 }
 
-// How a wait for several sources uses a semaphore. A function, because the address of an object in a DLL is not a
-// constant.
+// How a wait for several sources uses a semaphore. semaphore_source() is a function, because the address of an object
+// in a DLL is not a constant.
 TOCSIN_API extern const lot_source semaphore_lot_source;
 inline const lot_source& semaphore_source() noexcept { return semaphore_lot_source; }
 
@@ -87,14 +87,15 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // 1,073,741,823, which is the default.
 //
 // Order: waiters are served first in, first out, whether they wait here, in wait_any(), or in a coroutine. A release
-// hands its permits to those who wait, oldest first: when it returns, these permits are theirs, even if none of them
-// has run. A free permit for which nobody waits goes to the first thread that asks. So a thread never takes a permit
-// ahead of a thread that is queued.
+// hands its permits to the waiters, oldest first. When the release returns, these permits belong to those waiters, even
+// if none of them has run. A free permit for which nobody waits goes to the first thread that asks. So a thread never
+// takes a permit ahead of a thread that is queued.
 //
-// Several permits: acquire(n) takes n permits at once, or waits. While it is the oldest waiter, it collects what is
-// released until it has n permits, and nobody behind it is served before that. So it never happens that two threads
-// each hold permits that the other needs. A wait that gives up (deadline, stop) hands on what it has collected, as
-// release() would, even if the count then exceeds max(). try_acquire(n) collects nothing.
+// Several permits: acquire(n) takes all n permits in one step, or waits. While a waiting acquire(n) is the oldest
+// waiter, it collects the permits that are released, until it has n of them. Until then, nobody behind it in the queue
+// is served. So it never happens that two threads each hold permits that the other needs. A wait that gives up
+// (deadline, stop) hands on what it has collected, as release() would, even if the count then exceeds max().
+// try_acquire(n) collects nothing.
 //
 // Memory: what a thread did before release() is visible to each thread to which this release hands a permit. If the
 // release adds permits to the count, it is also visible to every thread that takes a permit from the count afterwards.
@@ -142,9 +143,9 @@ public:
     //   permits, even if threads wait for some of these permits. A release that throws has changed nothing, with one
     //   exception: if several threads release too much at the same time while others wait, a release of several permits
     //   may have handed over some of them before it throws. It does not add the rest of its permits to the count.
-    // Cost: without waiters, one read-modify-write. With waiters, a lock, held for 50 to 200 ns for each permit that is
-    // handed over, and at most a few system calls to wake, however many permits. Like set() of an event, it looks at
-    // each wait_all() in its queue.
+    // Cost: without waiters, one read-modify-write. With waiters, a lock, and at most a few system calls to wake,
+    // however many permits are handed over. The lock is held for 50 to 200 ns for each of these permits. Like an
+    // event's set(), a release looks at each wait_all() in the semaphore's queue.
     // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
     // Safe in a signal handler under the conditions of an event's set() (event.hpp). If the handler has interrupted the
     // library while threads wait, the release is deferred, as a separate call for each permit. A deferred call adds its
@@ -166,8 +167,8 @@ public:
     // during the call at which no permit was free. Permits that another thread's release is just handing over are not
     // free, nor are those that a waiting acquire(n) has collected. (In a signal handler that has interrupted a
     // wait_all() on this semaphore, a call may fail although a permit is free.)
-    // Cost: a load; if a permit is free, also one read-modify-write. (Also a short lock during the few instructions in
-    // which a wait_all() takes a permit together with other sources.)
+    // Cost: a load; if a permit is free, also one read-modify-write. During the few instructions in which a wait_all()
+    // takes a permit together with other sources, a call also takes a short lock.
     [[nodiscard]] bool try_acquire() noexcept { return detail::semaphore_try_acquire(word_, 1); }
     // The same for `permits` permits: takes all of them or none. Zero permits are always there. Throws
     // std::invalid_argument if `permits` is negative or greater than max().

@@ -15,8 +15,8 @@
 // exception that operation.hpp names.
 //
 // How it completes
-// - as_sender() completes with set_value(any_result). If the limits ended the wait, the result is timed_out, or stopped
-//   if it was the limits' stop token.
+// - as_sender() completes with set_value(any_result). The result is timed_out if the limits' deadline ended the wait,
+//   and stopped if the limits' stop token did.
 // - as_sender_all() completes with set_value(), or if it has limits, with set_value(wait_status).
 // - If a stop requested through the receiver's stop token has ended the wait, the sender completes with set_stopped().
 //   The wait has then taken nothing. The token may be of any type. If its type says that a stop is never possible, as
@@ -232,7 +232,7 @@ public:
         return other;
     }
 
-    // The first form is the standard's, the second that of P2300 before it.
+    // The first form is that of the standard, the second that of P2300 before it.
     template <class Self, class Env>
     static consteval auto get_completion_signatures() {
         return signatures_of<Wait, !never_stops<token_in<Env>>>();

@@ -137,7 +137,7 @@ public:
 
     // Releases all waits in the list (a wait for all its sources only if all are ready), and empties the list. Threads
     // that waited for events wake each other, so the calling thread makes only a few system calls for them, however
-    // many they are. Coroutines without an executor are resumed in this call, after everybody else has been released.
+    // many there are. Coroutines without an executor are resumed in this call, after everybody else has been released.
     TOCSIN_API void wake() noexcept;
 
 private:
@@ -159,7 +159,7 @@ public:
     waiting_list(const waiting_list&) = delete;
     waiting_list& operator=(const waiting_list&) = delete;
 
-    // Whether nobody waits. For the calls of this class, hold the lock of the source.
+    // Whether nobody waits. Hold the lock of the source when you call this or any other function of this class.
     bool empty() const noexcept { return entries_.empty(); }
     TOCSIN_API void append(wait_entry& entry) noexcept;
     TOCSIN_API void remove(wait_entry& entry) noexcept;  // does nothing if it was removed before
@@ -190,8 +190,8 @@ struct source_label {
 // into the wait that called it. The library holds no lock of its own when it calls them. If a type declares that it
 // `stays_ready`, an object of the type must not become unready again while a thread waits for it. Of the `waitable`
 // types, wait_all() accepts only those that declare this. If a type has a member function
-// `source_label label() const noexcept`, diagnose.hpp shows its waits as that says, else as waits for a "source" at the
-// object's address. A wait calls label() when it is enlisted.
+// `source_label label() const noexcept`, diagnose.hpp shows a wait for an object of the type under this label.
+// Otherwise it shows a wait for a "source" at the object's address. A wait calls label() when it is enlisted.
 template <class T>
 concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;
@@ -203,7 +203,8 @@ concept waitable = requires(T& object, wait_entry& entry) {
 // `waitable` type.
 class source {
 public:
-    // What a source is. `lot`: one that the library queues for, such as an event or a semaphore.
+    // What a source is. `lot`: a source for which the library itself queues the waiters, such as an event or a
+    // semaphore.
     enum class kind : std::uint8_t { lot, timer, descriptor, custom };
 
     // How a wait uses an object of a `waitable` type. The constructor for such objects fills it in.
@@ -233,8 +234,8 @@ public:
     source(int descriptor, readiness asked) noexcept
         : kind_(kind::descriptor), asked_(asked), descriptor_(descriptor) {}
 
-    // What the library asks a source for. empty() and what() may be asked of every source, the others only of their
-    // kind.
+    // What the library asks a source. empty() and what() may be called for every source, each of the other functions
+    // only for a source of its kind.
     bool empty() const noexcept { return kind_ == kind::custom && operations_ == nullptr; }
     kind what() const noexcept { return kind_; }
     void* object() const noexcept { return object_; }

@@ -6,7 +6,7 @@
 //     tocsin::uv::unwatch(jobs);
 //
 // The sources are those of wait_any() (wait.hpp), with optional limits in front. The sources, and a time point of a
-// clock of your own, must outlive the watch. When the function returns true, the next wait begins; after false, the
+// clock of your own, must outlive the watch. When the function returns true, the next wait begins. After false, the
 // watch ends and frees its memory. All waits of a watch have the same limits. So once the deadline has passed, each
 // further wait ends at once.
 //
@@ -38,7 +38,8 @@ namespace tocsin::uv {
 namespace detail {
 
 // The watch is freed once libuv has closed the handle. On Unix, closing waits for a thread that is inside
-// uv_async_send(). libuv's documentation does not promise that; its code does it (uv__async_spin() in libuv 1.44.2).
+// uv_async_send(). libuv's documentation does not promise this wait, but its code has it (uv__async_spin() in libuv
+// 1.44.2).
 class watch_base {
 public:
     watch_base() noexcept { async_.data = this; }

@@ -76,15 +76,15 @@ namespace detail {
 
 struct held_lock;
 
-// If there is a lock, the wait gives it up once the thread is queued for all sources, and leaves it to the caller to
-// take it back. It does not spin before that.
+// If `lock` is not null, the wait gives the lock up once the thread is queued for all sources, and does not spin before
+// that. The caller takes the lock back.
 TOCSIN_API any_result wait_any_slow(std::span<const source> sources, const limits& how,
                                     held_lock* lock = nullptr);
 TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const limits& how);
 
-// The inline part of a wait's first look. Looks only at the leading sources: in a list, the events that come before all
-// sources of other kinds; one by one, also objects of `waitable` types. Takes the first of them that is ready. Returns
-// its index, or npos if it took none.
+// The inline part of a wait's first look. Looks only at the leading sources. In a list, these are the events that come
+// before all sources of other kinds. If the sources are given one by one, objects of `waitable` types count as leading,
+// too. Takes the first leading source that is ready. Returns its index, or npos if it took none.
 inline std::size_t take_leading(std::span<const source> sources) noexcept {
     for (std::size_t i = 0; i != sources.size() && sources[i].is_event(); ++i) {
         if (!event_may_be_set(*static_cast<const event_byte*>(sources[i].object()))) continue;

@@ -41,12 +41,12 @@ class [[nodiscard]] wait_watchdog {
 // Cost: none for the waits, which note when they were parked in any case. The first call starts a thread of the
 // library, which all watchdogs share and which lives as long as the process. The thread looks at all parked waits when
 // the oldest wait that it has not reported yet becomes too old, or once in `longest` if nothing waits. It looks at most
-// 16 times in `longest` and once in a millisecond, and in addition whenever a watchdog begins or ends. A look costs
-// what parked_waits() costs.
-// Precision: a wait is reported at the earliest when it is older than `longest`, and at the latest a sixteenth of
-// `longest` (at least a millisecond) later, plus the time of a look and of the reports before it. A wait that ends
-// between these two moments may stay unreported. For a coroutine or an operation, both moments may come up to 10 ms
-// earlier, because parked_wait::since may be too early by that much.
+// 16 times in `longest`, and at most once in a millisecond. In addition, it looks whenever a watchdog begins or ends. A
+// look costs what parked_waits() costs.
+// Precision: a wait is reported at the earliest when it is older than `longest`. It is reported at the latest after a
+// further sixteenth of `longest` (or a millisecond, if that is longer), plus the time of a look and of the reports
+// before this one. A wait that ends between these two moments may stay unreported. For a coroutine or an operation,
+// both moments may come up to 10 ms earlier, because parked_wait::since may be too early by that much.
 //
 // The function runs in the library's thread, under no lock, and may wait and wake. It must not throw: an exception ends
 // the program. In the child of a fork, nothing is reported until the child makes a watchdog of its own.

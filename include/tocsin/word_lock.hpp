@@ -20,7 +20,7 @@ public:
     word_lock(const word_lock&) = delete;
     word_lock& operator=(const word_lock&) = delete;
 
-    // As those of bit_lock.
+    // These do what the members of bit_lock with the same names do.
     void lock(spin_policy spin = {}) noexcept { bit().lock(spin); }
     [[nodiscard]] bool try_lock() noexcept { return bit().try_lock(); }
     template <class Rep, class Period>

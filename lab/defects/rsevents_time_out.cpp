@@ -58,7 +58,8 @@ outcome play(double seconds, const std::string& version) {
     });
     outcome found{.version = version};
     std::minstd_rand random(std::random_device{}());
-    // When to set, after the round's begin. It follows the wait's end, so that about half of the waits are in time.
+    // When to set, counted from the beginning of the round. This time follows the end of the wait, so that about half
+    // of the waits are in time.
     std::chrono::nanoseconds aim(80'000);
     for (const budget time(seconds); !time.spent();) {
         event.reset();

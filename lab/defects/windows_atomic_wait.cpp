@@ -30,7 +30,7 @@ struct ours {
     static void wake(word& on) { (void)tocsin::wake_by_address_one(&on); }
 };
 
-// The system tells of no thread whether it sleeps, but how long it has run.
+// The system does not say of a thread whether it sleeps, only how long it has run.
 std::uint64_t time_run(HANDLE thread) {
     FILETIME created;
     FILETIME ended;
@@ -52,8 +52,8 @@ struct alignas(64) place {
 
 template <class Kind>
 struct game {
-    // libstdc++ lets atomics share 16 condition variables, by bits 2 to 5 of the address. A pair that shares one with
-    // another pair is woken by it. So each pair has another word of its line.
+    // libstdc++ lets atomics share 16 condition variables, by bits 2 to 5 of the address. Of two pairs that share a
+    // condition variable, each wakes the other. So each pair uses another word of its line.
     alignas(64) std::array<word, 16> line{};
     word& turn = line[used++ % line.size()];  // of the first player if it is even
     static inline std::size_t used = 0;

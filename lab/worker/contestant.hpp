@@ -21,9 +21,9 @@
 // coroutine_event     set(), which resumes one coroutine that waits; co_await coming()
 // coroutine_gate      a gate and auto events, made with their number; open() close(); allow(i) sets an event;
 //                     co_await coming(i) waits for the gate and that event, and takes the event
-// async_event         an auto event: set(); its member type `wait` is made with the event, and has start() and ended(),
-//                     the number of waits that are over, and cancel() -> bool if it can be cancelled. `timed_wait`
-//                     is a wait with a deadline in an hour. `static constexpr bool never_waits = true` if it only tries
+// async_event         an auto event: set(). Its member type `wait` is made with the event, and has start(), ended() ->
+//                     the number of waits that are over, and cancel() -> bool if it can be cancelled. `timed_wait` is a
+//                     wait with a deadline in an hour. `static constexpr bool never_waits = true` if it only tries
 // loop_waker          made with idle descriptors; any thread may wake(); wait() returns after a wake
 // item_channel        numbers in a bounded queue, made with its capacity; send(n) receive() -> n, both wait
 // channel_group       channels_in_group such queues, made with the capacity of each; send(which, n), and for one

@@ -19,7 +19,7 @@
  *
  * Steps that are one here and several in the library
  *   Steps that touch only what the lock's holder, or the thread itself, may touch join a visible step beside them. So
- *   do locking and unlocking (not with FUTEX_LOCK). They commute with the steps of others.
+ *   do locking and unlocking (not with FUTEX_LOCK). All these steps commute with the steps of others.
  *   A load that is only a hint joins the compare-and-exchange after it, which decides.
  *   A failed claim joins the next one: a claim word that is not open stays as it is.
  *   The end of a deadline joins the attempt to claim that follows it.
@@ -28,8 +28,8 @@
  *   C1  Nobody sleeps for ever on a set event, or after having been taken off the queue: where nothing can move
  *       any more, every remaining waiter is queued, unclaimed and asleep, and the event is unset.
  *   C2  Tokens (auto): in = out + wiped by reset + what the byte still holds.
- *   C3  A wait says `signaled` exactly if a set took it or it took the set event itself: no spurious return, no
- *       signal eaten by a timeout or a stop.
+ *   C3  A wait says `signaled` exactly if a set took the wait, or the wait itself took the set event: no spurious
+ *       return, no signal eaten by a timeout or a stop.
  *   C4  When a manual set returns, it has released everyone who was queued when it was called.
  *   C5  A set releases nobody who queued after it became visible.
  *   C6  No step touches a waiter whose wait has returned, or an event that has been destroyed.
@@ -40,7 +40,8 @@
  * lists how many states each has.
  *
  * Each MUTANT_... breaks one step and must violate a property. Each WITNESS_... asserts that a race of interest never
- * happens and must be wrong, which shows that the bounds are large enough to reach it. proofs/README.md lists both.
+ * happens. That must turn out wrong, which shows that the bounds are large enough to reach the race. proofs/README.md
+ * lists both.
  */
 
 #ifndef AUTO
@@ -266,9 +267,9 @@ inline wake_by_address(w) {
     seen = 0
 }
 
-/* release_list::wake. The nodes of a chain belong to the thread that holds the chain. It wakes up to WIDTH sleepers
- * and gives the last of these the remaining chain. A thread that has not fallen asleep yet does not count; it may
- * fall asleep after the look. */
+/* release_list::wake. The nodes of a chain belong to the thread that holds the chain. That thread wakes up to WIDTH
+ * sleepers and gives the last of these the remaining chain. A thread that has not fallen asleep yet does not count; it
+ * may fall asleep after the look. */
 inline wake(first) {
     d_step { each = first; count = WIDTH }
     do

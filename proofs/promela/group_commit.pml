@@ -18,14 +18,15 @@
  *   and group_commit_model_test.cpp check the words).
  *
  * Steps that are one here and several in the library
- *   Everything done while the lock is held once. Only the claim words of the members taken are not protected by it:
- *   each is claimed once, and a timeout between two claims could as well come before both.
- *   The flush is two steps, so that another flush could come between them; what a leader gives its followers is one.
+ *   Everything that a thread does while it holds the lock once. The lock protects all of this except the claim words of
+ *   the members taken. Each member is claimed once, and a timeout between two claims could as well come before both.
+ *   The flush is two steps, so that another flush could come between them; what a leader gives its followers is one
+ *   step.
  *
  * Checked, in every reachable state
  *   C1  Nobody sleeps for ever: where nothing can move any more, everybody has returned.
- *   C2  A submission is in exactly one flush, which has ended when its submitter is told, or was withdrawn and is in
- *       none.
+ *   C2  A submission either is in exactly one flush, which has ended when its submitter is told, or was withdrawn and
+ *       is in none.
  *   C3  Every submitter is told the result of its own group.
  *   C4  No two flushes run at once.
  *   C5  Nobody is released twice; no group is larger than the largest.

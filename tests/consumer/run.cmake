@@ -67,7 +67,7 @@ function(use_pkg_config prefix folder)
 endfunction()
 
 # Compiles, links and runs a program by the flags that pkg-config prints for a package of the moved installation. The
-# command is all of the compiler's command but these flags and the output.
+# caller gives the rest of the compiler's command: everything but these flags and the output.
 function(link_by_pkg_config package)
     file(GLOB_RECURSE pc "${FOLDER}/moved/*/${package}.pc")
     cmake_path(GET pc PARENT_PATH pc_folder)
@@ -140,7 +140,8 @@ elseif(STEP STREQUAL "checked_user")
     expect_message("${program}" lock "tocsin: lock at .*unlocked although it was not locked")
     expect_message("${program}" wake_list "tocsin: .*wake_list dropped")
 elseif(STEP STREQUAL "other_folders")
-    # Relative to the prefix in one linkage; absolute in the other, where CMake wants it outside of the source tree.
+    # The folder of the headers is relative to the prefix in one linkage. In the other it is absolute, and then CMake
+    # wants it outside of the source tree.
     set(prefix "${build}/prefix")
     set(include "include/version-0")
     if(shared)

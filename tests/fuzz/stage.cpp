@@ -202,9 +202,10 @@ void stage::hand_over(std::size_t waiter, std::size_t setter, bool gate) {
 
 // An actor that parks releases no other in the same call, except that it gives up the condition's lock. So if as many
 // actors are parked as have not returned, all of those are parked and nothing changes any more. A wait for two channels
-// counts twice, once in each queue; the channel that ends it takes it off its own queue at once. A stopped wait stays
-// in its queue until its thread runs, so an actor whose wait may end by a stop or a deadline must have returned. So
-// does a wait for a lock that an unlock() has told, so a lock with waiters must be locked.
+// counts twice, once in each queue; the channel that ends the wait takes it off that channel's own queue at once. A
+// stopped wait stays in its queue until its thread runs, so an actor whose wait may end by a stop or a deadline must
+// have returned. A wait for a lock that an unlock() has told stays in its queue, too, so a lock with waiters must be
+// locked.
 bool stage::is_quiet() const {
     std::size_t busy = 0;
     for (const player& each : actors_) {
@@ -475,7 +476,7 @@ result stage::on_lock(Lock&& lock, const call& what) {
 
 void stage::release_all() {
     for (player& each : actors_) each.stop.request_stop();
-    // Only this thread unlocks from here on: the holder of a lock that can't be taken will not.
+    // Only this thread unlocks from here on, because the holder of a lock that can't be taken will not unlock it.
     const auto free = [](auto&& lock) {
         (void)lock.try_lock();
         lock.unlock();

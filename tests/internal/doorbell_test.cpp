@@ -445,7 +445,7 @@ TEST(LinuxPoller, ASleepIsOneSystemCallAndSoIsARing) {
     constexpr long map = SYS_mmap;
 #endif
     std::size_t made = calls.numbers.size() - calls.count(map);  // ThreadSanitizer maps memory for a new one
-    // A new descriptor is looked at; in a checked build before each strike and each sleep, too.
+    // There is a look at a new descriptor. In a checked build, there is also one before each strike and each sleep.
     const std::size_t looks = calls.looks_at_descriptors();
     EXPECT_LE(looks, TOCSIN_CHECKED != 0 ? 1u + 3 * 2 + 1 : 1u);
     made -= looks;

@@ -152,8 +152,8 @@ TEST(OutOfMemory, AViewThatCannotBeMadeLeavesTheEventAlone) {
     EXPECT_TRUE(view->try_wait());
 }
 
-// The look after the first report finds no memory, at one step or another. It forgets no report. A wait that the next
-// look reports shows that this look has been.
+// After the first report the watchdog looks again, and finds no memory at one step or another of that look. It must not
+// forget a report. The report of another wait, by the look after that, shows that the look without memory is over.
 TEST(OutOfMemory, AWatchdogForgetsNoReportAndLooksAgain) {
     for (const long memory_for : {0, 1}) {
         auto_reset_event first, second;

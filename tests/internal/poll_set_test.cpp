@@ -184,7 +184,7 @@ TYPED_TEST(EveryPoller, ADescriptorRemovedDuringAWaitDoesNotEndIt) {
     TypeParam::ring_doorbell(set->bell());
 }
 
-// The thread is stopped in its sleep. What it finds afterwards was asked for by the member that is gone.
+// The thread is stopped in its sleep. What it finds afterwards is what a member that has been removed had asked for.
 TYPED_TEST(EveryPoller, WhatIsAddedAnewDuringAWaitIsNotFoundReadyForWhatItWasBefore) {
     if (!support::freezer::works) GTEST_SKIP() << "no frozen threads under this sanitizer";
     const auto set = open_set<TypeParam>();
@@ -284,7 +284,7 @@ TYPED_TEST(EveryPoller, ASetLeavesNothingBehind) {
 
 #if defined(__linux__)
 // Kernels before 5.11 have no call with a timeout in nanoseconds, and older filters forbid it. The timeout of the other
-// call is an int: of 2^32 milliseconds and a few it would keep the few.
+// call is an int. Of a timeout of 2^32 milliseconds and a few more, that int would keep only the few.
 TEST(LinuxPoller, ASetWaitsWhereTheCallWithNanosecondsIsRefused) {
     if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
     constexpr int no_filter = 77;
@@ -330,7 +330,7 @@ TEST(LinuxPoller, AWaitInASetIsOneSystemCall) {
     });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
-    // In a checked build, a look at the doorbell before each strike and each sleep.
+    // In a checked build, there is a look at the doorbell before each strike and each sleep.
     const std::size_t looks = calls.looks_at_descriptors();
     EXPECT_LE(looks, TOCSIN_CHECKED != 0 ? 3u * 2 + 1 : 0u);
     EXPECT_EQ(calls.numbers.size() - looks, 3u * 2 + 1) << testing::PrintToString(calls);

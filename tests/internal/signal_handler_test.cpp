@@ -36,7 +36,7 @@ auto_reset_event from_the_handler;
 auto_reset_event also_in_the_thread;
 manual_reset_event gate;
 
-// Finds out by waking a sleeper of the library as the portable futex does.
+// Finds out by waking one of the library's sleepers in the way in which the portable futex does.
 bool sleeps_on_the_portable_futex() {
     namespace platform = tocsin::platform;
     platform::futex_word word{0};
@@ -168,7 +168,7 @@ TEST(Trap22, AResetInASignalHandlerUndoesTheSetBeforeIt) {
     EXPECT_FALSE(event.is_set());
 }
 
-// The deferred calls of handlers, made here by the thread itself, which signal_deferral cannot tell apart.
+// The deferred calls of handlers. Here the thread itself makes them. signal_deferral cannot tell the difference.
 class DeferredCalls : public testing::Test {
 protected:
     struct thing {

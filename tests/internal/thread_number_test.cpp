@@ -42,7 +42,8 @@ TEST(ThreadNumber, NeedsNoNicknameOnceItIsKnown) {
 
 std::uint64_t number_of_the_kernel() { return static_cast<std::uint64_t>(::syscall(SYS_gettid)); }
 
-// A call that asks only for the number leaves the nickname: otherwise the thread's entries would never get the number.
+// A call that asks only for the number leaves the nickname as it is. Otherwise the thread's entries would never get the
+// number.
 TEST(ThreadNumber, AThreadKeepsItsNicknameUntilItLearnsItsNumber) {
     in_a_new_thread([] {
         const std::uint64_t nickname = platform::thread_number_or_nickname();

@@ -130,7 +130,7 @@ TEST_F(Walk, AnOfferDoesNotBeginAgainForEachCommitThatFails) {
     for (const auto& each : all_) ASSERT_LE(each->looks, 1 + tocsin::core::looks_per_lock / 10 + 1);
 }
 
-// The one that is committed takes those around it out of the queue, where the walk is.
+// The wait that is committed takes its neighbours out of the queue, at the place where the walk is.
 TEST_F(Walk, ContinuesWhereItWasIfOthersLeaveMeanwhile) {
     struct remover final : all_waiter {
         remover(const wait_key& key, std::vector<std::unique_ptr<counted>>& others)

@@ -52,8 +52,8 @@ TEST(ObjectWatch, CallsOnlyForItsOwnObject) {
 
 TEST(ObjectWatch, EndsIfItNeverStarted) { const object_watch watch; }
 
-// The thread in which the system waits sees the object signaled; the watch ends; then that thread makes the call. Wine
-// 8.0 does that. By then the wait that had the watch on its stack has returned.
+// The thread in which the system waits sees the object signaled. Then the watch ends, and only then does that thread
+// make the call. Wine 8.0 does that. By then the wait that had the watch on its stack has returned.
 TEST(ObjectWatch, DoesNotCallAfterItHasEnded) {
     struct owner {
         std::atomic<bool> ended{false};

@@ -181,7 +181,7 @@ void serve(tocsin::driver& driver, net::io_context& context) {
     context.restart();
 }
 
-// Only the driver knows the deadline. It is given for a context, for an executor, and kept for several waits.
+// Only the driver knows the deadline. It is given with a context, with an executor, and with a context for later waits.
 TEST(AsioWait, IsServedByItsDriver) {
     net::io_context context;
     tocsin::driver driver;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutines that wait, in every interleaving of small programs: resumed exactly once, by whoever ended the wait, and
-// destroyed at any time where an executor resumes them. Proof P13 in docs/proofs.md. Deadlines claim as stops do:
-// operation_model_test.cpp has waits with deadlines, and timer_model_test.cpp the thread that serves deadlines.
+// Coroutines that wait, in every interleaving of small programs. A coroutine is resumed exactly once, by whoever ended
+// its wait. Where an executor resumes coroutines, they may be destroyed at any time. Proof P13 in docs/proofs.md. A
+// deadline claims a wait as a stop does: operation_model_test.cpp has waits with deadlines, and timer_model_test.cpp
+// the thread that serves deadlines.
 #include "../support/task.hpp"
 #include "support/library_model.hpp"
 
@@ -46,7 +47,8 @@ private:
     auto_reset_event posted_;
 };
 
-// A wait for one event without limits has an awaiter of its own; given limits, even empty ones, it is as any other.
+// A wait for one event without limits has an awaiter of its own. With limits, even empty ones, the wait is like any
+// other.
 auto wait_alone(auto_reset_event& on) { return async_wait(on); }
 auto wait_with_limits(auto_reset_event& on) { return async_wait(limits(), on); }
 
@@ -206,7 +208,7 @@ TEST(await_model, ABroadcastReleasesThreadAndCoroutine) {
     });
 }
 
-// The executor's thread resumes the coroutine at once, and destroys it at its end.
+// The executor's thread resumes the coroutine immediately, and destroys it when it has ended.
 template <class Wait>
 void the_executor_may_finish_it_before_its_handover_returns(Wait wait) {
     holds_within(2, [&](run& r) {
@@ -284,7 +286,7 @@ TEST(await_model, AnExecutorThatRefusesLeavesItToTheThreadThatEndsTheWait) {
     });
 }
 
-// The executor's only thread destroys it, while a second thread sets and a third stops.
+// The executor's only thread destroys the coroutine, while a second thread sets and a third stops.
 TEST(await_model, IsDestroyedAtAnyTimeThoughAnExecutorResumesIt) {
     holds_within(2, [](run& r) {
         auto_reset_event event;

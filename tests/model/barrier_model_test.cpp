@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers in every interleaving of small programs: the completion function runs once a phase, after all arrivals and
-// before anybody passes; phases follow each other; nothing is touched that is gone. Proof P18 in docs/proofs.md.
+// Barriers in every interleaving of small programs. The completion function runs once a phase, after all arrivals and
+// before anybody passes. Phases follow each other. Nothing is touched that is gone. Proof P18 in docs/proofs.md.
 #include "support/library_model.hpp"
 
 #include <utility>
@@ -49,8 +49,8 @@ TEST(barrier_model, PhasesFollowEachOther) {
     holds_within(1, [](run& r) { phases_follow_each_other(r, 3, 2); });
 }
 
-// A thread has passed no gate, and hears from another that the third phase has begun. The gate of that phase was set
-// two phases before.
+// A thread that has passed no gate learns from another thread that the third phase has begun. The gate of that phase
+// was set two phases before.
 TEST(barrier_model, AnArrivalFindsTheGateOfItsPhaseUnset) {
     holds_always([](run& r) {
         barrier both(2);

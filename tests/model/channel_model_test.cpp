@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every interleaving of small programs over channels. No item is lost or doubled, no wake-up is lost, of the transfers
-// in one wait exactly one happens, also if two such waits meet, and nothing is touched that is gone. Proof P20 in
-// docs/proofs.md.
+// Every interleaving of small programs over channels. No item is lost or doubled, and no wake-up is lost. Of the
+// transfers in one wait, exactly one happens, even if two such waits meet. Nothing is touched that is gone. Proof P20
+// in docs/proofs.md.
 #include "../support/task.hpp"
 #include "support/library_model.hpp"
 
@@ -92,7 +92,7 @@ TEST_F(channel_model, TheSizeIsNeverNegative) {
     });
 }
 
-// A wait that may not sleep looks once. It must find what is there at every moment.
+// A wait that may not sleep looks only once. If there is something to find at every moment, that one look must find it.
 TEST_F(channel_model, ALookFindsAnItemThatIsAlwaysThere) {
     holds_always([](run& r) {
         parcels through(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every interleaving of small programs over conditions. No wake-up is lost, a notification reaches one thread or all
-// that wait and is never spent on another wait, threads that take turns all get theirs, nothing is touched that is
+// Every interleaving of small programs over conditions. No wake-up is lost. A notification reaches one thread or all
+// that wait, and is never spent on another wait. Threads that take turns all get theirs. Nothing is touched that is
 // gone. Proof P19 in docs/proofs.md.
 #include "support/library_model.hpp"
 
@@ -83,7 +83,7 @@ TEST(condition_model, ANotificationPublishes) {
     });
 }
 
-// In turns, what came before the notification reaches the last one through the others.
+// When threads take turns, what came before the notification reaches the last of them through the others.
 TEST(condition_model, TurnsPublishAndNobodyIsLeftOut) {
     holds_within(1, [](run& r) {
         mutex lock;
@@ -356,7 +356,7 @@ TEST(condition_model, TheThreadReleasedMayDestroyTheCondition) {
     }
 }
 
-// The notifier destroys the condition while the notified threads, one of which may have timed out, have not returned.
+// The notifier destroys the condition before the notified threads have returned. One of them may have timed out.
 TEST(condition_model, TheNotifierMayDestroyTheCondition) {
     holds_within(1, [](run& r) {
         mutex lock;

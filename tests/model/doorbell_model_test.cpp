@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every interleaving of rings and sleeps over a doorbell's ring_state (src/platform/poller/doorbells.cpp). A word that
-// strikes fill and empty takes the place of the system's object. It gives no memory order, which is less than systems
-// give.
+// Every interleaving of rings and sleeps over a doorbell's ring_state (src/platform/poller/doorbells.cpp). In place of
+// the system's object there is a word, which each strike fills or empties. That word gives no memory order, which is
+// less than systems give.
 #include "explorer/futex.hpp"
 #include "platform/poller/doorbells.hpp"
 #include "support/library_model.hpp"

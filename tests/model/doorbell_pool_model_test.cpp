@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool of doorbells (src/platform/poller/doorbells.cpp): threads take and release them at the same time, and
-// no doorbell has two owners; doorbells are closed and opened again while others ring. doorbells-3, doorbells-5,
+// The pool of doorbells (src/platform/poller/doorbells.cpp). Threads take and release doorbells at the same time, and
+// no doorbell has two owners. Doorbells are closed and opened again while others ring. doorbells-3, doorbells-5,
 // [doorbell-free], [doorbell-made]. Proof P9.
 #include "explorer/futex.hpp"
 #include "platform/poller/doorbells.cpp"  // the modelled library does not contain it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A driver (src/driver.cpp): a loop that sleeps in a poll, beside threads that set and cancel timers and requests. Time
-// is not modelled: a deadline has passed when it is set, or once the wait that has it has begun. Proof P23.
+// is not modelled. A deadline has passed either when it is set, or as soon as the wait that it limits has begun. Proof
+// P23.
 #include "../support/task.hpp"
 #include "core/async/poll_thread.hpp"
 #include "core/async/timer_thread.hpp"
@@ -326,7 +327,8 @@ TEST(driver_model, APostponedTimerRunsLater) {
     });
 }
 
-// What the function of an operation that a driver serves has been called with. Each call ends the loop's sleep.
+// The results with which the function of an operation that a driver serves has been called. Each call ends the loop's
+// sleep.
 struct record {
     void operator()(any_result how) noexcept {
         calls = calls + 1;
@@ -448,8 +450,8 @@ TEST(driver_model, AnOperationEndsAtItsDeadlineInItsLoopOrByASet) {
     });
 }
 
-// Only the loop can end it, and the loop may sleep when the operation starts. The starter may be inside its start()
-// when the operation and the driver are destroyed.
+// Only the loop can end the wait, and the loop may sleep when the operation starts. The starter may be inside its
+// start() when the operation and the driver are destroyed.
 TEST(driver_model, ADeadlineOfAnOperationThatAnotherThreadStartsEndsTheLoopsSleep) {
     holds_within(2, [](run& r) {
         sleeping_loop loop;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every interleaving of small programs over both events. No wake-up is lost or doubled, no token made or eaten, nothing
-// is touched that is gone, and everything is published. Proofs P1 to P6 in docs/proofs.md.
+// Every interleaving of small programs over both events. No wake-up is lost or doubled, and no token is made or eaten.
+// Nothing is touched that is gone, and everything is published. Proofs P1 to P6 in docs/proofs.md.
 #include "support/library_model.hpp"
 
 namespace {
@@ -255,8 +255,8 @@ TEST(event_model, AThreadThatPolledMayDestroyTheGate) {
     });
 }
 
-// The owner times out, polls, destroys the event, and waits on a new one at the same address: the late set of the first
-// must not release it.
+// The owner times out, polls, destroys the event, and waits on a new one at the same address. The late set of the first
+// event must not release the owner.
 TEST(event_model, ALateSetNeverReachesANewEventAtTheSameAddress) {
     holds_within(3, [](run& r) {
         alignas(manual_reset_event) unsigned char memory[sizeof(manual_reset_event)];
@@ -276,7 +276,7 @@ TEST(event_model, ALateSetNeverReachesANewEventAtTheSameAddress) {
     });
 }
 
-// The sets take effect at once, whoever is released later. The released threads destroy their events.
+// The sets take effect immediately, even if the threads are released later. The released threads destroy their events.
 TEST(event_model, AListReleasesAllThatItsSetsHandedOver) {
     holds_within(2, [](run& r) {
         struct pair {

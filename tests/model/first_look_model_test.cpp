@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first look of a wait for any (event_may_be_set(), [all-taken]) beside a wait for all. A thread that finds one of
-// the events of the wait for all taken finds the others taken or held. Proof P11.
+// The first look of a wait for any (event_may_be_set(), [all-taken]) beside a wait for all. If a thread finds that one
+// event of the wait for all is taken, it finds the others taken or held. Proof P11.
 #include "support/library_model.hpp"
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every interleaving of small programs over group_commit: every submission has one fate, its submitter learns that one,
-// no two flushes run at once, and nothing is touched that is gone.
+// Every interleaving of small programs over group_commit. Every submission has one fate, and its submitter learns that
+// fate. No two flushes run at once, and nothing is touched that is gone.
 #include "support/library_model.hpp"
 
 #include <tocsin/group_commit.hpp>
@@ -107,7 +107,7 @@ TEST(group_commit_model, ThreeSubmittersAreEachCoveredOnce) {
     });
 }
 
-// A group of two or more relays its wake-ups: one leader, three that gather.
+// A group of two or more relays its wake-ups. Here one leads and three gather.
 TEST(group_commit_model, FourSubmittersAreEachCoveredOnce) {
     holds_within(1, [](run& r) {
         journal log;
@@ -309,7 +309,7 @@ TEST(group_commit_model, ALeaderThatWithdrawsLeavesTheLeadToTheNext) {
     });
 }
 
-// The third of a group shares a word with later members, unless a stop may release it alone.
+// The third member of a group shares a word with later members, unless a stop may release it alone.
 TEST(group_commit_model, AMemberWithAStopTokenSleepsOnAWordOfItsOwn) {
     holds_within(2, [](run& r) {
         journal log;
@@ -354,7 +354,7 @@ TEST(group_commit_model, NoSharedWordIsTouchedAfterTheLastSubmitHasReturned) {
     });
 }
 
-// The last to return destroys it: no other thread may still have a step to make in it.
+// The last to return destroys the group commit: no other thread may still have a step to make in it.
 TEST(group_commit_model, NothingIsTouchedAfterTheLastSubmitHasReturned) {
     holds_within(2, [](run& r) {
         auto log = std::make_unique<journal>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latches in every interleaving of small programs: nobody passes before the last count, everybody passes after it, what
-// came before each count is visible, and nothing is touched that is gone. Proof P18 in docs/proofs.md.
+// Latches in every interleaving of small programs. Nobody passes before the last count, and everybody passes after it.
+// What came before each count is visible, and nothing is touched that is gone. Proof P18 in docs/proofs.md.
 #include "support/library_model.hpp"
 
 namespace {
@@ -103,7 +103,7 @@ TEST(latch_model, AThreadThatPolledMayDestroyIt) {
     });
 }
 
-// Otherwise it might open the latch between the two steps of the last count.
+// If a count of zero could open the latch, it might do so between the two steps of the last count.
 TEST(latch_model, ACountOfZeroNeverOpensTheLatch) {
     holds_always([](run& r) {
         auto* const one = new latch(1);

@@ -242,7 +242,8 @@ TEST(litmus, AWriterSeesItsOwnStores) {
     EXPECT_EQ(seen, (results{{1}, {2}}));
 }
 
-// The reader acquires from a value that a third thread made of the released one.
+// The reader acquires a value that a third thread has made from the released one, by one read-modify-write or by a load
+// and a store.
 results release_sequence(bool by_rmw) {
     return outcomes_of({}, [=](run& r, result& out) {
         atomic<int> data{0}, flag{0};

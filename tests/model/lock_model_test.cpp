@@ -42,7 +42,7 @@ TEST(lock_model, ThreeThreadsExcludeEachOther) {
     });
 }
 
-// A wake for one bit must never be spent on a waiter for another: here bit 0 is freed only by the thread that gets bit
+// A wake for one bit must never be spent on a waiter for another. Here bit 0 is freed only by the thread that gets bit
 // 1.
 TEST(lock_model, TwoBitsOfAWordAreTwoLocks) {
     holds_within(2, [](run& r) {
@@ -85,8 +85,8 @@ TEST(lock_model, ATimeoutLosesNoWakeUp) {
     });
 }
 
-// The timed waiter may be woken and give up: then its wake must not be lost, although the lock is taken again before it
-// has left.
+// The timed waiter may be woken and give up. Its wake must not be lost then, although the lock is taken again before
+// the waiter has left.
 TEST(lock_model, AWokenThreadThatGivesUpHidesNoUnlock) {
     holds_within(2, [](run& r) {
         word_lock<> lock;
@@ -107,7 +107,7 @@ TEST(lock_model, AWokenThreadThatGivesUpHidesNoUnlock) {
     });
 }
 
-// Two that wait, and a holder that takes the lock again before the one that it woke has arrived.
+// Two threads wait. The holder takes the lock again before the thread that it woke has arrived.
 TEST(lock_model, AThreadThatIsWokenInVainIsWokenAgain) {
     holds_within(2, [](run& r) {
         word_lock<> lock;

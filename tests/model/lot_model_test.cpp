@@ -157,7 +157,7 @@ TEST(lot_model, TwoKindsOfOneAddressAreTwoQueues) {
 class keys_by_path {
 public:
     // A key, not returned before, whose path begins with the upper `bits` bits of `path`. With `then_differs` the bit
-    // after those is another.
+    // after those differs from that of `path`.
     wait_key pick(std::uint64_t path, unsigned bits, bool then_differs) {
         for (;;) {
             model::check(used_ != sizeof places_, "there are enough places");
@@ -225,7 +225,7 @@ TEST(lot_model, AQueueThatEndsAndJoinsAgainIsFound) {
     });
 }
 
-// A queue with the same filter bit is the last of the tree; on the way to it are queues with other bits.
+// A queue with the same filter bit is the last of the tree, and all queues on the way to it have other bits.
 TEST(lot_model, AFilterBitIsOnForAQueueFarBelow) {
     holds_always([](run& r) {
         keys_by_path keys;

@@ -262,7 +262,7 @@ TEST(all_model, AThreadThatFailsToTakeOneSeesTheOtherTaken) {
     });
 }
 
-// The look at a held event waits for the lock, and finds a later set there.
+// A look at a held event waits for the lock. If the event has been set again by then, the look finds that set.
 TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
@@ -282,7 +282,7 @@ TEST(all_model, ALookThatWaitedSeesWhatALaterSetPublished) {
     });
 }
 
-// A thread that has seen one taken knows that the other is taken, too. So if it sets that one, it adds a token.
+// A thread that has seen one event taken knows that the other is taken, too. So if it sets the other, it adds a token.
 TEST(all_model, ASetAfterOneWasSeenTakenIsNotAbsorbed) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both(true, true);
@@ -382,7 +382,7 @@ TEST(all_model, AThiefThatPutsTheTokenBackReleasesTheWait) {
     });
 }
 
-// The same with one that was set while the wait was queued: its byte still says that a wait is queued.
+// The same with a token that was set while the wait was queued. The event's byte still says that a wait is queued.
 TEST(all_model, AThiefThatPutsBackATokenSetDuringTheWaitReleasesTheWait) {
     holds_within(2, [](run& r) {
         pair<auto_reset_event> both;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations, in every interleaving of small programs: the function is called exactly once for each start, by whoever
-// ended the wait; a cancel wins or loses; the operation is destroyed or started again as soon as its function runs.
+// Operations, in every interleaving of small programs. The function is called exactly once for each start, by whoever
+// ended the wait. A cancel wins or loses. The operation is destroyed or started again as soon as its function runs.
 // Proof P22 in docs/proofs.md. The thread that serves deadlines is also in timer_model_test.cpp.
 #include "core/async/timer_thread.hpp"
 #include "support/clock_by_looks.hpp"
@@ -258,7 +258,7 @@ TEST(operation_model, IsDestroyedByTheThreadThatItsFunctionTells) {
     });
 }
 
-// The same, but another thread cancels, and knows that the operation exists until it has.
+// The same, but another thread cancels, and knows that the operation exists until its cancel is done.
 TEST(operation_model, IsDestroyedOnceItsFunctionAndACancelAreOver) {
     in_both_forms([](auto... given) {
         holds_within(1, [=](run& r) {
@@ -329,7 +329,7 @@ TEST(operation_model, TheExecutorMayFinishItBeforeItsHandoverReturns) {
     });
 }
 
-// One thread starts it and hands it over there, another calls the function and destroys the operation.
+// One thread starts the operation, and may hand it over there. Another calls the function and destroys the operation.
 TEST(operation_model, TheExecutorMayFinishItBeforeItsStartReturns) {
     in_both_forms([](auto... given) {
         holds_within(2, [=](run& r) {
@@ -395,8 +395,8 @@ TEST(operation_model, IsDestroyedAtAnyTimeThoughAnExecutorCallsIt) {
     });
 }
 
-// A cancel was inside the first wait when it ended. The second wait is over at once, and is destroyed before its call:
-// a checked build must not see the first cancel any more.
+// A cancel was inside the first wait when that wait ended. The second wait ends as soon as it begins, and the operation
+// is destroyed before its function is called for that wait. A checked build must not see the first cancel any more.
 TEST(operation_model, IsDestroyedInItsSecondWaitAfterACancelOfTheFirst) {
     holds_within(1, [](run& r) {
         manual_reset_event a;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every interleaving of small programs over semaphores. No permit is lost, made or taken twice, no wake-up is lost,
-// waits for several permits neither deadlock nor starve, nothing is touched that is gone. Proof P17 in docs/proofs.md.
+// Every interleaving of small programs over semaphores. No permit is lost, made or taken twice, and no wake-up is lost.
+// Waits for several permits neither deadlock nor starve. Nothing is touched that is gone. Proof P17 in docs/proofs.md.
 // The program is built twice, with one bucket and with two.
 #include "support/library_model.hpp"
 
@@ -29,7 +29,7 @@ std::uint32_t word_of(semaphore& of) {
     return static_cast<const detail::semaphore_word*>(itself.object())->load(std::memory_order_relaxed);
 }
 
-// One of these events: one in another bucket than the semaphore, if there are two buckets.
+// One of these events. If there are two buckets, it is one in another bucket than the semaphore.
 auto_reset_event& elsewhere(const semaphore& from, std::span<auto_reset_event> events) {
     const auto bucket_of = [](const void* address, core::wait_kind kind) {
         return core::key_hash({address, kind}).index;
@@ -311,7 +311,7 @@ TEST(semaphore_model, OfADeadlineAStopAndAReleaseOneEndsTheWait) {
     });
 }
 
-// Only the one limit can end the wait, although the wait has the other, too.
+// The wait has two limits. Only one of them can end it.
 TEST(semaphore_model, AWaitWithADeadlineAndAStopEndsByEither) {
     holds_always([](run& r) {
         semaphore permits(1);
@@ -508,7 +508,7 @@ TEST(semaphore_model, AReleaseBesideAWaitForAllIsKept) {
     });
 }
 
-// A thread that finds one source taken by the wait for all finds the other taken or held.
+// If a thread finds that one source is taken by the wait for all, it finds the other taken or held.
 TEST(semaphore_model, NobodySeesHalfOfAWaitForAll) {
     holds_within(2, [](run& r) {
         semaphore first(1);

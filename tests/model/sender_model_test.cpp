@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operation state of a sender whose receiver may ask to stop, in every interleaving of small programs: the receiver
-// is told exactly once, and may have the state destroyed at once. Proof P25 in docs/proofs.md.
+// The operation state of a sender whose receiver may ask to stop, in every interleaving of small programs. The receiver
+// is told exactly once, and may have the state destroyed immediately. Proof P25 in docs/proofs.md.
 #define TOCSIN_EXECUTION_OWN
 #include "support/library_model.hpp"
 

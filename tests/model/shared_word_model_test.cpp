@@ -109,7 +109,7 @@ TEST(shared_word_model, EachOfTwoWordsInOneListIsWoken) {
     });
 }
 
-// Of two who share none, one releases the sharer and, behind it, the other.
+// Of the two that share no word, one releases the sharer and, behind it, the other.
 TEST(shared_word_model, WhoeverSharesNoWordIsReleasedBehindThoseWhoDo) {
     holds_within(1, [](run& r) {
         gate door;
@@ -121,7 +121,7 @@ TEST(shared_word_model, WhoeverSharesNoWordIsReleasedBehindThoseWhoDo) {
     });
 }
 
-// The thread that marks the first sharer gives the next delegate the second, and wakes the first afterwards.
+// The thread that marks the first sharer hands the second one to the next delegate, and wakes the first afterwards.
 TEST(shared_word_model, TheNextDelegateTakesOver) {
     holds_within(1, [](run& r) {
         gate door;
@@ -159,8 +159,8 @@ TEST(shared_word_model, StrangersSleepOn) {
     });
 }
 
-// A word's next batch begins after the wake of its last batch. So that wake reaches none of the next batch: a thread of
-// that batch looks at its mark before it sleeps, and again when its own releaser has marked it.
+// A word's next batch begins after the wake of its last batch, so that this wake reaches none of the next batch. A
+// thread of the next batch looks at its mark before it sleeps, and again when its own releaser has marked it.
 TEST(shared_word_model, TheWakeOfABatchDisturbsNoneOfTheNext) {
     model::options without_spurious_returns;
     without_spurious_returns.spurious_returns = 0;
@@ -214,7 +214,8 @@ TEST(shared_word_model, TwoBatchesNeverHaveTheSameWordAtOnce) {
     });
 }
 
-// With batches of two: once the first sharer has left, the fourth thread is third, and its neighbour shares a word.
+// Batches have two threads. Once the first sharer has left, the fourth thread is third, and its neighbour shares a
+// word.
 TEST(shared_word_model, ASharerJoinsItsNeighboursBatch) {
     holds_always([](run& r) {
         gate door;
@@ -281,7 +282,7 @@ TEST(shared_word_model, AWaitBegunAfterTheReleaseIsNotEndedByItsWake) {
     });
 }
 
-// A delegate, two who share, and one who may be stopped: whoever is stopped sleeps on a word of its own.
+// Of two waiters one may be stopped. That one sleeps on a word of its own.
 TEST(shared_word_model, AStopEndsOneWaitOfAGate) {
     holds_within(1, [](run& r) {
         manual_reset_event event;

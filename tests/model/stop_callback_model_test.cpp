@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stop callback for standard libraries whose own may hang (include/tocsin/detail/stop_callback.hpp). Its destructor
-// returns after the callback has returned, whichever of the two begins first. After that no thread touches it.
+// The stop callback for standard libraries whose own stop callback may hang (include/tocsin/detail/stop_callback.hpp).
+// Its destructor returns after the callback has returned, whichever of the two begins first. After that no thread
+// touches it.
 #include "support/library_model.hpp"
 
 #include <tocsin/detail/stop_callback.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of events that are waited on often, in every interleaving of small programs: no token is lost or doubled, no set
+// Sets of events that are waited on often, in every interleaving of small programs. No token is lost or doubled, no set
 // event is overlooked, and nothing is touched that was removed. Proof P12 in docs/proofs.md.
 #include "core/wait/ready_list.hpp"
 #include "support/library_model.hpp"
@@ -131,7 +131,8 @@ TEST(set_model, CompetesWithASingleWait) {
             event.set();
         });
         r.join_all();
-        // Each passes it on, so that no thread is left waiting when the second set found the first token still there.
+        // Each of the two passes the token on. Otherwise one of them would be left waiting if the second set found the
+        // first token still there.
         r.check(seen.of[0] == 1, "reported once");
     });
 }

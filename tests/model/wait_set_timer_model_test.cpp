@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers of a wait_set (src/core/wait/ready_list.cpp), in every interleaving of small programs: each arming is reported
-// once, or not at all if it was moved or the timer was removed before. Proof P12 in docs/proofs.md. Time is not
-// modelled: the deadlines here have passed when a timer is armed.
+// Timers of a wait_set (src/core/wait/ready_list.cpp), in every interleaving of small programs. Each arming is reported
+// once, or not at all if that arming was moved or the timer was removed before. Proof P12 in docs/proofs.md. Time is
+// not modelled: the deadlines here have passed when a timer is armed.
 #include "core/wait/ready_list.hpp"
 #include "support/library_model.hpp"
 

@@ -105,7 +105,7 @@ TEST(walk_model, AGateIsOpenedTwice) {
     });
 }
 
-// Closed and opened again while the first walk is under way; a wait for the gate alone queues in between.
+// The gate is closed and opened again while the first walk is under way. A wait for the gate alone queues in between.
 TEST(walk_model, AGateIsClosedAndOpenedAgain) {
     holds_within(0, [](run& r) {
         manual_reset_event gate;
@@ -153,7 +153,7 @@ TEST(walk_model, ATokenReachesTheWaiterBehindThoseThatLackSomething) {
     });
 }
 
-// One that queues while the token is offered is behind all others, and is not passed over. Nor is a token doubled.
+// A thread that queues while the token is offered is behind all others, and is not passed over. Nor is a token doubled.
 TEST(walk_model, AWaiterThatComesDuringAnOfferIsServed) {
     holds_within(1, [](run& r) {
         auto_reset_event event, a, b;
@@ -168,7 +168,8 @@ TEST(walk_model, AWaiterThatComesDuringAnOfferIsServed) {
     });
 }
 
-// What looked ready is taken away before the commit: the offer continues behind the last place at which it stopped.
+// What looked ready is taken away before the commit. The offer then continues behind the last place at which it
+// stopped.
 TEST(walk_model, AnOfferContinuesAfterACommitThatFails) {
     holds_within(0, [](run& r) {
         auto_reset_event event, a, b(true);
@@ -211,7 +212,7 @@ TEST(walk_model, TwoOffersAtOnce) {
     });
 }
 
-// The set has declined the token, in an earlier part of the offer, and gone to sleep since.
+// The set has declined the token, in an earlier part of the offer, and has gone to sleep since.
 TEST(walk_model, ASetHearsOfATokenThatBecomesVisibleLater) {
     holds_within(2, [](run& r) {
         auto_reset_event event, a;

@@ -49,7 +49,8 @@ void crew::run(worker& self, const std::function<void(worker&)>& body) {
         const std::lock_guard lock(mutex_);
         self.present_ = false;
     }
-    // So a pending signal's handler still finds this worker, and a change of priority still finds this thread.
+    // Waits, so that a pending signal's handler still finds this worker, and a change of priority still finds this
+    // thread.
     while (self.held.load() || self.signals_handled.load() != self.signals_sent.load()) {
         std::this_thread::yield();
     }

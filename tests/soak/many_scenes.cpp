@@ -105,8 +105,8 @@ private:
     std::deque<stop_cord> cords_;
 };
 
-// Philosophers around a table, with a fork between any two. Each waits for both of its forks at once, without a
-// deadline or giving up soon. Another thread borrows single forks. A lost fork makes its neighbours hang.
+// Philosophers around a table, with a fork between any two. Each waits for both of its forks at once, either without a
+// deadline or with one that passes soon. Another thread borrows single forks. A lost fork makes its neighbours hang.
 class philosophers : public scene {
 public:
     explicit philosophers(support::random_source& random)

@@ -206,7 +206,8 @@ TEST(GroupCommitStress, NothingIsTouchedAfterTheLastSubmitHasReturned) {
             line.arrive();
         }
     };
-    // In parts, each with the whole patience: beside other busy programs, a thread that yields at the line loses time.
+    // The work is done in parts, each with the whole patience, because beside other busy programs a thread that yields
+    // at the line loses time.
     constexpr int parts = 20;
     for (int part = 0; part != parts; ++part) {
         thread_group group;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latches that are made anew again and again, each destroyed by whoever waits for it; and barriers whose members come
-// over many phases, with all kinds of waits.
+// Latches that are made anew again and again, each destroyed by whoever waits for it, and barriers whose members take
+// part in many phases, with all kinds of waits.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "random.hpp"

@@ -98,7 +98,7 @@ private:
     int ends_[2];
 };
 
-// The descriptors that the system refuses to watch. A loop reports them all the same, and does not sleep before.
+// The descriptors that the system refuses to watch. A loop reports them all the same, and does not sleep before it has.
 class refused_list {
 public:
     bool empty() const { return all_.empty(); }

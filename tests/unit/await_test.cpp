@@ -336,8 +336,8 @@ TEST(AwaitDeadline, PassesAndIsNeverEarlyOnEveryClock) {
     wait_for(own);
 }
 
-// The order in which 2,000 deadlines pass that begin after `lead`. Empty if `lead` was too short for all to be waiting
-// before the first.
+// The order in which 2,000 deadlines pass, the first of them after `lead`. Empty if `lead` was so short that not all
+// coroutines were waiting by then.
 std::vector<int> order_of_many(std::chrono::milliseconds lead) {
     constexpr int count = 2'000;
     auto_reset_event never;

@@ -495,7 +495,8 @@ TEST(Condition, ThreadsWithDifferentLocksMayWaitTogether) {
     EXPECT_EQ(released.load(), 8);
 }
 
-// A thread whose lock is held by somebody who waits for another notified thread must not be in that thread's way.
+// A thread may be unable to get its lock because the lock's holder waits for another notified thread. Then the thread
+// without its lock must not hold up that other thread.
 TEST(Condition, AThreadThatCannotHaveItsLockHoldsUpNobodyWithAnotherLock) {
     std::mutex first;
     std::mutex second;

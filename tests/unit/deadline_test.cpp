@@ -150,7 +150,8 @@ TEST(Deadline, SaturatesJustBelowTheEnd) {
     EXPECT_FALSE(far.is_never());
     EXPECT_FALSE(far.has_passed());
     EXPECT_GT(far.remaining(), 0);
-    // The first that is out of range, in every unit: it neither passes at once nor lies on the other side.
+    // In every unit, the first duration that is out of range stays on its side: a positive one never passes, a negative
+    // one has passed.
     const auto just_beyond = []<class Unit>(Unit) {
         const auto limit = std::chrono::duration_cast<Unit>(nanoseconds::max());
         EXPECT_TRUE(deadline(limit + Unit(1)).is_never());

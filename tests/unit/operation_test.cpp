@@ -663,8 +663,8 @@ TEST(OperationDescriptor, ThatTheSystemRefusesToPollIsToldToTheFunction) {
     seen.self = &many;
     many.start();
     const few_descriptors few;
-    // If the background thread polls already, another request makes it poll a new table. That ends both, or `many`
-    // only.
+    // If the background thread polls already, another request makes it poll a new table. That ends both operations, or
+    // `many` only.
     manual_reset_event other_ended;
     auto another = any_operation([&](any_result) noexcept { other_ended.set(); },
                                  tocsin::readable(sources[0].descriptor()));
@@ -787,8 +787,8 @@ TEST(OperationInAChild, IsNotCancelledButMayBeDestroyed) {
     EXPECT_EQ(seen.last, first);
 }
 
-// What the parent's wait had taken is the parent's to give back. An executor has the end: of a wait that was queued,
-// and of one whose source was ready at the start.
+// What the parent's wait had taken is the parent's to give back. An executor keeps the ended operation. In one round
+// the wait was queued, in the other its source was ready at the start.
 TEST(OperationInAChild, ItsDestructionGivesNothingBack) {
     for (const bool ready_at_the_start : {false, true}) {
         auto keeper = [](ended_operation) {};

@@ -167,7 +167,7 @@ TEST(WaitTimer, IsMovedAndDisarmed) {
     EXPECT_EQ(ready_in(set), tags{1});
 }
 
-// Found due, but not reported for lack of room: moving it takes that back.
+// A timer is found due, but is not reported for lack of room. Moving it takes that back.
 TEST(WaitTimer, AMoveTakesBackWhatNoWaitHasReported) {
     tocsin::manual_reset_event gate(true);
     wait_timer timers[2];

@@ -187,7 +187,7 @@ TEST(Pulse, EndsAWaitForAnyWithTheEventsIndex) {
     }
 }
 
-// It may end the wait if the event is the last that was missing, and may not.
+// If the event is the last that was missing, a pulse may end the wait, but need not.
 TEST(Pulse, LeavesTheOthersOfAWaitForAllThatIsNotComplete) {
     const handle event = automatic(), other = automatic(), missing = automatic();
     thread_group threads;

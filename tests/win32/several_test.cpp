@@ -115,8 +115,8 @@ TEST(Any, IsEndedByTheOneThatIsSignaledOfSixtyFour) {
     }
 }
 
-// The first signal ends it. Documentation says the lowest index of several at once, Windows returns the one whose
-// signal did it: either is right.
+// The first signal ends the wait. If several objects are signaled at once, the documentation names the lowest index,
+// and Windows returns that of the object whose signal ended the wait. Either is right.
 TEST(Any, TakesOneOfSeveralThatAreSignaledWhileItSleeps) {
     const handle low = automatic(), high = automatic();
     DWORD result = 0;

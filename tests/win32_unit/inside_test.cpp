@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wait does that took its object and must give it back: through the calls alone, that happens only in a race.
-// And what a wait does for a mutex that its owner can't own once more: through the calls alone, that takes minutes.
+// What a wait does if it took its object and must give it back. Through the calls alone, that happens only in a race.
+// And what a wait does for a mutex that its owner can't own once more. Through the calls alone, that takes minutes.
 #include "support.hpp"
 #include "wait.hpp"
 

@@ -28,7 +28,7 @@ def libraries_of(pkg_config_file):
 
 
 def unresolved(archive, pkg_config_file, root):
-    """Symbols that no library resolves which the file names, in the old system at `root`."""
+    """Symbols that stay unresolved in the old system at `root`, with the libraries that the file names."""
     folder = root / "lib" / "x86_64-linux-gnu"
     defined = set()
     for name in ALWAYS | libraries_of(pkg_config_file):

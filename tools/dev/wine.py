@@ -19,9 +19,9 @@ def environment():
 
 
 class FixedAddresses:
-    """For this process and the children that it starts meanwhile. Windows has a page at a fixed address. Now and then
-    Linux puts something else there, and then Wine can't start: "failed to map the shared user data". A sandbox may
-    refuse the call; then everything stays as it was."""
+    """Applies to this process and the children that it starts meanwhile. Windows has a page at a fixed address. Now and
+    then Linux puts something else there, and then Wine can't start: "failed to map the shared user data". A sandbox may
+    refuse the call that prevents this; then everything stays as it was."""
 
     personality = ctypes.CDLL(None).personality
 

@@ -283,7 +283,7 @@ def part(one: Paragraph | Class, level: int) -> list[str]:
 
 
 def name_of(code: str) -> str:
-    """Of the first thing that is declared, unless it is a constructor or an operator."""
+    """The name of the first thing that is declared, or "" if that is a constructor or an operator."""
     code = re.sub(r"//.*", "", code)
     if PLAIN.search(statements(code)[0]):
         return ""

@@ -5,8 +5,8 @@
 // which DeleteSynchronizationBarrier() waits. A thread's last step is to count itself out of `inside`. After this, it
 // touches the barrier no more (address.hpp).
 //
-// Memory order: [win32-barrier] The changes that wake are sequentially consistent, and all looks acquire: a thread that
-// sees the change sees what came before it.
+// Memory order: [win32-barrier] The changes that wake are sequentially consistent, and all loads acquire. So a thread
+// that sees a change sees what came before that change.
 //
 // Checked by: tests/win32_unit/locks_test.cpp, tests/win32/once_and_barrier_test.cpp.
 #include "object.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events and semaphores: handles name tocsin's own. They and the table contain all the concurrency; this file adds
-// none.
+// Events and semaphores: each handle names an event or a semaphore of tocsin. Those objects and the table of handles
+// contain all the concurrency. This file adds none.
 //
 // Checked by: tests/win32_unit/handles_test.cpp, tests/win32.
 #include "object.hpp"

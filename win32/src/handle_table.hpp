@@ -13,15 +13,16 @@
 //       was open and had the handle's generation, the thread may read the slot until it subtracts one again. If not,
 //       the handle is invalid, and the thread subtracts one at once, without reading the slot. So a stale handle, or a
 //       number that is no handle, costs two read-modify-writes and touches nothing that belongs to another handle.
-//   handle_table-2  close() makes an open slot of the right generation closing, and begins a use, in one step. So if
-//       one handle is closed several times, exactly one close succeeds, and later lookups fail.
+//   handle_table-2  In one step, close() turns an open slot of the right generation into a closing one, and begins a
+//       use. So if one handle is closed several times, exactly one close succeeds, and later lookups fail.
 //   handle_table-3  A thread that subtracts the last use of a closing slot tries to make it free, with the next
 //       generation, by a compare-and-exchange that expects a count of zero. If that fails, another thread has begun a
 //       use since then, or has freed the slot. A thread that has begun a use will end it, and then comes to the same
 //       point. So exactly one thread frees the slot, at a time when no thread uses it. This thread takes over the
 //       object.
 //   handle_table-4  A slot is opened by a thread that has taken it from the list of free slots. Lookups of stale
-//       handles may change the count at the same time, so the thread opens the slot by setting a bit.
+//       handles may change the count at the same time, so the thread opens the slot by setting a bit, which leaves the
+//       count alone.
 //
 // Slots are never given back to the heap, so a lookup of any number below the table's size finds memory that is a slot.
 //
@@ -57,7 +58,8 @@ struct alignas(32) handle_slot {
     detail::plain<std::uint32_t> index{0};  // its own, written before its chunk is published
 };
 
-// `IndexBits` and `GenerationBits` say how a handle is made: generation, index, and two bits that are zero.
+// `IndexBits` and `GenerationBits` say how long the parts of a handle are. The parts are the generation, the index, and
+// two bits that are zero.
 template <unsigned IndexBits, unsigned GenerationBits, unsigned ChunkBits>
 class basic_handle_table {
 public:
@@ -79,8 +81,8 @@ public:
         return (before >> 32) << (IndexBits + 2) | number{index} << 2;
     }
 
-    // Begins a use of the slot. Returns null if this is no open handle. The call has then begun and ended a use, if the
-    // slot exists, and `ended` is set to what end_use() returned.
+    // Begins a use of the slot. Returns null if this is no open handle. If its slot exists, the call has then begun a
+    // use and ended it, and sets `ended` to what end_use() returned.
     handle_slot* use(number handle, void*& ended) noexcept {
         handle_slot* const slot = find(handle);
         if (slot == nullptr) return nullptr;

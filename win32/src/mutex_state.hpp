@@ -2,9 +2,10 @@
 // The owner of a mutex, and how it passes from one thread to the next.
 //
 // State
-//   free_       An auto-reset event, set while nobody owns the mutex. Every wait for the mutex, alone, for any or for
-//               all, is a wait for this event. So what src/event.cpp says of auto-reset events holds for mutexes, too:
-//               the order, the atomic wait for all, and the timeout that takes nothing.
+//   free_       An auto-reset event, set while nobody owns the mutex. Every wait for the mutex is a wait for this
+//               event, whether it waits for the mutex alone, for any of several objects, or for all of them. So what
+//               src/event.cpp says of auto-reset events holds for mutexes, too: the order, the atomic wait for all, and
+//               the timeout that takes nothing.
 //   owner_      The thread that owns the mutex, or null. It is still null while a thread has been given the event but
 //               has not run yet.
 //   depth_      How often the owner has to release it.
@@ -13,13 +14,13 @@
 // Invariants
 //   mutex_state-1  At any time at most one thread has the right to the mutex, because one set of the event releases one
 //       thread. Between the end of its wait and give_up(), only this thread writes the state.
-//   mutex_state-2  Only a thread itself makes itself the owner. Only the owner itself ends its ownership, by a release
-//       or at its end. So `owner_ == me` is never out of date in the thread that asks. A mutex that the caller owns
-//       stays the caller's while it waits for other objects. So a wait treats this mutex as ready from the start, and
-//       leaves it out of the sources. A wait for all then waits for the others, and still takes everything at one
-//       instant.
-//   mutex_state-3  An owner that ends marks the mutex before it hands it on. The next thread to take it finds the mark,
-//       and removes it.
+//   mutex_state-2  A thread can make only itself the owner. Only the owner ends its ownership, by a release or at the
+//       end of the thread. So `owner_ == me` is never out of date in the thread that asks. A mutex that the caller owns
+//       stays the caller's while the caller waits for other objects. So a wait treats this mutex as ready from the
+//       start, and leaves it out of the sources. A wait for all then waits for the others, and still takes everything
+//       at one instant.
+//   mutex_state-3  An owner that ends marks the mutex as abandoned, and then hands it on. The next thread to take it
+//       finds the mark, and removes it.
 //
 // Memory order
 //   [mutex] Setting the event releases what the owner did, including its writes of this state, and the thread that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls on mutexes. mutex_state.hpp is about their owners, thread.cpp about what becomes of mutexes when their
+// The calls on mutexes. mutex_state.hpp explains their owners. thread.cpp explains what becomes of mutexes when their
 // owner ends.
 //
 // Checked by: tests/win32_unit/mutex_test.cpp, tests/win32.

@@ -168,16 +168,18 @@ Object* of_kind(const handle_use& use, kind wanted, DWORD access) noexcept {
     return static_cast<Object*>(&*use);
 }
 
-// Opens a handle. Takes over the caller's reference, even if it fails. Then it returns null, and the error is set.
+// Opens a handle. Takes over the caller's reference, even if the call fails. A call that fails sets the error and
+// returns null.
 HANDLE open_handle(object* of, DWORD access) noexcept;
-// Closes a handle of a registered wait, or of any other object. Returns false if it is no such handle.
+// Closes a handle: of a registered wait if `of_registered_wait` is set, else of any other object. Returns false if this
+// is no such handle.
 bool close_handle(HANDLE handle, bool of_registered_wait) noexcept;
 
 // All rights of all kinds. granted() replaces generic rights in what a caller asked for.
 inline constexpr DWORD all_access = 0x001F0003u;
 DWORD granted(DWORD access) noexcept;
 
-// A name as the caller gave it. Made from char16_t, it is UTF-8.
+// A name as the caller gave it. A name in char16_t is converted to UTF-8.
 class object_name {
 public:
     explicit object_name(LPCSTR name);

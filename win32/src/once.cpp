@@ -3,8 +3,8 @@
 // initialize asynchronously), or the context with 2 in its lowest bits (done). All steps are compare-and-exchanges of
 // that word, and a thread that changes it from 1 to another value wakes all (src/address.cpp).
 //
-// Memory order: [win32-once] The changes that wake are sequentially consistent, and all looks acquire: a thread that
-// sees the change sees what came before it.
+// Memory order: [win32-once] The changes that wake are sequentially consistent, and all loads acquire. So a thread that
+// sees a change sees what came before that change.
 //
 // Checked by: tests/win32_unit/locks_test.cpp, tests/win32/once_and_barrier_test.cpp.
 #include "object.hpp"

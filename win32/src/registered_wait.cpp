@@ -10,9 +10,9 @@
 // when the coroutine ends.
 //
 // Invariants
-//   registered_wait-1  The coroutine runs in the pool. start() posts it there first, and then the executor of each wait
-//       does. (If the pool can't take it, the thread that ended the wait runs it.) The executor marks the registered
-//       wait busy, unless it is unregistered.
+//   registered_wait-1  The coroutine runs in the pool. start() posts it there the first time. After that, the executor
+//       of each wait does. (If the pool can't take it, the thread that ended the wait runs it.) The executor marks the
+//       registered wait busy, unless it is unregistered.
 //   registered_wait-2  UnregisterWait() marks the wait and sets `cancel`, the first source of the coroutine's wait. If
 //       the wait is not busy at that moment, no further callback is called. If the coroutine has already taken the
 //       object, it gives the object back. If the wait is busy, that one callback is called, and the coroutine ends
@@ -60,7 +60,7 @@ public:
             if (start && !start_thread()) {
                 const std::lock_guard held(lock_);
                 if (--threads_ != 0) return true;
-                std::erase(queue_, next);  // no thread is there that could have taken it
+                std::erase(queue_, next);  // there is no thread that could have taken it
                 (void)work_.try_acquire();
                 return false;
             }
@@ -154,7 +154,7 @@ public:
     }
 
     // Returns whether a callback has yet to end. If `done` is not null, this event is set when the last callback has
-    // ended. Until then, this object uses its handle.
+    // ended. Until then, this object keeps the use of that event's handle.
     bool unregister(handle_use done) noexcept {
         bool busy = false;
         {

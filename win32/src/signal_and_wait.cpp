@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SignalObjectAndWait(): the thread is queued for one object before it signals the other.
 //
-// A wait of tocsin that is given a lock gives this lock up once the thread is queued for all sources (held_lock.hpp).
+// If a wait of tocsin is given a lock, it gives up that lock once the thread is queued for all sources (held_lock.hpp).
 // Conditions use this. Here, giving up the "lock" signals the object. So whatever another thread does because of the
 // signal, even a pulse, finds this thread in the queue.
 //
 // If the object to wait for is ready at the start, the wait takes it without queueing. The signal then follows. No
-// thread can tell the difference, unless both objects are the same auto-reset event. Then the wait has taken the event,
-// which was set, and the signal is left out. (Before the wait, the signal would have changed nothing.)
+// thread can tell the difference, unless both objects are the same auto-reset event. In that case the wait has taken
+// the event, which was set, and this call leaves the signal out. (A signal before the wait would have changed nothing.)
 //
 // A semaphore may reach its maximum between the check and the signal. Then the wait is stopped. If the wait has been
 // given its object all the same, the object goes back.

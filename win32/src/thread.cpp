@@ -8,10 +8,10 @@
 // Invariants
 //   thread-1  At its end, a thread first hands on its mutexes as abandoned, then refuses further calls, then sets its
 //       event. So when another thread's wait for the handle returns, all this is done.
-//   thread-2  An owned mutex is in its owner's list, and has a reference to the owner. The list does not keep the
-//       mutex: when its last handle is closed and its last wait has ended, the mutex is deleted, and leaves the list
-//       under the owner's lock. If the owner ends at that moment, it finds that the mutex has no reference any more.
-//       Then the owner takes the mutex off the list, and does nothing else to it.
+//   thread-2  An owned mutex is in its owner's list, and has a reference to the owner. The list does not keep the mutex
+//       alive. When the mutex's last handle is closed and its last wait has ended, the mutex is deleted, and leaves the
+//       list under the owner's lock. If the owner ends at that moment, it finds that the mutex has no reference any
+//       more. Then the owner takes the mutex off the list, notes that in the mutex, and does nothing else to it.
 //   thread-3  Calls are queued and taken under the thread's lock, and `called` changes there, too. Whenever that lock
 //       is free, `called` is set if and only if a call is queued. An alertable wait has `called` among its sources, or
 //       a stop that the queueing thread requests under the same lock. So a call that is queued before the wait, or
@@ -139,8 +139,8 @@ void* thread::main(void* self) {
 
 namespace {
 
-// A size that is no reservation says how much of the stack is to have memory at first. Here, the system decides that.
-// As on Windows, such a size makes a stack larger than usual, but never smaller.
+// A size that is not a reservation says how much of the stack is to have memory at first. Here, the system decides
+// that. As on Windows, such a size can make a stack larger than usual, but never smaller.
 void set_stack_size(pthread_attr_t& how, std::size_t wanted, bool is_reservation) noexcept {
     std::size_t least = 0;
     if (is_reservation) {

@@ -54,10 +54,11 @@ struct queued_call {
 
 class thread final : public object {
 public:
-    // A thread that is to be created: suspended. A stack size of 0 stands for the usual size.
+    // Makes the object of a thread that has not been created yet. The thread is suspended. A stack size of 0 stands for
+    // the usual size.
     thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size,
            bool is_reservation) noexcept;
-    // The calling thread, which something else has created.
+    // Makes the object of the calling thread, which something else has created.
     thread() noexcept;
 
     const DWORD id;

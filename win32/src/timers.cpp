@@ -12,9 +12,10 @@
 //       out, under the lock. So a timer in the map may be touched under the lock, even while it is being deleted.
 //   timers-3  A clock's thread sleeps until the first timer in the map is due, or until `changed` is set. Whenever
 //       another timer becomes the first, `changed` is set.
-//   timers-4  A periodic timer is due again a period after it was due. If it was due at an absolute time, it is due
-//       again a period after it was set off, by the relative clock: from then on, nobody moves its times by setting the
-//       system's clock.
+//   timers-4  A periodic timer on the relative clock is due again one period after the time at which it was due. If
+//       that time has passed, too, the timer skips as many periods as have passed. A periodic timer that was due at an
+//       absolute time is due again one period after its event was set, by the relative clock. From then on, setting the
+//       system's clock does not move its times.
 //
 // Checked by: tests/win32_unit/waits_test.cpp, tests/win32.
 #include "thread.hpp"

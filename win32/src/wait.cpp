@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for objects are tocsin's waits for their sources (src/wait.cpp, src/core/wait/multi_wait.cpp). This file adds
-// what only Windows has: mutexes that the caller owns already, abandoned mutexes, and alertable waits.
+// A wait for objects is a wait of tocsin for the sources of these objects (src/wait.cpp, src/core/wait/multi_wait.cpp).
+// This file adds what only Windows has: mutexes that the caller owns already, abandoned mutexes, and alertable waits.
 //
 // Invariants
 //   win32_wait-1  A mutex that the caller owns is ready, and stays ready while the caller waits (mutex_state-2). A wait
@@ -11,10 +11,11 @@
 //       then, no other thread can take the mutex, release it, or find it abandoned.
 //   win32_wait-3  An alertable wait for any has the thread's event `called` as its last source (thread-3). So an object
 //       that is ready at the start is taken, and queued calls stay queued. A wait for all can't have such a source.
-//       Instead, a queued call requests the wait's stop. A wait that a call ends has taken nothing.
-//   win32_wait-4  A wait that finds `called` set may find no call: another thread has cancelled the timer that queued
-//       it. The wait then starts again, with the same deadline. If it has not yet signaled its object
-//       (signal_and_wait.cpp), it signals when it is queued again, as it would have done without the call.
+//       Instead, a queued call requests the wait's stop. If a call ends the wait, the wait has taken nothing.
+//   win32_wait-4  A wait that finds `called` set may still find no call, because another thread has cancelled the timer
+//       that had queued the call. The wait then starts again, with the same deadline. If the wait has not yet signaled
+//       its object (signal_and_wait.cpp), it does so when its thread is queued again, as it would have done without the
+//       call.
 //
 // Checked by: tests/win32_unit/mutex_test.cpp, waits_test.cpp, tests/model/win32_model_test.cpp (win32_wait-1),
 // tests/win32.
@@ -96,7 +97,7 @@ DWORD caught(DWORD (*wait)(void* what), void* what) {
 #endif
 }
 
-// Waits once. For a queued call, too, it returns WAIT_OBJECT_0, and `index` is then that of `called`.
+// Waits once. If a queued call ends the wait, the result is WAIT_OBJECT_0 as well, and `index` is that of `called`.
 DWORD any_wait::wait_once(std::span<const source> sources, detail::held_lock* signal,
                           const std::stop_token* stop) {
     limits how{.until = until};

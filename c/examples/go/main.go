@@ -19,8 +19,8 @@ import (
 	"unsafe"
 )
 
-// The memory that tocsin uses is C's, because a source points to an object, and C may not be given memory of Go that
-// has pointers.
+// The objects that tocsin uses are in memory of C, because a source points to an object, and a Go program may not give
+// C memory of Go that has pointers.
 type objects struct {
 	job       *C.tocsin_auto_event
 	done      *C.tocsin_auto_event
@@ -49,7 +49,7 @@ func within(longest time.Duration) *C.tocsin_limits {
 	return &how
 }
 
-// The text of an error is the thread's, so the goroutine must not change its thread before it reads it.
+// Each thread has its own error text, so the goroutine must stay on its thread until it has read the text.
 func checked(call func() C.tocsin_status) (C.tocsin_status, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -88,7 +88,7 @@ inline void check_aligned(const volatile void* address, unsigned size) {
         throw_misaligned(address, size);
 }
 
-// The object, for an atomic change: itself, or a std::atomic_ref of a plain one.
+// What an atomic change operates on: the object itself if it is atomic, otherwise a std::atomic_ref of it.
 template <class T>
 decltype(auto) atomic_at(T* address) noexcept {
     using value = value_of_t<T>;

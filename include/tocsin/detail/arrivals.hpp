@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that a latch and a barrier count with, and what becomes of numbers that they can't.
+// The numbers that a latch and a barrier can count with, and what happens if they are given any other number.
 #pragma once
 
 #include <tocsin/detail/config.hpp>

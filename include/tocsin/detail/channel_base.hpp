@@ -113,8 +113,9 @@ protected:
     // its lock yet. In checked builds, also ends the program if a thread waits.
     TOCSIN_API void end_calls() noexcept;
 
-    // These look without a lock, and see at least what happened before the call. If one returns false, the ring was
-    // full (empty) at a moment during the call. A wait that sleeps enlists first, and then looks again.
+    // These look without a lock, and see at least what happened before the call. If may_send() returns false, the ring
+    // of slots was full at a moment during the call. If may_receive() returns false, the ring was empty at a moment
+    // during the call. A wait that sleeps enlists first, and then looks again.
     bool may_send() const noexcept {
         const std::size_t sent =
             sending_.passed.load(std::memory_order_acquire);  // [look] before the next load
@@ -135,9 +136,9 @@ protected:
             std::memory_order_relaxed);  // no order: under a lock, or a look that proves nothing
     }
 
-    // Called under the lock of the sending side; then the receiving side only makes more room.
+    // Called under the lock of the sending side. While it is held, the receiving side can only make more room.
     bool has_room() noexcept { return may_pass(sending_, receiving_, capacity_); }
-    // Called under the lock of the receiving side; then the sending side only adds items.
+    // Called under the lock of the receiving side. While it is held, the sending side can only add items.
     bool has_items() noexcept { return may_pass(receiving_, sending_, 0); }
     // The slot that an item is to be moved to or from. After the move, the caller calls end_move().
     std::size_t begin_move(side& at) noexcept {
@@ -177,7 +178,8 @@ protected:
     TOCSIN_API bool enlist(side& mine, channel_transfer& transfer, wait_entry& entry) noexcept;
     TOCSIN_API void delist(side& mine, channel_transfer& transfer, wait_entry& entry) noexcept;
 
-    // Waits for one transfer, whose status this is. `transfer` is the same transfer as a source.
+    // Waits for one transfer, and returns how it ended. `transfer` is that transfer as a source, and `status` is its
+    // status.
     TOCSIN_API static channel_status wait(const source& transfer, const channel_status& status,
                                           const limits& how) noexcept;
 

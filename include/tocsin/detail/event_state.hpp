@@ -82,8 +82,8 @@ inline bool event_try_wait(event_byte& state, reset_mode mode) noexcept {
 }
 
 // The first step of a wait that blocks if the event is not set. Guesses that an auto-reset event is set, and does not
-// load it first: on some processors, a load that follows a read-modify-write takes nearly as long as a second one
-// (docs/decisions/0041-a-wait-guesses.md).
+// load it first: on some processors, a load that follows a read-modify-write takes nearly as long as a second
+// read-modify-write (docs/decisions/0041-a-wait-guesses.md).
 inline bool event_try_before_block(event_byte& state, reset_mode mode) noexcept {
     return mode == reset_mode::manual_reset ? event_try_wait<reset_mode::manual_reset>(state)
                                             : event_take(state, event_state::set_bit);
@@ -98,7 +98,7 @@ TOCSIN_API void event_reset_slow(event_byte& state) noexcept;
 TOCSIN_API void event_pulse(event_byte& state, reset_mode mode) noexcept;
 TOCSIN_API wait_status event_wait_slow(event_byte& state, reset_mode mode,
                                        const wait_options& options) noexcept;
-// Ends the program if a thread waits on the event. The message says that it is a `type`.
+// Ends the program if a thread waits on the event. The message calls the event a `type`.
 TOCSIN_API void event_check_destroyed(const event_byte& state, const char* type) noexcept;
 
 // How a wait for several sources uses an event. event_source() is a function instead of a constant, because the address

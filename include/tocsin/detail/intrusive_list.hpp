@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A doubly linked list whose links are in its nodes. The list owns nothing, allocates nothing and locks nothing.
-// Whoever uses it holds the lock that guards it, and the models check this (`plain` in atomic.hpp).
+// A doubly linked list whose links are in its nodes. The list owns nothing, allocates nothing and locks nothing. The
+// thread that uses a list holds the lock that guards it, and the models check this (`plain` in atomic.hpp).
 //
 //     struct job : list_links<job> { ... };
 //     intrusive_list<job> jobs;

@@ -116,18 +116,18 @@ protected:
         if (waiting_ != nullptr) destroy();
     }
 
-    // Looks at the sources. Returns true if that ends the wait: then the result is known.
+    // Looks at the sources. Returns true if this look has ended the wait, so that the result is known.
     TOCSIN_API bool look();
-    // Begins the wait in `memory`. Whoever ends the wait calls `run(who)`. The service `by` serves the wait's deadlines
-    // and descriptors; if `by` is null, the default service does. If begin() throws, nothing has begun.
+    // Begins the wait in `memory`. The thread that ends the wait calls `run(who)`. The service `by` serves the wait's
+    // deadlines and descriptors; if `by` is null, the default service does. If begin() throws, nothing has begun.
     enum class begun : std::uint8_t {
         waiting,  // waiting_->suspend() must follow
         ended,    // waiting_ knows how
         looked,   // another look() ended it
     };
     begun begin(void (*run)(void* who) noexcept, void* who, core::service* by, void* memory);
-    // For coroutines: begins the wait and suspends it. After true, whoever ends the wait calls `run(who)`. After false,
-    // the wait has ended.
+    // For coroutines: begins the wait. If this returns true, the coroutine suspends, and the thread that ends the wait
+    // calls `run(who)`. If it returns false, the wait has ended.
     TOCSIN_API bool suspend(void (*run)(void* who) noexcept, void* who, void* memory);
     // For coroutines, once the wait has ended.
     TOCSIN_API any_result result();
@@ -139,7 +139,7 @@ protected:
         return what_.needs == wait_needs::objects && !what_.all && sources_.size() == 1 &&
                sources_[0].what() == source::kind::lot;
     }
-    // For the wait of an operation that has ended before it had slots.
+    // The memory for slots, free for use by an operation whose wait has ended before it had slots.
     void* unused_slots() const noexcept { return storage_.slots; }
 
     deadline until_;

@@ -25,7 +25,8 @@ START_OF_WINE_S = 180.0
 
 
 def program(name: str, folder: Path) -> Path:
-    """A script is run as it is; a source file was built into the folder, that of a name with windows_ for Windows."""
+    """A script is run as it is. A source file was built into the folder; if its name begins with windows_, for
+    Windows."""
     path = SCRIPTS / name
     if path.suffix == ".py":
         return path
@@ -33,7 +34,8 @@ def program(name: str, folder: Path) -> Path:
 
 
 def start_wine(folder: Path) -> bool:
-    """Before a program's own time runs. Unless the environment names a Windows, there is one beside the programs."""
+    """Called before a program's own time runs. Uses the Windows that the environment names, else one beside the
+    programs."""
     own = {"WINEPREFIX": str(folder.resolve() / "wine"), "WINEDEBUG": "-all", "DISPLAY": "",
            "WINEDLLOVERRIDES": "mscoree,mshtml,winemenubuilder.exe="}  # fmt: skip
     for name, value in own.items():

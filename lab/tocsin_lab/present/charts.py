@@ -166,7 +166,8 @@ def case_charts(case: CaseSummary) -> list[Chart]:
     columns = case.scenario.columns
     judged = [one for one in columns if one.judged] or columns[:1]
     leading, others = judged[0], [one for one in columns if one is not judged[0]]
-    # A value has no distribution: then the next figure that has one, or the next one that is judged.
+    # A value has no distribution. If the leading figure is one, the next figure that has a distribution is drawn, or
+    # else the next one that is judged.
     second = next((chart for one in (leading, *others) if (chart := percentiles(case, one))), None)
     if second is None and len(judged) > 1:
         second = ranking(case, judged[1])

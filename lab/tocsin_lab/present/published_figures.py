@@ -63,7 +63,7 @@ class Record:
     remark: str = ""
 
     def belongs_to(self, scenario: str, parameters: Parameters) -> bool:
-        """A record whose source doesn't say the case belongs to none: it is only listed."""
+        """If a record's source doesn't say the case, the record belongs to none: it is only listed."""
         return self.scenario == scenario and bool(self.where) and self.where.items() <= parameters.items()
 
 

@@ -16,7 +16,8 @@
 namespace lab {
 
 // Both events made of a Descriptor: set() makes it readable, take() empties it and returns whether there was something,
-// to_poll() is the descriptor that becomes readable. Its constructor's argument: whether take() blocks until then.
+// to_poll() is the descriptor that becomes readable. The argument of its constructor says whether take() blocks until
+// there is something.
 template <class Descriptor>
 struct polled {
     static constexpr bool is_descriptor = true;

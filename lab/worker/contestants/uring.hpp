@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A futex waited for through io_uring (Linux 6.7), as a thread would that waits for files and a futex in one place.
-// Each thread has a ring.
+// A futex waited for through io_uring (Linux 6.7), in the way of a thread that waits for files and a futex in one
+// place. Each thread has a ring.
 #pragma once
 
 #include "../contestant.hpp"

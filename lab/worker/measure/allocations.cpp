@@ -12,7 +12,8 @@ constinit thread_local std::uint64_t made = 0;
 
 std::uint64_t lab::allocations() noexcept { return made; }
 
-// The array forms call these. Apart from callers, so that no compiler sees only one of the two inlined.
+// The array forms call these. These are in a file apart from callers, so that no compiler sees only one of the two
+// inlined.
 void* operator new(std::size_t size) {
     ++made;
     if (void* const got = std::malloc(size != 0 ? size : 1)) return got;

@@ -37,7 +37,7 @@ inline std::int64_t now() noexcept { return read_clock(CLOCK_MONOTONIC); }
 inline std::int64_t thread_cpu() noexcept { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 inline std::int64_t process_cpu() noexcept { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
-// Returns at `when` or later, even if interrupted. One system call, unless it is.
+// Returns at `when` or later, even if interrupted. Makes one system call, or more if it is interrupted.
 inline void sleep_until(std::int64_t when) noexcept {
     const timespec at = timespec_of(when);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) != 0) {

@@ -65,7 +65,7 @@ void enter_kernel() noexcept;
 #if defined(_WIN32)
 // Whether the environment of this process tells tocsin to sleep in that way.
 bool started_with(std::string_view futex);
-// Runs this command line in a process whose environment does, and returns its exit code.
+// Runs this command line in a process whose environment tells tocsin that, and returns its exit code.
 int start_with(std::string_view futex);
 #endif
 

@@ -146,7 +146,7 @@ struct lot : scenario_of<lot, coroutine_events> {
         const std::uint64_t wanted = run.given.number("threads");
         std::vector<histogram> times(wanted);
         std::vector<std::uint64_t> done(wanted);
-        // By an operation, on average: a lock favours the thread that has just had it.
+        // What an operation takes in each thread, on average: a lock favours the thread that has just had it.
         std::vector<double> took(wanted);
         std::atomic<bool> pinned{true};
         thread_group threads(wanted, [&](std::size_t i) {

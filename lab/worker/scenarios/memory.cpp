@@ -54,7 +54,7 @@ struct memory : scenario_of<memory, events_of_case<names_manual_event>> {
         const auto an_event = [&](double all) { return all / static_cast<double>(count); };
         const auto before_descriptors = open_descriptors();
         const auto before_array = heap_in_use();
-        // The array itself is one allocation, which is not counted, nor what rounding adds to it.
+        // Neither the array itself, which is one allocation, nor what rounding adds to it is counted.
         auto plain_array = std::make_unique<std::byte[]>(count * sizeof(E) + alignof(E));
         const double array = heap_in_use() - before_array;
         plain_array.reset();

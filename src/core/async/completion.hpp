@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be done when a timer or a poll of an asynchronous wait is due. A background thread or a driver's loop does
-// it, because no thread is blocked in such a wait and could do it itself.
+// What is to be done when a timer or a poll of an asynchronous wait is due. No thread is blocked in such a wait, so
+// none can do it there. Instead, a background thread or a driver's loop does it.
 #pragma once
 
 #include "core/lot/resume_queue.hpp"
@@ -33,8 +33,8 @@ public:
         if (due.claim()) due_.append(due);
     }
 
-    // Runs all of them before any coroutine resumes, and returns how many there were. Then resumes coroutines, and
-    // calls functions and executors.
+    // Runs all of them before any coroutine resumes. Then resumes coroutines, and calls functions and executors.
+    // Returns how many completions there were.
     std::size_t run() noexcept {
         std::size_t count = 0;
         const defer_resumes until_all_have_run;

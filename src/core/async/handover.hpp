@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands what has ended to a user's executor: a coroutine that is to resume, or an operation whose function is to be
-// called (below: the ended wait).
+// Hands an ended wait to a user's executor. That wait is either of a coroutine, which is to resume, or of an operation,
+// whose function is to be called.
 //
 // State: each wait has a word `posted` in its detail::executor_reference. It says whether the call of the executor is
-// over, or whether a thread sleeps until it is.
+// over, or whether a thread sleeps until that call is over.
 //
 // Invariants
-//   handover-1  The thread that hands an ended wait over stores `posted` when the executor has returned. Unless the
-//       executor has refused, the thread then uses nothing of the wait but the address of `posted`.
-//   handover-2  Whoever runs or destroys an ended wait that may have been handed over waits for `posted` first. So the
-//       executor and the wait exist until the call of the executor is over.
+//   handover-1  The thread that hands an ended wait over stores `posted` when the executor has returned. Afterwards the
+//       thread uses nothing of the wait but the address of `posted`, unless the executor has refused the wait.
+//   handover-2  If an ended wait may have been handed over, whoever runs or destroys it first waits for `posted`. So
+//       the executor and the wait exist until the call of the executor is over.
 //
 // Memory order
 //   [posted]  The store of `posted` releases; the load of it by whoever runs or destroys the wait acquires.

@@ -24,11 +24,11 @@
 // No lost wake-up: a ring ends the poll under way. If no poll is under way, the ring ends the next one at once
 // (platform/poller/poller.hpp).
 //
-// Locks: no thread takes another lock while it holds the lock of this file, nor takes this lock while it holds a lock
-// of the lot.
+// Locks: no thread takes another lock while it holds the lock of this file. No thread takes this lock while it holds a
+// lock of the lot.
 //
 // Exit and fork: nothing is destroyed, so the thread may keep running while the process exits. The child of a fork has
-// no requests and no thread; both begin anew there.
+// no requests and no thread. Both begin anew there.
 //
 // Several copies of the library in a process: each has a thread of its own. A copy that has started its thread can't be
 // unloaded.
@@ -188,8 +188,8 @@ private:
         bell_ = taken.id;
     }
 
-    // Called by a thread that adds a request. It allocates the memory for a larger table, so that the polling thread
-    // need not.
+    // Called by a thread that adds a request. Allocates the memory for a larger table, so that the polling thread need
+    // not do it.
     void grow(std::size_t capacity) {
         polled_table larger;
         larger.reserve(capacity);

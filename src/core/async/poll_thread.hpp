@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors for which asynchronous waits wait. Why it is correct: poll_thread.cpp.
+// The descriptors that asynchronous waits wait for. Why it is correct: poll_thread.cpp.
 #pragma once
 
 #include "core/async/completion.hpp"

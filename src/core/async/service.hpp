@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What serves timers and poll requests. It is the library's background threads (timer_thread.cpp, poll_thread.cpp), or
-// a driver, for which a loop of the user does the work of these threads (src/driver.cpp).
+// A service serves timers and poll requests. It is either the library's background threads (timer_thread.cpp,
+// poll_thread.cpp) or a driver. With a driver, a loop of the user does the work of these threads (src/driver.cpp).
 //
 // All parts of one wait use the same service. Whoever begins the wait chooses it once: the service that the wait names
 // or, if it names none, default_service(). A null pointer means the background threads.

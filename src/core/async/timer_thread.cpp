@@ -10,15 +10,15 @@
 //       either the timer was claimed before and runs, or nobody will ever claim it.
 //   timer_thread-3  Timers run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
-//   timer_thread-4  A thread sleeps on a word (a futex) until the deadline that it saw under the lock. A thread that
-//       sets a timer that becomes the earliest changes this word, and then wakes the sleeping thread. (After a
-//       cancel(), the sleeping thread may wake for nothing. It then looks again.)
+//   timer_thread-4  A thread sleeps on a word (a futex) until the deadline that it saw under the lock. If a timer
+//       becomes the earliest when it is set, the thread that sets it changes this word, and then wakes the sleeping
+//       thread. (After a cancel(), the sleeping thread may wake for nothing. It then looks again.)
 //
 // No lost wake-up: the thread reads its word under the lock, together with the earliest timer. If the word changes
 // before the thread is asleep, the futex does not let the thread sleep (timer_thread-4).
 //
-// Locks: no thread takes another lock while it holds a lock of this file, nor takes a lock of this file while it holds
-// a lock of the lot.
+// Locks: no thread takes another lock while it holds a lock of this file. No thread takes a lock of this file while it
+// holds a lock of the lot.
 //
 // Exit and fork: nothing is destroyed, so the threads may keep running while the process exits. The child of a fork has
 // no timers and neither of the threads. Timers and threads begin anew there.

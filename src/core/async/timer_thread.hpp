@@ -60,7 +60,8 @@ public:
         while (timer_entry* const entry = queue_.take_due(now)) {
             auto& one = static_cast<timer&>(*entry);
             due.claim(one);
-            // The timer exists even if claim() has refused: cancel() would first take the lock, which is held here.
+            // The timer exists even if claim() has refused: nobody destroys it before cancel(), which takes the lock
+            // that is held here.
             if (std::exchange(one.is_postponed_, false)) queue_.insert(one, one.when_);
         }
     }

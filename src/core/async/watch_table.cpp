@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// State: a request has a use for each of its descriptors, from a pool of uses. Each descriptor has an entry, which a
-// hash table finds, and the entry has a list of the descriptor's uses, oldest first. So the cost of what is found for a
-// descriptor depends only on the requests that name it. Only reserve() allocates.
+// State: a `use` says that a request names a descriptor. A request has one use for each of its descriptors, from a pool
+// of uses. Each descriptor has an entry, which a hash table finds. The entry has a list of the descriptor's uses,
+// oldest first. So when the loop finds something for a descriptor, the cost depends only on the requests that name this
+// descriptor. Only reserve() allocates.
 //
 // Invariants
 //   watch_table-1  An entry's `asked` is what all its uses together ask for; `told` is what the loop was last told.
 //   watch_table-2  An entry whose `asked` differs from its `told` is in the list of changes. So is an entry that had no
-//       uses at some time since the loop was told to watch it: the descriptor may have been closed, and its number may
-//       have a new meaning.
+//       uses at some time since the loop was told to watch it. The descriptor may have been closed in that time, and
+//       its number may have a new meaning.
 //   watch_table-3  An entry that has no uses and is not in the list of changes is free. The loop does not watch its
 //       descriptor.
 //
@@ -121,7 +122,7 @@ void watch_table::claim_found(int descriptor, readiness found, completions& due)
 
 // Returns the part of what was found that concerns this use. A hang_up is ambiguous if this use has not asked for it
 // but the loop watches for it on behalf of another use. Then both directions may be closed, which concerns this use, or
-// only one. So the descriptor itself is polled for this use.
+// only one direction, which does not. So this function polls the descriptor for this use alone.
 readiness watch_table::found_for(const use& one, readiness found) const noexcept {
     const entry& of = entries_[one.entry];
     const readiness asked = one.by->what_[one.number].asked;

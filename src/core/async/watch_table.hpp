@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of what a driver's loop has to watch. It has each descriptor once, however many requests name it. The
+// The table of what a driver's loop has to watch. A descriptor is in the table once, however many requests name it. The
 // driver's lock guards the table (src/driver.cpp). Why it is correct: watch_table.cpp.
 #pragma once
 
@@ -33,7 +33,8 @@ public:
     // Takes the oldest change of which the loop has to be told. Returns false if there is none.
     bool take_change(change& told) noexcept;
 
-    // The loop has found this for the descriptor. Removes the requests that are due, and then claims them.
+    // Called when the loop has found `found` for the descriptor. Removes the requests that are due, and then claims
+    // them.
     void claim_found(int descriptor, readiness found, completions& due) noexcept;
 
 private:

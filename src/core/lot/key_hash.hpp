@@ -16,7 +16,7 @@ namespace tocsin::core {
 inline constexpr unsigned bucket_bits = TOCSIN_BUCKET_BITS;
 
 // The multiplier of the hash: odd, and a secret of the process. All copies of the library that share a table have the
-// same (table.cpp).
+// same multiplier (table.cpp).
 extern std::uint64_t hash_multiplier;
 
 // The index of a key's bucket, and the key's path in that bucket's tree of queues. The first `filter_bits` bits of the

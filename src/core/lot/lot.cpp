@@ -29,43 +29,50 @@
 //   lot-1  Queues, the nodes in them, cursors, and changes of the filter are touched only under the bucket's lock.
 //   lot-2  A node is in its queue from append() until unlink(), or until take() detaches the whole queue. Its waiter's
 //       wait ends only after that, so no queued node is ever destroyed. `queued` says whether a cancelable node is
-//       still queued. Nobody reads it in other nodes. So take_all() detaches a queue of other nodes in one step.
-//   lot-3  A node that take() or give_to_one() has taken off belongs to its taker until the taker releases it. Its
-//       waiter cannot continue before that: the taker has claimed it, or its wait has no other way to end.
+//       still queued. Nobody reads `queued` in a node that is not cancelable. So if a queue has only such nodes,
+//       take_all() detaches it in one step (exception: shared_word-4).
+//   lot-3  A node that take() or give_to_one() has taken off belongs to its taker until the taker releases it. The
+//       node's waiter cannot continue before that: the taker has claimed the waiter, or the wait has no other way to
+//       end.
 //   lot-4  The filter bit of a key whose waiters call prepare_wait(). Several keys of a bucket may share a bit.
-//       legal: the bit is off and the key's queue is empty; the bit is on and some key with this bit has a queue. If
-//       only other keys have a queue (even keys of events, which never call prepare_wait()), a wake locks in vain.
+//       legal: the bit is off, and the key's queue is empty. Or the bit is on, and some key with this bit has a queue.
+//       If only other keys with this bit have a queue, a wake on this key locks the bucket in vain. (The other keys may
+//       even be those of events, whose waiters never call prepare_wait().)
 //       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait()
-//       holds the lock; or the bit is on and the lock is free, although no key with this bit has a queue.
-//   lot-5  No thread releases or wakes a waiter while it holds a bucket's lock. (A thread that holds several buckets
-//       may free one and so wake a thread that sleeps for that bucket's lock: multi_wait-3 in multi_wait.cpp.)
-//   lot-6  The node of a subscriber or an all_waiter leaves its queue only if its owner removes it. (An all_waiter may
-//       do this in any thread that commits.) If a subscriber accepts an exclusive offer, its node moves to the end.
+//       holds the lock. Or the bit is on and the lock is free, although no key with this bit has a queue.
+//   lot-5  No thread releases or wakes a waiter while it holds a bucket's lock. (But a thread that holds the locks of
+//       several buckets may free one of them, and so wake a thread that sleeps until that lock is free: multi_wait-3 in
+//       multi_wait.cpp.)
+//   lot-6  The node of a subscriber or an all_waiter leaves its queue only if its owner removes it. (For an all_waiter,
+//       any thread that commits it may remove the node.) If a subscriber accepts an exclusive offer, its node moves to
+//       the end.
 //   lot-7  A queue is on its key's path, which begins at the root of the tree. At each queue, the path's next bit
 //       selects below[0] or below[1]. So a search takes one step for each queue above its goal. The hash adds the kind
 //       of wait to the address's upper eight bits. If no address uses these bits, the keys of one bucket have different
-//       paths, and a search takes at most one step for each bit of a path, however addresses were chosen. Otherwise
-//       keys may have the same path, which continues with zeros after its last bit. When a queue ends, a leaf from
-//       below takes its place, which is on the leaf's path. Queues with the same filter bit share the first six bits of
-//       their paths. So each is one of the first six queues on the path with these bits, or is below them.
-//   lot-8  A walk over a queue may free the lock after a node that stays when a wake reaches it, and leaves a cursor at
-//       that node. Whoever takes that node out of the queue moves the cursor to the node before it. Whoever detaches
-//       the whole queue moves the cursor to the head. Nodes join only at the end. So the nodes behind the cursor are
-//       those that the walk has not passed, in the order of arrival.
+//       paths. A search then takes at most one step for each bit of a path, however the addresses were chosen. If an
+//       address does use them, keys may have the same path. After its last bit, a path continues with zeros. When a
+//       queue ends, a leaf from below it takes the queue's place, which is on the leaf's path. Queues with the same
+//       filter bit share the first six bits of their paths. So each of them is one of the first six queues on the path
+//       with these bits, or is below these six.
+//   lot-8  A walk over a queue may free the lock after it has looked at a node that stays when a wake reaches it. The
+//       walk then leaves a cursor at that node. Whoever takes that node out of the queue moves the cursor to the node
+//       before it. Whoever detaches the whole queue moves the cursor to the head. Nodes join only at the end. So the
+//       nodes behind the cursor are those that the walk has not passed, in the order of arrival.
 //
 // How long a call holds the lock:
 // - To find one of n queues: about log2(n) steps; at most 52 if no address uses its upper eight bits (lot-7).
 // - An exclusive offer (give_to_one) and a look at the all_waiters (find_ready_all_waiter) walk in parts. A part looks
 //   at `looks_per_lock` nodes, and then frees the lock as soon as it is at a node that stays.
-// - Two walks have no bound, because each must be one step: taking cancelable waiters (event-3, event-4 in event.cpp),
-//   at 50 to 200 ns each (docs/decisions/0004-relay.md), and telling subscribers (ready_list-1 in ready_list.cpp).
-//   take() does not walk a queue that has only all_waiters.
+// - Two walks have no bound, because each must be one step. One takes cancelable waiters (event-3, event-4 in
+//   event.cpp), at 50 to 200 ns for each waiter (docs/decisions/0004-relay.md). The other tells subscribers
+//   (ready_list-1 in ready_list.cpp). take() does not walk a queue that has only all_waiters.
 //
 // A walk in several parts is still exact. An exclusive offer, one that a single waiter can have, is withdrawn only
-// after every waiter in the queue was asked: new waiters join behind the cursor, and the walk ends at the true end of
-// the queue, under the lock. A waiter that declined in an earlier part may be ready to accept by then:
-// - An all_waiter may have lacked another source. The set() of that source asks it again. And once the offered source
-//   is visible as set, every all_waiter is asked about the offered source again (multi_wait.cpp).
+// after every waiter in the queue was asked. New waiters join behind the cursor, and the walk ends at the true end of
+// the queue, under the lock. A waiter that declined in an earlier part may be ready to accept by then. Such a waiter is
+// an all_waiter or a subscriber:
+// - An all_waiter may have lacked another source. The set() of that source asks the all_waiter again. And once the
+//   offered source is visible as set, every all_waiter is asked about the offered source again (multi_wait.cpp).
 // - A subscriber must hear of a set in the step that makes the set visible. So the last part asks all subscribers.
 // A source that is there for everybody is shown to the all_waiters that are in the queue when the walk begins. An
 // all_waiter that joins later looks at the source on its own.
@@ -204,7 +211,7 @@ void wait_queue::replace_first(wait_node& old) noexcept {
     *link_ = first;  // NOLINT(clang-analyzer-core.NullDereference): known, since the queue is not empty
 }
 
-// Called when the queue has become empty: takes it, with its former first node, out of the bucket.
+// Called when the queue has become empty. Takes the queue, with its former first node, out of the bucket.
 void wait_queue::take_out(wait_node& old) noexcept {
     if (old.queue.below[0] != nullptr || old.queue.below[1] != nullptr) return replace_by_leaf(old);
     *link_ = nullptr;  // NOLINT(clang-analyzer-core.NullDereference): known, since the queue was not empty
@@ -227,8 +234,8 @@ void wait_queue::replace_by_leaf(wait_node& old) noexcept {
     link_ = nullptr;  // the key's link is now somewhere below: find() searches for it
 }
 
-// Takes a waiter's node off the queue. Returns true if the caller now has to release it. Returns false if its wait has
-// ended for another reason and is about to return.
+// Takes a waiter's node off the queue. Returns true if the caller now has to release the waiter. Returns false if the
+// wait has ended for another reason and is about to return.
 bool wait_queue::take_off(wait_node& node) noexcept {
     unlink(node);
     return !node.cancelable || node.owner->try_claim(claim::signaled, node.index);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lot is where waiters park. It is a process-wide table that has a first-in-first-out queue of nodes for each key
-// (an address and what it is waited on for). The lot allocates no nodes. A node is on the stack of a waiting thread (in
-// memory that the thread allocates, if it waits for more than 16 sources), in a coroutine's frame, or in a subscriber.
-// Why it is correct: lot.cpp.
+// (an address and the kind of wait). The lot allocates no nodes. A node is on the stack of a waiting thread, in a
+// coroutine's frame, in an operation, or in a subscriber. (If a thread waits for more than 16 sources, their nodes are
+// in memory that the thread allocates.) Why it is correct: lot.cpp.
 //
 //     waiter self;
 //     wait_node node(key, self, cancelable);
@@ -41,9 +41,9 @@ namespace tocsin::core {
 
 class queue_cursor;
 
-// A cache line for the keys that hash to it. Each key has one of the 64 bits of `filter`, and may share it with other
-// keys. prepare_wait() turns its key's bit on. While nobody waits on a key with that bit, a wake of such a key only
-// loads the filter, whatever the bucket's other keys do.
+// A cache line for the keys that hash to it. Each key has one of the 64 bits of `filter`, and may share this bit with
+// other keys. prepare_wait() turns its key's bit on. While nobody waits on a key with that bit, a wake of such a key
+// only loads the filter, whatever the bucket's other keys do.
 struct alignas(64) bucket {
     futex_lock lock;
     detail::plain<wait_node*> queues{nullptr};  // a tree of the first nodes of the keys' queues (lot-7)
@@ -167,8 +167,8 @@ public:
     bool has_all_waiters() const noexcept { return !empty() && state().all_waiters != 0; }
 
     // Takes up to `most` waiters off the queue, oldest first, and stores their number in `taken`. Waiters that
-    // something else has already claimed leave the queue as well, but do not count. On its way, take() makes each
-    // subscriber a non-exclusive offer. It passes over all_waiters, which satisfy_all_waiters() serves.
+    // something else has already claimed leave the queue as well, but do not count. On its way, take() makes a
+    // non-exclusive offer to each subscriber. It passes over all_waiters, which satisfy_all_waiters() serves.
     release_list take(std::size_t most, std::size_t& taken) noexcept;
     release_list take_one() noexcept {
         std::size_t taken;
@@ -181,7 +181,8 @@ public:
     // Makes an exclusive offer to one node after another, oldest first, until one of these happens:
     // - The node is that of a thread or coroutine whose wait has not ended otherwise. The node leaves the queue. The
     //   result is `accepted`.
-    // - The node is a collector_node. It stays in its place until it lacks nothing more. The result is `accepted`.
+    // - The node is a collector_node. It stays in its place until it has been given all that it needs. The result is
+    //   `accepted`.
     // - A subscriber accepts. Its node moves to the end of the queue. The result is `accepted`.
     // - An all_waiter replies `reply::undecided`. The result is `offer_result::undecided`, the parameter `undecided`
     //   points to the all_waiter's node, and the caller must call the all_waiter's commit().
@@ -264,8 +265,8 @@ private:
 };
 
 // Whether a waiter that called prepare_wait() may be parked on this key. The caller has changed what such a waiter
-// waits for. This function calls `fence()`, which must make a full fence. It computes everything else before the fence,
-// so that only one load of the filter comes after it.
+// waits for. This function calls `fence()`, which must make a full fence. The function computes everything else before
+// the fence, so that only one load, that of the filter, comes after the fence.
 template <class Fence>
 bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
     const key_hash hash(key);
@@ -275,8 +276,8 @@ bool may_be_waited_on(const wait_key& key, Fence fence) noexcept {
            0;  // no order: the fences order it
 }
 
-// The same for a caller that has made its change in one sequentially consistent store or read-modify-write. The look is
-// sequentially consistent, too, so no fence is needed (address.cpp).
+// The same for a caller that has made its change in one sequentially consistent store or read-modify-write. This
+// function's look at the filter is sequentially consistent, too, so no fence is needed (address.cpp).
 inline bool may_be_waited_on(const wait_key& key) noexcept {
     const key_hash hash(key);
     const std::uint64_t filter = bucket_of(hash).filter.load(std::memory_order_seq_cst);  // [wake-check]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread is given what it needs several of, such as three permits of a semaphore.
+// How a thread is given several of the same thing, such as three permits of a semaphore.
 //
 // Each offer to one waiter gives the thread one of them. The thread's node, a collector_node, counts how many the
 // thread still lacks. The node keeps its place in the queue until the thread has been given the last one, or its wait

@@ -2,7 +2,7 @@
 // How a waker and the threads that it releases share the release of many.
 //
 // State: a chain of nodes, which belong to the thread that is to release them (lot-3 in lot.cpp). A waker keeps the
-// chain in its release_list, a released thread in waiter::others_or_word_.
+// chain in its release_list. A released thread keeps it in waiter::others_or_word_.
 //
 // The relay and the waiter (waiter.cpp) are two halves of one protocol. The relay calls waiter::release(), which hands
 // the remaining chain to the released thread. That thread's waiter::finish() calls pass_on() with the chain.
@@ -20,14 +20,14 @@
 // To append one list to another, append() visits the coroutines of the second list. The threads of the second list move
 // in one step, behind all other nodes.
 //
-// If there are few nodes, wake() releases all of them itself. If there are many, it wakes one or some sleepers, and
-// gives the last of these the remaining nodes. That thread does the same before its wait returns, but wakes more
+// If there are few nodes, wake() releases all of them itself. If there are many, it wakes one or a few sleepers, and
+// gives the remaining nodes to the last of these. That thread does the same before its wait returns, but wakes more
 // sleepers than the waker did. So the waker makes a few system calls, however many threads wait.
 //
 // Sharers are threads that sleep on one word (shared_word.cpp). One call releases them together. If a waker of many
 // nodes comes to a sleeper with sharers directly behind it, the waker gives all remaining nodes to that sleeper, and
-// wakes nobody else. The sleeper releases the sharers directly behind it. If the next node is that of a sleeping
-// delegate with sharers of its own, the sleeper gives these sharers and all nodes behind them to the delegate.
+// wakes nobody else. The sleeper then releases these sharers. If the node behind them is that of a sleeping delegate
+// with sharers of its own, the sleeper gives the delegate its sharers and all nodes behind them.
 //
 // Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6 of docs/proofs.md),
 // tests/internal/lot_test.cpp, tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.
@@ -47,8 +47,8 @@ namespace {
 // A waker releases up to `relay_above` nodes without a relay. If there are more, it wakes `waker_wakes()` sleepers and
 // gives the last of them the remaining nodes. That thread wakes `relay_wakes` sleepers, passes on what is left, and so
 // on. A thread that is not asleep yet costs no system call, and does not count.
-// The numbers are a compromise. The waker should be held up as briefly as possible. But in a chain in which each thread
-// wakes only the next one, every processor falls idle before its next wake-up, and waking an idle processor costs most
+// The numbers are a compromise. The waker should be held up as briefly as possible. But if each thread in a chain wakes
+// only the next one, every processor falls idle before its next wake-up. Waking an idle processor costs most
 // (docs/decisions/0004-relay.md).
 #if !defined(TOCSIN_RELAY_ABOVE)
 #define TOCSIN_RELAY_ABOVE 4

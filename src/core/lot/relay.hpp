@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How waiters taken off a queue are released. The waker releases a few itself; many release one another. Why it is
-// correct: relay.cpp.
+// How waiters taken off a queue are released. If there are few, the waker releases all of them itself. If there are
+// many, it releases some of them, and these release the others. Why it is correct: relay.cpp.
 #pragma once
 
 #include "core/lot/wait_node.hpp"
@@ -24,8 +24,9 @@ public:
     // Appends the nodes of `more`, again with coroutines in front. Visits only the coroutines among them.
     void append(release_list&& more) noexcept;
 
-    // Resumes what is no wait: the raises that views owe (pollable.cpp). The waits stay in the list, and are not even
-    // visited unless there are such raises.
+    // A view (pollable.cpp) may owe a raise of its flag. Takes the nodes of such views out of the list, and resumes
+    // them, so that the flags are raised. The nodes of waits stay in the list. They are not even visited unless there
+    // are such raises.
     void raise_views() noexcept;
 
     // Releases a few waiters. If more are left, the last of those few releases further waiters before its wait returns.

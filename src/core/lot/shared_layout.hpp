@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several copies of the library in one process share parts of the core: the table, the nodes and waiters in it, and
-// some data of each thread, which the thread has only once, whichever copy it calls. This file computes a number from
+// some data of each thread. A thread has this data only once, whichever copy it calls. This file computes a number from
 // the layout of these parts (platform/system/layout_hash.hpp). A copy whose number differs from the first copy's uses a
 // table of its own, and prints a message that says so.
 #pragma once

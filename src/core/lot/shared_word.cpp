@@ -23,54 +23,58 @@
 //   node       its kind is `sharer` or `delegate`.
 //
 // Invariants
-//   shared_word-1  A waiter shares a word only if its node leaves the queue in one of two ways: with all others
-//       (take_all), or taken out by its own thread after a deadline. Nothing releases it alone. So waits for an
-//       auto-reset event, for an address, with a stop token or for several sources sleep on words of their own.
-//       Exception: a group commit takes a sharer out alone if that member is to lead. It releases the member as any
-//       other sharer, so the other sleepers of the word wake up and sleep again.
-//   shared_word-2  A waiter knows whether it shares a word before its node is queued, and never changes it.
-//   shared_word-3  If a thread has marked a sleeping sharer released, it afterwards adds 1 to wakes_ in the word that
-//       the sharer sleeps on, and wakes the sleepers of that word. The marked waiter may be gone by then. The word is
-//       not.
+//   shared_word-1  A waiter shares a word only if its node leaves the queue in one of two ways. Either the node leaves
+//       with all others (take_all), or the waiter's own thread takes it out after a deadline. Nothing releases the
+//       waiter alone. So waits for an auto-reset event, for an address, with a stop token or for several sources sleep
+//       on words of their own. Exceptions: a group commit takes a sharer out alone if this sharer is to lead. And one
+//       of its groups may end in the middle of a batch (shared_word-5). In both cases, the sharers that were taken out
+//       are released like any others. So the other sleepers of the word may wake up, and sleep again.
+//   shared_word-2  Whether a waiter shares a word is settled before its node is queued, and never changes.
+//   shared_word-3  After a thread has marked a sleeping sharer released, it adds 1 to wakes_ in the word that the
+//       sharer sleeps on. Then it wakes the sleepers of that word. The marked waiter may be gone by then, but the word
+//       still exists.
 //   shared_word-4  Sharers come behind a delegate, as follows. This order is for speed alone: the relay releases each
-//       node of a chain, in whatever order they are.
+//       node of a chain, whatever the order of the nodes.
 //       - A queue: a thread that joins becomes a sharer if the queue's first node is a delegate's and the thread
 //         doesn't begin a batch. Otherwise it becomes a delegate. (If the first node is that of a thread that sleeps on
-//         its own word for another reason, the joining thread first makes it a delegate's.) If the first node is a
-//         sharer's, take() never detaches the queue in one step.
+//         its own word for another reason, the joining thread first turns that node into a delegate's.) If the first
+//         node is a sharer's, take() never detaches the queue in one step.
 //       - A release_list that take() fills node by node: coroutines come first, then delegates and sharers, then all
 //         others. If the list has a delegate, no sharer comes before the first delegate. If it has sharers but no
 //         delegate, the setter does the delegate's work.
 //   shared_word-5  Only sharers of one queue, and of one batch, are counted in a word at the same time. A thread is
-//       counted before its node is queued, under the lock of its queue: as the first, if sharers_ is zero, or behind
-//       another sharer that is still queued, and so still counted. It stays counted until one of these has happened:
+//       counted before its node is queued, under the lock of its queue. Either it is the first sharer, and sharers_ was
+//       zero. Or it comes behind another sharer, which is still queued, and so still counted. The thread stays counted
+//       until one of these has happened:
 //       - Whoever released it has made the wake-up call for its batch. From then on the thread doesn't sleep any more.
 //       - After its deadline, it has left the queue without being released.
 //       A group commit has words that nobody else takes. There, a batch may reach from one group into the next, and a
 //       thread may join a batch whose sharers have all left.
-//       (In the child of a fork, a thread that forked during a release may take away sharers that the child has not
-//       counted. Then another batch may have the word at the same time, or none ever again. Both cost calls alone.)
+//       (In the child of a fork, a thread that forked during a release may subtract sharers that the child has not
+//       counted. Then another batch may have the word at the same time, or perhaps no batch ever has it again. Either
+//       costs additional calls, and nothing else.)
 //
 // No lost wake-up: a thread loads wakes_, looks at its state word, and sleeps if wakes_ is still the number that it has
 // loaded. A releaser marks the state word, adds 1 to wakes_, and wakes. If the thread's load sees the addition, its
 // look sees the mark. So if the look misses the mark, the load came before the addition, and one of these is true:
-// - The thread comes to the futex after the addition. The futex finds another number, and the thread does not sleep.
+// - The futex compares wakes_ after the addition. It finds another number, and the thread does not sleep.
 // - The thread slept before the addition. The wake that follows the addition wakes it.
-// A thread that is marked before it has entered `sharing` sees that in its state word and does not sleep. The releaser
-// sees that the thread had not entered `sharing`, and need not wake it. (The count wraps around. A thread would sleep
-// on if exactly 2^32 wake-ups of this word, or a multiple, passed between its load and its sleep.)
+// A thread that is marked before it has entered `sharing` sees the mark in its state word and does not sleep. The
+// releaser sees that the thread had not entered `sharing`, and need not wake it. (The count wraps around. A thread
+// would sleep on if exactly 2^32 wake-ups of this word, or a multiple of that number, came between its load and its
+// sleep.)
 //
-// Nobody is disturbed: for a gate, a wake-up call reaches only the sleepers of one batch, which are all marked
-// (shared_word-5, shared_word-1). The next batch that has the word begins after that call. If begin_batch() finds no
-// free word among those that it looks at, the thread becomes a delegate, which sleeps on a word of its own.
+// At a gate, nobody is woken for nothing: a wake-up call reaches only the sleepers of one batch, and these are all
+// marked (shared_word-5, shared_word-1). The next batch that has the word begins after that call. If begin_batch()
+// finds no free word among those that it looks at, the thread becomes a delegate, which sleeps on a word of its own.
 //
 // Memory order
 //   [shared-wake]   the addition to wakes_ releases and its load acquires: whoever sees the addition sees the mark.
 //   [shared-batch]  the subtraction from sharers_ releases, and the step from zero acquires. So a thread of the next
-//                   batch sees the wakes_ that the last batch left, and doesn't come to the futex in vain.
+//                   batch sees the wakes_ that the last batch left, and doesn't call the futex in vain.
 //   [release]       the mark releases, and the thread's look at its state word acquires (waiter.cpp).
-//   [bucket]        the fact that a waiter shares a word is written before the waiter's node is queued, and read by
-//                   whoever has taken the node off under the lock; the relay passes it on by [release].
+//   [bucket]        a waiter records that it shares a word before its node is queued. Whoever has taken the node off
+//                   under the lock reads this record. The relay passes it on by [release].
 //
 // Fork: in the child nobody sleeps, so wakes_ may have any value. No batch has a word there (table.cpp).
 //
@@ -116,7 +120,7 @@ marked_sharers mark_sharers(wait_node*& each) noexcept {
     return marked;
 }
 
-// A queue looks for words for its batches in an order of its own, which its key gives.
+// A queue looks for words for its batches in an order of its own, which depends on its key.
 shared_word* wait_queue::begin_batch(std::uint32_t batch) const noexcept {
     constexpr std::size_t words = std::size(decltype(bucket::shared){});
     constexpr std::size_t all = words * std::size(decltype(lot_table::at){});
@@ -130,7 +134,8 @@ shared_word* wait_queue::begin_batch(std::uint32_t batch) const noexcept {
     return nullptr;
 }
 
-// The word of the batch at the end of the queue, or null. Between its sharers may be a few threads that share none.
+// The word of the batch at the end of the queue, or null. A few threads that share no word may be queued among its
+// sharers.
 shared_word* wait_queue::last_batch() const noexcept {
     const wait_node* each = nodes_.last();
     for (std::size_t looks = 0; looks != most_looks_for_batch && each != nullptr; ++looks) {

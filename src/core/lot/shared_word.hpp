@@ -16,7 +16,8 @@ struct wait_node;
 
 class shared_word {
 public:
-    // Sleeps until `released()`, and returns true; or until the deadline, and returns false.
+    // Sleeps until `released()` returns true, or until the deadline. Returns true in the first case, and false in the
+    // second.
     template <class Released>
     bool sleep_until(Released released, const deadline& until) noexcept {
         for (;;) {
@@ -36,7 +37,7 @@ public:
     void join_batch() noexcept {
         sharers_.fetch_add(1, std::memory_order_relaxed);  // no order: the batch is the caller's
     }
-    // So many sharers of the batch leave. None of them sleeps on the word any more.
+    // Takes this many sharers of the batch off the count. None of them sleeps on the word any more.
     void leave_batch(std::uint32_t sharers) noexcept {
         sharers_.fetch_sub(sharers, std::memory_order_release);  // [shared-batch]
     }

@@ -21,7 +21,8 @@
 namespace tocsin::core {
 namespace {
 
-// The golden ratio's upper bits spread consecutive and aligned addresses evenly. The lower 48 bits are secret.
+// The golden ratio's upper bits spread consecutive and aligned addresses evenly. Of the multiplier's lower 48 bits, the
+// lowest is 1, and all others are secret.
 std::uint64_t draw_multiplier() noexcept {
     return detail::golden_hash(1) ^ (platform::random_number() & 0x0000'FFFF'FFFF'FFFE);
 }
@@ -44,8 +45,8 @@ void forget_parked() noexcept {
 void after_fork() noexcept {
     forks_so_far.fetch_add(1, std::memory_order_relaxed);  // no order: the only thread
     platform::forget_thread_number();
-    // The owner of the table empties it, once in each child. The owner was loaded before all other copies that use the
-    // table, so its handler runs first. The owner is never unloaded before the others.
+    // The copy that owns the table empties it, once in each child. This copy was loaded before all other copies that
+    // use the table, so its fork handler runs first. It is never unloaded before the others.
     if (the_lot == &own_table) forget_parked();
 }
 

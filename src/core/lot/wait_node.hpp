@@ -18,8 +18,8 @@ class resumable;
 class subscriber;
 class waiter;
 
-// What an address is waited on for. Waits of different kinds on one address never meet. So when an address is reused
-// for something of another kind, a late wake for its previous use does not reach the new waiters.
+// What a waiter waits for at an address. Waits of different kinds on one address never meet. So when an address is
+// reused for something of another kind, a late wake for its previous use does not reach the new waiters.
 enum class wait_kind : std::uint8_t {
     event,
     address,
@@ -88,8 +88,8 @@ struct wait_node : detail::list_links<wait_node> {
     detail::plain<kind> what;  // a waiter may become a sharer or a delegate
     // Whether the wait may also end without this queue (by a deadline, a stop, another source). If so, whoever takes
     // the node off the queue must also claim its waiter, and may find that the wait has already ended. If not, taking
-    // the node off is enough. (single_wait::withdraw() takes the only node of a wait off, and knows that it has not
-    // ended.)
+    // the node off is enough. (single_wait::withdraw() takes the only node of a wait off, and so knows that the wait
+    // has not ended.)
     const bool cancelable : 1;
     const detail::event_use use : 7;  // for diagnose.hpp, if the key is an event's
     // Whether the node is still in the queue. Kept up to date only for cancelable nodes (lot-2).
@@ -116,7 +116,7 @@ struct wait_node : detail::list_links<wait_node> {
     wait_origin origin;  // of a subscriber's node: nothing
 };
 
-// The node of a thread that waits until it has been given something several times: several permits of a semaphore.
+// The node of a thread that waits until it has been given several of the same thing, such as permits of a semaphore.
 struct collector_node : wait_node {
     collector_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t wanted) noexcept
         : wait_node(of, its_owner, can_cancel), missing(wanted) {

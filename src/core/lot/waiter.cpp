@@ -8,8 +8,8 @@
 //            queued, and later to `sharing`. Whoever releases the waiter (waiter-2) moves word_ to `released`, also
 //            straight from `running` or `running_to_share`. A thread that polls descriptors stores `polling` plus the
 //            number of the doorbell that wakes it.
-//   others_or_word_  The chain of nodes that the thread releases in turn, written before word_ becomes `released`. Or
-//            the word that the thread shares with others, written before its node is queued.
+//   others_or_word_  Either the chain of nodes that the thread releases after its own release, written before word_
+//            becomes `released`; or the word that the thread shares with others, written before its node is queued.
 //
 // The waiter and the relay (relay.cpp) are two halves of one protocol. The relay calls release() with a chain, and
 // finish() calls the relay's pass_on() with that chain. A thread that is to keep its chain ends its wait without
@@ -45,8 +45,8 @@
 // either: it ends even a poll that begins later.
 // A coroutine suspends in the same way. Either its compare-and-exchange fails and it continues without suspending, or
 // release() sees `suspended` and resumes it.
-// If a timeout or a stop loses the claim, another thread has released the waiter, or will. The waiting thread then
-// sleeps on without a deadline, and reports how the wait was claimed.
+// If a timeout or a stop loses the claim, another thread has released the waiter, or will release it. The waiting
+// thread then sleeps on without a deadline, and reports how the wait was claimed.
 //
 // Memory order
 //   [release]  The exchange in release() releases, and the loads of word_ that see `released` acquire. So what the
@@ -124,7 +124,7 @@ bool waiter::is_released() const noexcept {
 // Stores how the thread sleeps from now on. Returns false if the waiter has already been released.
 bool waiter::enter_state(std::uint32_t how) noexcept {
     std::uint32_t seen = running;
-    // A failure acquires, because it finds the waiter released: [release]. A success releases: [suspend].
+    // A failure acquires, because it may find the waiter released: [release]. A success releases: [suspend].
     while (!word_.compare_exchange_strong(seen, how, std::memory_order_acq_rel, std::memory_order_acquire)) {
         if (seen == released) return false;
     }

@@ -54,7 +54,7 @@ public:
     // Records that the thread will sleep on this word, together with others (shared_word.cpp). The thread itself calls
     // this before its node is queued. The releaser then calls mark_released() instead of release().
     void share(shared_word& word) noexcept;
-    // That word. Only for a waiter that shares one.
+    // The word that share() has recorded. Only for a waiter that shares one.
     shared_word& shared() const noexcept { return *reinterpret_cast<shared_word*>(others_or_word_ - shares); }
     // The first half of the release of a waiter that shares a word. If it returns true, the thread may be asleep, and
     // the caller must wake all threads that sleep on that word. The waiter may be gone before this returns.
@@ -80,9 +80,9 @@ public:
     // For a thread that looks for its release without sleeping. If it returns true, the thread calls finish().
     bool is_released() const noexcept;
 
-    // Sleeps until released; or until the options' deadline passes or a stop is requested, if that happens before
-    // anybody claims the wait. Before sleep() returns, it releases the nodes that this waiter was given. If no deadline
-    // or stop can claim a waiter, the waiter may be released without a claim. It then counts as signaled.
+    // Sleeps until released. If the options' deadline passes or a stop is requested before anybody has claimed the
+    // wait, the sleep ends then. Before sleep() returns, it releases the nodes that this waiter was given. If no
+    // deadline or stop can claim a waiter, the waiter may be released without a claim. It then counts as signaled.
     claim sleep(const detail::wait_options& options) noexcept;
     claim sleep(const deadline& until) noexcept;
 

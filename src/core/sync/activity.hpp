@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records which activities a thread is inside: jobs, flushes, calls of executors. They may be nested. Each has an
-// activity_scope on the thread's stack, and these scopes form a chain, the innermost first.
+// Records which activities a thread is inside: jobs, flushes, calls of executors. Activities may be nested. Each has an
+// activity_scope on the thread's stack. These scopes form a chain, the innermost first.
 //
 // State, per thread: a pointer to the innermost scope, in a slot (platform/shared_table/thread_slots.hpp). Only the
 // thread itself touches the pointer and the chain. All copies of the library in a process use the same chain.

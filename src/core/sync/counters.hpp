@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters of what waits have done (spin.hpp). Unless they are compiled in, they cost nothing.
+// Counts what the waits of the process have done (spin.hpp). Unless the counters are compiled in, they cost nothing.
 #pragma once
 
 #include <tocsin/detail/config.hpp>

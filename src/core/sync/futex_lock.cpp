@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's internal lock. It sleeps instead of spinning without bound.
 //
-// State: one word. It is `is_free`, `held`, or `wanted`, which means that the lock is held and a thread may be sleeping
-// until it is free.
+// State: one word. It is `is_free`, `held` or `wanted`. `wanted` means that the lock is held, and that a thread may be
+// sleeping until the lock is free.
 // No lost wake-up: a thread sleeps only while the word is `wanted`. The thread has written this value itself, by an
-// exchange. unlock() exchanges the word, too. If unlock()'s exchange comes second, it sees `wanted` and wakes a
-// sleeper. If it comes first, the thread's exchange sees `is_free`, and the thread has the lock. A woken thread takes
-// the lock as `wanted`, because other threads may still sleep.
+// exchange. unlock() exchanges the word, too. If unlock()'s exchange comes second, unlock() sees `wanted` and wakes a
+// sleeper. If unlock()'s exchange comes first, the thread's exchange sees `is_free`, and the thread has the lock. A
+// woken thread takes the lock as `wanted`, because other threads may still be asleep.
 // Memory order: [bucket] Taking the lock acquires, freeing it releases.
 // Checked by: tests/model/lot_model_test.cpp, through every operation of the lot.
 #include "core/sync/futex_lock.hpp"

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// State: a table with a lock. An entry says that a thread has taken the lock in a bit of a word, and not freed it. A
-// thread makes the entry after it has taken the lock, and removes the entry before it frees the lock. So the entry of a
-// lock that its taker frees is never wrong. (The readers of a shared lock are an exception: while several read, the
-// entry names the first of them, even after it has left.) For a moment a lock that is held has no entry. If the table
-// is full, a lock never has one.
-// On Linux a thread's number costs a system call, and a lock that nobody contends makes none. So until a thread knows
-// its number, its entries have a nickname in place of it (platform/system). No other thread ever gets the same
-// nickname. A thread learns its number when it first parks a wait, and then puts the number into its entries. So a
-// thread that waits is always known as an owner. A thread that has never waited is not.
+// State: a table, which a lock of its own guards. An entry says which thread has taken the lock in one bit of a word,
+// and not freed that lock. A thread makes its entry after it has taken the lock, and removes the entry before it frees
+// the lock. So if the thread that took a lock also frees it, the lock's entry is never wrong. (The readers of a shared
+// lock are an exception: while several read, the entry names the first of them, even after that one has left.) For a
+// moment a lock that is held has no entry. A lock that is taken while the table is full never gets one.
+// On Linux it costs a system call to learn a thread's number, and a lock that nobody contends makes no system call. So
+// until a thread knows its number, its entries have a nickname in place of the number (platform/system). No other
+// thread ever gets the same nickname. A thread learns its number when it first parks a wait, and then puts the number
+// into its entries. So a thread that waits is always known as an owner. A thread that has never waited is not.
 //
-// Locks: the table's lock comes last, even after a bucket's lock. Whoever holds it takes no other.
+// Locks: a thread may take the table's lock while it holds any other lock, even a bucket's. While it holds the table's
+// lock, it takes no other.
 //
 // Copies: each copy of the library in the process has a table of its own. If a lock is taken with one copy and freed
-// with another, its entry stays in the first copy's table. (The next entry for this lock is found before it.)
+// with another, its entry stays in the first copy's table. (A search usually finds a later entry for this lock before
+// that old one.)
 //
 // Fork: the child's table begins empty. So the child does not know the owners of locks that were held at the fork.
 // Checked by: tests/unit/diagnose_test.cpp, tests/internal/thread_number_test.cpp.

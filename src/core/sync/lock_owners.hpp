@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread has which bit lock, in checked builds, so that diagnose.hpp and a debugger can show deadlocks. A lock
-// itself does not know its owner: its whole state is one bit of a word. Why it is correct: lock_owners.cpp.
+// Records, in checked builds, which thread has which bit lock, so that diagnose.hpp and a debugger can show deadlocks.
+// A lock itself does not know its owner: its whole state is one bit of a word. Why it is correct: lock_owners.cpp.
 #pragma once
 
 #include "platform/system/system.hpp"

@@ -17,8 +17,8 @@ struct name_entry {
     std::unique_ptr<char[]> text;  // ends with a zero
 };
 
-// A hash table: each chain has the entries of the addresses that hash to it. diagnose.cpp guards it. It is never freed,
-// since threads may wait after main, and others may ask about them.
+// A hash table: each chain has the entries of the addresses that hash to it. A lock in diagnose.cpp guards the table.
+// The table is never freed, since threads may wait after main, and other threads may ask about these waits.
 inline constexpr unsigned name_chain_bits = 8;
 inline constinit name_entry* name_chains[std::size_t{1} << name_chain_bits]{};
 

@@ -38,8 +38,8 @@ template <class Argument>
 inline constexpr int probe_size =
     std::is_signed_v<Argument> ? -static_cast<int>(sizeof(Argument)) : static_cast<int>(sizeof(Argument));
 
-// For a constant, where other places have a probe of the same name: perf reads no constants, and refuses a probe that
-// does not have the same arguments at each place (perf 6.1).
+// Puts a constant argument into a register. Used where other places have a probe of the same name: perf reads no
+// constants, and refuses a probe that does not have the same arguments at each place (perf 6.1).
 inline unsigned char in_register(unsigned char value) noexcept {
     asm("" : "+r"(value));
     return value;

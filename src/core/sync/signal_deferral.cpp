@@ -4,16 +4,15 @@
 // A handler may interrupt a thread that holds a bucket's lock. If the handler then calls set(), which needs the same
 // lock, the thread deadlocks with itself. (Every event that is built on a lock has this trap.) So a thread marks itself
 // as inside the library while it uses such a lock. A set() in a handler finds its own thread marked, and is deferred.
-// The thread runs the deferred set() as soon as the thread is outside again, a few steps after the handler has
-// returned.
+// The thread runs the deferred set() as soon as it is outside again, a few steps after the handler has returned.
 //
 // State, per thread: the mark, which is a pointer. While the thread is outside, the mark is null. While it is inside,
 // the mark points to the list of deferred calls. This list is part of the outermost signal_deferral, which is on the
 // thread's stack. Only the thread itself and the handlers that interrupt it touch the mark and the list. Such a handler
 // runs from beginning to end between two steps of the code that it interrupts. The mark is in a slot of the thread
 // (platform/shared_table/thread_slots.hpp). The slot is found by a few instructions and is never allocated, so a
-// handler may use it. All copies of the library in a process use the same mark, and each runs calls that another has
-// deferred.
+// handler may use it. All copies of the library in a process use the same mark. Each copy also runs calls that another
+// copy has deferred.
 //
 // Invariants
 //   signal_deferral-1  The thread is marked from before it asks for a bucket's lock until after it has freed the lock.
@@ -30,19 +29,19 @@
 //       happens to one event stays in order. The order between events may change: the repeated call runs right after
 //       the first, before calls about other events that were deferred between the two.
 //
-// So if a handler interrupts a thread that is inside the library, its set() of an event with waiters takes effect some
-// steps after the handler has returned. While such a set() is pending, a reset() of this event with waiters is
-// deferred, too, so that it does not overtake the set(). If none is pending, a reset() of an unset event has nothing to
-// undo and is never deferred.
+// So if a handler interrupts a thread that is inside the library, the handler's set() of an event with waiters takes
+// effect some steps after the handler has returned. While such a set() is pending, a reset() of this event with waiters
+// is deferred, too, so that it does not overtake the set(). If none is pending, a reset() of an unset event has nothing
+// to undo and is never deferred.
 // The order is not kept in two cases. First, the last waiter of the event may leave (at a deadline, for instance) while
-// calls about the event are pending. Handlers' calls that come after this, and before the pending calls run, find no
-// waiter. They are made at once, and so overtake the pending ones. Second, a reset() overtakes pending calls if a
-// second signal comes in the few instructions between the end of the mark and the look for deferred calls
+// calls about the event are pending. If handlers then make further calls before the pending ones run, these further
+// calls find no waiter. They are made at once, and so overtake the pending calls. Second, a reset() overtakes pending
+// calls if a second signal comes in the few instructions between clearing the mark and looking for deferred calls
 // (signal_deferral-2).
 //
-// The mark stays on while the thread sleeps for the lock of a contended bucket, which its holder frees after a few
-// steps. On a system that uses the portable futex, a set() that wakes a thread is not safe in a handler: that futex
-// takes a standard mutex.
+// The mark stays on while the thread sleeps until another thread frees the bucket's lock, which that thread does after
+// a few steps. On a system that uses the portable futex, a set() that wakes a thread is not safe in a handler: that
+// futex takes a standard mutex.
 //
 // Checked by: tests/internal/signal_handler_test.cpp; and, with a signal after each instruction of a call, by
 // tests/internal/signal_at_each_instruction_test.cpp (signal_deferral-2).

@@ -65,8 +65,8 @@ private:
     };
 };
 
-// While an object of this class exists in a thread, the thread is inside, and its signal handlers defer their calls.
-// The outermost object keeps these calls.
+// While an object of this class exists in a thread, the thread counts as inside the library, and its signal handlers
+// defer their calls. The outermost object keeps these calls.
 class signal_deferral {
 public:
     signal_deferral() noexcept;

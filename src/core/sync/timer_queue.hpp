@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue of deadlines on one clock, the earliest first. It is used for coroutines (core/async/timer_thread.cpp) and
 // for the timers of a wait_set (core/wait/ready_list.cpp). It owns nothing, allocates nothing and locks nothing.
-// Whoever uses it holds the lock that guards it. The models check that: they report a race on any `plain` member.
+// Whoever uses the queue holds the lock that guards it. The models check this rule: they report a race on any `plain`
+// member.
 //
 // State
 //   The times of the steady and the system clock can't be translated into each other, so a queue serves one of these
@@ -16,10 +17,11 @@
 //       the entry stayed where it was.
 //       illegal: `due_` is later than the deadline (on a user's clock: later than its estimated time).
 //   timer_queue-2  first() returns the entry with the earliest `due_`, and that entry's `has_moved_` is off. So no
-//       entry is due before it. For example, a deadline is moved to a later time. A thread that then calls first(), and
-//       sleeps until the returned entry's `due_`, does not wake at the deadline's former time.
-//   timer_queue-3  take_due() returns an entry whose deadline has passed, and the entry is then in no queue. So each
-//       insertion is returned at most once, and never early.
+//       entry is due before it. For example, suppose that a deadline is moved to a later time, and that a thread then
+//       calls first() and sleeps until the returned entry's `due_`. This thread does not wake at the deadline's former
+//       time.
+//   timer_queue-3  take_due() returns an entry whose deadline has passed, and the entry is then in no queue. So
+//       take_due() returns an entry at most once for each insertion, and never early.
 //
 // What it costs: an insertion takes one comparison. So does a move to a later time, however many entries there are.
 // take_due() and a move to an earlier time take O(log n) amortized.

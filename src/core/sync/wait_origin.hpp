@@ -10,8 +10,8 @@
 
 namespace tocsin::core {
 
-// All nodes and entries of a wait have the same origin. To read the clock takes longer than to queue a node. So a wait
-// makes its origin once, before it takes a lock, and a wait that blocks no thread does not read the exact clock.
+// All nodes and entries of a wait have the same origin. Reading the clock takes longer than queueing a node. So a wait
+// makes its origin once, before it takes a lock. A wait that blocks no thread does not even read the exact clock.
 struct wait_origin {
     std::uint64_t thread = 0;
     std::int64_t since = 0;  // in ticks of the steady clock

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells a debugger, in numbers, where it finds the parked waits. So the debugger needs no debug information of the
-// library, and it can read a release build and its core dumps. tools/gdb/tocsin_gdb.py reads this;
-// tests/diagnosis/gdb_test.py checks that both agree.
+// library, and it can read a release build and its core dumps. tools/gdb/tocsin_gdb.py reads these numbers;
+// tests/diagnosis/gdb_test.py checks that the script and this file agree.
 #include "core/wait/debugger_layout.hpp"
 
 #include "core/lot/lot.hpp"

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// State: 64 lists, each with a lock and in a cache line of its own. A hash of the address of the wait's listed_wait
-// selects its list. Threads have these objects on stacks far apart, so two threads rarely use the same list.
+// State: 64 lists, each with a lock and in a cache line of its own. A wait for a custom source has a listed_wait, and a
+// hash of that object's address selects the list. Threads have these objects on their stacks, which are far apart. So
+// two threads rarely use the same list.
 //
-// A wait that sleeps for a custom source takes its list's lock twice: when it is enlisted, and before it returns. Waits
-// for events, and all others that queue in the lot, are in none of these lists.
+// A wait whose custom source is not ready takes its list's lock twice: when it is enlisted, and before it returns.
+// Waits for events, and all others that queue in the lot, are in none of these lists.
 //
 // Invariants
-//   listed_wait-1  A wait leaves its list before it delists its source, and so before it returns. So a wait in the
-//       list, and its waiter, exist while a look holds the list's lock. No code of the user runs under this lock:
-//       enter() asks for the source's label before it takes the lock. No thread takes another lock while it holds this
-//       one.
+//   listed_wait-1  A wait leaves its list before it delists its source, and so before it returns. So while a thread
+//       holds the list's lock and looks at the list, the waits in the list and their waiters exist. No code of the user
+//       runs under this lock: enter() asks for the source's label before it takes the lock. No thread takes another
+//       lock while it holds this one.
 //
 // Fork: the child begins with empty lists. If the child ends a wait that was listed in the parent, it does not remove
 // the wait from a list.

@@ -16,8 +16,8 @@ namespace tocsin::core {
 
 class waiter;
 
-// The part of one wait for one custom source. The wait calls enter() once it is enlisted, and leave() before it
-// returns.
+// What one wait enters into a list for one custom source. The wait calls enter() once it is enlisted, and leave()
+// before it returns.
 class listed_wait : public detail::list_links<listed_wait> {
 public:
     void enter(const source& what, const waiter& who, const wait_origin& from) noexcept;

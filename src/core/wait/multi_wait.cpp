@@ -10,23 +10,25 @@
 //
 // Invariants
 //   multi_wait-1  A wait takes only what it is claimed for, and only after this claim. If it is claimed for something
-//       else, it takes nothing. A source in the lot is taken in three steps: (1) The source is held. It is ready, and
-//       stays so while its bucket is locked. (2) A thread tries to claim the wait for the source. (3) The source is
-//       taken or, if the claim has failed, given up.
+//       that is no source, such as a deadline or a stop, it takes nothing. A source in the lot is taken in three steps:
+//       (1) The source is held. It is ready, and stays so while its bucket is locked. (2) A thread tries to claim the
+//       wait for the source. (3) The source is taken or, if the claim has failed, given up.
 //   multi_wait-2  An all-wait takes all its sources at one instant: a commit first locks all their buckets, holds all
-//       sources, and claims the wait. Then it takes all sources before it frees a bucket. (A source that a set offers
-//       to the wait is not held: it is not visible yet.) A thread that finds a source held takes the lock of its bucket
-//       before it relies on what it sees (event.cpp). So nobody sees one source taken and another not.
-//   multi_wait-3  A thread locks several buckets in the order of their indices. (It frees them one after another. So it
-//       may wake a thread that sleeps for the lock of one bucket while it still holds the locks of others.)
+//       sources, and claims the wait. Then it takes all sources before it frees the first bucket. (A source that a set
+//       offers to the wait is not held: it is not visible yet.) A thread that finds a source held takes the lock of the
+//       source's bucket before it relies on what it sees (event.cpp). So nobody sees one source taken and another not.
+//   multi_wait-3  A thread locks several buckets in the order of their indices. (It frees them one after another. So
+//       while it still holds the locks of some of these buckets, it may wake a thread that sleeps until the lock of
+//       another is free.)
 //   multi_wait-4  All nodes and entries are made before the first of them is enlisted, which means queued or listed. A
 //       node is enlisted only while the wait is unclaimed, which is checked under the lock of the node's bucket. A
 //       commit, which holds all these locks, claims the wait and takes its nodes off their queues. So a committed wait
-//       has no node in any queue. Whoever claims a wait for any for one of its nodes has taken this node off before, or
-//       is the wait's own thread and has not queued it.
+//       has no node in any queue. A wait for any may be claimed for one of its nodes. The thread that makes this claim
+//       has taken the node off its queue before, or is the wait's own thread and has not queued the node.
 //   multi_wait-5  While another thread looks at an all-wait, one of these keeps the wait from ending:
-//       - a lock that the wait takes before it ends. This is the lock of a queue in which the wait has a node, of a
-//         custom source that lists the wait, or of the thread that serves its timers.
+//       - a lock that the wait, or the thread that commits it, takes before the wait ends. This is the lock of a queue
+//         in which the wait has a node, of a custom source that lists the wait, or of the service that watches its
+//         timers.
 //       - the wait's rundown, which the other thread has acquired under such a lock.
 //       delist() takes the nodes and entries out, and then waits until nobody uses the rundown. The sources exist until
 //       then, since the wait has not returned.
@@ -45,8 +47,8 @@
 //   Whoever sees all sources ready commits. A commit fails if the wait has ended otherwise, or if one source is
 //   unready. In the second case, that source has been taken or reset since it was seen ready. Whoever makes it ready
 //   again looks at the wait again.
-//   While a set() is still handing an event over, the event is not visible as set. The set() offers it to all-waits in
-//   the order of the queue. If the set() then makes the event visible, it looks at all of them again.
+//   While a set() is still handing an event over, the event is not visible as set. The set() offers the event to
+//   all-waits in the order of the queue. If the set() then makes the event visible, it looks at all these waits again.
 //
 // One pass (satisfy_all_waiters)
 //   A set() that has made its event visible looks once at each all-wait in its queue, oldest first, and commits those

@@ -38,8 +38,8 @@ public:
         retry,    // another thread took a custom source first: delist, and begin again
     };
 
-    // `slots` has one element for each source. `buckets` has as many; only an all-wait (multi_wait.cpp) uses them. Both
-    // outlive the wait. `then` is the coroutine that waits, or null if the thread does.
+    // `slots` has one element for each source. `buckets` has as many elements; only an all-wait (multi_wait.cpp) uses
+    // them. Both outlive the wait. `then` is the coroutine that waits, or null if the thread does.
     multi_wait(std::span<const source> sources, mode what, wait_slot* slots, std::uint16_t* buckets,
                resumable* then = nullptr) noexcept;
 
@@ -59,9 +59,9 @@ public:
     // If the wait looks ready, acquires the rundown, which keeps the wait from returning, and replies `undecided`.
     reply on_wake(const wait_node* offered) noexcept override;
     // Takes all sources, if all are ready at one instant and nothing else has ended the wait. Then it releases the
-    // rundown. If it has taken the sources, it also releases the waiter. One source is an exception, that of the node
-    // `offered`: commit() neither holds nor takes it, because the caller hands it over. It only takes the node off the
-    // queue, and turns off the source's parked bit if the queue is then empty.
+    // rundown. If it has taken the sources, it also releases the waiter. The source of the node `offered` is an
+    // exception. commit() neither holds nor takes this source, because the caller hands it over. For this source,
+    // commit() only takes the node off the queue, and turns off the source's parked bit if the queue is then empty.
     bool commit(const wait_node* offered) noexcept override;
     // Does the same for the waiting thread itself, which needs neither rundown nor release.
     bool commit_own() noexcept { return looks_ready(nullptr) && take_everything(nullptr); }
@@ -72,7 +72,7 @@ public:
     // Called by the waiting thread of an all-wait. Counts `how_many` of its timers as ready. Each timer is counted
     // once.
     void add_ready_timers(std::uint32_t how_many) noexcept;
-    // Does the same for a thread that serves the timers of a coroutine. Like notify(), it is called under a lock that
+    // Does the same for a service that watches the timers of a coroutine. Like notify(), it is called under a lock that
     // the wait takes before it ends, and wake_notified() must follow.
     void notify_timers(std::uint32_t how_many) noexcept;
 

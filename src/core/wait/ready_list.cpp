@@ -2,11 +2,11 @@
 // State
 //   A source_member is a subscriber (core/lot/subscriber.hpp). Its node is in the queue of its source from add() to
 //   remove(), whether a thread waits or not.
-//   A ready_list has a lock of its own. This lock guards two things: the list of the members that are `ready`, which
-//   means that they are to be examined; and which thread sleeps in the ready_list.
-//   The same lock guards the timers, and two queues (timer_queue.hpp) of the timers that are armed and not ready: one
-//   for the steady clock and one for the system clock. A timer is idle, or armed in one of these queues, or ready. It
-//   becomes ready when the waiting thread finds that it is due.
+//   A ready_list has a lock of its own. This lock guards two things. One is the list of the members that are `ready`,
+//   which means that they are to be examined. The other is which thread sleeps in the ready_list.
+//   The same lock guards the timers, and two queues (timer_queue.hpp) of the timers that are armed and not ready. One
+//   queue is for the steady clock, the other for the system clock. A timer is idle, or armed in one of these queues, or
+//   ready. It becomes ready when the waiting thread finds that it is due.
 //
 // Invariants
 //   ready_list-1  Whenever the lock of a member's bucket is free and the member's source is ready, the member is in the
@@ -14,16 +14,16 @@
 //       and costs the same however many other members there are.
 //       legal: a member is in the list although its source is not ready. Cost: one needless look.
 //       illegal: a member's source is ready, but the member is neither in the list nor being examined.
-//   ready_list-2  A ready_list accepts an exclusive offer only for a thread that sleeps in it, which it claims in the
-//       same step. That thread's wait reports what was taken, whatever happens to the member. If no thread sleeps, the
-//       member becomes ready and declines the offer. The source then goes to the next waiter in its queue, or stays
-//       ready.
+//   ready_list-2  A ready_list accepts an exclusive offer only for a thread that sleeps in it. The ready_list claims
+//       that thread in the same step. The thread's wait reports what was taken, whatever happens to the member. If no
+//       thread sleeps, the member becomes ready and declines the offer. The source then goes to the next waiter in its
+//       queue, or stays ready.
 //   ready_list-3  A member that has accepted an offer goes to the end of its queue. So the source is handed out in FIFO
 //       order among all that wait for it.
 //   ready_list-4  A thread that needs the bucket's lock and the lock of the ready_list takes the bucket's lock first.
 //       So a thread that examines a ready member takes the member off the list, frees the lock of the ready_list, and
-//       then takes the bucket's lock. While a member is `being_examined`, it stays allocated: remove() leaves deleting
-//       it to the thread that examines it. The member's source may already be destroyed. In that case, `queued` is
+//       then takes the bucket's lock. While a member is `being_examined`, it stays allocated: remove() leaves it to the
+//       examining thread to delete the member. The member's source may already be destroyed. In that case, `queued` is
 //       false in the member's node.
 //   ready_list-5  The ready_list knows a sleeper from begin_sleep() until the sleeper is claimed, or until end_sleep().
 //       The sleeper exists at least as long: one that is claimed cannot continue before it is released (waiter-2 in
@@ -36,10 +36,10 @@
 //       - Of the armed timers on the clock of `until`, none is due before `until`.
 //       - Of the armed timers on another clock, none is due before `until`, by the clocks as they stood when the sleep
 //         began. This also holds for a timer that was armed during the sleep.
-//       A thread that arms or moves a timer and so breaks this invariant claims the sleeper in the same step, and the
-//       sleeper looks again. The thread can't compare a timer on another clock with `until`. So it claims the sleeper
-//       whenever such a timer becomes the first on its clock. (If the timer that `until` comes from is moved to a later
-//       time or removed, the sleeper wakes for nothing, and looks again.)
+//       If a thread arms or moves a timer and this would break the invariant, the thread claims the sleeper in the same
+//       step, and the sleeper looks again. The thread can't compare a timer on another clock with `until`. So it claims
+//       the sleeper whenever such a timer becomes the first on that clock. (If the timer that `until` comes from is
+//       moved to a later time or removed, the sleeper wakes for nothing, and looks again.)
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
 // not, it makes the member ready. If begin_sleep() takes the lock of the ready_list after the set(), it finds that
@@ -60,11 +60,12 @@
 // as many timers ready as its caller has room for. So the caller chooses for how many steps the wait holds the lock.
 //
 // A thread that looks before it sleeps (wait_set.cpp) reads the number of ready members without the lock. That number
-// decides only whether it takes the lock and looks. Whatever it reads, begin_sleep() finds what is ready.
+// decides only whether the thread takes the lock and looks. Whatever number it reads, begin_sleep() finds what is
+// ready.
 //
 // Memory order: the bucket's lock and the lock of the ready_list order what they guard ([bucket]). What came before a
-// set() is visible to the thread that finds the event ready, by [event-publish] (event.cpp), and to the thread that is
-// released for the event, by [release] (waiter.cpp).
+// set() is visible to the thread that finds the event ready, by [event-publish] (event.cpp). It is also visible to the
+// thread that is released for the event, by [release] (waiter.cpp).
 //
 // A manual-reset event keeps its member ready as long as the event is set, so each wait reports it. If the event is set
 // and reset again while a thread sleeps, that thread's wait still reports the event, because the set() claims the

@@ -4,15 +4,15 @@
 // Invariants
 //   single_wait-1  park() stores `suspended` in the waiter's word while the node is not queued, so nobody can end the
 //       wait. Then it queues the node under the bucket's lock, and frees that lock. After this, the thread in park()
-//       touches nothing of the wait: another thread may have ended it, and its memory may be gone, or it may have begun
-//       again.
+//       touches nothing of the wait. By then, another thread may have ended the wait. Then the wait's memory may be
+//       gone, or the wait may have begun again.
 //   single_wait-2  Whoever takes the node off its queue, under the bucket's lock, decides how the wait ends, and is the
 //       only one to do so. A thread that wakes the queue claims the waiter in the same step, and later releases it. A
-//       thread in withdraw() claims nothing. Afterwards it calls end_stopped(), which claims and releases the waiter,
-//       or it destroys the wait.
+//       thread in withdraw() claims nothing. Afterwards, this thread either calls end_stopped(), which claims and
+//       releases the waiter, or destroys the wait.
 //   single_wait-3  A wait begins again only after it has ended, in a thread that knows this. Another thread may be in
-//       withdraw() at that time, and finds the wait as it was, or begun again. Until it knows which, it reads the
-//       node's key, which never changes, and whether the node is queued, which changes only under the lock.
+//       withdraw() at that time. It finds either the ended wait or the new one. Until it knows which, it reads only two
+//       things: the node's key, which never changes; and whether the node is queued, which changes only under the lock.
 //
 // No lost wake-up: as for an event's own wait (event.cpp). Under the lock, park() queues the node or takes the source.
 //

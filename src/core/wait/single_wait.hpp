@@ -27,7 +27,7 @@ public:
     bool park(const detail::lot_source& how) noexcept;
     // Takes a wait that has begun out of its queue, and returns true. Returns false if another thread has done so.
     bool withdraw(const detail::lot_source& how) noexcept;
-    // Ends a wait that withdraw() has taken out of its queue, as `stopped`: calls `released`.
+    // For a wait that withdraw() has taken out of its queue. Ends the wait as `stopped`, and calls `released`.
     void end_stopped() noexcept { self_.stop(); }
 
     // For a wait that is over.
@@ -38,7 +38,8 @@ public:
 
 private:
     waiter self_;
-    // In other waits, a node's number says which source it is for. Here it holds forks() at the wait's making.
+    // In other waits, a node's number says which source it is for. Here it is what forks() returned when the wait was
+    // made.
     wait_node node_;
 };
 

@@ -43,7 +43,7 @@ struct found_source {
     explicit operator bool() const noexcept { return index != multi_wait::none; }
 };
 
-// The descriptors among the sources, in the form that the poller takes. If there are none, it does nothing.
+// The descriptors among the sources, in the form that the poller takes. If there are none, this object does nothing.
 class descriptors {
 public:
     static std::size_t count(std::span<const source> sources) noexcept;
@@ -84,7 +84,7 @@ private:
 // descriptor is ready. That poll may throw.
 found_source take_first_ready(std::span<const source> sources, descriptors* polled = nullptr);
 
-// Makes a source ready again that a wait had been given, if it can be.
+// Gives back a source that a wait has taken, if that source can be given back. The source is then ready again.
 void give_back(const source& taken) noexcept;
 
 // The sources in front of the first descriptor.

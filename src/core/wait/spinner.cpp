@@ -99,7 +99,7 @@ std::int64_t now() noexcept {
 }
 
 #if defined(__GNUC__) && !defined(TOCSIN_MODEL)
-// Every program that waits has this file, and so that symbol.
+// Every program that waits contains this file, and so contains the symbol that a debugger looks for.
 [[gnu::used]] const void* const links_debugger_layout = &tocsin_debugger_layout;
 #endif
 

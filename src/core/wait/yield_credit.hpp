@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a follower of a group_commit yields before it sleeps, learned from the followers before it.
 //
-// Where more threads are ready to run than there are processors, the other threads may need as long as the flush. Then
-// the follower is released while it yields, and nobody makes a call to wake it. A follower that is not released while
-// it yields has yielded in vain, and sleeps. The credit is for a whole group_commit, because yielding pays only if many
-// followers do it. No result depends on the credit, only the time that a commit takes.
+// If more threads are ready to run than there are processors, the other threads may run for as long as the flush takes.
+// Then the follower is released while it yields, and nobody makes a call to wake it. A follower that is not released
+// while it yields has yielded in vain, and sleeps. One credit serves a whole group_commit, because yielding pays only
+// if many followers do it. No result depends on the credit, only the time that a commit takes.
 //
 // allows() and learn_flush() are called under the lock of the group_commit. Several threads may call learn() at the
 // same time, without the lock: a race loses an update, nothing more. So the accesses to the credit are relaxed.
@@ -31,8 +31,8 @@ public:
         refused_ = refused_ == refused_between ? 0 : refused_ + 1;
         return refused_ == 0;
     }
-    // How long the last flush took. During a short flush, a yield only makes the thread lose its processor to threads
-    // that would otherwise wait until it has committed several times.
+    // How long the last flush took. During a short flush, a yield only costs the thread its processor, which then runs
+    // other threads. Without the yield, these would have waited until this thread had committed several times.
     void learn_flush(std::chrono::nanoseconds took) noexcept {
         flushes_are_long_ = took >= std::chrono::microseconds(20);
     }

@@ -37,7 +37,7 @@ struct futex_backend {
     static void wake_one(const void* word) noexcept;
 
     // Wakes all threads that sleep on the word at this address when the call begins. If the system has one call for
-    // this, makes that call. Otherwise as wake_one.
+    // this, makes that call. Otherwise wakes them one by one, as wake_one does.
     static void wake_all(const void* word) noexcept;
 
     // Called in the child of a fork. Forgets what the backend knew of the parent's threads, which the child does not

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A poll set whose members the library keeps, and whose waiting thread polls a copy of them: posix.cpp, windows.cpp.
+// A poll set for which the library keeps the list of members. The waiting thread polls a copy of that list. Used by
+// posix.cpp and windows.cpp.
 //
 // State: a list of members, under a mutex. The waiting thread has its own copy of the list, which it polls without the
 // mutex.
@@ -31,7 +32,7 @@ namespace tocsin::platform {
 // `Set` is the class that is derived from this one. It has wait() and these static functions:
 //   why_not_member(descriptor, asked)  0 if the descriptor may be a member, else the error
 //   why_no_member(descriptor)          the error for a descriptor that is no member
-//   to_asked(readiness)                the `Asked` by which a poll is told what to look for
+//   to_asked(readiness)                the `Asked` value that tells a poll what to look for
 template <class Set, class Doorbells, class Mutex, class Asked>
 class copied_poll_set : public poll_set_with_bell<Doorbells> {
 public:
@@ -69,8 +70,8 @@ public:
         return 0;
     }
 
-    // Called under the mutex once a member was changed or removed. Only a set whose poll may not outlive the member
-    // waits here, by a function of the same name.
+    // Called under the mutex after a member was changed or removed. This one does nothing. If a poll must not outlive
+    // its members, `Set` has a function of the same name, which waits until the poll under way has ended.
     void await_poll_under_way() noexcept {}
 
 protected:

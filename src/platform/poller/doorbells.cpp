@@ -53,10 +53,11 @@
 //   [doorbell-ring]  ring(), answer() and a close() that succeeds are read-modify-writes of one word, `ring_state`. Of
 //                    any two of these calls, the thread that makes the later one sees what came before the earlier one.
 //   [doorbell-made]  A thread that strikes finds the descriptors, and `identity`, which says what they referred to when
-//                    they were stored. The reason: it strikes only if it finds `ring_state` not rung, and finds a
-//                    descriptor. A closed doorbell's `ring_state` is rung. So the thread that opens the doorbell again
-//                    first stores the descriptors, and then moves `ring_state` to not rung. A new doorbell's
-//                    `ring_state` is not rung. So the thread that opens it stores the descriptor to strike last.
+//                    they were stored. The reason: a thread strikes only if it finds `ring_state` not rung, and finds a
+//                    descriptor. While a doorbell is closed, its `ring_state` is rung. So the thread that opens the
+//                    doorbell again first stores the descriptors, and then moves `ring_state` to not rung. The
+//                    `ring_state` of a new doorbell starts as not rung. So the thread that opens a new doorbell stores
+//                    last the descriptor by which others strike.
 //   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack counts its
 //                    changes in the word that holds its top. So a compare-exchange of that word fails if the stack has
 //                    changed, even if the same doorbell is on top again.

@@ -18,8 +18,8 @@
 //
 // No lost wake-up: a member becomes quiet or loud by getting new filters. If the condition of a filter holds already
 // when the filter is made, the filter reports it at least once. So nothing that happens while the filters are replaced
-// is missed. Neither is a ring: its byte stays in the bell's pipe until the sleeper reads it, and the bell's filter is
-// always loud.
+// is missed. No ring is missed, either: its byte stays in the bell's pipe until the sleeper reads it, and the bell's
+// filter is always loud.
 //
 // The systems promise (kqueue(2) of macOS 10.5, FreeBSD 8, OpenBSD 5.1 and later):
 //   - filters work as described above;

@@ -27,7 +27,7 @@ int why_not_in_a_set(int descriptor) noexcept;
 int why_no_member(int descriptor) noexcept;
 
 // Whether the poll found a doorbell struck. `found` is what the poll reported for the doorbell, and `struck` is the
-// condition for which its sleeper polls it.
+// condition for which the sleeper polls the doorbell.
 inline bool is_struck(int found, short struck) noexcept {
     if ((found & POLLNVAL) != 0) die_of_closed_doorbell();
     return (found & struck) != 0;

@@ -4,9 +4,10 @@
 //
 // Invariants
 //   windows-1  A thread that removes or changes a member during a wait returns only once the poll under way has ended,
-//       because that poll may have tied the member's socket to an event of its own (windows_poll.cpp). Once that poll
-//       has ended, another thread may wait for the descriptor, or the system may give the descriptor's number to
-//       something else. (The change has rung the set's bell, which ends the poll: copied_poll_set-2.)
+//       because that poll may have tied the member's socket to an event of its own (windows_poll.cpp). Later polls do
+//       not use a removed member. So after a removal, it is safe if another thread waits for the descriptor, or if the
+//       system gives the descriptor's number to something else. (The change has rung the set's bell, which ends the
+//       poll under way: copied_poll_set-2.)
 //   windows-2  A wait returns a poll's error only if the copy is not older than the list. Otherwise the wait polls
 //       again with a new copy. A poll that fails looks once more before it returns the error. If that look finds
 //       something (for example, that a closed handle is `invalid`), the poll returns the finding and no error

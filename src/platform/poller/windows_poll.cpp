@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One poll on Windows. The thread sleeps in WaitForMultipleObjects over the kernel handles and, if it needs one, an
-// event that it makes: the poll's event. If the poll has sockets, WSAEventSelect ties all of them to that event while
-// the thread sleeps.
+// One poll on Windows. The thread sleeps in WaitForMultipleObjects over the kernel handles. If it needs one, it makes
+// an event, the poll's event, and sleeps on that event as well. If the poll has sockets, WSAEventSelect ties all of
+// them to that event while the thread sleeps.
 //
 // State: the poll's event and the poll's surplus handles. WaitForMultipleObjects takes 64 handles. Handles for which it
 // has no room are surplus: the system waits for them on the poll's behalf. Three things set the poll's event: Winsock
@@ -36,9 +36,9 @@
 //   - WSAEventSelect makes a socket non-blocking, for good. From then on, Winsock records what happens to the socket;
 //     WSAEnumNetworkEvents reads these records. When WSAEventSelect is called, Winsock also records the conditions that
 //     hold already, but not that a connection failed earlier (see below).
-//   - Winsock records the same thing again only after a call that reads, that accepts, or that fails because there is
-//     no room to write. After a send that succeeds and fills the buffer, Winsock does not record that there is room
-//     again. So a sleep that waits for `writable` looks every 20 ms.
+//   - Winsock records the same thing again only after a call that reads, a call that accepts, or a call that fails for
+//     lack of room to write. After a send that succeeds and fills the buffer, Winsock does not record that there is
+//     room again. So a poll that waits for `writable` wakes every 20 ms to look.
 //   - WSAPoll (Windows Vista) reports a failed connection only since version 2004 of Windows 10. For older systems the
 //     poll also asks for Winsock's record of the failure, which is the exception to windows_poll-1. Winsock records a
 //     failure once. So, on older systems, a wait does not find two kinds of failed connections: one that failed before

@@ -23,7 +23,7 @@ int open_process(process_number id, int& descriptor) noexcept;
 int duplicate_process(void* handle, int& descriptor) noexcept;
 #endif
 
-// How the process ended, if the system tells the caller without reaping.
+// How the process ended, if the system tells the caller without reaping the process.
 std::optional<process_ending> how_process_ended(int descriptor, process_number id) noexcept;
 
 }  // namespace tocsin::platform

@@ -3,12 +3,12 @@
 //
 // State: one word. It has a bit that says that the object is open to handlers, and the number of handlers that use it.
 //
-// Why it is correct: all changes are read-modify-writes of one word, so they have one order. (forget() is none, but
-// only the child of a fork calls it, which has no other thread.) A handler first looks at the bit, and goes no further
-// if the object is closed. Then it counts itself and reads the bit again, in one step. If that step comes before
-// close(), the owner sees the handler counted, and waits for its leave(). If the step comes after close(), the handler
-// sees the object closed, and does not touch it. Because of the first look, only handlers that looked before close()
-// can keep the owner waiting, however many signals follow.
+// Why it is correct: all changes are read-modify-writes of one word, so they have one order. (forget() is a store, but
+// only the child of a fork calls it, and that child has no other thread.) A handler first looks at the bit, and goes no
+// further if the object is closed. Then it counts itself and reads the bit again, in one step. If that step comes
+// before close(), the owner sees the handler counted, and waits for its leave(). If the step comes after close(), the
+// handler sees the object closed, and does not touch it. Because of the first look, only handlers that looked before
+// close() can keep the owner waiting, however many signals follow.
 // Memory order: [handler-uses] open() releases and enter() acquires, so a handler sees the finished object. leave()
 // releases and the owner acquires, so what the owner does next comes after every use.
 // Only the owner waits, never a handler. So a handler may interrupt the owner anywhere.
@@ -37,7 +37,7 @@ public:
     bool unused() const noexcept {
         return word_.load(std::memory_order_acquire) == 0;  // [handler-uses]
     }
-    // In the child of a fork, whose only thread is in no handler's use.
+    // Called in the child of a fork, whose only thread is not between enter() and leave().
     void forget() noexcept {
         word_.store(0, std::memory_order_relaxed);  // no order: one thread
     }

@@ -5,10 +5,11 @@
 //   slots    64 slots for signal_flags. Each has a word for its handlers (handler_uses.hpp), and says which signal,
 //            which process and which flag it is for. Only the owner writes these, while the slot is closed.
 //   actions  For each signal: the action that was there before this library's handler; how many flags the signal has;
-//            whether this library installed its handler, or found it put back by somebody, and has not taken it away
-//            since; and a word for handlers, `idle`, which is open while the signal has no flag.
-//   lock     Guards everything that handlers do not change. Its holder blocks all signals, so no handler runs in its
-//            thread. It is held across a fork, and then guards the forking thread's signal mask, too.
+//            `installed`; and a word for handlers, `idle`, which is open while the signal has no flag. `installed` is
+//            set when this library installs its handler, or finds that somebody has put the handler back. It is cleared
+//            when this library takes the handler away.
+//   lock     Guards everything that handlers do not change. Its holder blocks all signals, so no handler runs in the
+//            holder's thread. The lock is held across a fork, and then guards the forking thread's signal mask, too.
 //
 // Invariants
 //   signal_flag-1  A handler touches a slot's contents only between enter() and leave(). The owner changes them only
@@ -19,27 +20,30 @@
 //       may still read it long after that action was restored. A new record is made only if the former action differs
 //       from the last record.
 //   signal_flag-4  This library's handler is never installed over a handler that may call it. So the chain of handlers
-//       has no cycle. open() installs only in one of two cases: this library's handler was never installed, or was
-//       taken away by this library; or the present action is not a handler.
+//       has no cycle. open() installs it only in two cases. Either `installed` is not set: this library never installed
+//       its handler, or has taken it away. Or the present action is not a handler.
 //   signal_flag-5  A handler restores the former action only between enter() and leave() of `idle`. open() closes
 //       `idle` and waits until it is unused before it looks at the present action. So no handler takes away the handler
-//       of a new flag. (A child that ran no fork handlers may restore it at any time: it has no flags.)
+//       of a new flag. (A child that ran no fork handlers may restore the former action at any time, because the child
+//       has no flags.)
 //   signal_flag-6  A copy of the library is never unloaded once it has installed its handler. A handler may still run
 //       in another thread after its last flag is gone, and whoever has saved this library's action may call it at any
-//       time. It would be too late to decide this in ~signal_flag(): if dlclose() has called the destructor, glibc
-//       unloads the object whatever the destructor does.
+//       time. So open() keeps the copy loaded. In ~signal_flag() it would be too late: if dlclose() has called the
+//       destructor, glibc unloads the object whatever the destructor does.
 //
-// No flag takes the delivery: then the handler does what would have happened without this library.
+// If no flag takes the delivery, the handler does what would have happened without this library.
 //   - If the present action is this handler, the handler takes itself away: it restores the former action. Then it
 //     calls the former handler, or raises the signal again, for the default action.
-//   - Otherwise, another handler has called this one. If there is a former handler, it is called. If there is none, the
-//     other handler would have found SIG_DFL or SIG_IGN without this library, which nobody can call. So nothing
-//     happens, not even the default action.
+//   - Otherwise, another handler has called this one. If there is a former handler, it is called. If there is none,
+//     then without this library the other handler would have found SIG_DFL or SIG_IGN, which nobody can call. So
+//     nothing happens, not even the default action.
 //   - Several copies of the library may be in one chain. The upper copy takes its handler away before it calls the
-//     lower one. So the lower copy finds itself the present action in turn, unless another handler is between them.
-//     So the default action happens exactly if no copy in the chain has a flag, and the chain has no other handler.
-//   Rejected: to tell the lower copy in a thread slot that no flag has taken the delivery. The lower copy could not see
-//   whether the upper one or a handler between them has called it. A slot also takes scarce memory of every copy.
+//     lower one. So the lower copy in turn finds its own handler as the present action, unless another handler is
+//     between them. The default action therefore happens exactly if no copy in the chain has a flag, and the chain has
+//     no other handler.
+//   Rejected: the upper copy could note in a thread slot, for the lower copy, that no flag has taken the delivery. But
+//   the lower copy could not see whether the upper one or a handler between them has called it. A slot also takes
+//   scarce memory of every copy.
 //
 // No lost signal: a delivery raises the flag of every open slot of its signal. The flag stays up until a take() lowers
 // it. If a handler raises the flag after that, the flag is up again. A slot is open before the handler is installed,
@@ -158,8 +162,8 @@ void pass_on(const struct sigaction& former, bool restored, int number, siginfo_
             former.sa_handler(number);
         }
     } else if (restored && former.sa_handler == SIG_DFL && !is_ignored_by_default(number)) {
-        // The signal is blocked in its handler. It is delivered again, to the default action, when the handler returns.
-        // (In the child of a vfork(), musl's raise() would reach the parent.)
+        // The signal is blocked while its handler runs. When the handler returns, the signal raised here is delivered,
+        // to the default action. (In the child of a vfork(), musl's raise() would reach the parent.)
         const pid_t process = ::getpid();
         is_child(process) ? ::kill(process, number) : ::raise(number);
     }
@@ -196,7 +200,7 @@ struct sigaction action_over(int number, const struct sigaction& former) noexcep
     } else {
         sigemptyset(&made.sa_mask);
         made.sa_flags = SA_RESTART | (former.sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT));
-        // A process that ignores SIGCHLD leaves no zombies. It still shall not.
+        // A process that ignores SIGCHLD leaves no zombies. That must not change.
         if (number == SIGCHLD && former.sa_handler == SIG_IGN) made.sa_flags |= SA_NOCLDWAIT;
     }
     made.sa_flags |= SA_SIGINFO | SA_ONSTACK;
@@ -218,7 +222,7 @@ int install(int number, std::unique_ptr<former_action>& spare) noexcept {
     struct sigaction now{};
     if (::sigaction(number, nullptr, &now) != 0) return errno;
     if (is_ours(now)) {
-        // Somebody may have put it back after it was taken away. No order: idle is unused.
+        // Somebody may have put the handler back after it was taken away. No order: idle is unused.
         action.installed.store(true, std::memory_order_relaxed);
         return 0;
     }

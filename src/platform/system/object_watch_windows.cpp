@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // RegisterWaitForSingleObject makes the system wait for an object and call a callback. UnregisterWaitEx ends that wait.
-// If it is called with INVALID_HANDLE_VALUE, the system promises (Microsoft's reference, Windows 2000) that it returns
-// when all calls of the callback have ended, and that no call begins later. With Wine 8.0 a call may begin later:
-// Wine's waiting thread may see the object signaled, and submit the call after the wait has been unregistered. Where
-// eight threads did nothing but start and end such waits, 27 of 1,129 calls came late.
+// The system promises (Microsoft's reference, Windows 2000) that UnregisterWaitEx, called with INVALID_HANDLE_VALUE,
+// returns when all calls of the callback have ended, and that no call begins later. With Wine 8.0 a call may begin
+// later: Wine's waiting thread may see the object signaled, and submit the call after the wait has been unregistered.
+// When eight threads did nothing but start and end such waits, 27 of 1,129 calls came late.
 //
 // So the callback gets a number instead of the address of a watch, which may be gone. Under a lock, the callback looks
 // for the watch with that number. If there is one, the callback calls the watch's function under the same lock.

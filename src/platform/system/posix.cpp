@@ -59,15 +59,15 @@ std::int64_t recent_time() noexcept {
 #if defined(__linux__)
 namespace {
 
-// The thread's number, which is less than 2^31; or a nickname plus 2^31; or 0: neither. One word for both, because
-// thread-local memory is scarce (shared_table/thread_slots.hpp).
+// Either the thread's number, which is less than 2^31, or a nickname plus 2^31. 0 if the thread has neither. Both share
+// one word, because thread-local memory is scarce (shared_table/thread_slots.hpp).
 constinit thread_local std::uint32_t number_or_nickname = 0;
 constexpr std::uint32_t is_nickname = std::uint32_t{1} << 31;
 constinit std::atomic<std::uint32_t> nicknames_given{0};
 
 // Returns 0 if all nicknames have been given away.
 std::uint32_t new_nickname() noexcept {
-    // No order: the number only has to be another one each time.
+    // No order: the number only has to differ each time.
     std::uint32_t given = nicknames_given.load(std::memory_order_relaxed);
     while (given != is_nickname - 1) {
         // No order, as above.

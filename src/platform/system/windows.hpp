@@ -13,8 +13,8 @@
 namespace tocsin::platform {
 
 // Returns a function that not every Windows has, from a module that is already loaded. Returns null if the module is
-// not loaded or does not have the function. If the program were linked to such a function in the usual way, it would
-// not start on a system without it.
+// not loaded or does not have the function. If the program were linked to such a function in the usual way, the program
+// would not start on a system that lacks the function.
 template <class Function>
 Function* exported(const wchar_t* module, const char* name) noexcept {
     const HMODULE found = ::GetModuleHandleW(module);

@@ -192,7 +192,7 @@ void waits_on_other_objects() {
     any_copy().destroy_objects(all);
 }
 
-// Waits of two copies meet at two rendezvous, each of which one of them sends at.
+// Waits of two copies meet at two rendezvous. Each of the two waits sends at one rendezvous and receives at the other.
 void waits_meet_at_one_of_two_channels() {
     const plugin_functions& one = any_copy();
     const plugin_functions& other = any_copy();
@@ -207,7 +207,8 @@ void waits_meet_at_one_of_two_channels() {
     any_copy().destroy_objects(all);
 }
 
-// While two waits agree on a meeting, which takes a lock of the process, waits of another copy can't.
+// While two waits agree on a meeting, they hold a lock of the process. So waits of another copy can't agree on one
+// then.
 struct two_meetings {
     static inline const plugin_functions* copy = nullptr;
     static inline shared_objects* all = nullptr;
@@ -233,8 +234,8 @@ struct two_meetings {
     }
 };
 
-// A coroutine that has been resumed destroys the coroutine or operation that is to be resumed or called next, which
-// belongs to another copy.
+// A coroutine that has been resumed destroys another coroutine or an operation, which belongs to another copy and is to
+// be resumed or called next.
 void one_destroys_the_next(bool next_is_operation) {
     static void* second;
     static const plugin_functions* owner;

@@ -41,7 +41,8 @@ public:
     // `all` outlives the run.
     virtual void start(const intentions& all) = 0;
     virtual int thread(const situation& now) = 0;
-    // Chooses one of these results. A key means the same in every search, whatever the search leaves out.
+    // Chooses one of the results that have these keys. A key means the same in every search, whatever the search leaves
+    // out.
     virtual unsigned value(const std::vector<unsigned>& keys, choice what) = 0;
     // Says what the step just chosen turned out to touch.
     virtual void executed(int thread, const footprint& touched);
@@ -51,8 +52,8 @@ public:
     virtual void withdrawn(int sleeper);
     virtual bool next() = 0;  // whether there is another run to make
 
-    // Whether the step that `thread` is making depends on step `earlier` of `writer`, given that it comes after step
-    // `behind`.
+    // Whether the step that `thread` is making depends on step `earlier` of `writer`, given that the step being made
+    // comes after step `behind`.
     virtual bool follows(int thread, std::uint32_t behind, int writer, std::uint32_t earlier) const;
     virtual std::uint32_t step_number() const { return 0; }
     virtual bool cut() const { return false; }       // whether what follows repeats an earlier run

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exhaustive search.
 //
-// A run is a sequence of frames, one for each step. A frame holds the thread chosen, and the choices among the results
-// that the thread's step had. After a run, the search changes the last choice that has an alternative, and replays
-// everything before it. It always explores all results. Which threads it explores depends on the reduction:
+// A run is a sequence of frames, one for each step. A frame holds the thread chosen and, where that thread's step had
+// several possible results, the choices among them. After a run, the search changes the last choice that has an
+// alternative, and replays everything before it. The search explores all results of a step. (If the test asks for one
+// schedule, by `one_schedule` or fix_schedule(), the search does so for choose() only.) Which threads it explores
+// depends on the reduction:
 //
-// none        all that can run, within the preemption bound; with `one_schedule` the first that can run.
+// none        all that can run, within the preemption bound; with `one_schedule` only the first that can run.
 // sleep_sets  all that can run and are not asleep. A thread falls asleep in a frame when the search has explored its
 //             step from there. It wakes with the first step that its own step depends on (Godefroid 1996).
-// dpor        one at first, more where steps conflict; with sleep sets (source sets: Abdulla and others 2014).
+// dpor        one at first, and more where steps conflict; with sleep sets (source sets: Abdulla and others 2014).
 //
 // State. Every step has a footprint (footprint.hpp). A step *happens after* the earlier steps of its thread, the steps
 // that it depends on by footprint, and the steps that an edge names (a wake, a spawn, an end that was joined). It also
-// happens after what these happen after. The clock of its frame holds all that. Two runs are equivalent, and of one
-// *class*, if swapping adjacent independent steps turns one into the other. All that a run computes, and the results
-// that a step may have, depend on the class alone. A sleeping thread may *exit*, by its deadline or spuriously, while
-// its budgets last, but it need not. All other enabled threads are *ready*.
+// happens after everything that these steps happen after. The clock of the step's frame holds all of them. Two runs
+// are equivalent, and of one *class*, if swapping adjacent independent steps turns one into the other. All that a run
+// computes, and the results that a step may have, depend on the class alone. A sleeping thread may *exit*, by its
+// deadline or spuriously, while its budgets last, but it need not. All other enabled threads are *ready*.
 //
 // Invariants.
 //   depth_first-1  Independent steps commute: neither enables, disables or changes the other. There are exceptions,
@@ -27,15 +29,17 @@
 //                  - fairness (engine.cpp) keeps a spinning thread from its turn; see *Spinning* below.
 //   depth_first-2  A frame explores one ready thread or, if it began with an exit, all that can run.
 //   depth_first-3  Let p be the step of a frame, and let a later step e of the same run be in a race with p: e depends
-//                  on p, and no steps in between order them. Let v be the steps between them that don't happen after p,
-//                  and then e. The frame then explores one more ready thread that can *begin* v, which means that the
-//                  thread's first step in v happens after nothing in v. If only exits can begin v, the frame explores
-//                  all of these. Threads that it has explored and threads that were asleep on arrival don't count.
-//   depth_first-4  A futex_wait() that returns at once touches less than it announced. Before p it might have slept,
-//                  and so depended on wakes. So a frame in a race with it explores all that can run.
+//                  on p, and no steps in between order them. Let v be the steps between p and e that don't happen after
+//                  p, and then e. The frame then explores one more ready thread that can *begin* v, which means that
+//                  the thread's first step in v happens after nothing in v. If only exits can begin v, the frame
+//                  explores all of these. Threads that the frame has explored already and threads that were asleep on
+//                  arrival don't count.
+//   depth_first-4  A futex_wait() that returns at once touches less than it announced. Had it come before p, it might
+//                  have slept, and so depended on wakes. So a frame in a race with it explores all that can run.
 //                  A failed compare-exchange touches less than a successful one. That matters only where p can change
-//                  its result without a write to the location, through the sequentially consistent order alone. There
-//                  a failed compare-exchange keeps the footprint of a write (operations.cpp).
+//                  the result of the compare-exchange without a write to the location, through the sequentially
+//                  consistent order alone. There a failed compare-exchange keeps the footprint of a write
+//                  (operations.cpp).
 //
 // Nothing is lost. Claim: let E be a frame whose subtree has been explored without a failure. Let u be a sequence of
 // steps that is possible from E and that no thread asleep on arrival can begin. Then some run through E makes the steps
@@ -47,11 +51,12 @@
 //   Otherwise E did not explore all that can run, so it explored a ready thread (depth_first-2). Let p be the step of
 //   the last ready thread that it explored. Let w be the steps of u that neither depend on p nor happen after one that
 //   does. All of them are possible after p.
-//   If w is all of u, the induction gives a run that makes p and u. Then p's thread is ready after u, so u leads to no
-//   state without ready threads; and u does not end in a failure, which that run would have found.
-//   Otherwise let e be a step of u outside w that happens after steps of w only. It is no step of p's thread, which
-//   could begin u. It is no last resort, since p's thread is ready. If p disables e, then e is the exit of a sleeper
-//   that p wakes. w has no step on that sleeper's queue, so the exit can begin u, and withdrawn() had it explored.
+//   If w is all of u, the induction gives a run that makes p and u. Then p's thread is ready after u, so u does not
+//   lead to a state without ready threads. Nor does u end in a failure, which that run would have found.
+//   Otherwise let e be a step of u outside w that happens after steps of w only. e is no step of p's thread, because
+//   that thread could then begin u. e is no last resort, since p's thread is ready. If p disables e, then e is the exit
+//   of a sleeper that p wakes. w has no step on that sleeper's queue, so the exit can begin u, and withdrawn() had it
+//   explored.
 //   Otherwise e's thread can make a step e' after p and w: the same operation, perhaps with another result. It depends
 //   on p. No thread asleep after p can begin w and e', so by induction a run makes p, w and e', and there e' is in a
 //   race with p. If e' touches less than e, E explored all that can run (depth_first-4), which was excluded. Otherwise
@@ -59,15 +64,18 @@
 //   there is none. q can begin v. It can also begin u, so it is neither explored nor asleep on arrival. By
 //   depth_first-3, E explores a ready thread after p, or q itself. Both were excluded.
 //
-// Stale reads. The search leaves out some results (memory.hpp, Redundancy). Clocks decide which, and so the class alone
-// does. Each is a result in another class, in which the load comes before the stores that it does not see.
+// Stale reads. The search leaves out some results (memory.hpp, Redundancy). Clocks decide which, so this, too, depends
+// on the class alone. Each result that is left out is a result in another class, in which the load comes before the
+// stores that it does not see.
 //
 // Spinning. A thread that has called cpu_relax `relaxes` times gives way, in every kind of search. A spin that ends
-// only when another thread acts loses nothing by that, because the run without the vain looks has the same outcome. Of
-// a longer bounded spin, runs in which it gives up early may be missing. The report then says that spins were bounded.
+// only when another thread acts loses nothing by that, because the run without the vain looks has the same outcome. If
+// a bounded spin is longer than that, runs in which it gives up early may be missing. The report then says that spins
+// were bounded.
 //
 // Where all threads that could run are asleep, the run repeats others. The search finishes such a run without further
-// branching. It does not abandon the run, because its threads hold resources on their stacks and its failures are real.
+// branching. It does not abandon the run, because the run's threads hold resources on their stacks and its failures are
+// real.
 //
 // Checked by: reduction_test.cpp, thousands of random programs against the search without reduction.
 #include "chooser.hpp"

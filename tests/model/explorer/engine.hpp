@@ -49,7 +49,8 @@ struct model_thread {
     const char* doing = "";
 };
 
-// What fair() knows of the current window of each thread. As arrays, because fair() updates all threads at every step.
+// What fair() knows of the current window of each thread. These are arrays, because fair() updates all threads at every
+// step.
 struct windows {
     using masks = std::array<thread_mask, max_threads>;
     masks after{};       // threads that run first, if they can

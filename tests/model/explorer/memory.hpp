@@ -9,16 +9,16 @@
 // One more view is global: `sc_`.
 //
 // A load may take any message not older than current (coherence), and with seq_cst none older than sc_ at that
-// location. It raises current there, and with acquire joins the message's view. A store goes to the end of the history.
-// With store_insertion it may also go before newer messages that its thread has not seen, but never between a
-// message and the read-modify-write that read it. A store's view is current (release) or released (relaxed). A
-// read-modify-write reads a message and is put directly after it. Its view includes that of the message it read. That
+// location. The load raises current there, and with acquire joins the message's view. A store is put at the end of the
+// history. With store_insertion a store may also be put before newer messages that its thread has not seen, but never
+// between a message and the read-modify-write that read it. A store's view is current (release) or released (relaxed).
+// A read-modify-write reads a message and is put directly after it. Its view includes that of the message it read. That
 // is the release sequence of C++20, which runs through read-modify-writes only.
 //
 // Sequentially consistent. The order S of the standard is the order of execution. A seq_cst access at a location raises
-// sc_ there and may not go behind it. A seq_cst fence is an acquire and a release fence, takes sc_ into current, and
-// puts current into sc_: [atomics.order] 4.1 to 4.4, case by case. The fence passes on knowledge of memory, not
-// happens-before, so plain data stay racy across it.
+// sc_ there. It neither takes a message older than sc_ nor puts one before it. A seq_cst fence is an acquire and a
+// release fence, takes sc_ into current, and puts current into sc_: [atomics.order] 4.1 to 4.4, case by case. The fence
+// passes on knowledge of memory, not happens-before, so plain data stay racy across it.
 //
 // Bounds. A load goes at most stale_distance messages back, and a thread takes the same outdated message at most
 // stale_repeats times. The reasons are that the standard asks for stores to become visible in finite time, and that
@@ -27,7 +27,7 @@
 // Redundancy. Reading an outdated message, or placing a store before a newer one, is a new outcome only if the newer
 // store had to be executed first. That is so if conflicts put the newer store into the past of this step, or of the
 // message taken. Otherwise a schedule in which this step comes first has the same outcome, so the depth-first searches
-// leave the choice out. With a preemption bound, that schedule counts its preemptions. reduction_test.cpp compares with
+// leave the choice out. If preemptions are bounded, those of that schedule count, too. reduction_test.cpp compares with
 // the full search on random programs.
 //
 // Not modelled. Load buffering: a load never takes the value of a store that is executed later. So po and rf are
@@ -161,8 +161,8 @@ public:
 
     // --- accesses, once the engine has chosen a message ---
     // `before(k, m)` says whether the step that wrote m must be executed before this one anyway, if step k must. If it
-    // need not, other schedules, in which this step is executed earlier, are explored. They show the outcomes in which
-    // this step reads, or stores, before m.
+    // need not, the search explores other schedules, in which this step is executed earlier. They show the outcomes in
+    // which this step reads, or stores, before m.
     //
     // The messages that a load may take, newest first.
     template <class Before>

@@ -190,8 +190,8 @@ word engine::rmw(object o, rmw_kind kind, word operand, std::memory_order order,
     return old;
 }
 
-// What a compare-exchange may do, newest message first. It may fail with any message that it may read and that differs,
-// and succeed with one that it may directly follow.
+// What a compare-exchange may do, newest message first. It may fail with any message that it may read and whose value
+// is not the expected one, and succeed with one that it may directly follow.
 void engine::outcomes(int x, word expected, std::memory_order success, std::memory_order failure, bool weak,
                       unsigned size) {
     outcomes_.clear();

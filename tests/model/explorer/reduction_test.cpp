@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reductions leave no outcome out. The tests compare them with the search without reduction, on programs of which
 // an earlier reduction lost runs and on random programs. With TOCSIN_PROVE in the environment there are forty times as
-// many.
+// many random programs.
 #include <explorer/expect.hpp>
 #include <explorer/random_programs.hpp>
 
@@ -67,8 +67,8 @@ void compare_all(const program& p, options how, comparison& all) {
 
 // --- what was lost once ---
 
-// The second sleep returns spuriously where its deadline could pass only because no thread was ready. The steps that
-// follow were then treated as ordered after every earlier step.
+// The second sleep returns spuriously, at a point where its deadline could pass only because no thread was ready. An
+// earlier reduction then treated the steps that follow as ordered after every earlier step.
 TEST(reduction, WhatFollowsASpuriousReturnMayComeEarlier) {
     for (const reduction each : {reduction::none, reduction::sleep_sets, reduction::dpor}) {
         options how;
@@ -101,7 +101,7 @@ TEST(reduction, TheOtherSleeperMayBeTheFirstToLeave) {
                 {}, all);
 }
 
-// A wait that finds another value touches no queue. If it had slept, its order with the two wakes would have mattered.
+// A wait that finds another value touches no queue. Had it slept, its order with the two wakes would have mattered.
 TEST(reduction, AWaitThatReturnsAtOnceMightHaveSlept) {
     comparison all;
     compare_all({{{action::timed_sleep, 1, 1, relaxed}, {action::exchange, 0, 2, relaxed}},

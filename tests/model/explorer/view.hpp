@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread, a message or the global order of sequentially consistent operations knows about memory. A view holds
-// the newest message that it has seen of every location. It also says how much of every thread's past it includes
+// What a thread, a message or the global order of sequentially consistent operations knows about memory. A view holds,
+// for every location, the newest message that has been seen. It also says how much of every thread's past it includes
 // (happens-before, for the race checks).
 #pragma once
 
@@ -55,7 +55,8 @@ public:
         return clock[static_cast<std::size_t>(thread)] >= epoch;
     }
 
-    // Whether it includes of each thread what this clock does. A loop without an early end takes several at a time.
+    // Whether this view includes, of each thread, all that the clock `other` includes. A loop without an early end
+    // takes several at a time.
     bool includes(const thread_clock& other) const noexcept {
         std::uint32_t missing = 0;
         for (std::size_t i = 0; i < clock.size(); ++i) missing |= other[i] > clock[i] ? 1 : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time is not modelled. Deadlines on this clock are ahead, until somebody has looked at the clock so many times. When
-// an operation or a coroutine begins to wait, it looks at the clock twice: before it begins its wait, and while it
-// does. Whoever serves deadlines looks later.
+// Time is not modelled. The deadline `due` lies in the future until the clock has been looked at `looks_before_due`
+// times. When an operation or a coroutine begins to wait, it looks at the clock twice: before the wait begins, and
+// while it begins. Whoever serves deadlines looks later.
 #pragma once
 
 #include <chrono>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Windows' calls by which threads wait and wake each other, for every other system, in C and C++: events, mutexes,
- * semaphores, waitable timers, threads, WaitForMultipleObjects(), SRW locks, condition variables, WaitOnAddress() and
- * their relatives. On Windows, this header only includes Windows' own headers.
+/* The calls of Windows by which threads wait and wake each other, for every system except Windows, in C and C++:
+ * events, mutexes, semaphores, waitable timers, threads, WaitForMultipleObjects(), SRW locks, condition variables,
+ * WaitOnAddress() and their relatives. On Windows, this header only includes Windows' own headers.
  *
  *     HANDLE ready = CreateEvent(NULL, FALSE, FALSE, NULL);
  *     HANDLE both[] = {ready, mutex};
  *     if (WaitForMultipleObjects(2, both, TRUE, 5000) == WAIT_OBJECT_0) ...
  *
- * Each call does what Windows documents, and returns the same values and error codes. docs/porting_from_windows.md
- * lists the calls that do the same, those that differ, and those that are missing. The differences that matter most:
+ * Except for the differences that docs/porting_from_windows.md lists, each call does what Windows documents, and
+ * returns the same values and error codes. That page lists the calls that do the same, those that differ, and those
+ * that are missing. The differences that matter most:
  * - Everything stays inside the process. A name is known only within the process, and GetCurrentProcess() is the only
  *   handle of a process. SECURITY_ATTRIBUTES are ignored.
  * - A pulse is exact: PulseEvent() releases those that wait at that moment. Windows may miss a thread.
@@ -30,10 +31,10 @@
  *
  * Cost: each call makes two read-modify-writes for each handle (about 11 ns), in addition to the object's own cost.
  * Waits for up to 16 objects allocate nothing, except in four cases: an alertable wait for all; an alertable wait for
- * any of 16 objects, because the thread's queue of calls counts as an object; SignalObjectAndWait() that signals a
- * semaphore or waits for a pseudo-handle; and a thread's first wait for a mutex or first alertable wait, if
- * CreateThread() has not created the thread. No call may be made in a signal handler, nor in the child of a fork
- * before it calls exec.
+ * any of 16 objects, because the thread's queue of calls counts as an object; a call of SignalObjectAndWait() that
+ * signals a semaphore or waits for a pseudo-handle; and a thread's first wait for a mutex or first alertable wait, if
+ * CreateThread() has not created the thread. No call may be made in a signal handler, nor in the child of a fork before
+ * it calls exec.
  */
 #ifndef TOCSIN_WIN32_H
 #define TOCSIN_WIN32_H
@@ -76,9 +77,10 @@ TOCSIN_WIN32_API BOOL WINAPI DuplicateHandle(HANDLE source_process, HANDLE sourc
                                              LPHANDLE target, DWORD access, BOOL inherit, DWORD options);
 TOCSIN_WIN32_API BOOL WINAPI GetHandleInformation(HANDLE handle, LPDWORD flags);
 
-/* Not a name of Windows. A handle of a descriptor (a socket, a pipe, a timerfd ...): WaitForSingleObject() and waits
- * for any return when it is readable or writable. The handle does not own the descriptor: keep it open until the handle
- * is closed and no thread waits. Waits for all refuse it: WAIT_FAILED, ERROR_NOT_SUPPORTED. */
+/* Not a name of Windows. A handle of a descriptor (a socket, a pipe, a timerfd ...): WaitForSingleObject() or a wait
+ * for any of several handles returns when the descriptor is readable or writable. The handle does not own the
+ * descriptor: keep it open until the handle is closed and no thread waits. A wait for all refuses such a handle:
+ * WAIT_FAILED, ERROR_NOT_SUPPORTED. */
 #if !defined(TOCSIN_H) /* <tocsin.h> has constants of these names and values */
 #define TOCSIN_READABLE 1u
 #define TOCSIN_WRITABLE 2u
@@ -194,8 +196,8 @@ TOCSIN_WIN32_API DWORD WINAPI WaitForMultipleObjectsEx(DWORD count, const HANDLE
 TOCSIN_WIN32_API DWORD WINAPI SignalObjectAndWait(HANDLE signal, HANDLE wait_on, DWORD milliseconds,
                                                   BOOL alertable);
 /* Not a name of Windows: waits for any number of handles. The result is WAIT_OBJECT_0, WAIT_ABANDONED_0, WAIT_TIMEOUT,
- * WAIT_IO_COMPLETION or WAIT_FAILED. A wait for any stores the number of the object that it took in `*index`, unless
- * `index` is null. For more than 16 handles, each call allocates memory; for more than 64, several blocks. */
+ * WAIT_IO_COMPLETION or WAIT_FAILED. Unless `index` is null, a wait for any sets `*index` to the number of the object
+ * that it took. For more than 16 handles, each call allocates memory; for more than 64, several blocks. */
 TOCSIN_WIN32_API DWORD TocsinWaitForManyObjects(size_t count, const HANDLE* handles, BOOL wait_all,
                                                 DWORD milliseconds, BOOL alertable, size_t* index);
 TOCSIN_WIN32_API VOID WINAPI Sleep(DWORD milliseconds);

@@ -10,7 +10,7 @@
 
 namespace tocsin_win32 {
 
-/* A name in wchar_t, as UTF-16. A name that is too long stays too long. */
+/* Converts a name from wchar_t to UTF-16. May cut a name that is too long, but what is left is still too long. */
 class utf16_name {
 public:
     explicit utf16_name(const wchar_t* from) {
