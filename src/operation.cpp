@@ -58,10 +58,11 @@
 // Memory order
 //   [canceler-admitted]  start() makes the wait before it admits cancelers, by a release. A canceler acquires when it
 //       enters, so it sees the wait.
-//   [canceler-left]  A canceler that leaves releases. The thread that waits for cancelers acquires. So what a canceler
-//       did comes before the wait is taken back.
-//   A cancel() that is not admitted publishes and learns nothing. Everything else is ordered by [suspend] and [release]
-//   in core/lot/waiter.cpp, by [posted] in core/async/handover.hpp and, for a single_wait, by the bucket's lock.
+//   [canceler-left]  A canceler leaves by a release operation, and the thread that waits for cancelers acquires. So
+//       what a canceler did comes before the wait is taken back.
+//   If a cancel() is not admitted, it publishes nothing and learns nothing. Everything else is ordered by [suspend] and
+//   [release] in core/lot/waiter.cpp, by [posted] in core/async/handover.hpp and, for a single_wait, by the bucket's
+//   lock.
 //
 // Fork: in the child, the destructor touches nothing of the wait, as for a coroutine (pending.cpp), and gives nothing
 // back. cancel() returns false there.

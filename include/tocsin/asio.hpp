@@ -77,8 +77,9 @@ Result result_of(wait_status how) noexcept {
 inline wait_status status_of(wait_status how) noexcept { return how; }
 inline wait_status status_of(const any_result& how) noexcept { return how.status; }
 
-// A wait from the initiation to the call of its handler. Until the wait ends, it belongs to itself and to the list of
-// its context. Afterwards it belongs to the function object that it posts, which runs in the handler's executor.
+// A wait from the initiation to the call of its handler. Until the wait ends, nothing owns the object, but the list of
+// its context knows it. When the wait ends, it posts a function object, which then owns it and runs in the handler's
+// executor. If the context is shut down first, the list's owner cancels the wait and destroys the object instead.
 template <class Handler, class Executor, class Wait, class Result>
 class started_wait final : public known_wait {
 public:

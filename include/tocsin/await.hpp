@@ -45,13 +45,15 @@
 //     refuses.
 //
 // Background threads
-//   A wait for events and for sources of your own needs no background thread, even if it has a stop token. For other
-//   waits there are up to three such threads. The library starts each of them at the first co_await that needs it:
+//   A wait without a deadline, timers and descriptors needs no background thread, even if it has a stop token. For
+//   other waits there are up to three such threads. The library starts each of them at the first co_await that needs
+//   it:
 //   - one for deadlines and timers on the steady clock, or on a clock of your own;
 //   - one for deadlines and timers on the system clock;
 //   - one for descriptors. This thread also needs a doorbell (fd.hpp).
-//   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, handles no
-//   signals, and stays until the process ends, even during exit.
+//   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, and stays until the
+//   process ends, even during exit. It blocks all signals while it waits. While it resumes coroutines, it has the signal
+//   mask of the thread that started it.
 //
 //   The thread for descriptors polls all descriptors for which coroutines or operations wait. Each poll costs a step
 //   for each of these descriptors. If something other than a descriptor ends a wait with descriptors (an event that is

@@ -39,11 +39,11 @@
 //   left, it receives one, and afterwards its status() is `closed`. Sending on a closed channel is not a mistake.
 //
 // Items
-//   T is an object type whose moves and destructor do not throw: a transfer that two threads have agreed on can't be
-//   undone. (For another type, send std::unique_ptr<T>.) T need not be copyable. Items are moved, and items that have
-//   been moved from are destroyed, under a short lock of the channel. So T's move constructor and destructor must not
-//   call a channel, and should not block. Items that are still in the channel when it is destroyed are destroyed with
-//   it.
+//   T is an object type whose move constructor and destructor do not throw: a transfer that two threads have agreed on
+//   can't be undone. (For another type, send std::unique_ptr<T>.) T need not be copyable. Items are moved, and items
+//   that have been moved from are destroyed, under a short lock of the channel. So T's move constructor and destructor
+//   must not call a channel, and should not block. Items that are still in the channel when it is destroyed are
+//   destroyed with it.
 //
 // Memory
 //   What a thread did before it sent an item is visible to the thread that receives this item. At a rendezvous, what

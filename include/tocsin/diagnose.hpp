@@ -13,12 +13,13 @@
 namespace tocsin {
 
 // One parked wait: a wait that is in the queue of what it waits for. A thread that has not queued yet, or has been
-// released, is not parked. A wait that timed out or was stopped stays parked until it has left the queue. A wait for
-// several sources is parked once for each of them that is an event, a latch, a barrier, a semaphore, a condition, a
-// channel's send or receive, or a custom source (source.hpp). The functions below do not show descriptors, timers,
-// members of a group_commit or of a wait_set, threads that sleep in a wait_set, or pollables. If the process has
-// several copies of the library, each copy shows all waits but those for channels and custom sources that were made
-// with another copy.
+// released, is not parked. A wait that timed out or was stopped stays parked until it has left the queue, except at
+// channels and custom sources, where the wait is no longer shown once it has ended. A wait for several sources is
+// parked once for each of them that is an event, a latch, a barrier, a semaphore, a condition, a channel's send or
+// receive, or a custom source (source.hpp). The functions below do not show descriptors, timers, members of a
+// group_commit or of a wait_set, threads that sleep in a wait_set, or pollables. If the process has several copies of
+// the library, each copy shows all of these waits, with one exception: of those for channels and custom sources, it
+// shows the ones that were made with this copy.
 struct parked_wait {
     // What a wait is for. `source`: for an object of a waitable type (source.hpp).
     enum class kind : std::uint8_t { event, address, lock, semaphore, condition, latch, barrier, source };

@@ -8,8 +8,9 @@
 //     auto first = exec::when_any(tocsin::as_sender(answer), tocsin::as_sender(tocsin::after(1s)));
 //
 // A sender is a description: it can be moved, copied, and started several times. It refers to its sources, to which the
-// rules of wait_any() and wait_all() apply (wait.hpp). The sender copies the limits and their stop token, but only
-// refers to a time point of a clock of your own. A duration counts from the call that makes the sender.
+// rules of wait_any() and wait_all() apply (wait.hpp). The sender copies the limits and their stop token. A time
+// point of a clock of your own is not copied: the sender refers to it. A duration counts from the moment at which its
+// limits or its timer are made, usually the call that makes the sender, and never from a start.
 //
 // The operation state contains the wait, which is an operation (operation.hpp). It allocates nothing, with the one
 // exception that operation.hpp names.

@@ -20,8 +20,8 @@ namespace tocsin::platform {
 
 short to_poll_events(readiness asked) noexcept;
 readiness from_poll_events(short found) noexcept;
-// Returns 0 if a descriptor can be in a poll set. Otherwise returns EBADF, or EPERM for what epoll also refuses, so
-// that sets take the same descriptors on every system.
+// Returns 0 if a descriptor can be in a poll set. Otherwise returns EBADF, or EPERM for a regular file or a directory,
+// which epoll refuses, too.
 int why_not_in_a_set(int descriptor) noexcept;
 // The error for a descriptor that is no member of a set: EBADF or ENOENT.
 int why_no_member(int descriptor) noexcept;
@@ -110,13 +110,14 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
     return result;
 }
 
+inline constexpr std::size_t most_events = 128;
+
 // Implements the wait() of a poll set that the kernel keeps.
 // - `descriptor` refers to the kernel's set, which reports `Event`s.
 // - `sleep(events, nanoseconds)` sleeps in the set. It returns the number of events, or -1 with the error in errno.
 // - `report(events, out)` turns events into the items of the result.
-// - `poll(entries, until)` follows the system clock, which no timeout of such a set does. For a deadline on that clock,
-//   the thread sleeps in this call instead, and the only entry is the set's descriptor.
-inline constexpr std::size_t most_events = 128;
+// - `poll(entries, until)` follows the system clock. No timeout of such a set does. So for a deadline on that clock,
+//   the thread sleeps in `poll` instead of in the set, and the only entry is the set's descriptor.
 template <class Event, class Sleep, class Poll, class Report>
 poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, const deadline& until,
                                Sleep sleep, Poll poll, Report report) noexcept {

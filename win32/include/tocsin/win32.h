@@ -77,10 +77,11 @@ TOCSIN_WIN32_API BOOL WINAPI DuplicateHandle(HANDLE source_process, HANDLE sourc
                                              LPHANDLE target, DWORD access, BOOL inherit, DWORD options);
 TOCSIN_WIN32_API BOOL WINAPI GetHandleInformation(HANDLE handle, LPDWORD flags);
 
-/* Not a name of Windows. A handle of a descriptor (a socket, a pipe, a timerfd ...): WaitForSingleObject() or a wait
- * for any of several handles returns when the descriptor is readable or writable. The handle does not own the
- * descriptor: keep it open until the handle is closed and no thread waits. A wait for all refuses such a handle:
- * WAIT_FAILED, ERROR_NOT_SUPPORTED. */
+/* TocsinHandleOfDescriptor() is no call of Windows. It makes a handle of a descriptor (a socket, a pipe, a timerfd
+ * ...). WaitForSingleObject(), or a wait for any of several handles, returns when the descriptor is readable or
+ * writable, as `readiness` asks: one of the two constants below, or both. The handle does not own the descriptor: keep
+ * the descriptor open until the handle is closed and no thread waits. A wait for all refuses such a handle: it returns
+ * WAIT_FAILED, with the error ERROR_NOT_SUPPORTED. */
 #if !defined(TOCSIN_H) /* <tocsin.h> has constants of these names and values */
 #define TOCSIN_READABLE 1u
 #define TOCSIN_WRITABLE 2u
