@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutines that wait for one event without limits (no deadline, no stop token). Such a wait is a single_wait
-// (core/wait/single_wait.cpp). Every other wait of a coroutine is a pending_wait (pending.cpp).
+// Coroutines that wait for one event without limits: async_wait(event), with no deadline and no stop token. Such a wait
+// is a single_wait (core/wait/single_wait.cpp). Every other wait of a coroutine is a pending_wait (pending.cpp).
 //
 // State: an event_awaiter's memory holds the event's address until the coroutine suspends. From then on, it holds the
 // event_awaiting.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A barrier is a count and two gates, which are manual-reset events: one for the phases with even numbers, and one for
-// those with odd numbers. A phase lasts until as many threads have arrived as it expects. The thread that makes the
-// last arrival of a phase ends it. Each wait is for the gate of its own phase, so what src/event.cpp says of a set and
-// of a wait holds for barriers.
+// those with odd numbers. A phase lasts until as many arrivals have been counted as it expects. The thread that makes
+// the last arrival of a phase ends it. Each wait is for the gate of its own phase, so what src/event.cpp says of a set
+// and of a wait holds for barriers.
 //
 // State
 //   missing_   how many arrivals the current phase still expects, times two, plus one if the phase's number is odd.
@@ -10,13 +10,15 @@
 //   ended_     the two gates.
 //
 // Invariants
-//   barrier-1  Each arrival changes `missing_` in one read-modify-write. This tells the arrival how many arrivals were
-//       missing, and whether the phase is odd. So exactly one arrival of a phase finds no more missing than it brings:
-//       the last one. Only the thread of this last arrival calls the completion function and end().
+//   barrier-1  Each arrival (a call, which may count for several) changes `missing_` in one read-modify-write. This
+//       tells the arrival how many arrivals were missing, and whether the phase is odd. So exactly one arrival of a
+//       phase finds no more missing than it brings: the last one. Only the thread of this last arrival calls the
+//       completion function and end().
 //   barrier-2  From the last arrival until the gate is set, only the thread of the last arrival changes the barrier.
-//       Any other arrival in this time is one too many. If it comes before end() has stored the new count, it finds
-//       zero missing and ends the program. If it comes after that store, it is counted in the new phase. To arrive so
-//       early is always a mistake in the program, since nothing has told the thread yet that the new phase has begun.
+//       (Waits may still queue at a gate.) Any other arrival in this time is one too many. If it comes before end() has
+//       stored the new count, it finds zero missing and ends the program. If it comes after that store, it is counted
+//       in the new phase. To arrive so early is always a mistake in the program, since nothing has told the thread yet
+//       that the new phase has begun.
 //   barrier-3  While a phase is current, its gate is unset. end() resets the next phase's gate before it stores the new
 //       count. The two gates alternate, so the next phase's gate was also the gate of the phase before the one that
 //       ends. Nobody may wait for that older phase any more, so the gate has no waiters. (The header requires this of

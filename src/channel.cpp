@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A channel is a ring of slots with a lock at each of its two ends, and two lists of transfers that wait. The waits
-// themselves are those of wait.cpp: a transfer is a custom source (source.hpp), and a call that blocks is a wait for
-// this one source. This file has the parts that do not depend on the type of the items; the others are in channel.hpp.
+// themselves are those of wait.cpp and pending.cpp: a transfer is a custom source (source.hpp), and a call that blocks
+// is a wait for this one source. This file and detail/channel_base.hpp have the parts that do not depend on the type of
+// the items; the others are in channel.hpp.
 //
 // State
 //   Each side, the sending one and the receiving one, has a lock. Under its own lock a side keeps:
@@ -19,10 +20,9 @@
 //
 // Invariants
 //   channel-1  A transfer happens in one step, in one of two ways. In the first, the transfer's own thread does it, in
-//       put() or take(). Then that thread is not in a wait for the transfer, or its wait has just been claimed for the
-//       transfer. In the second, another thread does it, under both locks: this thread claims the transfer, takes it
-//       off the list and moves the item. A wait is claimed once, so at most one of its transfers happens, and at most
-//       once.
+//       put() or take(). Then the transfer is not enlisted, or its wait has just been claimed for the transfer. In the
+//       second, another thread does it, under both locks: this thread claims the transfer, takes it off the list and
+//       moves the item. A wait is claimed once, so at most one of its transfers happens, and at most once.
 //   channel-2  Whenever both locks are free, the following is true of all transfers that are not dead:
 //       - A receiver is enlisted only while the ring is empty, and a sender only while it is full.
 //       - A sender and a receiver of different waits are not both enlisted.
@@ -44,15 +44,16 @@
 // critical sections of one lock have one order. If the enlisting comes first, the thread in put() or take() sees the
 // mark, takes both locks and finds the transfer. If the put() or take() comes first, the check finds that the transfer
 // can happen. Then enlist() returns false, and the wait tries the transfer. may_send() and may_receive() guess without
-// a lock. The only effect of a wrong guess is that the wait calls enlist(), which checks again.
+// a lock. After a wrong guess, the wait calls enlist(), which checks again. Or it ends without the transfer, if it may
+// not sleep. Then there was a moment during the call at which the transfer could not happen ([look]).
 //
 // Two waits that meet (rendezvous): when a transfer is to be enlisted, a transfer of another wait may already be
 // enlisted on the other side. Both waits must then be claimed. (This is so whether a wait is for several sources or,
 // like that of a send() or a receive(), for one.)
 //   1. The wait that is enlisting takes `meetings`, a lock of which the process has only one, and enlist() returns
-//      false. (All copies of the library in the process have the same lock, because it is in the table that they
-//      share.) Then this wait claims itself for the transfer (enlist_custom() in core/wait/multi_wait.cpp). From here
-//      on, nobody else can claim it.
+//      false. (All copies of the library that share the lot's table have the same lock, because it is in that table.)
+//      Then this wait claims itself for the transfer (enlist_custom() in core/wait/multi_wait.cpp). From here on,
+//      nobody else can claim it.
 //   2. The wait tries the transfer. Under the channel's locks, this claims the other wait. Then `meetings` is freed,
 //      before the other wait is woken. The reason: the other wait's coroutine, or its executor, may come to a meeting
 //      of its own.
@@ -62,10 +63,10 @@
 // frees `meetings`, and does nothing in the name of this transfer.
 // Two waits may find each other at two channels. `meetings` is what makes them agree. Without this lock, both could
 // claim themselves first, and each would then find the other dead, again and again. With the lock, the first of them
-// finds the second unclaimed. So step 2 fails only if the other wait has ended, or is about to delist after a step 2 of
-// its own. `meetings` is always taken first, before the locks of a channel, and no wait sleeps while it holds
-// `meetings`. A wait that both sends and receives at one rendezvous must not meet itself: has_other_waits() does not
-// count its own transfers, and a wait that has claimed itself can't be claimed once more in step 2.
+// finds the second unclaimed. So step 2 fails only if the other wait has ended, or is about to delist after a try of
+// its own. `meetings` is always taken first, before the locks of a channel, and no thread waits for a source while it
+// holds `meetings`. A wait that both sends and receives at one rendezvous must not meet itself: has_other_waits() does
+// not count its own transfers, and a wait that has claimed itself can't be claimed once more in step 2.
 //
 // Memory order
 //   [slot]    A side releases its slots by the store of `passed`, and the other side acquires them when it renews its

@@ -26,18 +26,19 @@
 // No lost wake-up: a thread holds the lock L while it changes what others wait for. A waiting thread W has looked, with
 // L held, and has not found the change. So W held L before the changing thread took it. W had queued its node before it
 // gave up L (condition-2). So the notification, which comes after the change, finds the word changed, or finds that W's
-// node has already left the queue, because W was notified, timed out or was stopped. Each of these ends W's wait. W
-// then takes L and looks again.
+// node has already left the queue, because W was notified, or because a deadline, a stop or another source has ended
+// W's wait. Each of these ends the wait. W then takes L and looks again.
 //
-// A wait ends by a notification, or by a timeout or a stop, never by both: each of them has to claim the waiter
-// (waiter.cpp). A notification that finds the waiter claimed tries the next node. So a notification is spent only on a
-// wait that reports it.
+// A wait ends in one way only: by a notification, a timeout, a stop or another source. If it can end in several ways,
+// each of them has to claim the waiter (waiter.cpp). A notification that finds the waiter claimed tries the next node.
+// So a notification is spent only on a wait that reports it.
 //
 // The turns (condition-5) end, and nobody waits in vain for a turn. Let W be the thread that keeps the other nodes, and
 // X the thread of one of these nodes. Both were notified, so neither wait can end otherwise, and both threads need the
 // same lock L before they may return. While another thread keeps L from W, it keeps L from X, too, because only one
-// thread at a time can hold L. Neither W nor X holds L: each has given it up, and L can't be held twice. So X loses
-// nothing by waiting for W. As soon as W has L, it releases X, before any code of the user runs in W. With different
+// thread at a time can hold L. Neither W nor X sleeps with L: each gives it up before it sleeps, and L can't be held
+// twice. So X loses nothing by waiting for W. As soon as W has L, it releases the next two threads, before any code of
+// the user runs in W. If X is not one of them, the second of them takes W's place in this argument. With different
 // locks, W's lock could be held by a thread that waits for X. With a recursive lock, X could still hold the lock
 // itself, because a wait gives up only one level. With a shared lock, X might get it while W can't. In these cases the
 // word is `any_lock`, and the threads relay before they take their locks (relay.cpp).
@@ -45,13 +46,13 @@
 // Memory order
 //   [registered]  notify_one() and notify_all() load the word without the bucket's lock. If a wait must be notified,
 //                 then L was taken after the wait gave it up: by the caller, or by a thread whose steps happen before
-//                 the caller's. So the wait's write of the word happens before this load, and the load sees that write
-//                 or a later one. A later write is `none` only if the node has left the queue. For this, the load needs
-//                 no memory order.
-//   [last-look]   Just before a thread notifies, another thread may turn the word to `none`: one whose wait a deadline,
-//                 a stop or another source has ended. The notifying thread then sees `none`, and may destroy the
-//                 condition. The store of `none` releases, and the load acquires. So the other thread's last access
-//                 comes before the destruction.
+//                 the caller's. So the wait's access to the word happens before this load, and the load sees what that
+//                 access left there, or a later value. A later value is `none` only if the node has left the queue. For
+//                 this, the load needs no memory order.
+//   [last-look]   Just before a thread notifies, another thread may turn the word to `none`: one that notifies, too, or
+//                 one whose wait a deadline, a stop or another source has ended. The notifying thread then sees `none`,
+//                 and may destroy the condition. The store of `none` releases, and the load acquires. So the other
+//                 thread's last access comes before the destruction.
 //   [bucket]      The bucket's lock orders all writes of the word.
 //   [release]     What came before a notification is visible when the wait ends (waiter.cpp). A thread that keeps nodes
 //                 passes this on. It acquires when it is released itself, and its release of the next thread is a

@@ -4,7 +4,7 @@
 //
 // The names are in a table with a lock of its own (core/sync/names.hpp). Under the lock of a bucket or list, no code of
 // the user runs, and nothing is allocated. So parked_waits() copies the waits into memory that it allocated before, and
-// counts them. If the memory was too small, it allocates enough and starts again.
+// counts them. If the memory was too small, it allocates more and starts again.
 //
 // Fork: a thread of the parent may have held the lock of the names, in the middle of a change. In that case the child
 // begins without names. It does not touch the old entries of the table, and does not even free them.

@@ -20,10 +20,11 @@
 //       run_due() and notify() switch it off, because the loop must ask again before it sleeps (the contract in
 //       driver.hpp). A thread that undertakes to call `changed` (the function that the user gave to the driver)
 //       switches it off, too. Consider a change of what to watch, or a new earliest deadline, that the loop has not
-//       been told about. Whenever the lock is free, one of two things is true. Either the loop has called run_due() or
-//       notify(), and must still ask before it sleeps. Or, since the loop last asked about such things, a thread has
-//       owed a call of `changed`, and has made it or will make it. (The loop asks about changes by update(), and about
-//       deadlines by next_deadline().)
+//       been told about. Whenever the lock is free, one of two things is true. Either the loop must still ask before it
+//       sleeps, because it has not asked yet, or has called run_due() or notify() since. Or, since the loop last asked
+//       about such things, a thread has owed a call of `changed`, and has made it or will make it. (The loop asks about
+//       changes by update(), and about deadlines by next_deadline(). A driver without `changed` calls nobody:
+//       driver.hpp says for which loops it is meant.)
 //       legal: a call of `changed` although the loop has been told. Cost: the loop looks once more.
 //       illegal: an earlier deadline, an armed driver, and nobody who calls `changed`.
 //   driver-4  A thread that owes a call of `changed` has acquired the rundown `calls_` under the lock, and releases it
@@ -34,27 +35,29 @@
 //
 // No lost wake-up. A thread sets a timer while the loop computes next_deadline(). Both take the lock.
 // - If the thread takes the lock first, next_deadline() finds the timer.
-// - If it takes the lock second, and its timer is now the earliest, there are two cases. In the first, the thread finds
-//   the driver armed, and so owes a call. In the second, another thread has disarmed the driver since next_deadline(),
-//   and owes a call or has made one. In both cases the call comes after next_deadline(). So the call ends the sleep for
-//   which the loop uses the result. (If the call comes before this sleep, the contract in driver.hpp makes the sleep
-//   end at once.)
+// - If it takes the lock second, and its timer is now the earliest, there are three cases. In the first, the thread
+//   finds the driver armed, and so owes a call. In the second, another thread has disarmed the driver since
+//   next_deadline(), and owes a call or has made one. In the third, the loop has disarmed the driver by run_due() or
+//   notify(), and must ask again before it sleeps. In the first two cases the call comes after next_deadline(). So the
+//   call ends the sleep for which the loop uses the result. (If the call comes before this sleep, the contract in
+//   driver.hpp makes the sleep end at once.)
 // The same holds for update() and a change of what to watch. It also holds if the loop calls update() and
 // next_deadline(), in either order, and a change comes between them. The first of these calls has armed the driver, so
 // a call of `changed` is owed, and that call ends the next sleep. It makes no difference that the second call arms the
 // driver again.
 //
 // Descriptors. When an entry of the table loses its last use, its descriptor may be closed, and the number may soon
-// name something else. So the next update() tells the loop to renew its registration, even if somebody waits for the
-// number again (watch_table-2). A background thread ends its poll before cancel() returns (poll_thread-5). A driver
-// can't end the loop's sleep like this: the thread that calls cancel() may be the loop's own, or the loop may wait for
-// that thread.
+// name something else. So the next update() tells the loop to end its registration or, if somebody waits for the number
+// again, to renew it (watch_table-2). If the background thread is polling the descriptor, it ends that poll before
+// cancel() returns (poll_thread-5). A driver can't end the loop's sleep like this: the thread that calls cancel() may
+// be the loop's own, or the loop may wait for that thread.
 //
 // Locks: no thread takes another lock while it holds the lock of this file, nor takes this lock while it holds a lock
 // of the lot.
 //
 // Fork: the child has none of the parent's waits, and a thread of the parent may have held the lock. So in the child
-// the destructor does nothing. The child has no default driver (core/async/service.cpp).
+// the destructor takes no lock and waits for nobody: it only frees the memory. The child has no default driver
+// (core/async/service.cpp).
 //
 // Several copies of the library in a process: each has a default driver of its own.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of both events: one byte here, a queue in the lot (core/lot/lot.hpp).
+// The protocol of both kinds of events: one byte here, a queue in the lot (core/lot/lot.hpp).
 //
 // State: the byte holds three bits, `set`, `parked` and `held`.
 //
@@ -19,9 +19,9 @@
 //       Before a set leaves an auto-reset event set, it has offered the event to all subscribers and all_waiters in the
 //       queue.
 //   event-4  A set of an event with waiters makes its changes in one step, under the lock. It takes the waiters that it
-//       will release off the queue and, unless it hands the event over, turns `set` on. So a set that is still under
-//       way never releases a waiter that queued after a later reset(). Nor does it release a waiter of another event
-//       that was made later at the same address.
+//       will release off the queue and, unless it hands the event over, turns `set` on. (An all_waiter leaves its
+//       queues in a commit: multi_wait-2.) So a set that is still under way never releases a waiter that queued after a
+//       later reset(). Nor does it release a waiter of another event that was made later at the same address.
 //   event-5  After the step that makes a set visible, the set does not touch the event. This step is the change of the
 //       byte or, when the set hands the event over, the release of the waiter. (A set into a wake_list leaves this
 //       release to its caller.) The set may still search the queue of the event's address for all_waiters. If it finds
@@ -31,8 +31,8 @@
 //       lock first. (In the child of a fork, the bit may have stayed on. Whoever changes the byte there under the lock
 //       turns the bit off.)
 //   event-7  A pulse (event_pulse()) releases waiters as a set does, and never shows the event as set. It unsets the
-//       event in the same step, under the lock, in which it makes its last offer or takes the waiters. So a thread is
-//       released if, and only if, its node is in the queue at that step. A pulse of a manual-reset event doesn't ask
+//       event in the same step, under the lock, in which it makes its last offer or takes the waiters. So a thread can
+//       be released only if its node is in the queue at that step. A pulse of a manual-reset event doesn't ask
 //       all_waiters. A thread that a pulse releases may destroy the event, because the pulse does not touch the event
 //       after that step.
 //
@@ -42,8 +42,8 @@
 // - If the set comes first, the wait sees the event set and takes it.
 // - If the wait comes first, the compare-and-exchange of the set fails. The set then takes the lock and finds the node,
 //   which the wait queued before it freed the lock.
-// If a wait times out or is stopped, it has claimed its own waiter first (waiter.cpp). A set that finds this waiter
-// claimed tries the next waiter, or leaves the event set. (A single_wait that is stopped has left the queue instead.)
+// If a wait times out or is stopped, its waiter is claimed first (waiter.cpp). A set that finds this waiter claimed
+// tries the next waiter, or leaves the event set. (A single_wait that is stopped has left the queue instead.)
 //
 // Memory order
 //   [event-publish]  Every set() releases: by its read-modify-write of the byte or, when it hands the event over,
@@ -54,8 +54,8 @@
 //                    is a full fence and then a load. Without this fence, the load may pass the producer's earlier
 //                    stores. A consumer could then take the event, miss those stores, and sleep although there is work.
 //                    With the fence: if the producer's load still sees the event set, the consumer's read-modify-write
-//                    that takes the event comes later, and is a full fence itself. So what the producer wrote before
-//                    its fence is visible to what the consumer reads after its own.
+//                    that takes or resets the event comes later, and is a full fence itself. So what the producer wrote
+//                    before its fence is visible to what the consumer reads after its own.
 //   [all-taken]      A wait for all first holds all its events, and then takes them one by one. Each take is a release
 //                    operation. is_set() and try_wait() acquire when they see an event taken. So a thread that has seen
 //                    one of these events taken finds each other event held or taken. If it finds one held, it looks at
@@ -146,8 +146,8 @@ void drop(event_byte& state) noexcept {
 // What becomes of an auto-reset event that nobody takes.
 enum class untaken : bool { stays_set, is_lost };
 
-// Hands an auto-reset event to the oldest waiter that can take it. If the queue has many waits for all, frees the lock
-// now and then (lot-8).
+// Hands an auto-reset event to the oldest waiter that can take it. If the queue has many nodes that stay (lot-8), frees
+// the lock now and then.
 void hand_over(event_byte& state, wake_list* later, untaken otherwise = untaken::stays_set) noexcept {
     const core::defer_resumes after_all;
     const core::wait_key key = key_of(state);
@@ -289,8 +289,9 @@ void event_pulse(event_byte& state, reset_mode mode) noexcept {
 }
 
 // A signal handler can't wait for the thread that it has interrupted. So if that thread is inside the library, the
-// handler doesn't take the lock here. To such a handler, a held event looks set, but the handler can't take it. This is
-// so even if the event is held by a wait for all that has already taken another event.
+// handler doesn't take the lock here. To such a handler, a held event looks set: it passes a manual-reset event, but
+// can't take an auto-reset event. This is so even if the event is held by a wait for all that has already taken another
+// event.
 
 bool event_is_set_slow(const event_byte& state) noexcept {
     if (core::signal_deferral::is_inside()) return true;

@@ -3,8 +3,8 @@
 //
 // State
 //   led       On while a thread leads: it gathers, flushes, or has been told to lead and is about to wake up.
-//   queue     The members that have joined and that no flush has taken, oldest first. A member lives on its submitter's
-//             stack and has a waiter that the thread sleeps on (group_commit.hpp).
+//   queue     The members that wait to be taken into a group, oldest first. A member lives on its submitter's stack and
+//             has a waiter that the thread sleeps on (group_commit.hpp).
 //   gatherer  The waiter on which a leader sleeps while its group gathers; else null.
 //   forming   On while the leader has not taken its group, so that threads that join now may still be its followers.
 //   words     The words that members share (core/lot/shared_word.cpp).
@@ -15,8 +15,8 @@
 //   group_commit-1  led, forming, queue, words, gatherer and the counts are touched only under the lock. (As for
 //       `words`, the lock guards only the choice of a word. Without the lock, threads sleep on a word, wake its
 //       sleepers, and take sharers off its count. A follower that has yielded also changes the credit without the
-//       lock.) The lock is held for a few steps, never during a flush, a yield, a sleep, a release or a system call to
-//       wake.
+//       lock.) The lock is never held during a flush, a yield, a sleep, a release or a system call to wake. (For how
+//       many steps it is held: below.)
 //   group_commit-2  At most one thread leads at a time. Whenever the lock is free and the queue is not empty, one
 //       thread leads. So every member that waits has a leader that will take it, and no two threads flush at the same
 //       time.
@@ -43,12 +43,13 @@
 //       (relay-2). So the engine and its words still exist.
 //
 // No lost wake-up: a thread joins under the same lock under which a leader looks at the queue. A thread that joins
-// behind a leader has seen `led` on. So that leader's last look at the queue is still to come. At that look, the leader
-// takes the member, or makes the oldest member of the queue lead. This next leader then looks at the queue, too
-// (group_commit-2). If a member is released before its thread sleeps, the sleep ends at once (waiter.cpp). The thread
-// that makes a group full notices this under the lock, and claims the gatherer there. If there is no gatherer, the
-// leader looks at the group's size under the lock before it sleeps, or does not gather at all. A thread that has
-// yielded then sleeps as if it had not yielded, because the sleep itself checks whether the member has been released.
+// behind a leader has seen `led` on. So that leader's last look at the queue is still to come. If the leader has not
+// taken the member into its group before that look, it then makes the oldest member of the queue lead. This next leader
+// then looks at the queue, too (group_commit-2). If a member is released before its thread sleeps, the sleep ends at
+// once (waiter.cpp). The thread that makes a group full notices this under the lock, and claims the gatherer there. If
+// there is no gatherer, the leader looks at the group's size under the lock before it sleeps, or does not gather (any
+// more). A thread that has yielded then sleeps as if it had not yielded, because the sleep itself checks whether the
+// member has been released.
 //
 // Memory order
 //   [bucket]   The tag of any futex_lock; here, of this group_commit's lock. What a submitter did before joining is
@@ -57,15 +58,16 @@
 //              (waiter.cpp).
 //
 // How long a leader is busy after its flush: it releases its followers as one chain (core/lot/relay.cpp). If few
-// members have joined during the flush, the next leader is the last in this chain. Otherwise the leader wakes the next
-// leader first. If the chain has at most four threads, the leader wakes them all, in two calls if they share a word. If
+// members are waiting by then, the next leader is the last in this chain. Otherwise the leader wakes the next leader
+// first. If the chain has at most four threads, the leader wakes them all, by one call for those that share a word. If
 // it has more, the leader wakes only the delegate of the first batch, however many batches there are. That thread wakes
 // the sharers of its batch by one call (shared_word.cpp). (On a machine with many processors, the leader may wake a few
-// threads if members with stop tokens break up the batches.) If sharers have lost their delegate, because it has
-// withdrawn or leads, the leader may have to make that call itself.
+// threads if members with stop tokens break up the batches.) If the sharers' delegate has withdrawn, leads, or is not
+// asleep yet, the leader may have to make that call itself.
 // How long the lock is held: taking a group is one step if nobody in the queue may withdraw and the whole queue is
 // taken. Otherwise the leader takes the members one by one, and claims them where necessary, at one step each. The
-// leader visits each of its followers only if the flush has failed, and then without the lock.
+// leader visits each of its followers only if the flush has failed, and also each member that the flush has left to the
+// next group. It makes both visits without the lock.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14 of docs/proofs.md), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp, tests/internal/yield_credit_test.cpp.
@@ -362,8 +364,8 @@ void commit_engine::state::fail(member& self, const std::exception_ptr& error) n
 }
 
 // Ends a group after its flush. The next leader is released first, so that it flushes while this group is still waking
-// up. But if few members have joined during the flush, the next leader is released last, behind this group in the same
-// chain. Then the members of this group that submit again at once join the next leader's group. If the next leader were
+// up. But if few members are waiting by then, the next leader is released last, behind this group in the same chain.
+// Then the members of this group that submit again at once join the next leader's group. If the next leader were
 // released first, it would flush for few members. The others would have to wait for that flush, again and again.
 void commit_engine::state::settle(member& self, group& all, group left, bool failed,
                                   steady_clock::time_point begin) noexcept {

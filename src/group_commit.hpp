@@ -18,7 +18,7 @@
 
 namespace tocsin::detail {
 
-// A member's node is for the queue in this file, not for a queue of the lot. So nobody looks at the node's key. The
+// A member's node is for the queue in this file, not for a queue of the lot. So the node's key means nothing. The
 // node's kind says how its thread sleeps: waiter, delegate or sharer.
 struct member : submission, core::wait_node {
     member(const volatile void* object, const wait_options& options) noexcept
@@ -114,7 +114,7 @@ private:
 class shared_words {
 public:
     // Decides how the thread of a member that is about to be queued will sleep. `position` is the member's position in
-    // its group if nobody withdraws; 0 is the leader's. The leader is released alone. The others form batches. A batch
+    // its group if nobody withdraws; 0 is the leader's. The leader is in no batch. The others form batches. A batch
     // consists of a delegate, which sleeps on a word of its own, and its sharers (core/lot/shared_word.cpp). If members
     // have withdrawn, a group may have more delegates than it needs, or fewer. The only cost is more calls to wake
     // threads.

@@ -16,7 +16,8 @@
 //   handler_thread-3  Whenever the lock is free and a thread is blocked although the queue has room or is closed, one
 //       of these holds: `room` is set; a thread is about to set `room`; a thread that `room` woke is on its way to the
 //       lock, and will set `room` again if others are to be woken.
-//   handler_thread-4  Once closed, the queue accepts no job. The handler ends when it finds the queue empty and closed.
+//   handler_thread-4  Once closed, the queue accepts no job. The handler ends when it finds the queue empty and closed,
+//       or finds `cancelled` set.
 //   handler_thread-5  Only the handler touches batch and position until it has set `finished`. After that, a thread
 //       that holds the lock may touch them.
 //   handler_thread-6  No code of a job runs under the lock: no job runs or is destroyed, and jobs are moved as bytes.
@@ -27,10 +28,11 @@
 // again. A thread that gives up at a deadline or a stop has not taken a set of `room` (event.hpp). So it need not set
 // `room` again.
 //
-// A closed handler refuses every job and every coroutine. A refused job stays with its poster, who is told. A refused
-// coroutine stays with the thread that ended its wait, and that thread resumes it (await.cpp). An accepted coroutine is
-// a job like any other: the handler runs it, or cancel() hands it out. If the caller of cancel() destroys the job
-// without running it, the job's destructor resumes the coroutine.
+// A closed handler refuses every job and every coroutine. (What follows about coroutines holds for the functions of
+// operations, too.) A refused job stays with its poster, who is told. A refused coroutine stays with the thread that
+// ended its wait, and that thread resumes it (await.cpp). An accepted coroutine is a job like any other: the handler
+// runs it, or cancel() hands it out. If the caller of cancel() destroys the job without running it, the job's
+// destructor resumes the coroutine.
 //
 // A thread in send() waits on an event on its own stack. This event is set once: by the job when it has run, or by the
 // job's destructor if the job was destroyed without running. Before the job runs the sender's call, it clears its own

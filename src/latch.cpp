@@ -4,7 +4,7 @@
 //
 // State
 //   left_   how many arrivals are missing. Only count_down() uses it.
-//   gate_   the event. It is set once, and never reset.
+//   gate_   the event. It is set at most once (from the start, if nothing is expected), and never reset.
 //
 // Invariants
 //   latch-1  Each count_down() changes the count in one read-modify-write, and learns what was left before. So exactly
@@ -13,8 +13,9 @@
 //   latch-2  The gate alone says whether a thread may pass. No wait and no look reads the count. If one did, a thread
 //       could find the count at zero and destroy the latch, before the call that reached zero has set the gate.
 //   latch-3  The set is the last step of the call that reaches zero. In every other call, the read-modify-write of the
-//       count is the last step, and it comes before the set. So no call touches the latch after a thread can pass,
-//       except as event-5 allows: the set may search the queue of the gate's address.
+//       count is the last step, and it comes before the set. (Exception: a count_down(0) may come later. So the latch
+//       must not be destroyed before it has returned.) So no call touches the latch after a thread can pass, except as
+//       event-5 allows: the set may search the queue of the gate's address.
 //
 // No lost wake-up: the gate is set after the last arrival, and event.cpp shows that a set reaches every waiter.
 //

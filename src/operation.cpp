@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operation is a wait, and a function that is called at the wait's end. The wait is a single_wait
 // (core/wait/single_wait.cpp) if it is a wait for any with only one source, this source is in the lot, and the
-// operation has no limits (deadline or stop token). Otherwise, the wait is a pending_wait (pending.cpp).
+// operation's type has no room for limits (deadline, stop token), timers or descriptors. Otherwise, the wait is a
+// pending_wait (pending.cpp).
 //
 // State
-//   busy_   True from start() until the function's call. The thread that starts the operation touches it, then the
-//           thread that ends the operation, then the thread that destroys it. Each comes after the one before it.
+//   busy_   True while the function is still to be called. (It stays false if start() calls the function directly.) The
+//           thread that starts the operation touches it, then the thread that ends the operation, then the thread that
+//           destroys it. Each comes after the one before it.
 //   cancelers_  Counts the cancelers: the threads that have entered cancel() and not left it. Bit 0 (`admits`): a
 //           cancel() may enter, because there is a wait that it may end. The bits above bit 0: how many cancelers there
 //           are. Bit 31 (`owner_waits`): the thread that ends the operation sleeps until the last canceler leaves. Of
@@ -15,7 +17,8 @@
 //   If the first look ends a wait, there is no pending_wait. If the function can't be called at once, an early_end is
 //   queued, or given to the executor, in place of a pending_wait. The same is true if a single_wait takes its source
 //   instead of being queued.
-//   single_  The single_wait, from the first start() on. It stays for all later ones.
+//   single_  The single_wait, from the first start() on whose first look does not end the wait. It stays for all later
+//           ones.
 //
 // Invariants
 //   operation-1  start() admits cancelers, then suspends the wait (pending-1, single_wait-1), and then touches nothing
@@ -26,9 +29,9 @@
 //       further cancelers and waits until the last one has left, before the pending_wait is taken back. A single_wait
 //       exists until the operation is destroyed. So whoever ends a single_wait waits for no canceler.
 //   operation-3  Exactly one thread ends the operation, once for each start(). It is the thread that runs what the wait
-//       was given (pending-2), or that runs the early_end. This thread makes the operation idle, and then calls the
-//       function. From the call on, the library touches nothing of the operation. So the function, and any thread that
-//       it tells, may start the operation again or destroy it.
+//       was given (pending-2) or the early_end, or the thread in start() if it calls the function directly. This thread
+//       makes the operation idle, and then calls the function. From the call on, the library touches nothing of the
+//       operation. So the function, and any thread that it tells, may start the operation again or destroy it.
 //
 // Races: a cancel(), a set, a timeout and a stop each try to claim the waiter, and one of them succeeds (waiter-1). A
 // canceler that has claimed the waiter leaves before it releases the waiter. The reason: the release may end the
@@ -64,8 +67,8 @@
 //   [release] in core/lot/waiter.cpp, by [posted] in core/async/handover.hpp and, for a single_wait, by the bucket's
 //   lock.
 //
-// Fork: in the child, the destructor touches nothing of the wait, as for a coroutine (pending.cpp), and gives nothing
-// back. cancel() returns false there.
+// Fork: in the child, the destructor takes back nothing of the wait but the stop callback, as for a coroutine
+// (pending.cpp), and gives nothing back. cancel() returns false there.
 //
 // Several copies of the library: the queue of a thread may hold operations of other copies (core/lot/resume_queue.cpp).
 // The copy that made an operation starts, ends, cancels and destroys it, because the operation's virtual functions and
@@ -97,7 +100,7 @@ constexpr std::uint32_t owner_waits = 1u << 31;
 
 }  // namespace
 
-// The end of a wait that was over at the first look. It exists while it is queued or an executor has it.
+// The end of a wait that a look in start() has ended. It exists while it is queued or an executor has it.
 class operation_base::early_end final : public core::resumable {
 public:
     static early_end& make(operation_base& of) noexcept {
@@ -188,7 +191,7 @@ bool operation_base::has_parked_single() const noexcept {
     return single_ != nullptr && (cancelers_.load(std::memory_order_relaxed) & admits) != 0;
 }
 
-// The first look has ended the wait.
+// A look in start() has ended the wait.
 void operation_base::end_early() noexcept {
     const any_result how = result_;
     if (quick_left_ != 0) {
@@ -257,7 +260,7 @@ void operation_base::leave() noexcept {
     if (before == (owner_waits | one_canceler)) platform::futex::wake_one(&cancelers_);  // the address alone
 }
 
-// Admits no further cancelers. Afterwards no thread is in cancel() with this wait.
+// Admits no further cancelers. Afterwards there is no canceler.
 void operation_base::wait_for_cancelers() noexcept {
     // no order: the wait has ended inside start(), which admitted nobody
     if ((cancelers_.load(std::memory_order_relaxed) & admits) == 0) return;

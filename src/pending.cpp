@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits that block no thread: those of coroutines (await.hpp) and of operations (operation.hpp). Such a wait is a
-// multi_wait (core/wait/multi_wait.cpp) whose waiter is not woken. Instead, the thread that releases it runs what the
-// wait was given to run. For a coroutine, that resumes the coroutine. For an operation, that ends the operation
-// (operation.cpp).
+// Waits that block no thread: those of coroutines (await.hpp) and of operations (operation.hpp), except the
+// single_waits of await.cpp and operation.cpp. Such a wait is a multi_wait (core/wait/multi_wait.cpp) whose waiter is
+// not woken. Instead, the thread that releases it runs what the wait was given to run. For a coroutine, that resumes
+// the coroutine. For an operation, that ends the operation (operation.cpp).
 //
 // State
 //   A pending_wait is in memory of the object that waits (below: the owner). It may have further parts. Each can claim
 //   and release the waiter, as a set() can.
 //   - If the wait can have limits: a stop callback, and a timer for the deadline.
 //   - If timers or descriptors may be among its sources: one part for all timers on the system clock, one for those on
-//     other clocks (core/async/timer_thread.hpp), and a poll request for descriptors (core/async/poll_thread.hpp).
+//     other clocks (core/async/timer_thread.hpp), and a poll request for descriptors (core/async/poll_thread.hpp). In a
+//     wait for any, the timer for the deadline is set for the first of the sources' timers, if that is earlier.
 //   posted  With an executor: says whether the thread that released the waiter has finished handing the wait over
 //           (core/async/handover.hpp).
 //

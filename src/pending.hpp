@@ -49,8 +49,8 @@ public:
         std::destroy_n(static_cast<wait_slot*>(what_.storage_.slots), what_.sources_.size());
     }
 
-    // `by` serves the wait's deadlines and descriptors. If `by` is null, the default service does. Throws if the
-    // sources can't be waited for.
+    // `by` serves the wait's deadlines and descriptors. If `by` is null, the default service does. Throws what
+    // timer::start() and poll_request::set() throw.
     multi_wait::progress begin(core::service* by);
     // Returns false if the wait has ended. After true, the wait belongs to whoever ends it (pending-1).
     bool suspend() noexcept;
@@ -63,7 +63,7 @@ public:
     // False in the child of a fork, if the wait began in the parent.
     bool is_of_this_process() const noexcept { return core::forks() == forks_; }
 
-    // Called once, by whoever runs what the wait was given to run.
+    // Called once, by what the wait was given to run: the coroutine, or the end of the operation.
     void finish() noexcept;
     // After finish(). If `error` is null, throws if the poll has failed, or has found a descriptor that is not open. If
     // `error` is not null, stores the system's error number in `*error` instead.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view of an event or of a semaphore: a flag (platform/poller/readable_flag.hpp) that says whether the event is set.
-// Here and below, "event" and set() also mean a semaphore and its release(): a semaphore is set while a permit is free,
-// and to take it is to take one permit.
+// A view of an event (a latch or a token of a barrier is one, too) or of a semaphore: a flag
+// (platform/poller/readable_flag.hpp) that says whether the event is set. Here and below, "event" and set() also mean a
+// semaphore and its release(): a semaphore is set while a permit is free, and to take it is to take one permit.
 //
 // State: a subscriber's node, which is always in the event's queue (core/lot/lot.hpp); and `armed_`, under the bucket's
 // lock, which says whether the next set() is to raise the flag.
@@ -22,8 +22,8 @@
 //       before, on_wake() appends the node `raising_` to the release_list of the offering thread. Whoever releases this
 //       node raises the flag until no raise is owed. So a view may be armed, and offered the event again, while a raise
 //       is under way. A set(wake_list&) releases the node itself, and does not leave it to the wake() of the list. So a
-//       raise is owed for a few steps only. The destructor removes the view's node from the queue, waits until no raise
-//       is owed, and then closes the flag.
+//       raise is owed only until the release_list, or a relay of it (core/lot/relay.cpp), reaches the node. The
+//       destructor removes the view's node from the queue, waits until no raise is owed, and then closes the flag.
 //
 // No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, or soon will be. try_wait()
 // lowers the flag, and then looks at the event under the lock.
@@ -125,7 +125,7 @@ private:
 pollable::pollable(const source& event) {
     if (event.what() != source::kind::lot)
         detail::throw_or_die(std::invalid_argument(
-            "tocsin::pollable: only an event or a semaphore can be looked at this way"));
+            "tocsin::pollable: only an event, a semaphore, a latch or a token of a barrier has a view"));
     state_ = std::make_unique<state>(event);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a process, as a source. State: a descriptor that the kernel makes readable, once and for ever. Nothing
-// here is concurrent: the poller waits for the descriptor as for any other.
+// The end of a process, as a source. State: a descriptor that the kernel makes readable (on Windows: a HANDLE that it
+// signals), once and for ever. Nothing here is concurrent: the poller waits for the descriptor as for any other.
 //
 // Checked by: tests/unit/process_test.cpp, windows_process_test.cpp.
 #include "platform/process/process.hpp"

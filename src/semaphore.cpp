@@ -4,8 +4,7 @@
 //
 // State: the word holds two bits, `parked` and `held`, and the count of the free permits.
 // A wait by a member function of the semaphore, such as acquire(), queues a collector_node. The node counts the permits
-// that its wait still lacks. A wait for several sources wants one permit, and queues the same kind of node as for an
-// event.
+// that its wait still lacks. Any other wait wants one permit, and queues the same kind of node as for an event.
 //
 // Invariants
 //   semaphore-1  `parked` changes only under the lock of the semaphore's bucket. Whenever that lock is free, `parked`
@@ -15,7 +14,7 @@
 //       all_waiters (core/lot/subscriber.hpp). Before a release adds a permit to the count while nodes are queued, it
 //       has offered this permit to all of them.
 //   semaphore-3  A permit is in exactly one place: in the count, with a thread that is handing it out, collected in one
-//       queued node, or taken. A wait that ends without its permits takes its node off the queue, and then hands out
+//       collector_node, or taken. A wait that ends without its permits takes its node off the queue, and then hands out
 //       what the node has collected.
 //   semaphore-4  Of the nodes whose waits can still be given permits, only the oldest collects permits. It leaves the
 //       queue when it lacks none. So a wait for several permits never holds a permit that an older wait for several
@@ -32,18 +31,18 @@
 //
 // No lost wake-up: under the lock, a wait moves the word from "too few permits" to `parked` by a compare-and-exchange,
 // and takes the permits that are there in the same step. Without the lock, a release adds permits by a
-// compare-and-exchange that fails if `parked` is on. All changes of one word have one order, so one of the two comes
-// first:
+// compare-and-exchange, and only to a word in which `parked` is off. All changes of one word have one order, so one of
+// the two comes first:
 // - If the release comes first, the wait sees the permits and takes them.
-// - If the wait comes first, the compare-and-exchange of the release fails. The release then takes the lock and finds
-//   the node, which the wait queued before it freed the lock.
-// If a wait times out or is stopped, it has claimed its own waiter first (waiter.cpp). A release that would complete
-// the permits of such a wait finds the wait's waiter claimed, and offers the permit to the next node instead. (A
+// - If the wait comes first, the release sees `parked`, at the latest when its compare-and-exchange fails. It then
+//   takes the lock and finds the node, which the wait queued before it freed the lock.
+// If a wait times out or is stopped, its waiter is claimed first (waiter.cpp). A release that would complete the
+// permits of such a wait finds the wait's waiter claimed, and offers the permit to the next node instead. (A
 // single_wait that is stopped has left the queue instead.)
 //
 // Nobody gets a permit that does not exist (over-admission): a thread takes permits from the count by one
-// compare-and-exchange that sees them there. A release gives each of its permits once: it counts down a number of its
-// own.
+// compare-and-exchange that sees them there. (A wait for several sources first holds the semaphore in this way:
+// semaphore-6.) A release gives each of its permits once: it counts down a number of its own.
 //
 // How long a release holds the lock: it offers its permits one after the other, without freeing the lock between offers
 // that are accepted. So the time grows with the number of permits that it hands over.
@@ -128,9 +127,10 @@ bool add(semaphore_word& word, std::uint32_t permits, std::uint32_t limit, const
     return true;
 }
 
-// Hands permits to those who wait, oldest first, and adds the others to the count. If the queue has many waits for all,
-// frees the lock now and then (lot-8). Returns false if the count would have become greater than `limit`: then the
-// permits that nobody waits for are not added. If they are added, `before` becomes the count that they are added to.
+// Hands permits to those who wait, oldest first, and adds the others to the count. If the queue has many nodes that
+// stay (lot-8), frees the lock now and then. Returns false if the count would have become greater than `limit`: then
+// the permits that nobody waits for are not added. If they are added, `before` becomes the count that they are added
+// to.
 bool hand_out(semaphore_word& word, std::uint32_t permits, std::uint32_t limit,
               std::uint32_t& before) noexcept {
     const core::defer_resumes after_all;

@@ -25,12 +25,13 @@
 //   wait-5  The thread's previous wait for any with descriptors may have passed over a ready descriptor: it took a
 //       source behind a descriptor, and its last poll had not found all descriptors idle. This happens if an event is
 //       set while the thread is queued and the first poll has not ended. The event has then been handed over, and can't
-//       be given back unnoticed. So the wait takes the event, and leaves the thread a mark. The thread's next wait sees
-//       the mark and polls first. If a descriptor stays ready, one of two waits in a row reports it or a source in
-//       front of it.
+//       be given back unnoticed. So the wait takes the event, and leaves the thread a mark. The thread's next such wait
+//       sees the mark and polls first, unless a source in front of its descriptors ends it. If a descriptor stays
+//       ready, one of two waits in a row reports it or a source in front of it.
 //
 // A source in front of all descriptors needs none of this. If it becomes ready before the poll has ended, the result is
-// the same as if it had been ready at the start.
+// the same as if it had been ready at the start. (A wait that begins anew, because it did not get a custom source that
+// was ready, polls again before it is queued again.)
 //
 // Checked by: tests/unit/wait_test.cpp, tests/unit/fd_test.cpp, tests/model/many_model_test.cpp (polling_model: wait-1,
 // 2, 5), tests/stress/many_stress_test.cpp.

@@ -2,13 +2,13 @@
 // A wait_set has a ready_list for its events and timers (core/wait/ready_list.cpp says why it is correct). For its
 // descriptors it has a poll_set (platform/poller/poller.hpp), which is made when the first descriptor is added.
 //
-// A waiting thread sleeps on its waiter's word or, if there is a poll_set, in the poll_set's wait(). A thread that
-// claims the waiter for an event reads in the word how the waiting thread sleeps, and wakes that thread. If the waiting
-// thread polls, the word contains the number of the poll_set's doorbell, and the claiming thread rings this doorbell.
-// Doorbells and their descriptors belong to a pool (platform/poller/poller.hpp). So the claiming thread uses no
+// A waiting thread sleeps on its waiter's word or, if there is a poll_set, in the poll_set's wait(). The thread that
+// releases the waiter reads in the word how the waiting thread sleeps, and wakes that thread. If the waiting thread
+// polls, the word contains the number of the poll_set's doorbell, and the releasing thread rings this doorbell.
+// Doorbells and their descriptors belong to a pool (platform/poller/poller.hpp). So the releasing thread uses no
 // descriptor of the wait_set itself (waiter.cpp).
 //
-// No thread sleeps on its word while there is a poll_set. The waiting thread first becomes the sleeper of the
+// No thread stays asleep on its word once there is a poll_set. The waiting thread first becomes the sleeper of the
 // ready_list, and then looks for a poll_set. A thread that makes a poll_set first stores it, and then has the sleeper
 // look again. Both threads take the ready_list's lock: the waiting thread to become the sleeper, the other thread to
 // find it. So either the waiting thread finds the poll_set, or the other thread finds the sleeper.
@@ -39,7 +39,8 @@
 // whatever they have missed.
 //
 // A sleep ends, at the latest, at the wait's deadline or when the earliest timer is due. In the second case the thread
-// looks again at what is ready. If nothing is, because the timer has been moved, the thread sleeps again.
+// looks again at what is ready. If nothing is, because the timer has been moved or removed, for instance, the thread
+// sleeps again.
 //
 // Memory order
 //   [set-waiter]  Only one thread at a time may wait in a wait_set. A wait ends with a release store, and the next wait
@@ -275,7 +276,8 @@ private:
     }
 
     // Takes the events and timers that are ready. Looks at the descriptors first if that is due, and afterwards if the
-    // caller wants `all`. (If only descriptors are ready, the poll in sleep() finds them.)
+    // caller wants `all` and an event or timer was ready. (If only descriptors are ready, ready_or_over() or the poll
+    // in sleep() finds them.)
     std::size_t look(std::span<ready_item> out, bool all) {
         if (unlooked_ >= waits_per_look) {
             const std::size_t found = look_at_descriptors(out);

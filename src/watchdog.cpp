@@ -2,9 +2,9 @@
 // One thread looks at all parked waits from time to time, for all watchdogs.
 //
 // Every wait notes when it was parked. That is all that a wait does for watchdogs. After a look at a time t, the next
-// look is due when the oldest wait that is not reported yet becomes too old. A wait that parks after t becomes too old
-// after t + `longest`. So the next look comes at t + `longest` at the latest (or a millisecond after t, if that is
-// later).
+// look is due when the oldest wait that is not reported yet becomes too old, but not sooner than pause(). A wait that
+// parks after t becomes too old after t + `longest`. So the next look comes at t + `longest` at the latest (or a
+// millisecond after t, if that is later).
 //
 // State, under `lock`
 //   all      the watchdogs.
@@ -46,7 +46,7 @@ struct detail::watchdog_state : detail::list_links<detail::watchdog_state> {
     using seen = std::tuple<std::uint64_t, const void*, steady_clock::time_point>;
 
     steady_clock::time_point look(const std::vector<parked_wait>& waits, steady_clock::time_point now);
-    // The shortest time between two looks.
+    // The shortest time between two looks, unless a watchdog is added or removed meanwhile.
     nanoseconds pause() const noexcept {
         return std::max<nanoseconds>(longest / 16, std::chrono::milliseconds(1));
     }

@@ -11,20 +11,22 @@
 // differ in C:
 //
 // - Objects. The caller provides the memory. `tocsin_X_init` makes an object in it, and `tocsin_X_destroy` ends the
-//   object. Between these two calls, an object must neither move nor be copied. Events, semaphores, latches, barriers,
-//   locks and conditions own nothing, so you may leave out their destroy. (In a library that checks for misuse, their
-//   destroy ends the program if a thread still waits.) Timers and wake lists must be destroyed. Each other object is
-//   one pointer, to memory that its init allocates. After a failed init, and after destroy, every call refuses such an
-//   object.
-// - Results. A function that can fail returns a tocsin_status. Zero is success. A positive number says in which other
-//   way the call ended. A negative number is an error: the call has taken nothing. (There are two special cases.
-//   TOCSIN_ERROR_FLUSH says what became of work that was done. For TOCSIN_ERROR_TOO_GREAT, see release() in
-//   <tocsin/semaphore.hpp>.)
+//   object. Between these two calls, an object must neither move nor be copied. Events, semaphores, latches, barriers
+//   and conditions own nothing, so you may leave out their destroy. (In a library that checks for misuse, their destroy
+//   ends the program if a thread still waits.) A lock has no destroy. Timers and wake lists must be destroyed. Each
+//   other object is one pointer, to memory that its init allocates. After a failed init, and after destroy, every call
+//   refuses such an object.
+// - Results. Most functions return a tocsin_status. Zero is success. A positive number says in which other way the call
+//   ended. A negative number is an error: the call has taken nothing. (There are two special cases. TOCSIN_ERROR_FLUSH
+//   says what became of work that was done. For TOCSIN_ERROR_TOO_GREAT, see release() in <tocsin/semaphore.hpp>.)
 // - Bad input. For a null pointer, a misaligned object or a number out of range, a call returns TOCSIN_ERROR_INVALID.
-//   No call lets a C++ exception out. A few mistakes end the program with a message, as in C++: counting a latch below
-//   zero, more arrivals than a barrier expects, and every mistake that only a checked build notices. In a library that
-//   was built without exceptions, errors that C++ would throw end the program as well, unless this page names them as
-//   bad input.
+//   (A release of too many permits returns TOCSIN_ERROR_TOO_GREAT.) A function that returns no status answers such
+//   input with false, 0 or -1. No call lets a C++ exception out. A few mistakes end the program with a message, as in
+//   C++: counting a latch below zero, more arrivals than a barrier expects, an executor that runs an ended operation
+//   before it returns, a watchdog that is destroyed in its own function, and every mistake that only a checked build
+//   notices. In a library that was built without exceptions, every error that C++ would throw ends the program as well.
+//   What the functions of C check themselves is still refused: pointers, alignment, limits, kinds of sources, most
+//   numbers.
 // - Callbacks must neither throw nor longjmp. No thread may be cancelled inside a call.
 //
 // ABI: within one TOCSIN_API_VERSION, no function or number is removed or changed, and no structure grows. The shared
@@ -48,8 +50,8 @@
 #define TOCSIN_C_API __attribute__((visibility("default")))
 #endif
 
-// Every enumeration is an int of 32 bits, in both languages. Some objects need more alignment than their 64-bit members
-// have on 32-bit processors.
+// Every enumeration type has 32 bits, in both languages. Some objects need more alignment than their 64-bit members
+// have on 32-bit x86.
 #ifdef __cplusplus
 #define TOCSIN_INT : int32_t
 #define TOCSIN_ALIGNED_8 alignas(8)
@@ -91,7 +93,7 @@ TOCSIN_C_API const char* tocsin_error_text(tocsin_status status);
 // The message of the calling thread's last call that returned an error. It names the call and says what was wrong. It
 // is empty before the first error, and stays until the thread's next call that returns an error.
 TOCSIN_C_API const char* tocsin_last_error(void);
-// The system's number (errno) of that error, or 0 if the error came from no system call.
+// The number (errno) of that error, or 0 if it has none.
 TOCSIN_C_API int tocsin_last_system_error(void);
 
 // ---- How long to wait ----------------------------------------------------------------------------------------------
@@ -113,7 +115,7 @@ TOCSIN_C_API int64_t tocsin_steady_now(void);  // in nanoseconds
 typedef enum tocsin_spin_mode TOCSIN_INT {
     TOCSIN_SPIN_DEFAULT = 0,   // the policy of the process, which is `adaptive` until somebody sets it
     TOCSIN_SPIN_NONE = 1,      // sleep at once
-    TOCSIN_SPIN_ADAPTIVE = 2,  // spin or yield where that has paid, for `nanoseconds` at most
+    TOCSIN_SPIN_ADAPTIVE = 2,  // spin (4 us and `nanoseconds` at most) or yield where that has paid
     TOCSIN_SPIN_FIXED = 3      // spin for `nanoseconds` (a second at most), then sleep
 } tocsin_spin_mode;
 
@@ -139,7 +141,7 @@ TOCSIN_C_API tocsin_status tocsin_stop_request(tocsin_stop* stop);
 TOCSIN_C_API bool tocsin_stop_is_requested(const tocsin_stop* stop);
 
 // The limits of a wait. If all members are zero, there is no deadline, no stop, and default spinning. A null pointer in
-// place of the limits means the same. The stop must exist until the wait has returned.
+// place of the limits means the same. The stop must exist until the call that is given the limits has returned.
 typedef struct tocsin_limits {
     tocsin_deadline until;
     const tocsin_stop* stop;
@@ -180,9 +182,9 @@ TOCSIN_C_API bool tocsin_auto_event_is_set(const tocsin_auto_event* event);
 TOCSIN_C_API tocsin_status tocsin_auto_event_try_wait(tocsin_auto_event* event);
 TOCSIN_C_API tocsin_status tocsin_auto_event_wait(tocsin_auto_event* event, const tocsin_limits* how);
 
-// _set_into() leaves the waking to the caller. The caller sets many events, perhaps under a lock that the woken threads
-// want, and then wakes all threads in the list by one _wake(). A thread in the list already has what it waited for, but
-// sleeps until the _wake().
+// _set_into() leaves the waking to the caller, except of waits for all of several sources. The caller sets many events,
+// perhaps under a lock that the woken threads want, and then ends all waits in the list by one _wake(). A wait in the
+// list already has what it waited for, but does not end until the _wake().
 typedef struct tocsin_wake_list {
     uint64_t opaque[8];
 } tocsin_wake_list;
@@ -334,7 +336,7 @@ typedef struct tocsin_source {
 } tocsin_source;
 
 typedef struct tocsin_any_result {
-    size_t index;    // of the source that was taken; SIZE_MAX if the wait did not return TOCSIN_OK
+    size_t index;    // of the source that was taken; else SIZE_MAX (but see tocsin_ended)
     uint32_t found;  // what was found, if that source is a descriptor
 } tocsin_any_result;
 
@@ -342,8 +344,8 @@ typedef struct tocsin_any_result {
 // first. `result` may be null. For up to 16 sources, nothing is allocated.
 TOCSIN_C_API tocsin_status tocsin_wait_any(const tocsin_source* sources, size_t count,
                                            const tocsin_limits* how, tocsin_any_result* result);
-// Waits until all sources are ready at the same instant, then takes all in one step. Refuses descriptors, and a source
-// that occurs twice.
+// Waits until all sources are ready at the same instant, then takes all in one step. Refuses descriptors, process ends,
+// signals, and a source that occurs twice (unless it is a timer).
 TOCSIN_C_API tocsin_status tocsin_wait_all(const tocsin_source* sources, size_t count,
                                            const tocsin_limits* how);
 
@@ -360,11 +362,11 @@ typedef struct tocsin_operation {
 // `result` exists only during the call.
 typedef void (*tocsin_ended)(void* context, tocsin_status how, const tocsin_any_result* result);
 // If an executor returns true, it must see to it that tocsin_operation_run_ended(ended) is called once, later or in
-// another thread. If it returns false, it refuses, and the function is called at once.
+// another thread. If it returns false, it refuses, and the function is called as without an executor.
 typedef bool (*tocsin_executor)(void* context, void* ended);
 
 // Copies the sources. A timer among them counts from this call. This call allocates memory. Later calls don't, except
-// that they may enlarge the shared table of descriptors.
+// that a start may enlarge the table of descriptors that such waits share, or start a thread of the library.
 TOCSIN_C_API tocsin_status tocsin_operation_init(tocsin_operation* operation, const tocsin_source* sources,
                                                  size_t count, bool all, tocsin_ended function,
                                                  void* context);
@@ -384,8 +386,8 @@ TOCSIN_C_API void tocsin_operation_run_ended(void* ended);
 // ---- A loop of your own serves deadlines and descriptors -----------------------------------------------------------
 
 // With a driver, your loop serves the deadlines and descriptors of operations, and no background thread is needed.
-// <tocsin/driver.hpp> lists the calls that the loop must make. Destroy a driver only after all operations that use it
-// have ended or been destroyed.
+// <tocsin/driver.hpp> lists the calls that the loop must make. Destroy a driver only after each operation that waits
+// with it has called its function or been destroyed.
 typedef struct tocsin_driver {
     void* opaque;
 } tocsin_driver;
@@ -408,18 +410,19 @@ TOCSIN_C_API tocsin_status tocsin_driver_update(tocsin_driver* driver, tocsin_dr
 // functions before each sleep. The second returns a timeout for poll(): milliseconds rounded up, or -1 for never.
 TOCSIN_C_API tocsin_status tocsin_driver_next_deadline(tocsin_driver* driver, tocsin_deadline* next);
 TOCSIN_C_API int tocsin_driver_poll_timeout(tocsin_driver* driver);
-// End waits whose deadlines or timers have passed. The first ends all such waits. The second ends those whose deadlines
-// or timers had passed at a given time of the steady clock. TOCSIN_NOTHING_DONE: there were none.
+// End waits whose deadlines or timers have passed. The first ends all such waits. The second leaves deadlines and
+// timers of the steady clock that are after `steady_time` to a later call. TOCSIN_NOTHING_DONE: there were none.
 TOCSIN_C_API tocsin_status tocsin_driver_run_due(tocsin_driver* driver);
 TOCSIN_C_API tocsin_status tocsin_driver_run_due_at(tocsin_driver* driver, int64_t steady_time);
-// Call it when the loop has found the descriptor ready. Ends the waits that asked for what was found.
-// TOCSIN_NOTHING_DONE: there were none.
+// Call it when the loop has found the descriptor ready. Ends the waits that <tocsin/driver.hpp> names: above all, those
+// that asked for what was found. TOCSIN_NOTHING_DONE: there were none.
 TOCSIN_C_API tocsin_status tocsin_driver_notify(tocsin_driver* driver, int descriptor, uint32_t found);
 
 // The operation's waits use this driver from now on. TOCSIN_ERROR_BUSY: the operation waits.
 TOCSIN_C_API tocsin_status tocsin_operation_set_driver(tocsin_operation* operation, tocsin_driver* driver);
-// Sets the driver of all operations that have none of their own. It also serves the coroutines of C++ code in the
-// process that uses the same copy of the library. If `driver` is null, the background threads serve them all.
+// Sets the driver of all operations that begin to wait from now on and have none of their own. It also serves the
+// coroutines of C++ code in the process that uses the same copy of the library. If `driver` is null, the background
+// threads serve them all.
 TOCSIN_C_API tocsin_status tocsin_set_default_driver(tocsin_driver* driver);
 
 // ---- Locks and conditions ------------------------------------------------------------------------------------------
@@ -546,7 +549,8 @@ typedef struct tocsin_signal {
     void* opaque;
 } tocsin_signal;
 
-// A signal stays ready until a try_wait() returns TOCSIN_OK. On Windows: TOCSIN_ERROR_UNSUPPORTED.
+// A signal stays ready until a try_wait() returns TOCSIN_OK. On Windows and WebAssembly, tocsin_signal_init() returns
+// TOCSIN_ERROR_UNSUPPORTED.
 TOCSIN_C_API tocsin_status tocsin_signal_init(tocsin_signal* signal, int number);
 TOCSIN_C_API tocsin_status tocsin_signal_destroy(tocsin_signal* signal);
 TOCSIN_C_API tocsin_status tocsin_signal_try_wait(tocsin_signal* signal);
@@ -593,15 +597,17 @@ TOCSIN_C_API tocsin_status tocsin_group_commit_read_statistics(const tocsin_grou
 TOCSIN_C_API size_t tocsin_commit_group_size(const tocsin_commit_group* group);
 TOCSIN_C_API bool tocsin_commit_group_next(tocsin_commit_group* group, void** submission);
 TOCSIN_C_API tocsin_status tocsin_commit_group_rewind(tocsin_commit_group* group);
-// Leaves the submission that _next() gave last, and all behind it, to the next flush. Refused for the first submission.
+// Leaves the submission that _next() gave last, and all behind it, to the next flush. Refused for the first submission,
+// and before _next() has given one.
 TOCSIN_C_API tocsin_status tocsin_commit_group_leave(tocsin_commit_group* group);
 
 // ---- Diagnosis -----------------------------------------------------------------------------------------------------
 
 // How many waits are parked on this address.
 TOCSIN_C_API size_t tocsin_waiting_on(const volatile void* address);
-// Describes all parked waits of the process, one line each. Writes up to `size` bytes with the final zero, as
-// snprintf() does. Returns the length of the whole text, or SIZE_MAX if there was no memory.
+// Describes all parked waits of the process, one line each. In a checked build, lines about deadlocks follow. Writes up
+// to `size` bytes with the final zero, as snprintf() does. Returns the length of the whole text, or SIZE_MAX if there
+// was no memory.
 TOCSIN_C_API size_t tocsin_describe_parked_waits(char* buffer, size_t size);
 // Names an address in these lines. An empty or null name removes the name.
 TOCSIN_C_API tocsin_status tocsin_name_address(const volatile void* address, const char* name);
@@ -633,7 +639,7 @@ typedef struct tocsin_parked_wait {
 // A watchdog calls a function once for each wait of the process that has been parked for longer than `longest`
 // nanoseconds. <tocsin/watchdog.hpp> says how late that may be. The function runs in a thread of the library, under no
 // lock, and may wait and wake. The destroy waits until a call under way has returned. So don't destroy a watchdog in
-// its function: a checked build ends the program.
+// its function: that ends the program.
 typedef struct tocsin_watchdog {
     void* opaque;
 } tocsin_watchdog;

@@ -23,13 +23,15 @@
 // - operation_aborted: the wait was cancelled through the token's cancellation slot (any type of cancellation). The
 //   wait has then taken nothing. A cancellation that comes after the end of the wait, but before the handler's call,
 //   changes nothing.
-// - Another error: the system refused what the wait needs. wait_any() would throw this error as a std::system_error.
-//   Other exceptions, for instance std::invalid_argument, leave the call that starts the wait.
+// - Another error: the system refused what the wait needs, or a descriptor was not open. A co_await (await.hpp) would
+//   throw this error as a std::system_error. Other exceptions, for instance std::invalid_argument, leave the call that
+//   starts the wait.
 //
 // While a wait is pending, the executor has outstanding work, so io_context::run() does not return. If the execution
-// context is destroyed first, the wait ends and takes nothing. The handler is then destroyed without being called, as
-// with operations of Asio. Don't destroy a context inside the function of an operation (operation.hpp) or in a
-// coroutine that the library has resumed: that function may have to return first.
+// context is destroyed before the wait has ended, the wait ends and takes nothing. The handler is then destroyed
+// without being called, as with operations of Asio. So is the handler of a wait that has ended but not called it yet:
+// what that wait took stays taken. Don't destroy a context inside the function of an operation (operation.hpp) or in a
+// coroutine that the library has resumed: that function may have to return first, or that coroutine to suspend.
 //
 // By itself, the io_context does not serve the deadlines and descriptors of these waits. The driver that you give to
 // the wait does (driver.hpp), or else the default driver. If there is neither, background threads of the library do.
@@ -37,9 +39,9 @@
 //
 //     tocsin::asio::async_wait(tocsin::asio::on(context).by(driver), {.until = 5s}, job, token);
 //
-// Cost: an operation, one allocation by the handler's associated allocator, and one post() by the thread that ends the
-// wait. A failing allocation in that post() ends the program. As after Asio's own operations, the handler's memory is
-// free again before the handler is called.
+// Cost: an operation, one allocation by the handler's associated allocator, three short locks of a mutex of the
+// context, and one post() by the thread that ends the wait. A failing allocation in that post() ends the program. As
+// after Asio's own operations, the handler's memory is free again before the handler is called.
 #pragma once
 
 #include <tocsin/detail/asio_waits.hpp>
@@ -160,8 +162,8 @@ private:
             if (slot.is_connected()) {
                 slot.assign([this](net::cancellation_type type) {
                     if (type == net::cancellation_type::none) return;
-                    is_cancelled_ = true;
-                    (void)operation_.cancel();
+                    const bool before = std::exchange(is_cancelled_, true);
+                    if (!operation_.cancel()) is_cancelled_ = before;  // it came too late
                 });
             }
 #endif

@@ -22,17 +22,19 @@
 //
 // Where a coroutine resumes
 //   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait resumes
-//   the coroutine. If a set(), request_stop() or wake_list::wake() ends the wait, the coroutine resumes inside that
-//   call, under no lock. set() and wake() release everybody else first. request_stop() ends one wait after another: a
-//   coroutine may resume before the stop has reached other waits with the same token. So the coroutine must not wait
-//   for these others to end.
-//   - If that thread is already running a coroutine that was resumed in this way, it resumes the new one when the
-//     running one suspends or ends. So a chain of coroutines that wake each other does not grow the stack. But a
-//     coroutine that blocks its thread delays all coroutines that the thread is still to resume.
+//   the coroutine. If a call such as set(), request_stop() or wake_list::wake() ends the wait, the coroutine resumes
+//   inside that call, under no lock. set() and wake() release everybody else first. request_stop() ends one wait after
+//   another: a coroutine may resume before the stop has reached other waits with the same token. So the coroutine must
+//   not wait for these others to end.
+//   - If that thread is already running a coroutine that was resumed in this way, or an operation's function that was
+//     called in this way, it resumes the new one when the running coroutine suspends or ends, or the function returns.
+//     So a chain of coroutines that wake each other does not grow the stack. But a coroutine that blocks its thread
+//     delays all coroutines that the thread is still to resume.
 //   - If an exception leaves a coroutine that was resumed in this way, the exception ends the program (std::terminate)
-//     inside the call that ended the wait.
-//   - Deadlines, timers and descriptors end a wait in a background thread of the library, so the coroutine resumes in
-//     that thread. There the coroutine should be brief, or an executor should resume it elsewhere.
+//     in the thread that resumed the coroutine.
+//   - Without a driver (driver.hpp), deadlines, timers and descriptors end a wait in a background thread of the
+//     library, so the coroutine resumes in that thread. There the coroutine should be brief, or an executor should
+//     resume it elsewhere.
 //
 //   With `.on(executor)`, the thread that ends the wait calls executor(std::coroutine_handle<>) instead.
 //   - The executor resumes the coroutine later, or in another thread. If it resumes the coroutine inside the call, the
@@ -46,28 +48,28 @@
 //
 // Background threads
 //   A wait without a deadline, timers and descriptors needs no background thread, even if it has a stop token. For
-//   other waits there are up to three such threads. The library starts each of them at the first co_await that needs
-//   it:
+//   other waits that no driver serves, there are up to three such threads. The library starts each of them at the first
+//   wait that needs it:
 //   - one for deadlines and timers on the steady clock, or on a clock of your own;
 //   - one for deadlines and timers on the system clock;
 //   - one for descriptors. This thread also needs a doorbell (fd.hpp).
-//   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, and stays until the
-//   process ends, even during exit. It blocks all signals while it waits. While it resumes coroutines, it has the signal
-//   mask of the thread that started it.
+//   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, and stays until
+//   the process ends, even during exit. It blocks all signals while it waits. While it resumes coroutines, it has the
+//   signal mask of the thread that started it.
 //
-//   The thread for descriptors polls all descriptors for which coroutines or operations wait. Each poll costs a step
-//   for each of these descriptors. If something other than a descriptor ends a wait with descriptors (an event that is
-//   set, for instance), the coroutine interrupts the poll before it continues. This costs a switch to the polling
-//   thread and back. From then on the library does not refer to the descriptors of that wait any more.
+//   The thread for descriptors polls all descriptors for which coroutines or operations wait without a driver. Each
+//   poll costs a step for each of these descriptors. If something other than a descriptor ends a wait with descriptors
+//   (an event that is set, for instance), the coroutine interrupts the poll before it continues. This costs a switch to
+//   the polling thread and back. From then on the library does not refer to the descriptors of that wait any more.
 //
 //   A co_await throws std::system_error if it can't start a thread or open the doorbell, and std::bad_alloc if the
-//   table of descriptors can't grow. The background threads call now() of your own clocks under a lock: now() must not
-//   block or call this library.
+//   table of descriptors can't grow. The library calls now() of your own clocks under a lock: now() must not block or
+//   call this library.
 //
 // Destroying a coroutine that waits
 //   Destroying the coroutine ends its wait, and nobody resumes the coroutine. The wait takes nothing: if it had already
-//   been given an auto-reset event, that event is set again, and a semaphore's permit goes back. But a source of your
-//   own that the wait had been given stays taken.
+//   been given an auto-reset event, that event is set again, and a semaphore's permit goes back. But what the wait had
+//   been given by a channel or by a source of your own stays taken.
 //
 //   Any thread may destroy the coroutine at a time when no other thread can be resuming it:
 //   - Without an executor: while no other thread can end the wait by a set, a stop or a timeout. For instance, the wait
@@ -98,8 +100,8 @@
 //   - In the child of a fork, a coroutine that was waiting at the fork may only be destroyed. If a thread was ending
 //     its wait at the fork, the child must not even destroy it.
 //   - A notify function (waiting_list in source.hpp) returns a wake_list, on which an async_wait_all() may be. The
-//     caller must then call wake() on this list before it sets an event of that async_wait_all(), and before it calls
-//     wake() on a list from another source of that async_wait_all().
+//     caller must then call wake() on this list before it makes an event, semaphore, latch or token of that
+//     async_wait_all() ready, and before it calls wake() on a list from another source of that async_wait_all().
 #pragma once
 
 #include <tocsin/deadline.hpp>

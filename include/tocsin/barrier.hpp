@@ -36,7 +36,7 @@
 // Errors
 //   These mistakes end the program in every build. The message names the barrier, unless the token is gone:
 //   - a number of arrivals below one or above max();
-//   - a negative number of expected arrivals;
+//   - a number of expected arrivals below zero or above max();
 //   - more arrivals than the phase expects (one during the completion function is always too many);
 //   - a wait with a token that has been moved from or waited with.
 //   Checked builds also end the program if a barrier is destroyed while a thread waits.
@@ -174,8 +174,9 @@ public:
 
     // Counts `number` arrivals in the current phase, and returns a token of that phase. Doesn't wait.
     // Cost: one read-modify-write. The last arrival also runs the completion function, resets an event and sets
-    // another. That costs two more read-modify-writes and a store, and if there are waiters, also what
-    // manual_reset_event::set() costs with waiters. Coroutines that the arrival releases may run inside it (await.hpp).
+    // another. That costs two more read-modify-writes (at the end of the first phase, three) and a store, and if there
+    // are waiters, also what manual_reset_event::set() costs with waiters. Coroutines that the arrival releases may run
+    // inside it (await.hpp).
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t number = 1) noexcept {
         const std::uint32_t counted = detail::checked_arrivals("barrier", this, number, 1);
         return detail::phases::token_of(phases_.arrive(counted, completion_));

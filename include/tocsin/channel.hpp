@@ -26,11 +26,11 @@
 //   first out, and so are waiting senders. A thread that arrives later never overtakes a thread that sleeps.
 //
 // Exactness
-//   A transfer, that is, a send or a receive, happens completely or not at all. If a wait ends by a deadline, a stop or
-//   another source, nothing is sent or received in it. If such a wait was to send an item and the item is a T, the item
-//   is still the caller's, not moved from. If the item is anything else, a send makes a T from it before it tries. So
-//   an rvalue of another type may be used up even if nothing is sent. If a transfer has happened, the wait says so,
-//   even after its deadline.
+//   A transfer, that is, a send or a receive, happens completely or not at all. If a wait for a transfer ends by a
+//   deadline, a stop or another source, that transfer has not happened. If such a wait was to send an item and the item
+//   is a T, the item is still the caller's, not moved from. If the item is anything else, a send makes a T from it
+//   before it tries. So an rvalue of another type may be used up even if nothing is sent. If a transfer has happened,
+//   the wait says so, even after its deadline.
 //
 // Closing
 //   close() ends sending. Sends that are waiting at that moment, and all later ones, return `closed`. Their items, if
@@ -52,11 +52,12 @@
 //
 // Cost
 //   While nobody waits, a transfer costs a short lock (two read-modify-writes) and the move of the item. It makes no
-//   system call unless another thread holds the lock. While threads wait, and after close(), a transfer takes two short
-//   locks. In wait_any(), a transfer that can't happen at once costs three loads. A wait costs as much as a wait_any()
-//   for one custom source (wait.hpp). A channel with a capacity allocates its slots once, in the constructor; nothing
-//   else allocates. What send() or receive() needs while it waits is on the waiting thread's stack. A channel is 192
-//   bytes on 64-bit systems.
+//   system call unless several threads want the lock at once. While threads wait, and after close(), a transfer takes
+//   three short locks, two of them together. In wait_any(), a look at a transfer that can't happen costs three loads. A
+//   wait for a transfer also takes three short locks to queue and up to three to leave the queue, and makes one system
+//   call to sleep. A channel with a capacity allocates its slots once, in the constructor; nothing else allocates. What
+//   send() or receive() needs while it waits is on the waiting thread's stack. A channel is 192 bytes on 64-bit
+//   systems.
 //
 // Lifetime
 //   Destroy a channel once no other thread is inside a call on it, or will call it. A thread that has received an item
@@ -68,8 +69,8 @@
 // Restrictions
 //   - Do not call a channel in a signal handler. In the child of a fork, do not use a channel that threads of the
 //     parent were using.
-//   - wait_all() and wait_set refuse sending() and receiving() with std::invalid_argument. Both need a source to stay
-//     ready while they look at the others. But another thread may take an item at any time.
+//   - wait_all() and wait_set refuse sending() and receiving() with std::invalid_argument. wait_all() needs sources
+//     that stay ready, but another thread may take an item at any time. A wait_set takes no `waitable` types.
 //   - Locks guard each channel, and a thread holds them for some nanoseconds at a time. If a thread loses its processor
 //     while it holds one, it delays others. These then sleep, and do not spin for long.
 //   - A sending() or receiving() may be named in one wait at a time, once or several times. The program ends with a
@@ -196,7 +197,7 @@ private:
     explicit receive_transfer(channel<T>& from) noexcept : detail::channel_receiving<T>(from, this->item_) {}
 };
 
-// A channel. Its members that do not depend on T, such as close() and size(), are in channel_base above.
+// A channel. Its members that do not depend on T, such as close() and size(), are in detail/channel_base.hpp.
 template <class T>
 class channel : public detail::channel_base {
     static_assert(std::is_object_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T> && !std::is_array_v<T>,

@@ -13,9 +13,9 @@
 //
 // It has the members of std::condition_variable_any. A program that uses std::condition_variable_any compiles with
 // tocsin::condition instead. So does one that uses std::condition_variable, unless it needs native_handle() or
-// notify_all_at_thread_exit(). tocsin::condition adds stop tokens and deadlines in one call, spin policies, and waits
-// without spurious returns. It also adds wait_any(), which waits for the condition beside events, timers, descriptors
-// and other sources.
+// notify_all_at_thread_exit(). tocsin::condition adds waits with a stop token but no predicate, spin policies, and
+// waits without spurious returns. It also adds wait_any(), which waits for the condition beside events, timers,
+// descriptors and other sources.
 //
 // A condition is 8 bytes and owns nothing: no heap memory, no kernel object. It is constant-initialized and, except in
 // checked builds, trivially destructible.
@@ -136,22 +136,24 @@ concept condition_question = requires(Predicate& pred) { static_cast<bool>(!pred
 // Order: waiters queue first in, first out. A wait queues its thread before it gives up the lock. So a notification
 // that comes after this moment finds the thread.
 //
-// Each wait gives up the lock, sleeps, and has the lock again when it returns, however it ended. There are no spurious
-// returns: a wait returns only for the reasons given in its own description. (The thread may find that what it waited
-// for has changed again, since other threads may take the lock first. So wait with a predicate, or in a loop.) All
-// waits may use different locks.
+// Before a wait sleeps, it gives up the lock. Each wait has the lock when it returns, however it ended. There are no
+// spurious returns: a wait returns only for the reasons given in its own description. (The thread may find that what it
+// waited for has changed again, since other threads may take the lock first. So wait with a predicate, or in a loop.)
+// All waits may use different locks.
 //
 // Memory: what a thread did before notify_one() or notify_all() is visible to the threads that the call releases.
 //
 // Lifetime: a condition may be destroyed as soon as every waiting thread has been notified. These threads need not have
-// returned. If a released thread destroys the condition, the call that released this thread need not have returned
-// either. All other calls of notify_one() and notify_all() must have returned. A call in a signal handler counts as
-// returned when the call into the library that the signal interrupted has returned.
+// returned. (But a wait whose predicate is still false waits again, and so uses the condition again.) If a released
+// thread destroys the condition, the call that released this thread need not have returned either. All other calls of
+// notify_one() and notify_all() must have returned. A call in a signal handler counts as returned when the call into
+// the library that the signal interrupted has returned.
 //
 // Errors:
 // - If the lock has owns_lock() and this is false (std::unique_lock), a wait throws std::system_error
-//   (std::errc::operation_not_permitted). The message names the condition's address, and nothing has changed. Without
-//   exceptions, the program ends with this message.
+//   (std::errc::operation_not_permitted). With a predicate, it does so only once the predicate has returned false. The
+//   message names the condition's address, and nothing has changed. Without exceptions, the program ends with this
+//   message.
 // - Checked builds notice that a word_lock or bit_lock is not held, and end the program with a message that names the
 //   lock. With another lock that is not held, the lock's own unlock() decides.
 // - If the lock's unlock() or lock() throws, std::terminate() ends the program.
@@ -183,13 +185,13 @@ public:
         if (is_waited_on()) detail::condition_notify_slow(word_, false);
     }
 
-    // Releases all threads that wait at this moment. The threads do not all run at once and then block on the lock
-    // again. If they all wait with the same plain mutex (is_plain_mutex), notify_all() wakes the first two. The second
-    // of them wakes the next two when it has the lock again, just before its wait returns, and so on. If the threads
-    // wait with different locks, with locks of other types, or in wait_any(), they wake each other before they take
-    // their locks. Cost: without waiters, one plain load. With waiters, a short lock and at most a few system calls to
-    // wake, however many wait. Under that lock, the call spends 50 to 200 ns on each waiter whose wait may also end in
-    // another way.
+    // Releases all threads that wait at this moment. If they all wait with the same plain mutex (is_plain_mutex), they
+    // do not all run at once and then block on it: notify_all() wakes the first two. The second of them wakes the next
+    // two when it has the lock again, just before its wait returns, and so on. If the threads wait with different
+    // locks, with locks of other types, or in wait_any(), they wake each other before they take their locks. Cost:
+    // without waiters, one plain load. With waiters, a short lock and at most a few system calls to wake, however many
+    // wait. If one of the waits may also end in another way, the call takes the waiters one by one under that lock, at
+    // 50 to 200 ns each.
     void notify_all() noexcept {
         if (is_waited_on()) detail::condition_notify_slow(word_, true);
     }
@@ -269,10 +271,10 @@ public:
     //     }
     //
     // The thread is queued for the notification and for all sources before it gives up the lock. The lock is taken back
-    // before the call returns or throws. If a source is ready at the start, the call takes it and does not give up the
-    // lock. A call that ends with `signaled` has taken exactly one thing. If the index in the result is not 0, no
-    // notification was spent on this wait. For up to 15 sources that are given one by one, the call allocates nothing.
-    // A list that is given as a span is copied to the heap.
+    // before the call returns or throws. If a source other than a descriptor is ready at the start, the call takes it
+    // and does not give up the lock. (For a descriptor it may.) A call that ends with `signaled` has taken exactly one
+    // thing. If the index in the result is not 0, no notification was spent on this wait. For up to 15 sources that are
+    // given one by one, the call allocates nothing. A list that is given as a span is copied to the heap.
     template <basic_lockable Lock, class... Sources>
         requires detail::one_by_one<Sources...>
     [[nodiscard]] any_result wait_any(Lock& lock, const limits& how, Sources&&... from) {

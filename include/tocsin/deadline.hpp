@@ -38,7 +38,7 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 
 // Converts implicitly from a duration and from a time point of any clock. A duration counts from the moment of the
 // conversion, on the steady clock.
-// - A duration is rounded up to whole nanoseconds. Durations and time points saturate: a maximal one is `never`.
+// - Durations and time points are rounded up to whole nanoseconds, and saturate: a maximal one is `never`.
 // - A duration of zero or less makes a deadline that has passed already, without a look at the clock. So does a time
 //   point of the steady or system clock that is not after that clock's epoch, such as time_point().
 // - A wait until a time on the steady or the system clock follows that clock itself, even if somebody sets the system
@@ -82,8 +82,7 @@ public:
     // Whether the deadline is `never`.
     constexpr bool is_never() const noexcept { return clock_ == clock::never; }
 
-    // Whether the deadline has passed. Reads the clock (no system call on Linux), except for `never` and for a deadline
-    // that had passed when it was made.
+    // Whether the deadline has passed. Reads the clock (no system call on Linux), unless it is `never` or `passed`.
     bool has_passed() const noexcept { return clock_ == clock::passed || (!is_never() && remaining() == 0); }
 
     // The nanoseconds that are left, at least zero. For `never`, the greatest value.

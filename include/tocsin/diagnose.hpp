@@ -13,13 +13,13 @@
 namespace tocsin {
 
 // One parked wait: a wait that is in the queue of what it waits for. A thread that has not queued yet, or has been
-// released, is not parked. A wait that timed out or was stopped stays parked until it has left the queue, except at
-// channels and custom sources, where the wait is no longer shown once it has ended. A wait for several sources is
-// parked once for each of them that is an event, a latch, a barrier, a semaphore, a condition, a channel's send or
-// receive, or a custom source (source.hpp). The functions below do not show descriptors, timers, members of a
-// group_commit or of a wait_set, threads that sleep in a wait_set, or pollables. If the process has several copies of
-// the library, each copy shows all of these waits, with one exception: of those for channels and custom sources, it
-// shows the ones that were made with this copy.
+// released, is not parked. (But a thread that waits for a lock stays parked until it has the lock or gives up.) A wait
+// that timed out or was stopped stays parked until it has left the queue, except at channels and custom sources, where
+// the wait is no longer shown once it has ended. A wait for several sources is parked once for each of them that is an
+// event, a latch, a barrier, a semaphore, a condition, a channel's send or receive, or a custom source (source.hpp).
+// The functions below do not show descriptors, timers, members of a group_commit or of a wait_set, threads that sleep
+// in a wait_set, or pollables. If the process has several copies of the library, each copy shows all of these waits,
+// with one exception: of those for channels and custom sources, it shows the ones that were made with this copy.
 struct parked_wait {
     // What a wait is for. `source`: for an object of a waitable type (source.hpp).
     enum class kind : std::uint8_t { event, address, lock, semaphore, condition, latch, barrier, source };
@@ -53,8 +53,9 @@ struct parked_wait {
 [[nodiscard]] TOCSIN_API std::vector<parked_wait> parked_waits();
 
 // Returns the same as text, one line for each wait, the oldest first: "event 0x7ffe... 'shutdown': thread 4711, for
-// 12.3 s". The address is written as printf's %p writes it on this system. In a checked build, the line of a lock ends
-// with ", held by thread 4712", and a line "deadlock: ..." follows for each of the deadlocks().
+// 12.300 s". The address is written as printf's %p writes it on this system. If the owner of a lock is known
+// (parked_wait::owner), the line ends with ", held by thread 4712". At the end there is a line "deadlock: ..." for each
+// of the deadlocks().
 [[nodiscard]] TOCSIN_API std::string describe_parked_waits();
 
 // Returns the same as one JSON object (RFC 8259), whose text has no line breaks:
@@ -70,9 +71,9 @@ struct parked_wait {
 [[nodiscard]] TOCSIN_API std::vector<std::vector<std::uint64_t>> deadlocks(
     const std::vector<parked_wait>& waits);
 
-// Names an event, semaphore, object or lock. parked_waits() and describe_parked_waits() show the name until another
-// name replaces it. An empty name removes it. Remove a name before its address is used for something else. May throw
-// std::bad_alloc.
+// Names what is at an address: an event, a channel, a lock's word, an object of yours. The functions above that list
+// waits show the name until another name replaces it. An empty name removes it. Remove a name before its address is
+// used for something else. May throw std::bad_alloc.
 TOCSIN_API void name_address(const volatile void* address, std::string name);
 
 }  // namespace tocsin

@@ -16,15 +16,17 @@
 //
 // What the loop does
 //   Before each sleep, the loop calls update() and next_deadline() (or poll_timeout()), in either order. After the
-//   sleep it calls notify() for what it has found, and run_due(). A loop that never sleeps, such as a game's, calls all
-//   of them once in each round. A loop whose waits have no descriptors may leave out update() and notify().
+//   sleep it calls notify() for what it has found, and run_due(). A loop that never sleeps, such as a game's, calls
+//   update(), notify() and run_due() once in each round. A loop whose waits have no descriptors may leave out update()
+//   and notify().
 //
 //   Another thread may begin a wait with an earlier deadline, or begin or end a wait for a descriptor. The driver then
 //   calls the function `changed` in that thread. This function must end the loop's sleep or, if the loop does not sleep
 //   yet, its next sleep: it writes an eventfd, for instance, or calls uv_async_send(), g_main_context_wakeup() or
-//   asio::post(). After such a call, the driver does not call the function again until the loop has called update(),
-//   next_deadline() or poll_timeout(). If a wait begins in the loop's own thread after one of these calls, but before
-//   the next run_due() or notify(), the driver may call the function in this thread as well.
+//   asio::post(). After such a call, and after run_due() or notify(), the driver does not call the function until the
+//   loop has called update(), next_deadline() or poll_timeout(). If a wait begins, or a wait for a descriptor ends, in
+//   the loop's own thread after one of these calls, but before the next run_due() or notify(), the driver may call the
+//   function in this thread as well.
 //
 // Where a wait ends
 //   A deadline, a timer or a descriptor ends a wait inside run_due() or notify(). Inside that call, the coroutine
@@ -124,8 +126,8 @@ public:
     // The same as a timeout of poll(), epoll_wait() and uv_timer_start(): milliseconds rounded up, or -1 for never.
     TOCSIN_API int poll_timeout() noexcept;
 
-    // Ends the waits whose deadlines or timers have passed. Returns how many deadlines and timers have ended something.
-    // A deadline that is set inside this call waits for the next call.
+    // Ends the waits whose deadlines or timers have passed. Returns how often a deadline or timer has ended a wait, or
+    // has made the timers of a wait for all ready. A deadline that is set inside this call waits for the next call.
     TOCSIN_API std::size_t run_due() noexcept;
     // The same, but a deadline on the steady clock that is after `now` is left for a later call. So `now` may be the
     // time at which the loop's round began. A time in the future counts as the present: no wait ends early.

@@ -75,9 +75,9 @@ public:
     // Cost:
     // - Without waiters, one read-modify-write.
     // - If the event is set already: on x86 a fence and a load; elsewhere a short lock and a read-modify-write.
-    // - With waiters, a short lock and at most a few system calls to wake, however many wait. Under that lock, set()
-    //   spends 50 to 200 ns on each waiter whose wait may also end in another way (by a deadline, a stop or another
-    //   source).
+    // - With waiters, a short lock and at most a few system calls to wake, however many wait. If one of the waits may
+    //   also end in another way (by a deadline, a stop or another source), the set of a manual-reset event takes the
+    //   waiters one by one under that lock, at 50 to 200 ns each.
     // - If wait_all()s are in the event's queue, set() looks at each of them at most twice. It frees the lock for a
     //   moment after every 64 looks.
     //
@@ -87,22 +87,22 @@ public:
     // of the library, the handler's set() of an event with waiters is deferred: it takes effect just after the handler
     // has returned. A reset() that follows such a set() is deferred, too. If all waiters leave meanwhile (at their
     // deadlines, for instance), then the handler's further calls on this event are not deferred, and overtake the
-    // deferred ones.
+    // deferred ones. At most sixteen different calls can be deferred at a time: see "Signal handlers" in docs/guide.md.
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
 
     // The same, but leaves the waking to the caller: adds the waits that it ends to `freed` (source.hpp). It is meant
     // for a caller that sets several events, or that holds a lock which the woken threads want. When this returns, the
-    // event is set or handed over, unless the set is deferred (see above), and a view of it (pollable.hpp) is readable.
-    // Two kinds of waits are not added, because the set releases them itself: waits for all of several sources and, if
-    // the set is deferred, all waits. Allocates nothing.
+    // event is set or handed over, unless the set is deferred (see above). If it is set, a view of it (pollable.hpp) is
+    // readable. Two kinds of waits are not added, because the set releases them itself: waits for all of several
+    // sources and, if the set is deferred, all waits. Allocates nothing.
     void set(wake_list& freed) noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode(), &freed);
     }
 
-    // Makes the event unset. Waiters that have been released stay released. Cost: one read-modify-write; with waiters
-    // also a short lock.
+    // Makes the event unset. Waiters that have been released stay released. Cost: one read-modify-write, or two if the
+    // event is unset; with waiters also a short lock.
     void reset() noexcept {
         std::uint8_t seen = event_state::set_bit;  // a guess, as in event_try_before_block()
         do {

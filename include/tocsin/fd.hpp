@@ -8,17 +8,19 @@
 //
 // A wait first looks at the sources in front of its first descriptor. If one of these is ready, the wait makes no
 // system call. Otherwise the thread sleeps in one system call, which also finds the descriptors that are ready already.
-// The cost of this call grows with the number of descriptors; for many of them, use a wait_set (wait_set.hpp).
+// (A deadline on the system clock costs a few calls more. On Windows, every such sleep does.) The cost of this call
+// grows with the number of descriptors; for many of them, use a wait_set (wait_set.hpp).
 //
 // Before that call, the wait makes another one, which looks at all descriptors and does not sleep, in these cases:
-// - A source that follows a descriptor is an event that is set, a timer that has passed, or an object of a `waitable`
-//   type.
+// - A source that follows a descriptor is ready (an event, a semaphore, a latch, a token or a timer), or is an object
+//   of a `waitable` type.
 // - The deadline has passed, or a stop was requested.
 // - The spin policy lets the wait spin.
-// - The thread's last wait with descriptors took an event that follows a descriptor, and the descriptor may have been
-//   ready before the event. This can happen if the event is set after the wait has begun and before the wait has looked
-//   at the descriptors. Since the next wait looks first, two waits of a thread in a row never both pass over a
-//   descriptor.
+// - The wait cannot get a doorbell (see below).
+// - The thread's last wait with descriptors took a source that follows a descriptor, and the descriptor may have been
+//   ready before that source. This can happen if the source becomes ready after the wait has begun and before the wait
+//   has looked at the descriptors. Since the next wait looks first, two waits of a thread in a row never both pass over
+//   a descriptor.
 //
 // If the thread also waits for an event, a set() of that event wakes the thread through its doorbell, a descriptor of
 // the thread's own (two where it is a pipe). The thread opens its doorbell when a wait with descriptors is first about
@@ -27,13 +29,14 @@
 // A wait throws std::system_error before it takes anything:
 // - EBADF for a closed descriptor. The message has the index of the source and the number of the descriptor.
 // - EMFILE, ENFILE or ENOMEM if the wait cannot get a doorbell.
+// - Another error if the system refuses to poll, such as EINVAL for more descriptors than the process may have.
 //
 // If another thread closes a descriptor during the wait, the wait may not notice. So shut a socket down before you
 // close it. wait_all() refuses descriptors, because nothing can keep one ready until the last source is ready.
 //
 // On Windows:
-// - readable(), writable() and ready() take a SOCKET. If the peer has closed, the socket is found as `hang_up` if the
-//   wait asks for that, otherwise as `readable`.
+// - readable(), writable() and ready() take a SOCKET. If the peer has closed, the socket is found as `hang_up`,
+//   `readable` or both, as the wait asks.
 // - A socket that a wait sleeps on becomes non-blocking, and the wait uses the socket's WSAEventSelect. So only one
 //   thread at a time can sleep on a socket: the wait of a second thread throws std::system_error with EBUSY.
 // - signaled() takes a kernel HANDLE of a process, a thread, or a manual-reset event or timer. Do not give it a HANDLE

@@ -16,8 +16,10 @@
 //
 //     tocsin::glib::watch(tocsin::glib::on(context).by(driver), serve, {.until = 5s}, job);
 //
-// Outside the context, only one thing happens: the thread that ends a wait calls g_source_set_ready_time(). The
-// function may use the context, and may destroy the GSource. An exception that leaves it ends the program.
+// Outside the context, the thread that ends a wait only calls g_source_set_ready_time(). If the GSource is destroyed at
+// that moment, this thread, or the thread in watch(), may also free the watch with its function. The function may use
+// the context, and may destroy the GSource. An exception that leaves it, or that the start of a further wait throws,
+// ends the program.
 #pragma once
 
 #include <tocsin/detail/chosen_driver.hpp>
@@ -150,7 +152,7 @@ inline detail::loop_and_driver on(GMainContext* context) noexcept { return {cont
 
 // Begins a watch in the context (null: the default one), in any thread. The context is a GMainContext*, or what on()
 // returns. Returns the number of its GSource. It allocates the watch and the GSource, and throws std::bad_alloc and
-// what wait_any() throws.
+// what an operation's start() throws (operation.hpp).
 template <class Function, class... Sources>
 guint watch(const detail::loop_and_driver& where, Function function, const limits& how, Sources&&... from) {
     static_assert(tocsin::detail::are_sources<Sources...>());

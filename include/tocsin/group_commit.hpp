@@ -40,7 +40,7 @@ struct group_commit_options {
     // The largest number of submissions that one flush takes. Any others gather for the next flush. At least 1.
     std::size_t largest_group = (std::numeric_limits<std::size_t>::max)();
     // How long a group may wait for more members, counted from the arrival of its first member. A full group waits no
-    // longer. With zero, no group is held back: a group gathers members only while the flush before it runs.
+    // longer. With zero, no group is held back: it takes the members that have joined when its leader begins.
     std::chrono::nanoseconds longest_gathering{0};
 };
 
@@ -49,9 +49,9 @@ struct group_commit_statistics {
     std::uint64_t groups = 0;               // flushes that have ended
     std::uint64_t failed = 0;               // those of them that threw
     std::uint64_t submissions = 0;          // covered by these flushes
-    std::uint64_t withdrawn = 0;            // timed out or stopped
+    std::uint64_t withdrawn = 0;            // timed out or stopped during the call
     std::size_t largest_group = 0;          // submissions in the largest group so far
-    std::size_t waiting = 0;                // submissions that wait right now for a flush to take them
+    std::size_t waiting = 0;                // submissions in the queue right now; the leader's is not among them
     std::chrono::nanoseconds gathering{0};  // sum over the groups: from the first arrival to the flush
     std::chrono::nanoseconds flushing{0};   // sum over the groups: the flush
     // sizes[k] counts the groups of 2^k to 2^(k+1)-1 submissions. The last element also counts all larger groups.
@@ -152,7 +152,7 @@ public:
     // Call this before you do the work that may fail, because an exception fails all submissions that are in the group
     // when it is thrown.
     // Throws std::invalid_argument if `first` is begin(): a flush covers at least one submission. Cost: a step for each
-    // submission before `first`.
+    // submission before `first` and, after the flush, one for each of the others.
     void leave_from(iterator first) const { detail::leave_from(*group_, first.at_); }
 
 private:
@@ -160,7 +160,7 @@ private:
 };
 
 // Any thread may submit at any time. Destroy the group_commit only after every submit() has returned. Checked builds
-// stop the program if it is destroyed earlier.
+// stop the program if they see it destroyed earlier.
 template <class Submission>
 class group_commit {
 public:
@@ -178,12 +178,12 @@ public:
     // submitter then sees what the flush did. If the flush throws, so does submit(): all submitters of the group get
     // the same exception object, so treat it as const. Other groups are not affected. `submission` must stay where it
     // is until submit() returns. Afterwards nobody touches it.
-    // A thread that finds no leader becomes the leader. A thread that finds a leader joins a group: it sleeps until it
-    // is released by the leader whose flush covers its submission, or until it is made the next leader. A leader
-    // flushes for itself and for the threads that have joined its group.
+    // A thread that finds no leader becomes the leader. A thread that finds a leader joins a group: it sleeps until the
+    // flush that covers its submission has ended, or until it is made the next leader. A leader flushes for itself and
+    // for the threads that have joined its group.
     // Cost for a leader: three short locks (at most five with longest_gathering), the flush, and a few wake-ups of
-    // other threads. There are about five such wake-ups at most (nine on 16 processors), however many submissions the
-    // flush covers.
+    // other threads. There are about five such wake-ups at most (nine on 16 or more processors), however many
+    // submissions the flush covers.
     // Cost for a thread that joins: one short lock, and one sleep. Before it sleeps, the thread may yield up to four
     // times, and then the sleep may not be needed. Threads that join form batches of up to 64. One thread of each batch
     // also wakes the others of its batch, by one system call, and the next batch. A thread with a stop token may wake a
@@ -195,9 +195,11 @@ public:
     // The same, but withdraws the submission if the deadline passes or a stop is requested before a flush takes it. No
     // flush has seen a withdrawn submission, and none ever will. A submission that a flush has taken can't be
     // withdrawn, even if that flush leaves it to the next (leave_from()). submit() then waits for the result, even past
-    // the deadline. If the deadline has passed or a stop was requested before the call, nothing is submitted. Under an
-    // adaptive spin policy, a thread that joins may yield up to four times before it sleeps, where that has recently
-    // paid and flushes take at least 20 us. Under any other policy it sleeps at once.
+    // the deadline. A thread that is made the leader takes its own submission without another look at its limits,
+    // unless its group is held back (longest_gathering). If the deadline has passed or a stop was requested before the
+    // call, nothing is submitted. Under an adaptive spin policy, a thread that joins may yield up to four times before
+    // it sleeps. It does so if the last flush took at least 20 us and yielding has recently paid (or, now and then, as
+    // a try). Under any other policy it sleeps at once.
     [[nodiscard]] commit_status submit(const limits& how, Submission& submission) {
         return engine_.submit(&submission, how);
     }

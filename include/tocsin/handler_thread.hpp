@@ -45,8 +45,8 @@ namespace tocsin {
 
 class ended_operation;  // operation.hpp
 
-// Thrown by send() when the handler accepts no more jobs, or when the job of that send() was destroyed without being
-// run.
+// Thrown by send() if its call will never be run: the handler accepted no more jobs, or the job of that send() was
+// destroyed without being run.
 class TOCSIN_API handler_closed : public std::runtime_error {
 public:
     handler_closed() : runtime_error("tocsin::handler_thread: the handler is closed") {}
@@ -136,12 +136,12 @@ private:
 // The queue of a handler, and what happens to exceptions.
 struct handler_options {
     // How many jobs may be queued. While the queue is full, post() waits and try_post() returns `full`. The handler
-    // takes all queued jobs in one step. While it runs them, the queue may fill again, so there may be twice as many
-    // jobs in all. With the default, the queue is never full.
+    // takes all queued jobs in one step. While it runs them, the queue may fill again, so there may be up to twice as
+    // many jobs in all. With the default, the queue is never full.
     std::size_t capacity = (std::numeric_limits<std::size_t>::max)();
-    // Called in the handler thread with the exception that a posted job throws. Without this function, such an
-    // exception ends the program, as if a thread's function had thrown it. An exception from a job of send() goes
-    // to the thread that called send().
+    // Called in the handler thread with the exception that leaves a posted job, or a coroutine that a job resumes.
+    // Without this function, such an exception ends the program, as if a thread's function had thrown it. An exception
+    // from a job of send() goes to the thread that called send().
     std::function<void(std::exception_ptr)> on_exception;
 };
 
@@ -150,7 +150,8 @@ public:
     // Starts the thread. Throws std::system_error if that fails, std::invalid_argument for a capacity of 0.
     explicit handler_thread(handler_options options = {});
 
-    // Does what join() does. Must not run in a job of this handler, or while another thread still calls a member.
+    // Does what join() does, and waits for the end of the thread. Must not run in the handler thread, or while another
+    // thread still calls a member.
     // In the child of a fork, a handler of the parent may only be destroyed. Destroying it there neither runs nor
     // destroys its jobs.
     ~handler_thread();
@@ -199,7 +200,8 @@ public:
     // waits for room in the queue gets `closed`. Any thread may call this, even in a job. Returns at once.
     void close() noexcept;
 
-    // Closes the handler, and waits until all its jobs have been run. In a job of this handler it only closes.
+    // Closes the handler, and waits until it runs no more jobs: all have been run, unless cancel() hands some out. In a
+    // job of this handler it only closes.
     void join() noexcept;
 
     // Closes the handler, waits for the job that is running, and returns the jobs that have not begun, oldest first.
@@ -214,9 +216,10 @@ public:
     // The end of the handler, as a source: ready once the handler is closed and runs no more jobs, and then for ever.
     // wait_any(), wait_all(), a wait_set, a pollable and co_await take it. A wait that finds the source ready sees what
     // every job has done. The handler has then run all accepted jobs, or cancel() hands out the others. The handler's
-    // thread may still have to return, but does nothing else: the destructor joins it. A source closes nothing, so it
-    // is not ready before somebody calls close(), join() or cancel(). A job of this handler that waits for the source
-    // waits for ever. The source refers to the handler, which must outlive every wait for it. Cost: that of a
+    // thread may still have to return: the destructor joins it. Before that, it only resumes coroutines, and calls
+    // functions of operations, that waited for this source without an executor. A source closes nothing, so it is not
+    // ready before somebody calls close(), join() or cancel(). A job of this handler that waits for the source waits
+    // for ever. The source refers to the handler, which must outlive every wait for it. Cost: that of a
     // manual_reset_event.
     source ended() & noexcept TOCSIN_LIFETIMEBOUND { return finished_; }
 

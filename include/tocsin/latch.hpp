@@ -15,10 +15,10 @@
 //   those for a manual_reset_event, and the call that reaches zero releases all of them in one step.
 //
 // Lifetime
-//   A thread may destroy the latch as soon as its own wait has returned, or its try_wait() has returned true, if no
-//   other thread waits or will still call a member. The thread need not wait for calls of count_down() to return. Once
-//   the wait has returned or try_wait() has returned true, the calls that did not reach zero no longer touch the latch.
-//   The call that reached zero touches nothing of the latch after the step that lets threads pass.
+//   A thread may destroy the latch as soon as the latch has let it pass, in a wait or in try_wait(), if no other thread
+//   waits or will still call a member. The thread need not wait for calls of count_down() to return. Once the latch
+//   lets a thread pass, the calls that counted down and did not reach zero no longer touch the latch. (A count_down(0)
+//   may.) The call that reached zero touches nothing of the latch after the step that lets threads pass.
 //
 // Errors
 //   Three mistakes end the program with a message that names the latch, in every build: a negative number, a number
@@ -82,11 +82,12 @@ public:
         if (less != 0) gate_.set();
     }
 
-    // Whether the latch lets threads pass. Never false once a count_down() to zero has returned. Cost: one plain load.
+    // Whether the latch lets threads pass. Never false once a count_down() to zero has returned, unless that call is
+    // deferred in a signal handler. Cost: that of an event's is_set().
     [[nodiscard]] bool try_wait() const noexcept { return gate_.try_wait(); }
 
-    // Blocks until the latch lets threads pass, and returns for no other reason. A thread looks again for a while
-    // before it sleeps, if that has paid (spin.hpp).
+    // Blocks until the latch lets threads pass, and returns for no other reason. Before it sleeps, a thread may look
+    // again for a while, as the spin policy says (spin.hpp).
     // Cost: one plain load if the latch lets threads pass, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) const noexcept { gate_.wait(spin); }
     // The same, but returns `stopped` when a stop is requested first.
@@ -116,7 +117,8 @@ public:
     operator source() const&& = delete;
 
 private:
-    // The first member, so that its address is the latch's. Waiting does not change a gate, and so is const here.
+    // The first member, so that its address is the latch's. Waits neither open nor close the gate, and so are const
+    // here.
     mutable detail::latch_gate gate_;
     detail::atomic<std::uint32_t> left_;
 };

@@ -48,15 +48,15 @@ private:
 // your own, the object must not outlive that time point, either.
 struct limits {
     // When this deadline has passed, the wait ends with `timed_out`. A duration counts from the moment at which the
-    // limits are made, which costs a look at the clock. So one `limits` object that is used for several waits ends them
-    // all at the same time. A time point may be of any clock.
+    // limits are made. If it is above zero, this costs a look at the clock. So one `limits` object that is used for
+    // several waits ends them all at the same time. A time point may be of any clock.
     deadline until = deadline::never();
-    // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait, the wait
-    // takes the source first, even if the stop was requested before.
+    // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait (for a wait
+    // for all: if all are), the wait takes it first, even if the stop was requested before.
     stop_reference stop{};
-    // How long wait_any() and a wait_set look for what is ready before they sleep. A group_commit asks only whether the
-    // policy is adaptive: if it is, a thread that joins may yield before it sleeps. All other calls that take limits
-    // ignore the policy: they sleep, or suspend, at once.
+    // How long wait_any(), also that of a condition, and a wait_set look for what is ready before they sleep. A
+    // group_commit asks only whether the policy is adaptive: if it is, a thread that joins may yield before it sleeps.
+    // All other calls that take limits ignore the policy: they sleep, or suspend, at once.
     spin_policy spin{};
 };
 

@@ -15,25 +15,29 @@
 // same kind (await.hpp). Other interfaces can build their waits on operations: the functions for C, the senders and the
 // adapters for event loops do so.
 //
-// An operation is stored where you put it, and is neither copied nor moved. It allocates nothing, with one exception: a
-// wait for descriptors may have to enlarge a table that all such waits share. On 64-bit systems, an operation takes
-// about 400 bytes, plus 200 for each source. A source that may be a timer or a descriptor adds 660 bytes, once for the
-// operation. (An argument of the type tocsin::source is such a source.) Without such a source, limits add 220 bytes.
+// An operation is stored where you put it, and is neither copied nor moved. It allocates nothing, with two exceptions.
+// A wait for descriptors may have to enlarge a table, which it shares with the other waits of its driver (without a
+// driver: of the background threads). A start() with more than 64 descriptors holds a block of memory while it looks at
+// them. On 64-bit systems, an operation takes about 400 bytes, plus 200 for each source. A source that may be a timer
+// or a descriptor adds 660 bytes, once for the operation. (An argument of the type tocsin::source is such a source.)
+// Without such a source, limits add 220 bytes.
 //
 // The function
-//   Each start() that does not throw is followed by exactly one call of the function, unless the operation is destroyed
+//   Each start() that does not throw leads to exactly one call of the function, unless the operation is destroyed
 //   first. The call comes from the thread that ends the wait, under no lock. The thread releases everybody else first,
 //   with one exception: request_stop() ends one wait after another. So a function that runs inside request_stop() must
 //   not wait until other waits with the same token have ended. The thread that ends the wait is one of these:
-//   - the thread that calls set(), request_stop() or wake_list::wake(), inside that call;
+//   - the thread that calls set(), release(), request_stop(), wake_list::wake() or the like, inside that call;
 //   - the thread that calls cancel(), inside that call;
-//   - the thread that calls start(), inside that call, if a source is ready, or becomes ready before start() returns;
-//   - a background thread of the library, if a deadline, a timer or a descriptor ends the wait (await.hpp names these
-//     threads).
+//   - the thread that calls start(), inside that call, if the wait is over before start() returns: a source is ready,
+//     for instance, or a stop was requested;
+//   - a background thread of the library (await.hpp) or, with a driver, the thread in run_due() or notify()
+//     (driver.hpp), if a deadline, a timer or a descriptor ends the wait.
 //   If the thread is already inside an operation's function, or in a coroutine that such a call has resumed, it calls
 //   the next function once the first function has returned, or once that coroutine has suspended or ended. So a chain
-//   of operations does not grow the stack. One exception: if start() finds a source ready, up to 65 calls of one
-//   operation's function may be nested.
+//   of operations does not grow the stack. One exception: a start() that finds the wait over may call the function
+//   directly, and such a function does not delay the functions of waits that end inside it. Up to 65 calls of one
+//   operation's function may be nested in this way.
 //
 //   Before the call, the library makes the operation idle. The call is the library's last use of the operation. So the
 //   function may start the operation again, destroy it, or let another thread do either. (The function object is part
@@ -55,9 +59,9 @@
 //   rule of await.hpp, with "call the function" in place of "resume the coroutine". An idle operation may be destroyed
 //   at any time, even in the function. Checked builds end the program if they see one of two mistakes. (1) An operation
 //   without an executor is destroyed while another thread is about to call its function. (2) A non-idle operation is
-//   destroyed while another thread is inside cancel(). (They do not see the second mistake if the operation waits for
-//   one event, semaphore, latch or barrier, without limits.) To end a wait that other threads may be ending, call
-//   cancel(), and destroy the operation after the function's call.
+//   destroyed while another thread is inside cancel(). (They do not see the second mistake in an any_operation without
+//   limits for one event, semaphore, latch or token.) To end a wait that other threads may be ending, call cancel(),
+//   and destroy the operation after the function's call.
 //
 // Restrictions
 //   - In a signal handler, do not set an event for which an operation may wait: set() may call the function there.
@@ -126,9 +130,9 @@ public:
     // the function or start the operation again. A cancel() during a start() may still find the operation idle. The
     // function may be called before cancel() returns, and cancel() then no longer touches the operation. If another
     // thread is still inside start(), that thread may call the function instead.
-    // Cost: if the operation is idle, a load. Otherwise, what ending the wait costs, and three atomic operations. If
-    // the operation waits without limits for one event, semaphore, latch or barrier, a short lock takes the place of
-    // these three.
+    // Cost: if the operation is idle, a load. Otherwise, what ending the wait costs, and three atomic operations. In an
+    // any_operation without limits for one event, semaphore, latch or token (not passed as a `source`), a short lock
+    // takes the place of these three.
     TOCSIN_API bool cancel() noexcept;
 
     // Call it inside the function. Returns 0, or the system's error number if the system refused to poll the wait's
@@ -219,15 +223,16 @@ public:
           sources_{source(from)...} {}
     ~operation() { stop_waiting(); }
 
-    // Begins the wait. If a source is ready (for an all_operation: if all are), the wait ends at once. Otherwise the
-    // wait is queued for all its sources when start() returns. Everything that the caller did before is visible to the
-    // function.
+    // Begins the wait. If a source is ready (for an all_operation: if all are), if the deadline has passed, or if a
+    // stop was requested, the wait ends at once. Otherwise the wait has begun for all its sources when start() returns.
+    // Everything that the caller did before is visible to the function.
     // The operation must be idle: its function has been called as often as the operation was started. The function
     // itself may start the operation again. A further start() does not move the deadline, nor a timer among the
     // sources. For a new deadline, pass new limits.
     // Throws what wait_any() or wait_all() throw, and what a co_await that needs a background thread throws
-    // (await.hpp). After an exception, the operation is idle, and its function is not called. An any_operation without
-    // limits, timers and descriptors throws nothing: if one of its sources is empty, the program ends.
+    // (await.hpp). After an exception, the operation is idle, and its function is not called. An any_operation throws
+    // nothing if it has no limits, and no source that may be a timer or a descriptor (see the top). If an argument of
+    // such an operation converts to an empty source, the program ends.
     // Cost: about one try_wait() and one call of the function, if there is no executor, and the first source is an
     // event that is set and has its mode in its type. Otherwise, what a co_await of the same sources and limits costs.
     void start() noexcept(!All && Needs == detail::wait_needs::objects) {
@@ -319,8 +324,8 @@ auto make_operation(Function&& function, const limits& how, Sources&... from) {
 
 }  // namespace detail
 
-// An operation that waits for the first of its sources, as wait_any() does. It copies the function and the limits' stop
-// token, and ignores the spin policy. It refers to the sources and to a time point of a clock of your own.
+// An operation that waits for the first of its sources, as wait_any() does. It copies or moves the function, copies the
+// limits' stop token, and ignores the spin policy. It refers to the sources and to a time point of a clock of your own.
 template <class Function, class... Sources>
     requires detail::one_by_one<Sources...>
 auto any_operation(Function&& function, const limits& how, Sources&&... from) {

@@ -20,7 +20,8 @@
 namespace tocsin {
 
 // A view of an event or of a semaphore. Below, "event" and set() also mean a semaphore and its release(): the semaphore
-// counts as set while a permit is free, and the view takes one permit at a time.
+// counts as set while a permit is free, and the view takes one permit at a time. A latch and a token of a barrier are
+// events here, set when threads may pass.
 // The view's descriptor is readable when the event is set. It may also be readable when the event is not set, because
 // another thread may take the event first. Do nothing with the descriptor but poll it: the view alone reads, writes and
 // closes it. The event must outlive the view and stay where it is. Each view of an event has a descriptor of its own.
@@ -29,8 +30,8 @@ class pollable {
 public:
     // On Linux opens one descriptor, an eventfd. On other POSIX systems opens a pipe, which takes two descriptors. On
     // Windows opens a kernel event, whose HANDLE is the descriptor.
-    // Throws std::invalid_argument if `event` is neither an event nor a semaphore, std::system_error (EMFILE, ENFILE,
-    // ENOMEM), std::bad_alloc.
+    // Throws std::invalid_argument for a timer, a descriptor, an object of a `waitable` type and an empty source;
+    // std::system_error (EMFILE, ENFILE, ENOMEM); std::bad_alloc.
     TOCSIN_API explicit pollable(const source& event);
     pollable(const pollable&) = delete;
     pollable& operator=(const pollable&) = delete;
@@ -44,8 +45,8 @@ public:
     // Takes the event if it is set, as the event's own try_wait() does. The descriptor stays readable until a call of
     // this function finds nothing to take. So in a loop that reports only changes (EPOLLET), call this until it returns
     // false. Other loops may call it as often as they like. Any thread may call it. It never blocks.
-    // Cost: that of the event's try_wait(). A call that finds nothing also costs a short lock and a system call. A
-    // set() makes a system call only if the descriptor is not readable yet.
+    // Cost: that of the event's try_wait(). A call that finds nothing also costs a short lock and a system call. For
+    // the view, a set() makes a system call only if the descriptor is not readable yet.
     TOCSIN_API bool try_wait() noexcept;
 
 private:

@@ -13,8 +13,9 @@
 //
 // - On Linux the descriptor is a pidfd. It needs pidfd_open(2) of Linux 5.3. Where the kernel or a sandbox does not
 //   have that call, the constructor throws std::system_error with ENOSYS or EPERM. There is no substitute.
-// - On macOS, FreeBSD and OpenBSD it is a kqueue with one EVFILT_PROC filter. It does not survive a fork: only the
-//   process that made the source may use it. This code was built for these systems and never run there.
+// - On macOS, FreeBSD and OpenBSD it is a kqueue with one EVFILT_PROC filter. (If the system refuses the filter for a
+//   child that has ended, it is a pipe whose other end is closed.) A kqueue does not survive a fork: only the process
+//   that made the source may use it. This code was built for these systems and never run there.
 // - On Windows it is a HANDLE of the process.
 // - On every other system the constructor throws std::system_error with ENOSYS.
 #pragma once
@@ -51,8 +52,8 @@ public:
     // yet. From then on, the source keeps to that process, even if the number is used again. (For a pidfd or a HANDLE
     // of your own, use readable(pidfd) or signaled(handle) of fd.hpp.)
     // Throws std::invalid_argument for a number that is not above zero; std::system_error: ESRCH if there is no such
-    // process, EMFILE, ENFILE, ENOMEM, and what is said above.
-    // Cost: two or three system calls and one descriptor. No thread, no signal, no allocation.
+    // process, EACCES (Windows), EMFILE, ENFILE, ENOMEM, and what is said above.
+    // Cost: one system call (a few with a kqueue) and one descriptor. No thread, no signal, no allocation.
     TOCSIN_API explicit process_end(number id);
     process_end(const process_end&) = delete;
     process_end& operator=(const process_end&) = delete;

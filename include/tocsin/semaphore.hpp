@@ -89,12 +89,12 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // Order: waiters are served first in, first out, whether they wait here, in wait_any(), or in a coroutine. A release
 // hands its permits to the waiters, oldest first. When the release returns, these permits belong to those waiters, even
 // if none of them has run. A free permit for which nobody waits goes to the first thread that asks. So a thread never
-// takes a permit ahead of a thread that is queued.
+// takes a permit ahead of a queued thread that could take it.
 //
 // Several permits: acquire(n) takes all n permits in one step, or waits. While a waiting acquire(n) is the oldest
-// waiter, it collects the permits that are released, until it has n of them. Until then, nobody behind it in the queue
-// is served. So it never happens that two threads each hold permits that the other needs. A wait that gives up
-// (deadline, stop) hands on what it has collected, as release() would, even if the count then exceeds max().
+// waiter, it collects the permits that are free or released, until it has n of them. Until then, nobody behind it in
+// the queue is served. So it never happens that two such waits each hold permits that the other needs. A wait that
+// gives up (deadline, stop) hands on what it has collected, as release() would, even if the count then exceeds max().
 // try_acquire(n) collects nothing.
 //
 // Memory: what a thread did before release() is visible to each thread to which this release hands a permit. If the
@@ -108,8 +108,9 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // release() does not touch the semaphore after the step that gives its last permit.
 //
 // Errors: each call below says what it refuses. A refused call changes nothing; release() names one exception to this.
-// The message names the semaphore's address. Checked builds also stop the program if a semaphore is destroyed while
-// threads wait on it. Without exceptions, a refusal ends the program with the same message.
+// The message names the semaphore's address, except that of the constructor. Checked builds also stop the program if a
+// semaphore is destroyed while threads wait on it. Without exceptions, a refusal ends the program with the same
+// message.
 template <std::ptrdiff_t LeastMaxValue = std::ptrdiff_t{detail::semaphore_state::most}>
 class counting_semaphore {
     static_assert(LeastMaxValue >= 0, "tocsin: a semaphore cannot count to less than zero");
@@ -197,8 +198,8 @@ public:
     // The same with a deadline: a duration from now or a time point of any clock (deadline.hpp). Without a stop token,
     // a call returns whether it has taken the permits; with one, it returns how it ended. With a duration of zero or
     // less, or a time in the past, a call only tries, with no system call. A call that returns without its permits
-    // returns only after its deadline, or because it was stopped. A timeout never eats a permit: if one was handed
-    // over, the call has taken it, even after the deadline.
+    // returns only after its deadline, or because it was stopped. A timeout never eats a permit: once the last permit
+    // that the call needs was handed over, the call has taken all, even after the deadline.
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> longest,
                                        spin_policy spin = {}) noexcept {
@@ -237,8 +238,8 @@ public:
     }
 
     // As a source, a semaphore is ready while a permit is free. A wait takes one permit exactly when it takes the
-    // semaphore. If a coroutine is destroyed after a permit was handed to its wait, the permit goes back, even beyond
-    // max().
+    // semaphore. If a coroutine or an operation is destroyed after a permit was handed to its wait, the permit goes
+    // back, even beyond max().
     operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&word_, detail::semaphore_source()}; }
 
 private:

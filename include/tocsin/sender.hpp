@@ -12,12 +12,12 @@
 // point of a clock of your own is not copied: the sender refers to it. A duration counts from the moment at which its
 // limits or its timer are made, usually the call that makes the sender, and never from a start.
 //
-// The operation state contains the wait, which is an operation (operation.hpp). It allocates nothing, with the one
-// exception that operation.hpp names.
+// The operation state contains the wait, which is an operation (operation.hpp). It allocates nothing, with the
+// exceptions that operation.hpp names.
 //
 // How it completes
 // - as_sender() completes with set_value(any_result). The result is timed_out if the limits' deadline ended the wait,
-//   and stopped if the limits' stop token did.
+//   and stopped if the limits' stop token did (unless a stop was then requested through the receiver's token, too).
 // - as_sender_all() completes with set_value(), or if it has limits, with set_value(wait_status).
 // - If a stop requested through the receiver's stop token has ended the wait, the sender completes with set_stopped().
 //   The wait has then taken nothing. The token may be of any type. If its type says that a stop is never possible, as
@@ -28,12 +28,13 @@
 //   type `source` is such a source.)
 //
 // It completes in the thread that ends the wait: in set(), in the request to stop, in start(), or in a background
-// thread of the library, as operation.hpp says. To continue elsewhere, add continues_on(scheduler).
+// thread of the library, as operation.hpp says. If the wait ends during start() and the receiver's token can stop, it
+// may complete in start() instead. To continue elsewhere, add continues_on(scheduler).
 //
 // A driver can serve the deadlines and descriptors in place of the background threads (driver.hpp). It is the driver of
 // the sender, as in as_sender({.until = 5s}, job).by(driver), or else the default driver, if there is one.
 //
-// Cost: that of an operation. With a token that can stop, one or two atomic operations more, and the token's callback
+// Cost: that of an operation. With a token that can stop, one or two read-modify-writes more, and the token's callback
 // if the wait is not over at once. Why this is correct is said at wait_operation_state below.
 #pragma once
 

@@ -86,11 +86,11 @@ public:
     //   continue;
     // - std::system_error: EBUSY if another handler was installed over this library's (the two handlers might call each
     //   other without end); ENOTSUP if the former handler is to be called only once (SA_RESETHAND); EAGAIN beyond
-    //   `most` sources; EMFILE, ENFILE; EINVAL for a signal that the C library reserves;
+    //   `most` sources; EMFILE, ENFILE, ENOMEM; EINVAL for a signal that the C library reserves;
     // - std::bad_alloc.
     // Call neither this constructor nor the destructor in a signal handler.
-    // Cost: a few system calls, a descriptor (two where it is a pipe) and an allocation. A delivery costs a look at the
-    // 64 slots for sources, four system calls, and the former handler.
+    // Cost: a few system calls, a descriptor (two where it is a pipe) and two allocations. A delivery costs a look at
+    // the 64 slots for sources, three system calls, one more for each source of the signal, and the former handler.
     TOCSIN_API explicit signal_source(int number);
     signal_source(const signal_source&) = delete;
     signal_source& operator=(const signal_source&) = delete;

@@ -95,10 +95,10 @@ private:
 };
 
 // A list of waits that have been notified, and whose threads and coroutines are still to be released. The notify
-// functions of waiting_list return such a list, and an event's set(wake_list&) adds to one. The owner of the list calls
-// wake() once, under no lock. Until then no wait in the list returns, and nobody may destroy a coroutine or an
-// operation whose wait is in the list. Each wait in the list already has what it waited for, unless it waits for all of
-// several sources: see waiting_list::notify_one().
+// functions of waiting_list return such a list or add to one, and an event's set(wake_list&) adds to one. The owner of
+// the list calls wake() once, under no lock. Until then no wait in the list returns, and nobody may destroy a coroutine
+// or an operation whose wait is in the list. Each wait in the list already has what it waited for, unless it waits for
+// all of several sources: see waiting_list::notify_one().
 //
 //     tocsin::wake_list freed;
 //     {
@@ -137,7 +137,8 @@ public:
 
     // Releases all waits in the list (a wait for all its sources only if all are ready), and empties the list. Threads
     // that waited for events wake each other, so the calling thread makes only a few system calls for them, however
-    // many there are. Coroutines without an executor are resumed in this call, after everybody else has been released.
+    // many there are. Coroutines without an executor are resumed after everybody else has been released: in this call,
+    // unless this thread is already running such a coroutine (await.hpp).
     TOCSIN_API void wake() noexcept;
 
 private:
@@ -199,8 +200,8 @@ concept waitable = requires(T& object, wait_entry& entry) {
     { object.delist(entry) } noexcept -> std::same_as<void>;
 };
 
-// Refers to one thing to wait for. Converts implicitly from events, semaphores, latches, a barrier's tokens and every
-// `waitable` type.
+// Refers to one thing to wait for. Converts implicitly from events, semaphores, latches, a barrier's tokens,
+// process_end, signal_source and every `waitable` type.
 class source {
 public:
     // What a source is. `lot`: a source for which the library itself queues the waiters, such as an event or a
@@ -221,7 +222,8 @@ public:
         source_label (*label)(const void* object) noexcept = nullptr;
     };
 
-    // An empty source, for arrays that are filled at run time. A wait that is given one throws std::invalid_argument.
+    // An empty source, for arrays that are filled at run time. A wait that is given one throws std::invalid_argument
+    // (wait.hpp has an exception).
     source() noexcept : kind_(kind::custom) {}
     template <waitable T>
     source(T& object TOCSIN_LIFETIMEBOUND) noexcept  // implicit on purpose
@@ -234,8 +236,8 @@ public:
     source(int descriptor, readiness asked) noexcept
         : kind_(kind::descriptor), asked_(asked), descriptor_(descriptor) {}
 
-    // What the library asks a source. empty() and what() may be called for every source, each of the other functions
-    // only for a source of its kind.
+    // What the library asks a source. empty(), what(), object() and is_event() may be called for every source, each of
+    // the other functions only for a source of its kind.
     bool empty() const noexcept { return kind_ == kind::custom && operations_ == nullptr; }
     kind what() const noexcept { return kind_; }
     void* object() const noexcept { return object_; }

@@ -31,15 +31,15 @@ public:
     static constexpr spin_policy none() noexcept { return spin_policy(mode::none, 0); }
 
     // Does what has recently paid. If spinning has, the thread spins before it is queued, for up to 4 us and no longer
-    // than `longest`. If yielding has, the thread yields after it is queued. (At a lock, the thread also yields before
-    // it is queued. At a condition it only yields, because before it is queued it holds its caller's lock.)
+    // than `longest`. If yielding has, the thread yields after it is queued. (At a lock, the thread does both before it
+    // is queued. At a condition it only yields, because before it is queued it holds its caller's lock.)
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(4)) noexcept {
         return spin_policy(mode::adaptive, longest.count());
     }
 
-    // In every wait, queues the thread, spins for `longest` (a second at most), and then sleeps. (At a lock, the thread
-    // spins before it is queued.) For a thread that may keep a core busy to react faster.
+    // Whatever has paid, queues the thread, spins for `longest` (a second at most), and then sleeps. (At a lock, the
+    // thread spins before it is queued.) For a thread that may keep a core busy to react faster.
     static constexpr spin_policy fixed(std::chrono::nanoseconds longest) noexcept {
         return spin_policy(mode::fixed, longest.count());
     }
@@ -63,8 +63,9 @@ private:
     mode mode_ = mode::process;
 };
 
-// Sets the policy of all waits whose call names no policy. Any thread may call this at any time. Waits under way keep
-// the policy with which they began. `spin_policy()` restores the default, `adaptive()`.
+// Sets the policy of all waits whose call names no policy. Any thread may call this at any time. A wait under way keeps
+// the policy with which it began. (A call that waits several times internally, as lock() may, looks at the policy each
+// time.) `spin_policy()` restores the default, `adaptive()`.
 TOCSIN_API void set_spin_policy(spin_policy policy) noexcept;
 [[nodiscard]] TOCSIN_API spin_policy process_spin_policy() noexcept;
 
@@ -75,7 +76,7 @@ struct wait_counters {
     std::uint64_t spun = 0;     // waits that ended while spinning
     std::uint64_t yielded = 0;  // waits that ended after yielding to the scheduler
     std::uint64_t slept = 0;    // waits that slept
-    std::uint64_t woken = 0;    // sleepers woken: system calls made to wake
+    std::uint64_t woken = 0;    // sleepers woken (one system call may wake several)
 };
 // The counters now. Only in builds with TOCSIN_COUNTERS.
 [[nodiscard]] TOCSIN_API wait_counters read_wait_counters() noexcept;

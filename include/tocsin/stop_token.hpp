@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stop token that every wait accepts: std::stop_token, from a std::jthread or a std::stop_source.
+// The stop token that most waits accept: std::stop_token, from a std::jthread or a std::stop_source.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of tocsin. Each header can also be included alone. Missing here are sender.hpp, asio.hpp, uv.hpp and glib.hpp.
-// They are for users of other libraries, and include headers of those libraries.
+// All of tocsin. Each header can also be included alone. Missing here are sender.hpp (with execution.hpp), asio.hpp,
+// uv.hpp and glib.hpp. They are for users of other libraries, and include headers of those libraries.
 #pragma once
 
 #include <tocsin/address.hpp>

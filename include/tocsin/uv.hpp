@@ -17,8 +17,8 @@
 //     tocsin::uv::watch(tocsin::uv::on(loop).by(driver), serve, {.until = 5s}, job);
 //
 // Outside the loop, only one thing happens: the thread that ends a wait calls uv_async_send(). The function may use the
-// loop, and may call unwatch(). An exception that leaves it ends the program. Like other handles, an active watch keeps
-// uv_run() from returning; uv_unref() changes that.
+// loop, and may call unwatch(). An exception that leaves it, or that the start of a further wait throws, ends the
+// program. Like other handles, an active watch keeps uv_run() from returning; uv_unref() changes that.
 #pragma once
 
 #include <tocsin/detail/chosen_driver.hpp>
@@ -130,7 +130,7 @@ uv_handle_t* start(const loop_and_driver& where, Function function, Arguments&..
 inline detail::loop_and_driver on(uv_loop_t* loop) noexcept { return {loop}; }
 
 // Begins a watch in the loop: a uv_loop_t*, or what on() returns. Call it in the loop's thread. It allocates one block
-// of memory, and throws std::bad_alloc, std::system_error, and what wait_any() throws.
+// of memory, and throws std::bad_alloc, std::system_error, and what an operation's start() throws (operation.hpp).
 template <class Function, class... Sources>
 uv_handle_t* watch(const detail::loop_and_driver& where, Function function, const limits& how,
                    Sources&&... from) {

@@ -14,20 +14,22 @@
 // (semaphore.hpp), latches (latch.hpp), a barrier's tokens (barrier.hpp), timers, descriptors (fd.hpp) and objects of
 // `waitable` types (source.hpp). Below, what is said of a manual-reset event is true of a latch and a token, too.
 //
-// A wait for up to 16 sources allocates nothing. A wait for more allocates one block of memory, and frees it at its
-// end. If more than 16 of these sources are descriptors, it also holds a second block until its end. If more than 64
-// are, it also holds a third block during each poll.
+// A wait for up to 16 sources allocates nothing. A wait for more allocates one block of memory (wait_any() only in
+// order to sleep), and frees it at its end. If more than 16 of these sources are descriptors, it also holds a second
+// block until its end. If more than 64 are, it also holds a third block during each poll.
 //
 // A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
 //
 // A wait sleeps on one clock only. If its timers and its deadline are on several clocks, the wait judges at its
-// beginning which time will pass first, and sleeps on the clock of that time. If somebody sets the system clock during
-// the wait, the wait may notice a timer or a deadline on another clock late.
+// beginning which time will pass first, and sleeps on the clock of that time. (Of the timers of a wait_all(), the last
+// counts.) If somebody sets the system clock during the wait, the wait may notice a timer or a deadline on another
+// clock late.
 //
 // These errors are thrown before the wait begins. (A program built without exceptions ends instead, with the message of
 // the exception.)
-// - std::invalid_argument if there are no sources, or if a source is empty. (If a leading event is ready, wait_any()
-//   takes it, and looks at no other source.)
+// - std::invalid_argument if there are no sources, or if a source is empty. (If a leading source is ready, wait_any()
+//   takes it, and looks at no other. In a span, only events lead. In a call without a span, objects of `waitable` types
+//   do, too.)
 // - In wait_all(), also std::invalid_argument if a source occurs twice (only timers may), is a descriptor, or is an
 //   object of a `waitable` type that does not declare that it stays ready.
 // - std::bad_alloc.
@@ -49,8 +51,8 @@
 namespace tocsin {
 
 // A timer as a source. It is ready once the duration (counted from this call) or the time point (of any clock) has
-// passed. When a thread waits for a timer, the timer becomes a deadline of the wait, so it needs no descriptor and no
-// other thread. A time point of a clock of your own must outlive the source, which refers to it.
+// passed. When a thread waits for a timer, the timer becomes a deadline of the wait, so on its own it needs no
+// descriptor and no other thread. A time point of a clock of your own must outlive the source, which refers to it.
 template <class Rep, class Period>
 source after(std::chrono::duration<Rep, Period> from_now) noexcept {
     return source(deadline(from_now));
@@ -129,11 +131,11 @@ wait_status wait_all_each(const limits& how, Sources&... from) {
 
 }  // namespace detail
 
-// Waits until a source is ready, and takes that source and no other. Taking consumes an auto-reset event and leaves a
-// manual-reset event set. If several sources are ready at the start, takes the one with the lowest index. It does so
-// even if the deadline has passed or a stop was requested. The same source may occur twice. What other threads did
-// before they made the taken source ready is visible to the caller, as after a wait for that source alone. Never
-// returns spuriously.
+// Waits until a source is ready, and takes that source and no other. Taking consumes an auto-reset event or a permit of
+// a semaphore, and leaves a manual-reset event set. If several sources are ready at the start, takes the one with the
+// lowest index. It does so even if the deadline has passed or a stop was requested. The same source may occur twice.
+// What other threads did before they made the taken source ready is visible to the caller, as after a wait for that
+// source alone. Never returns spuriously.
 // A wait that times out or is stopped has taken nothing, so it never eats a signal. The index in its result is npos.
 // Each event serves its waiters first in, first out, whether they wait in wait_any() or in the event's own wait().
 // Cost: if a source is ready, about that of its try_wait(). Otherwise one short lock per source to queue, another per

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of events, semaphores, descriptors and timers. Members are added once and waited for often. The cost of a wait
-// depends on how many members are ready, not on how many are idle. (Where the system has neither epoll nor kqueue, as
-// on Windows, idle descriptors do cost something.)
+// A set of events, semaphores, latches, a barrier's tokens, descriptors and timers. Members are added once and waited
+// for often. The cost of a wait depends on how many members are ready, not on how many are idle. (Where the system has
+// neither epoll nor kqueue, as on Windows, idle descriptors do cost something.)
 //
 //     tocsin::wait_set set;
 //     set.add(shutdown, 0);
@@ -50,8 +50,8 @@ inline constexpr std::size_t wait_timer_size = 160;  // src/wait_set.cpp checks 
 // which is then no longer armed. Owns and allocates nothing.
 //
 // Any thread may call reset(), cancel() and is_armed(), even while another thread waits in the set. But no thread may
-// call them while another adds, removes or destroys the timer, or destroys the set. In the child of a fork, a timer
-// that was a member may only be destroyed.
+// call them while another adds, removes or destroys the timer, or destroys the set. While the timer is not a member,
+// only one thread at a time may use it. In the child of a fork, a timer that was a member may only be destroyed.
 class wait_timer {
 public:
     TOCSIN_API wait_timer() noexcept;  // not armed
@@ -60,9 +60,9 @@ public:
     // Removes the timer from its set. A timer may also outlive its set.
     TOCSIN_API ~wait_timer();
 
-    // Arms the timer, or moves it to a new deadline if it is armed. If no wait has reported the old deadline yet, none
-    // will. If the timer is not a member yet, reset() takes effect when the timer is added. A deadline of `never`
-    // disarms the timer.
+    // Arms the timer, or moves it to a new deadline if it is armed. No wait reports the old deadline any more, except
+    // one under way that has already taken it. If the timer is not a member yet, reset() takes effect when the timer is
+    // added. A deadline of `never` disarms the timer.
     //
     // `when` may be on any clock. If `when` was made from a time point of a clock of your own, the timer refers to that
     // time point: do not destroy the time point while the timer is armed. The library calls that clock's now() under a
@@ -70,7 +70,7 @@ public:
     //
     // Cost: a short lock. Moving to a later time costs the same however many timers the set has. Moving to an earlier
     // time takes O(log n) steps if the set has n timers. Makes no system call, unless a thread sleeps in the set and
-    // must now wake earlier.
+    // may now have to wake earlier.
     TOCSIN_API void reset(const deadline& when) noexcept;
     void cancel() noexcept { reset(deadline::never()); }
     // Whether the timer has a deadline that no wait has reported yet. (The deadline may have passed.)
@@ -108,7 +108,7 @@ public:
     // these four.) When the member is ready, waits report its tag. A tag may be any number except the greatest. An
     // event must stay where it is until it is removed. A descriptor must be removed before it is closed. If the new
     // member is ready already, a wait that is under way reports it. Allocates.
-    // Cost: a short lock for an event, a system call for a descriptor.
+    // Cost: a few short locks for an event; a short lock and a system call for a descriptor (a few for the first).
     // Throws the following errors, and then the set is as it was before:
     // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.
     // - std::system_error with EEXIST if the event or descriptor is a member already. A descriptor may also give EBADF,
@@ -121,8 +121,8 @@ public:
     TOCSIN_API void change(const source& what, std::uint64_t tag);
     // Removes an event or descriptor, and returns whether it was a member. Afterwards the event may be destroyed or the
     // descriptor closed, and no wait that begins later reports it. A wait under way in another thread may have found
-    // the member before the removal. Such a wait still reports the member, and keeps the signal that it took from an
-    // auto-reset event.
+    // the member before the removal. Such a wait still reports the member, and keeps the signal or the permit that it
+    // took.
     TOCSIN_API bool remove(const source& what) noexcept;
 
     // The same for timers. A timer may be destroyed while it is a member, and may outlive the set. Allocates nothing.
@@ -137,12 +137,13 @@ public:
     // requested. A timeout or a stop loses nothing. The spin policy holds as for wait_any(): with descriptors, the wait
     // spins only under an adaptive policy.
     // - An auto-reset event is consumed, as by its own wait(), so each of its signals is reported once. The wait_set
-    //   takes its place in the event's queue in add(), not when a wait begins. While a thread waits here, the event
+    //   takes its place in the event's queue in add(), not when a wait begins. While a thread sleeps here, the event
     //   serves the wait_set and its other waiters first in, first out. Whenever a set() hands the event to a thread
     //   here, the wait_set moves to the queue's end.
     // - A semaphore is treated in the same way: each report takes one permit.
     // - A manual-reset event is reported by every wait while it is set. It is also reported if it is set and then reset
-    //   while a thread waits here and no other member is ready. The same is true of a latch and of a barrier's token.
+    //   while a thread sleeps here that no other member has woken. The same is true of a latch and of a barrier's
+    //   token.
     // - A descriptor that is ready is reported by every wait that finds no event or timer ready. A wait that does find
     //   an event or timer ready reports descriptors only if its deadline is a duration of zero, or if the seven waits
     //   before it did not look at them. So of eight waits in a row at least one reports ready descriptors, however busy
@@ -151,11 +152,12 @@ public:
     //   are reported behind the events that are ready at that moment, and behind the timers that an earlier wait found
     //   due but did not report. Of the timers on one clock, the earliest comes first.
     // - A thread that sleeps here follows one clock, the steady or the system clock. If somebody sets the system clock
-    //   during the sleep, a timer on the clock that the thread does not follow may be reported late.
+    //   during the sleep, a timer or a deadline on the clock that the thread does not follow may be noticed late.
     //
     // Cost: a few short locks for each event found ready. If the thread sleeps, one system call to sleep, and one to
     // wake it. (A wait may end before the thread sleeps: spin.hpp.) With descriptors, one more system call to look at
-    // them in every eighth wait that finds an event or a timer ready. With timers, a look at the clock.
+    // them in every eighth wait that finds an event or a timer ready, and in each such wait with a deadline of zero.
+    // With timers, a look at the clock.
     // Throws the following errors, and has then taken nothing:
     // - std::invalid_argument if `out` is empty.
     // - std::logic_error if another thread waits in the set.

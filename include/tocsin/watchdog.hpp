@@ -41,8 +41,8 @@ class [[nodiscard]] wait_watchdog {
 // Cost: none for the waits, which note when they were parked in any case. The first call starts a thread of the
 // library, which all watchdogs share and which lives as long as the process. The thread looks at all parked waits when
 // the oldest wait that it has not reported yet becomes too old, or once in `longest` if nothing waits. It looks at most
-// 16 times in `longest`, and at most once in a millisecond. In addition, it looks whenever a watchdog begins or ends. A
-// look costs what parked_waits() costs.
+// 16 times in `longest`, and at most once in a millisecond. In addition, it looks whenever a watchdog begins or ends,
+// and when another watchdog needs a look. A look costs what parked_waits() costs.
 // Precision: a wait is reported at the earliest when it is older than `longest`. It is reported at the latest after a
 // further sixteenth of `longest` (or a millisecond, if that is longer), plus the time of a look and of the reports
 // before this one. A wait that ends between these two moments may stay unreported. For a coroutine or an operation,

@@ -266,6 +266,21 @@ TYPED_TEST(EveryPoller, WaitsOnTheSystemClockLeaveNothingBehind) {
     EXPECT_EQ(open_descriptors(), before);
 }
 
+#if defined(__GLIBC__)
+TEST(LinuxPoller, APollIsNoCancellationPoint) {
+    if (support::thread_sanitizer || support::address_sanitizer)
+        GTEST_SKIP() << "the sanitizers don't support cancellation";
+    bool timed_out = false;
+    std::thread cancelled([&] {
+        EXPECT_EQ(pthread_cancel(pthread_self()), 0);
+        timed_out = linux_poller::poll({}, no_doorbell, system_clock::now() + 1ms).timed_out &&
+                    linux_poller::poll({}, no_doorbell, steady_clock::now() + 1ms).timed_out;
+    });
+    cancelled.join();
+    EXPECT_TRUE(timed_out);
+}
+#endif
+
 TYPED_TEST(EveryPoller, AFarDeadlineIsSleptFor) {
     for (const auto& until :
          {deadline(steady_clock::now() + 24h * 365 * 200), deadline(system_clock::now() + 1h),

@@ -336,6 +336,33 @@ TEST(AsioWait, CancelledTooLateKeepsItsResult) {
     EXPECT_EQ(called.how.status, wait_status::signaled);
 }
 
+TEST(AsioWait, CancelledAfterAStopIsNoError) {
+    net::io_context context;
+    auto_reset_event event;
+    std::stop_source stop;
+    net::cancellation_signal signal;
+    called called;
+    async_wait(context, {.stop = stop.get_token()}, event,
+               net::bind_cancellation_slot(signal.slot(), called.callback_of_one()));
+    stop.request_stop();
+    signal.emit(net::cancellation_type::all);
+    context.run();
+    EXPECT_FALSE(called.error);
+    EXPECT_EQ(called.how.status, wait_status::stopped);
+}
+
+TEST(AsioWait, CancelledTwiceIsCancelled) {
+    net::io_context context;
+    auto_reset_event event;
+    net::cancellation_signal signal;
+    called called;
+    async_wait(context, event, net::bind_cancellation_slot(signal.slot(), called.callback_of_one()));
+    signal.emit(net::cancellation_type::all);
+    signal.emit(net::cancellation_type::all);
+    context.run();
+    EXPECT_EQ(called.error, net::error::operation_aborted);
+}
+
 TEST(AsioWait, IsCancelledByTheOperatorsOfAwaitables) {
     using namespace net::experimental::awaitable_operators;
     net::io_context context;

@@ -9,6 +9,7 @@
 
 #include <tocsin/diagnose.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/latch.hpp>
 #include <tocsin/pollable.hpp>
 #include <tocsin/wait.hpp>
 #include <tocsin/wait_set.hpp>
@@ -141,6 +142,18 @@ TEST(Pollable, WakesAThreadThatPolls) {
     });
     threads.until_asleep(0);
     event.set();
+}
+
+TEST(Pollable, ALatchIsReadableFromItsLastCountOn) {
+    tocsin::latch done(2);
+    pollable view(done);
+    done.count_down();
+    EXPECT_FALSE(is_readable(view));
+    EXPECT_FALSE(view.try_wait());
+    done.count_down();
+    EXPECT_TRUE(is_readable(view));
+    EXPECT_TRUE(view.try_wait());
+    EXPECT_TRUE(view.try_wait());
 }
 
 TEST(Pollable, OnlyEventsCanBeLookedAt) { EXPECT_THROW(pollable(tocsin::after(1s)), std::invalid_argument); }

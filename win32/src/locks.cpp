@@ -2,9 +2,10 @@
 // SRW locks (shared_lock.hpp), critical sections, and condition variables (src/condition.cpp). They are words in the
 // caller's memory, without handles: no table, no allocation, nothing to destroy.
 //
-// Critical sections: a bit lock (include/tocsin/bit_lock.hpp) in `LockSemaphore`, and the fields that Windows has.
-// Only the owner writes those fields, and `OwningThread` says who that is. A thread that compares `OwningThread` with
-// its own number finds it equal exactly if it owns the section, because only this thread writes that number there.
+// Critical sections: a bit lock (include/tocsin/bit_lock.hpp) in `LockSemaphore`, and the fields that Windows has. Only
+// the owner writes `OwningThread`, `LockCount` and `RecursionCount`, and `OwningThread` says who that is. A thread that
+// compares `OwningThread` with its own number finds it equal exactly if it owns the section, because only this thread
+// writes that number there.
 //
 // Memory order: [lock-release] of the bit lock orders the fields. Threads read `OwningThread` without owning
 // the section, and some programs read `LockCount`, too. So these two are atomic, without order.

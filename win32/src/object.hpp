@@ -2,8 +2,9 @@
 // What handles refer to: objects with a count of references, and perhaps a name.
 //
 // State: each object has a count of its references. Each open or closing slot of the handle table has one reference,
-// and so has each thread that keeps the object without a handle. The object is deleted with its last reference. A
-// thread that uses a slot (handle_table.hpp) needs no reference of its own.
+// and so has everything else that keeps the object. For example, a thread's object is also kept by the thread itself,
+// and by each mutex that the thread owns. The object is deleted with its last reference. A thread that uses a slot
+// (handle_table.hpp) needs no reference of its own.
 //
 // Memory order: [object-end] Dropping a reference releases, and the thread that drops the last one acquires. So the
 // object's end comes after everything that other threads did with the object.

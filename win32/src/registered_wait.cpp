@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RegisterWaitForSingleObject(): a coroutine waits for the object (include/tocsin/await.hpp), and runs in threads of a
-// pool. So a registered wait needs no thread while nothing happens.
+// pool. So a registered wait needs no thread of its own while nothing happens.
 //
 // State of a registered wait, under its lock
 //   busy          A callback will be called or is running. The wait has ended, and its coroutine is queued in the pool
@@ -11,8 +11,8 @@
 //
 // Invariants
 //   registered_wait-1  The coroutine runs in the pool. start() posts it there the first time. After that, the executor
-//       of each wait does. (If the pool can't take it, the thread that ended the wait runs it.) The executor marks the
-//       registered wait busy, unless it is unregistered.
+//       of each wait that suspends it does. (If the pool can't take it, the thread that ended the wait runs it.) The
+//       executor marks the registered wait busy, unless it is unregistered.
 //   registered_wait-2  UnregisterWait() marks the wait and sets `cancel`, the first source of the coroutine's wait. If
 //       the wait is not busy at that moment, no further callback is called. If the coroutine has already taken the
 //       object, it gives the object back. If the wait is busy, that one callback is called, and the coroutine ends
@@ -20,10 +20,10 @@
 //   registered_wait-3  Nobody holds a lock while a callback runs, nor while `cancel` is set.
 //
 // A wait that the system refuses ends like one that is unregistered: without a callback. That happens if a descriptor
-// was closed before its handle.
+// was closed before its handle, or if no thread could poll it.
 //
-// When a coroutine is posted and no thread is idle, the pool starts a thread, up to 500 threads (as on Windows). A
-// thread that was idle for ten seconds ends.
+// When a coroutine is posted and more coroutines are queued than threads are idle, the pool starts a thread, up to 500
+// threads (as on Windows). A thread that was idle for ten seconds ends.
 //
 // Checked by: tests/win32_unit/waits_test.cpp, tests/win32.
 #include "wait.hpp"

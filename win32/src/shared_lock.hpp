@@ -3,7 +3,8 @@
 //
 // State: the word holds
 //   taken       A bit lock. Its holder has the lock: one thread exclusively, or all readers together.
-//   queue_lock  A bit lock. A thread that has to wait for `taken` takes this first, and keeps it until it has `taken`.
+//   queue_lock  A bit lock. A thread that does not get the lock at once takes this first, and keeps it until it has the
+//               lock.
 //   count       How many readers have the lock.
 //
 // Invariants
@@ -11,9 +12,10 @@
 //       have it together: the first reader takes `taken`, and the last frees it. A reader joins only by a step that
 //       finds the count above zero, or while it has taken `taken` itself.
 //   shared_lock-2  Only the holder of the queue_lock waits for `taken`. So at most one thread waits for `taken`, and
-//       all others wait for the queue_lock. A word whose queue_lock is free has no waiters. A thread that arrives while
-//       another holds the queue_lock waits for it, even if it could join the readers. So readers don't pass a thread
-//       that waits for exclusive use.
+//       all others wait for the queue_lock. While the queue_lock is free, no thread waits for `taken`. A thread that
+//       arrives while another holds the queue_lock waits for it, even if it could join the readers. So readers don't
+//       pass a thread that waits for exclusive use. (One exception: they may pass a thread that was just woken to take
+//       the queue_lock.)
 //   shared_lock-3  The reader that counts down to zero frees `taken` in a second step. Between the two, a new reader
 //       finds the count at zero, and waits for `taken`.
 //

@@ -5,7 +5,8 @@
 // Conditions use this. Here, giving up the "lock" signals the object. So whatever another thread does because of the
 // signal, even a pulse, finds this thread in the queue.
 //
-// If the object to wait for is ready at the start, the wait takes it without queueing. The signal then follows. No
+// If the timeout is zero, or the caller owns the mutex to wait for, the call signals first and then waits. Otherwise,
+// if the object to wait for is ready at the start, the wait takes it without queueing. The signal then follows. No
 // thread can tell the difference, unless both objects are the same auto-reset event. In that case the wait has taken
 // the event, which was set, and this call leaves the signal out. (A signal before the wait would have changed nothing.)
 //

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads: their handles, the mutexes that they own, the calls that are queued for them, and their end.
 //
-// State: every thread that uses this layer has an object. A thread-local pointer refers to the object, and so does the
-// thread's value of a pthread key. For this layer, a thread ends when the key's destructor runs. Such destructors run
-// after those of C++'s thread-local objects (glibc 2.36, musl 1.2).
+// State: every thread that this layer has created has an object. Any other thread gets one when it first needs one, for
+// example to take a mutex or to wait alertably. A thread-local pointer refers to the object, and so does the thread's
+// value of a pthread key. For this layer, a thread ends when the key's destructor runs. Such destructors run after
+// those of C++'s thread-local objects (glibc 2.36, musl 1.2).
 //
 // Invariants
 //   thread-1  At its end, a thread first hands on its mutexes as abandoned, then refuses further calls, then sets its

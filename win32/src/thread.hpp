@@ -76,7 +76,7 @@ public:
 
     // Starts a thread that was made suspended. The result is that of ResumeThread().
     DWORD resume() noexcept;
-    // Ends a thread that has not started. False: it has started.
+    // Ends a thread that has not started. False: it has started, and not ended.
     bool end_unstarted(DWORD code) noexcept;
 
     // Queues a call, unless one of the same timer is queued already. False: the thread has ended.

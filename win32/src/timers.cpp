@@ -2,16 +2,16 @@
 // Waitable timers: events that two background threads set, one for each clock.
 //
 // State, under one lock. Each clock has a map of the timers that run, ordered by the time at which they are due. Each
-// timer knows whether it runs, its period, and the call that is queued when it is due. The first timer on a clock
-// starts the clock's thread, which stays until the process ends.
+// timer knows whether it runs, its period, and the call that is queued when it is due. A clock's thread starts with the
+// first timer that needs it, and stays until the process ends.
 //
 // Invariants
 //   timers-1  A timer's event is set only under the lock, by a thread that finds the timer running and due. So after
 //       SetWaitableTimer() or CancelWaitableTimer(), an earlier setting of the timer has no effect any more.
 //   timers-2  A running timer is in the map of its clock. The map keeps no reference: the timer's destructor takes it
 //       out, under the lock. So a timer in the map may be touched under the lock, even while it is being deleted.
-//   timers-3  A clock's thread sleeps until the first timer in the map is due, or until `changed` is set. Whenever
-//       another timer becomes the first, `changed` is set.
+//   timers-3  A clock's thread sleeps until the first timer in the map is due, or until `changed` is set. Whenever a
+//       timer enters the map as the first, `changed` is set.
 //   timers-4  A periodic timer on the relative clock is due again one period after the time at which it was due. If
 //       that time has passed, too, the timer skips as many periods as have passed. A periodic timer that was due at an
 //       absolute time is due again one period after its event was set, by the relative clock. From then on, setting the

@@ -311,12 +311,14 @@ DWORD WaitForMultipleObjects(DWORD count, const HANDLE* handles, BOOL wait_all, 
 }
 
 DWORD SleepEx(DWORD milliseconds, BOOL alertable) {
-    auto wait = [&] { return wait_for_call(milliseconds, alertable != 0); };
     if (milliseconds == 0 && alertable == 0) {
         (void)sched_yield();
         return 0;
     }
+    auto wait = [&] { return wait_for_call(milliseconds, alertable != 0); };
     const DWORD how = caught(wait);
+    // Without memory for the thread's object there is none, and so nobody can queue a call for the thread.
+    if (how == WAIT_FAILED) (void)wait_for_call(milliseconds, false);
     return how == WAIT_IO_COMPLETION ? how : 0;
 }
 VOID Sleep(DWORD milliseconds) { (void)SleepEx(milliseconds, FALSE); }

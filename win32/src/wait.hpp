@@ -65,7 +65,8 @@ inline thread* thread_of_wait(bool has_mutex, bool alertable) {
 
 // Waits until one of the objects is ready or, if `alertable`, a call is queued for `self`. The objects must not include
 // a mutex that `self` owns. Sets `index` to the index of the object that it took. Returns WAIT_OBJECT_0 or
-// WAIT_ABANDONED_0 (without adding the index), WAIT_IO_COMPLETION, WAIT_TIMEOUT or WAIT_FAILED.
+// WAIT_ABANDONED_0 (without adding the index), WAIT_IO_COMPLETION, or WAIT_TIMEOUT (also after a stop). Throws what the
+// wait throws (caught() below).
 struct any_wait {
     std::span<object* const> objects;
     thread* self;

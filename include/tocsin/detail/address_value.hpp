@@ -105,8 +105,9 @@ decltype(auto) atomic_at(T* address) noexcept {
 // Wakes up to `count`. The caller has changed the object in one sequentially consistent step. [wake-check]
 TOCSIN_API void wake_after_change(const volatile void* address, std::size_t count) noexcept;
 
-// Sleeps. `until` and `stop` may be null. All arguments fit into registers, and callers mark the call as unlikely. So a
-// wait that finds another value is a load, a compare and a test of the alignment, with no branch taken.
+// Called by a wait that has found the expected value: looks again, and sleeps. `until` and `stop` may be null. On
+// 64-bit systems other than Windows, all arguments fit into registers. wait_on_address() marks the call as unlikely. So
+// a wait that finds another value is a load, a compare and a test of the alignment, with no branch taken.
 TOCSIN_API address_status address_wait_slow(const volatile void* address, unsigned size,
                                             std::uint64_t expected, const deadline* until,
                                             const stop_token* stop, spin_policy spin) noexcept;

@@ -56,8 +56,8 @@ using std::stop_token;
 
 inline void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
-// Tells the processor that this thread spins. The spin then takes less from the core's other hardware thread and from
-// the memory bus.
+// On x86, ARM and RISC-V, tells the processor that this thread spins. The spin then takes less from the core's other
+// hardware thread and from the memory bus.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -90,12 +90,11 @@ inline std::uint64_t load_erased(const volatile void* address, unsigned size) no
 
 namespace tocsin::detail {
 
-// Whether every read-modify-write is also a full fence, as on x86. If so, two steps are cheaper:
-// - The fence after a read-modify-write is left out.
-// - set() on an event that is set already publishes what its caller did before. It does so with a fence and a load
-//   instead of a write. The matching fence is the read-modify-write with which the consumer takes the event. On ARM
-//   this would be wrong: the consumer could read the published data before its own write becomes visible.
-// ThreadSanitizer does not understand fences, so in its builds the answer is always no.
+// Whether every read-modify-write is also a full fence, as on x86. If so, set() on an event that is set already
+// publishes what its caller did before. It does so with a fence and a load instead of a write. The matching fence is
+// the read-modify-write with which the consumer takes or resets the event. On ARM this would be wrong: the consumer
+// could read the published data before its own write becomes visible. ThreadSanitizer does not understand fences, so in
+// its builds the answer is always no.
 #if defined(TOCSIN_MODEL)
 inline bool rmw_is_full_fence() noexcept { return model::rmw_is_full_fence(); }
 #elif defined(__x86_64__) || defined(__i386__) || defined(_M_X64) || defined(_M_IX86)

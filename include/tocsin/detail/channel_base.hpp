@@ -29,7 +29,8 @@ enum class channel_status : std::uint8_t {
 
 namespace detail {
 
-// A send or a receive that may wait. The fields belong to the channel's lock while the transfer is enlisted.
+// A send or a receive that may wait. While the transfer is enlisted, other threads touch it only under both locks of
+// its channel.
 class channel_transfer : public list_links<channel_transfer> {
 public:
     channel_transfer() noexcept = default;
@@ -39,7 +40,8 @@ public:
 protected:
     ~channel_transfer() = default;
 
-    // Called by each try_wait() with its result. Returns whether the transfer has happened.
+    // Called by each try_wait() with its result. Returns whether the transfer is over: it has happened, or the channel
+    // is closed.
     bool tried(channel_status result) noexcept {
         status_ = result;
         if (meets_) [[unlikely]]
@@ -78,7 +80,8 @@ public:
     }
 
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
-    // How many items the channel holds. If other threads use the channel, this number was true a moment ago.
+    // How many items the channel holds. If other threads use the channel meanwhile, this number may never have been
+    // true, but it is at most the capacity.
     [[nodiscard]] std::size_t size() const noexcept {
         // [slot] acquires. The receiver has seen these items sent, so the difference is not negative.
         const std::size_t received = receiving_.passed.load(std::memory_order_acquire);
@@ -115,7 +118,8 @@ protected:
 
     // These look without a lock, and see at least what happened before the call. If may_send() returns false, the ring
     // of slots was full at a moment during the call. If may_receive() returns false, the ring was empty at a moment
-    // during the call. A wait that sleeps enlists first, and then looks again.
+    // during the call. Before a wait sleeps, it looks again under both locks, and enlists the transfer before it frees
+    // them.
     bool may_send() const noexcept {
         const std::size_t sent =
             sending_.passed.load(std::memory_order_acquire);  // [look] before the next load
@@ -174,7 +178,8 @@ protected:
         if (own != nullptr && own->meets_) own->end_meeting();
     }
 
-    // These take both locks.
+    // enlist() takes both locks. So does delist(), unless the transfer is not enlisted or another thread has claimed
+    // it.
     TOCSIN_API bool enlist(side& mine, channel_transfer& transfer, wait_entry& entry) noexcept;
     TOCSIN_API void delist(side& mine, channel_transfer& transfer, wait_entry& entry) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash of every table in the library.
+// The hash of the library's tables. The lot's table puts secret bits into the multiplier (src/core/lot/table.cpp).
 #pragma once
 
 #include <cstdint>

@@ -116,10 +116,12 @@ protected:
         if (waiting_ != nullptr) destroy();
     }
 
-    // Looks at the sources. Returns true if this look has ended the wait, so that the result is known.
+    // Checks the sources. If the wait is for any of them, also looks at them. Returns true if this look has ended the
+    // wait, so that the result is known.
     TOCSIN_API bool look();
-    // Begins the wait in `memory`. The thread that ends the wait calls `run(who)`. The service `by` serves the wait's
-    // deadlines and descriptors; if `by` is null, the default service does. If begin() throws, nothing has begun.
+    // Begins the wait in `memory`. The thread that ends the wait calls `run(who)`, or gives `who` to the executor. The
+    // service `by` serves the wait's deadlines and descriptors; if `by` is null, the default service does. If begin()
+    // throws, nothing has begun.
     enum class begun : std::uint8_t {
         waiting,  // waiting_->suspend() must follow
         ended,    // waiting_ knows how
@@ -127,7 +129,7 @@ protected:
     };
     begun begin(void (*run)(void* who) noexcept, void* who, core::service* by, void* memory);
     // For coroutines: begins the wait. If this returns true, the coroutine suspends, and the thread that ends the wait
-    // calls `run(who)`. If it returns false, the wait has ended.
+    // does what begin() says. If it returns false, the wait has ended.
     TOCSIN_API bool suspend(void (*run)(void* who) noexcept, void* who, void* memory);
     // For coroutines, once the wait has ended.
     TOCSIN_API any_result result();
@@ -151,11 +153,11 @@ protected:
     };
     // Protected, as the class's other data: NOLINTBEGIN(readability-identifier-naming)
     union {
-        parts_of_begin given_{};  // until the first look has ended the wait
+        parts_of_begin given_{};  // until a look has ended the wait
         any_result result_;       // then, if `waiting_` is null
     };
     // NOLINTEND(readability-identifier-naming)
-    // Null if the first look ended the wait. Otherwise in the memory of the object that waits.
+    // Null if a look ended the wait. Otherwise in the memory of the object that waits.
     plain<pending_wait*> waiting_{nullptr};
 
 private:

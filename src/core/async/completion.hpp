@@ -33,8 +33,8 @@ public:
         if (due.claim()) due_.append(due);
     }
 
-    // Runs all of them before any coroutine resumes. Then resumes coroutines, and calls functions and executors.
-    // Returns how many completions there were.
+    // Runs all of them, which calls executors, before any coroutine resumes. Then resumes coroutines and calls
+    // functions, unless an outer defer_resumes is to do so. Returns how many completions there were.
     std::size_t run() noexcept {
         std::size_t count = 0;
         const defer_resumes until_all_have_run;

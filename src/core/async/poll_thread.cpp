@@ -7,9 +7,10 @@
 //   poll_thread-1  The list is touched only under the lock. So is the table, except while the thread polls: then only
 //       the thread touches it. The table names no request. To find the requests that a result concerns, the thread goes
 //       through the list.
-//   poll_thread-2  A request is due when a poll has found something for its descriptors, or has failed. A due request
-//       leaves the list and is then claimed, both in one critical section. So after cancel(), either the request was
-//       claimed before and runs, or nobody will ever claim it.
+//   poll_thread-2  A request is due when a poll has found something for its descriptors, or has failed. (If the poll
+//       failed on account of one descriptor, only the requests that name it are due.) A due request leaves the list and
+//       is then claimed, both in one critical section. So after cancel(), either the request was claimed before and
+//       runs, or nobody will ever claim it.
 //   poll_thread-3  Requests run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
 //   poll_thread-4  The thread polls what it saw in the list under the lock. A thread that adds descriptors to the list
@@ -19,7 +20,8 @@
 //       Once that poll has ended, the operating system no longer keeps the descriptors open or tied to the poll.
 //       The polling thread notes the beginning and the end of each poll under the lock. A thread that has to wait in
 //       cancel() counts itself under the lock. After a poll, the polling thread wakes as many threads as have counted
-//       themselves. If the polling thread itself calls cancel(), it does so between its polls, and does not wait.
+//       themselves. If the polling thread itself calls cancel(), it does so between its polls, and does not wait. Nor
+//       does a thread wait once the other threads are gone at the exit of the process (Windows).
 //
 // No lost wake-up: a ring ends the poll under way. If no poll is under way, the ring ends the next one at once
 // (platform/poller/poller.hpp).

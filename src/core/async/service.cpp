@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State: a pointer. The user may change it at any time, by set_default_driver().
+// State: a pointer. The user may change it at any time, by set_default_driver(). The destructor of the default driver
+// makes it null, and so does a fork in the child.
 //
 // Memory order
 //   [default-service]  The store of a pointer releases, and the load acquires. So a wait that begins in another thread

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// State: a table, which a lock of its own guards. An entry says which thread has taken the lock in one bit of a word,
-// and not freed that lock. A thread makes its entry after it has taken the lock, and removes the entry before it frees
-// the lock. So if the thread that took a lock also frees it, the lock's entry is never wrong. (The readers of a shared
-// lock are an exception: while several read, the entry names the first of them, even after that one has left.) For a
-// moment a lock that is held has no entry. A lock that is taken while the table is full never gets one.
+// State: a table, which a lock of its own guards. An entry says which thread has taken the lock in one bit of a word
+// (or a mutex of win32.h: owned_event.hpp), and not freed that lock. A thread makes its entry after it has taken the
+// lock, and removes the entry before it frees the lock. So if the thread that took a lock also frees it, the lock's
+// entry is never wrong. (The readers of a shared lock are an exception: while several read, the entry names the first
+// of them, even after that one has left.) For a moment a lock that is held has no entry. A lock that is taken while the
+// table is full never gets one.
 // On Linux it costs a system call to learn a thread's number, and a lock that nobody contends makes no system call. So
 // until a thread knows its number, its entries have a nickname in place of the number (platform/system). No other
 // thread ever gets the same nickname. A thread learns its number when it first parks a wait, and then puts the number
-// into its entries. So a thread that waits is always known as an owner. A thread that has never waited is not.
+// into its entries. So a thread that waits is always known as an owner. On Linux, a thread that has never waited
+// usually is not.
 //
 // Locks: a thread may take the table's lock while it holds any other lock, even a bucket's. While it holds the table's
 // lock, it takes no other.

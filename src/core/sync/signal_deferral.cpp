@@ -3,16 +3,17 @@
 //
 // A handler may interrupt a thread that holds a bucket's lock. If the handler then calls set(), which needs the same
 // lock, the thread deadlocks with itself. (Every event that is built on a lock has this trap.) So a thread marks itself
-// as inside the library while it uses such a lock. A set() in a handler finds its own thread marked, and is deferred.
-// The thread runs the deferred set() as soon as it is outside again, a few steps after the handler has returned.
+// as inside the library while it uses such a lock. If a set() in a handler needs such a lock, it finds its own thread
+// marked, and is deferred. The thread runs the deferred set() as soon as it is outside again, a few steps after the
+// handler has returned.
 //
 // State, per thread: the mark, which is a pointer. While the thread is outside, the mark is null. While it is inside,
 // the mark points to the list of deferred calls. This list is part of the outermost signal_deferral, which is on the
 // thread's stack. Only the thread itself and the handlers that interrupt it touch the mark and the list. Such a handler
 // runs from beginning to end between two steps of the code that it interrupts. The mark is in a slot of the thread
-// (platform/shared_table/thread_slots.hpp). The slot is found by a few instructions and is never allocated, so a
-// handler may use it. All copies of the library in a process use the same mark. Each copy also runs calls that another
-// copy has deferred.
+// (platform/shared_table/thread_slots.hpp). The slot is found by a few instructions and needs no allocation (except on
+// OpenBSD: thread_slots.hpp), so a handler may use it. All copies of the library in a process use the same mark. Each
+// copy also runs calls that another copy has deferred.
 //
 // Invariants
 //   signal_deferral-1  The thread is marked from before it asks for a bucket's lock until after it has freed the lock.
@@ -20,8 +21,8 @@
 //       has ended: that object clears the mark, and then looks for deferred calls. If it finds some, it sets the mark,
 //       runs them, clears the mark, and looks again.
 //   signal_deferral-3  Deferred calls run in the order in which they were deferred (exception: signal_deferral-4), each
-//       as often as it was deferred. While they run, the thread holds no lock, but is marked. So a further handler
-//       defers its call instead of overtaking others.
+//       as often as it was deferred. While they run, the thread holds no bucket's lock, but is marked. So a further
+//       handler defers its call instead of overtaking others.
 //   signal_deferral-4  There are 16 slots for deferred calls. A thread may need more, if it is often interrupted while
 //       it waits for a bucket whose holder has lost its processor. When all slots are full, a further call about an
 //       event is accepted only if it repeats the last deferred call about that event. It then increments the count in
@@ -35,9 +36,9 @@
 // to undo and is never deferred.
 // The order is not kept in two cases. First, the last waiter of the event may leave (at a deadline, for instance) while
 // calls about the event are pending. If handlers then make further calls before the pending ones run, these further
-// calls find no waiter. They are made at once, and so overtake the pending calls. Second, a reset() overtakes pending
-// calls if a second signal comes in the few instructions between clearing the mark and looking for deferred calls
-// (signal_deferral-2).
+// calls find no waiter. They are made at once, and so overtake the pending calls. Second, a call overtakes pending
+// calls if it is made by a second signal's handler in the few instructions between clearing the mark and looking for
+// deferred calls (signal_deferral-2).
 //
 // The mark stays on while the thread sleeps until another thread frees the bucket's lock, which that thread does after
 // a few steps. On a system that uses the portable futex, a set() that wakes a thread is not safe in a handler: that

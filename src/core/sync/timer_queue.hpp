@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue of deadlines on one clock, the earliest first. It is used for coroutines (core/async/timer_thread.cpp) and
-// for the timers of a wait_set (core/wait/ready_list.cpp). It owns nothing, allocates nothing and locks nothing.
-// Whoever uses the queue holds the lock that guards it. The models check this rule: they report a race on any `plain`
-// member.
+// A queue of deadlines on one clock, the earliest first. It is used for asynchronous waits
+// (core/async/timer_thread.hpp) and for the timers of a wait_set (core/wait/ready_list.cpp). It owns nothing, allocates
+// nothing and locks nothing. Whoever uses the queue holds the lock that guards it. The models check this rule: they
+// report a race on any `plain` member.
 //
 // State
 //   The times of the steady and the system clock can't be translated into each other, so a queue serves one of these
@@ -24,7 +24,7 @@
 //       take_due() returns an entry at most once for each insertion, and never early.
 //
 // What it costs: an insertion takes one comparison. So does a move to a later time, however many entries there are.
-// take_due() and a move to an earlier time take O(log n) amortized.
+// take_due(), remove() and a move to an earlier time take O(log n) amortized.
 //
 // Checked by: tests/model/timer_model_test.cpp, tests/model/wait_set_timer_model_test.cpp, and unit tests of coroutines
 // and wait_sets.
@@ -53,7 +53,7 @@ private:
     friend class timer_queue;
 
     detail::plain<bool> is_queued_{false};
-    detail::plain<bool> has_moved_{false};  // `when_` is later than `due_`
+    detail::plain<bool> has_moved_{false};  // `when_` was moved, and is not earlier than `due_`
     detail::plain<std::int64_t> due_{0};
     // The links of the heap: to the first child, to the next sibling, and to the entry whose first child or next
     // sibling this entry is.

@@ -11,7 +11,8 @@
 namespace tocsin::core {
 
 // All nodes and entries of a wait have the same origin. Reading the clock takes longer than queueing a node. So a wait
-// makes its origin once, before it takes a lock. A wait that blocks no thread does not even read the exact clock.
+// makes its origin once, and before it takes a lock (a bit_lock's wait: under the bucket's lock). A wait that blocks no
+// thread does not even read the exact clock.
 struct wait_origin {
     std::uint64_t thread = 0;
     std::int64_t since = 0;  // in ticks of the steady clock

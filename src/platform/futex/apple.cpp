@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // macOS and iOS: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. The library imports this function
 // weakly. Where the running system lacks the function, threads sleep with the portable backend (portable.cpp). The
-// loader looks for the function once, so all threads of a process use the same mechanism. A build with an SDK that
-// lacks the function has only the portable backend.
+// loader looks for the function once, so all threads of a process use the same mechanism. If the build's SDK lacks the
+// function, threads sleep with the portable backend on every system.
 //
-// With TOCSIN_APPLE_ULOCK, which is off by default, threads of older systems sleep with __ulock_wait (macOS 10.12 and
-// later) instead of the portable backend. __ulock_wait is a private interface: app stores refuse programs that use it,
-// and it may change without notice.
+// With TOCSIN_APPLE_ULOCK, which is off by default, threads sleep with __ulock_wait (macOS 10.12 and later) wherever
+// they would otherwise sleep with the portable backend. __ulock_wait is a private interface: app stores refuse programs
+// that use it, and it may change without notice.
 //
 // The system promises (os/os_sync_wait_on_address.h):
 //   - A wait compares the word and enqueues the thread in one step with respect to a wake.

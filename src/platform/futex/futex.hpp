@@ -2,8 +2,8 @@
 // What every system must provide: a thread sleeps on a word until another thread wakes it or a deadline passes.
 //
 // To support a new system, add one file, <mechanism>.cpp, that defines the functions of futex_backend for its
-// mechanism, and add the mechanism to the list below. The build chooses the backend that the library calls.
-// tests/internal/futex_test.cpp runs over every backend that the machine has.
+// mechanism. Add the mechanism to the list below and to src/CMakeLists.txt. The build chooses the backend that the
+// library calls. tests/internal/futex_test.cpp runs over every backend that the machine has.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -22,8 +22,8 @@ struct futex_backend {
     // If the word holds `expected`, the thread sleeps until a wake on that word (the result is `returned`) or until the
     // deadline `until` has passed (`timed_out`, never early). If the word holds another value, returns at once. A wait
     // may also return for no reason, with `returned`, so the caller looks at the word again. The thread compares the
-    // word and falls asleep in one step with respect to wake_one. The wait gives no memory order; the caller's own
-    // loads do. Signals do not end the wait. Preserves errno.
+    // word and falls asleep in one step with respect to wakes. The wait gives no memory order; the caller's own loads
+    // do. A signal handler may make the wait return for no reason. Preserves errno.
     //
     // For a deadline on the steady or the system clock, the backend follows that clock, even while somebody sets it.
     // For a deadline on a user's clock, the thread asks the deadline how much time is left, and sleeps that long on the
@@ -80,8 +80,9 @@ void futex::after_fork() noexcept;
 template <>
 void** futex::sleepers() noexcept;
 
-// Calls `sleep(until)` if the deadline is `never`, or is on the steady or the system clock. For a deadline on another
-// clock, the thread asks the deadline how much time is left, sleeps that long on the steady clock, and then asks again.
+// Calls `sleep(until)` if the deadline is `never`, or is on the steady or the system clock. Does not sleep if the
+// deadline is `passed`. For a deadline on another clock, the thread asks the deadline how much time is left, sleeps
+// that long on the steady clock, and then asks again.
 template <class Sleep>
 sleep_result sleep_until(const deadline& until, Sleep sleep) noexcept {
     switch (until.which()) {

@@ -17,10 +17,10 @@ inline constexpr std::int64_t no_end = -1;
 inline constexpr std::int64_t longest_unaware_of_set_clock = 1'000'000'000;
 inline constexpr std::int64_t longest_sleep = 3'600'000'000'000;
 
-// Calls `sleep(nanoseconds)`, which sleeps for at most `nanoseconds` and reports how the sleep ended. Repeats the call
-// until `sleep` reports `returned`, or until the deadline itself says that it has passed. Only in the second case is
-// the result `timed_out`, so `timed_out` is never early. For a deadline of `never`, there is one call, `sleep(no_end)`,
-// which has no time limit. The result is then `returned`, whatever `sleep` reports.
+// Calls `sleep(nanoseconds)`, which sleeps for about `nanoseconds` at most, and reports how the sleep ended. Repeats
+// the call until `sleep` reports `returned`, or until the deadline itself says that it has passed. Only in the second
+// case is the result `timed_out`, so `timed_out` is never early. For a deadline of `never`, there is one call,
+// `sleep(no_end)`, which has no time limit. The result is then `returned`, whatever `sleep` reports.
 template <class Sleep>
 sleep_result sleep_in_slices(const deadline& until, Sleep sleep) noexcept {
     if (until.is_never()) {

@@ -5,8 +5,9 @@
 // sleeps.
 //
 // Invariants
-//   wait_table-1  A sleeper enters its slot's queue inside futex::wait, after it has looked at the word. The sleeper
-//       stays there until that call returns, unless a waker takes it off. The queue changes only under the slot's lock.
+//   wait_table-1  A sleeper enters its slot's queue inside futex::wait, after it has looked at the word. Before that
+//       call returns, the sleeper takes itself off, unless a waker has taken it off. The queue changes only under the
+//       slot's lock.
 //   wait_table-2  Before a waker signals a sleeper, it removes that sleeper from the queue, under the lock. So a second
 //       wake finds the next sleeper.
 //   wait_table-3  A waker holds the lock while it signals the object on which the sleeper sleeps. The sleeper takes the
@@ -64,7 +65,8 @@ public:
     }
 };
 
-// A backend's table. All copies of the library in a process use the slots of the first copy (shared_table.hpp).
+// A backend's table. All copies of the library that share a table of waiters use the slots of the first of them
+// (shared_table.hpp).
 template <class Slot>
 class wait_table {
 public:
@@ -79,7 +81,8 @@ public:
         return static_cast<slots*>(in_use_)->at[(hash >> 32) % count];
     }
 
-    // The address of the pointer to the slots in use. The slots begin with their kind (shared_table/windows.cpp).
+    // The address of the pointer to the slots in use. The slots begin with their kind, which
+    // shared_table/{elf,windows}.cpp read.
     void** in_use() noexcept { return &in_use_; }
 
     // Called in the child of a fork, where no other thread exists, so none sleeps.

@@ -2,7 +2,7 @@
 // Windows before Vista: a sleeper queues itself in the slot of its word and waits for a kernel event that no other
 // sleeper uses at that time. The event is a spare one of the slot or, if the slot has none, a new one. wait_table.hpp
 // explains the slots, and why no wake-up is lost. This mechanism is slower than the other two Windows mechanisms: a
-// wake makes one system call, and a sleep makes two.
+// wake of a sleeper makes at least one system call, and a sleep makes at least two.
 //
 // The system promises (Microsoft's reference of CreateEvent, Windows 2000): each SetEvent of an auto-reset event lets
 // one thread through, even a thread that begins to wait later. If no thread is let through between two calls of

@@ -67,8 +67,9 @@
 //
 // A program may close descriptors that it did not open (closefrom). Then the system may give the number of a doorbell's
 // descriptor to one of the program's own files. So a checked build compares, before each strike and each sleep, what
-// the descriptor refers to with what the library opened. Every build compares them before it closes a doorbell. On
-// Linux the comparison can't tell an event counter from another event counter, an epoll instance or a timer.
+// the descriptor refers to with what the library opened. (Before a sleep in a kqueue it does not, and Windows gives
+// nothing to compare.) Every build compares them before it closes a doorbell. On Linux the comparison can't tell an
+// event counter from another event counter, an epoll instance or a timer.
 //
 // Several copies of the library in a process use the pool of the first copy (shared_table.hpp). A thread may keep one
 // doorbell in each copy. A copy that is unloaded closes the idle doorbells of its own pool. Nobody has any other
@@ -131,7 +132,7 @@ thread_local thread_end ending;
 
 // On Windows threads keep no doorbell. With some compilers there (MinGW-w64 with GCC 12), the storage of thread-local
 // objects is freed before the objects are destroyed, so a doorbell that a thread kept would be lost. So on Windows
-// every wait that needs a doorbell takes it from the pool, which costs one exchange.
+// every wait that needs a doorbell takes it from the pool and gives it back, each with two read-modify-writes.
 #if defined(_WIN32)
 constexpr bool threads_keep_one = false;
 #else

@@ -44,8 +44,8 @@ public:
         if ((before & rung) == 0) strike(is_even(before));
     }
 
-    // Takes the right to strike until reopen(), so that no other thread strikes. Returns false if another thread has
-    // that right.
+    // Takes the right to strike until reopen(), so that no other thread strikes. Returns false if the doorbell is rung
+    // already.
     bool close() noexcept {
         std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: the exchange decides
         return (seen & rung) == 0 &&
@@ -165,7 +165,7 @@ public:
         const doorbell_id kept = take_kept();
         return kept != no_doorbell ? taken_doorbell{kept, 0} : acquire(make);
     }
-    // The thread keeps the doorbell if it keeps none yet. Otherwise the doorbell is released.
+    // The thread keeps the doorbell if it can and keeps none yet. Otherwise the doorbell is released.
     void give_back(doorbell_id bell) noexcept;
 
     // Takes an open doorbell from the pool. If there is none, opens one with `make(ends)`. `make` either returns an

@@ -20,8 +20,8 @@
 // checks the counter's value, so it also finds a strike that came before the call. epoll queues the doorbell at every
 // strike, and keeps it queued until epoll_wait returns it.
 //
-// This file makes its system calls directly. Unlike the C library's wrappers, direct calls are not pthread cancellation
-// points. (Under ThreadSanitizer this file calls the wrappers of ppoll and epoll_wait, which are such points.)
+// A poll makes the system calls that sleep, strike or close directly. Unlike the C library's wrappers, direct calls are
+// not pthread cancellation points. (Under ThreadSanitizer this file calls the wrappers, which are such points.)
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp.
 #include "platform/poller/backend.hpp"
@@ -121,7 +121,9 @@ class system_timer {
 public:
     system_timer() noexcept = default;
     ~system_timer() {
-        if (descriptor_ >= 0) ::close(descriptor_);
+        if (descriptor_ < 0) return;
+        // ThreadSanitizer must see the close.
+        detail::thread_sanitizer ? ::close(descriptor_) : ::syscall(SYS_close, descriptor_);
     }
     system_timer(const system_timer&) = delete;
     system_timer& operator=(const system_timer&) = delete;

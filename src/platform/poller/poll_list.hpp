@@ -75,7 +75,7 @@ private:
 inline constexpr std::int64_t no_timeout = -1;
 
 // Calls `call(nanoseconds)` until some descriptors are ready or the deadline has passed. Returns how many are ready, or
-// an error as a negative number. `call` sleeps for at most `nanoseconds`, or without end if `nanoseconds` is
+// an error as a negative number. `call` sleeps for about `nanoseconds` at most, or without end if `nanoseconds` is
 // `no_timeout`. It returns how many descriptors are ready, or -1 with the error in errno.
 template <class Call>
 int poll_until(const deadline& until, Call call) noexcept {

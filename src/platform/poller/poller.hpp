@@ -2,10 +2,10 @@
 // What every system must provide to wait for descriptors: a thread sleeps until a descriptor is ready, until another
 // thread rings the sleeper's doorbell, or until a deadline passes.
 //
-// To support a new system, add one file, <mechanism>.cpp, that defines a mechanism, and add the mechanism to the list
-// below. backend.hpp says what a mechanism has, and defines the functions of poller_backend in terms of it. The build
-// chooses the backend that the library calls. tests/internal/{doorbell,poll,poll_set}_test.cpp run over every backend
-// that the machine has.
+// To support a new system, add one file, <mechanism>.cpp, that defines a mechanism. Add the mechanism to the list below
+// and to src/CMakeLists.txt. backend.hpp says what a mechanism has, and defines the functions of poller_backend in
+// terms of it. The build chooses the backend that the library calls. tests/internal/{doorbell,poll,poll_set}_test.cpp
+// run over every backend that the machine has.
 //
 // These functions throw nothing, preserve errno, and continue after signals. A wait that uses none of them opens no
 // descriptor.
@@ -37,8 +37,9 @@ struct poll_result {
     std::size_t ready = 0;  // how many descriptors
     bool rung = false;
     bool timed_out = false;
-    // Why the system could not poll: ENOMEM, EINVAL (more descriptors than the process may have), EMFILE, EBUSY
-    // (Windows). If it is not 0, nothing else is set except `culprit`.
+    // Why the system could not poll, for example: ENOMEM, EINVAL (more descriptors than the process may have), EMFILE,
+    // ENFILE, EAGAIN (no thread for the system clock: posix.cpp), EBUSY or ENOSYS (Windows). If it is not 0, nothing
+    // else is set except `culprit`.
     int error = 0;
     // The index of the descriptor that caused the error, if one descriptor did. The other descriptors could be polled.
     std::size_t culprit = no_culprit;
@@ -79,7 +80,7 @@ public:
     poll_set& operator=(const poll_set&) = delete;
     virtual ~poll_set() = default;  // no thread may wait in the set; late rings of its bell are harmless
 
-    // These three functions return 0 or one of these errors:
+    // These three functions return 0 or an error, usually one of these:
     //   - EBADF, ENOSPC, ENOMEM;
     //   - EEXIST if the descriptor is already a member;
     //   - ENOENT if the descriptor is no member;
@@ -94,9 +95,9 @@ public:
     virtual int remove(int descriptor) noexcept = 0;
 
     // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes as many of the ready
-    // members to `out` as fit; `out` must not be empty. Later waits report those that did not fit, so no member is
-    // passed over. The set is level-triggered: every wait reports a member again while it is still ready. `rung` may be
-    // set for no reason. Allocates only if the set has changed.
+    // members to `out` as fit, but at most 128 if the kernel keeps the set. `out` must not be empty. Later waits report
+    // those that did not fit, so no member is passed over. The set is level-triggered: every wait reports a member
+    // again while it is still ready. `rung` may be set for no reason. Allocates only if the set has changed.
     virtual poll_result wait(std::span<item> out, const deadline& until) noexcept = 0;
 
     // The set's doorbell, for ring_doorbell(). A ring ends the wait that is under way or, if no thread waits, the next
@@ -128,8 +129,9 @@ struct poller_backend {
 
     // Looks at all descriptors, even if the deadline has passed already. Sleeps until a descriptor is ready, the bell
     // has been rung, or `until` has passed. A timeout is never early. A ring from before this poll counts, too, unless
-    // an earlier poll has reported it. `rung` may also be set for no reason. Sets `found` of every descriptor.
-    // Allocates only if there are more than `polled_without_allocation` descriptors.
+    // an earlier poll has reported it. `rung` may also be set for no reason. Unless it returns an error, sets `found`
+    // of every descriptor. Allocates only if there are more than `polled_without_allocation` descriptors (on Windows,
+    // also for more than 62 handles).
     //
     // The poll finds a closed or negative descriptor `invalid` at once. If another thread closes a descriptor during
     // the poll, the poll may not notice (Linux keeps open what is polled). So shut a socket down before you close it.

@@ -6,13 +6,13 @@
 // (doorbells.cpp). The byte stays in the pipe until the sleeper reads it, and the sleeper answers only after it has
 // read the byte.
 //
-// Timeouts are in milliseconds, rounded up. No timeout of poll(2) follows the system clock. So a wait with a deadline
-// on that clock starts a second thread. The second thread sleeps on a condition variable until the deadline
-// (condition_wait.hpp), and then rings a doorbell that the waiting thread polls, too. Such a wait costs a thread, and
-// fails with EAGAIN if the system can't make one.
+// Timeouts are in milliseconds, rounded up. No timeout of poll(2) follows the system clock. So a wait that must sleep
+// until a deadline on that clock starts a second thread. The second thread sleeps on a condition variable until the
+// deadline (condition_wait.hpp), and then rings a doorbell that the waiting thread polls, too. Such a wait costs a
+// thread, and fails with EAGAIN if the system can't make one.
 //
-// The cost of a wait grows with the number of members. Unlike the calls of linux.cpp, the calls of this file may be
-// pthread cancellation points.
+// The cost of a wait grows with the number of members. Unlike the calls of linux.cpp that sleep or strike, those of
+// this file may be pthread cancellation points.
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp; in the portable build also by the
 // suites of the features above.

@@ -13,8 +13,8 @@
 //       it is time to ask. So readiness is level-triggered, although Winsock reports edges.
 //   windows_poll-2  The system ties a socket to one event at a time: a second WSAEventSelect would silently replace the
 //       first sleeper's event. So the polls that sleep on sockets are in a list, one list for all copies of the library
-//       in the process. If a poll has a socket on which another poll sleeps, the poll fails with EBUSY and says which
-//       socket it is.
+//       in the process. If a poll that is about to sleep has a socket on which another poll sleeps, the poll fails with
+//       EBUSY and says which socket it is.
 //   windows_poll-3  If the preparation for a sleep or the sleep itself fails, the poll looks once more before it
 //       returns the error. If that look finds something, the poll reports the finding instead. For example, the look
 //       finds that a handle is `invalid` if it was closed before the sleep.
@@ -48,11 +48,11 @@
 // A wait for an auto-reset event, a semaphore or a mutex takes something from that object. A poll that waits for such
 // an object may take from it and yet end for another reason, as fd.hpp says.
 //
-// Cost: a look makes one system call for all sockets and one for each handle. A poll that sleeps makes three more for
-// each socket: one ties it, one asks for Winsock's records after the sleep, and one unties it. If the poll sleeps
-// again, it asks for the records again. So the cost grows with the number of descriptors. A poll also compares its
-// sockets one by one with each other and with those of other sleepers. A thread that waits for room on a socket wakes
-// 50 times a second.
+// Cost: a look makes one system call for all sockets, and one for each handle and for the doorbell. A poll that sleeps
+// makes three more for each socket: one ties it, one asks for Winsock's records after the sleep, and one unties it. If
+// the poll sleeps again, it asks for the records again. So the cost grows with the number of descriptors. A poll also
+// compares its sockets one by one with each other and with those of other sleepers. A thread that waits for room on a
+// socket wakes 50 times a second.
 //
 // Checked by: tests/unit/windows_fd_test.cpp, tests/internal/windows_poller_test.cpp, tests/copies.
 #include "platform/poller/windows_poll.hpp"

@@ -16,7 +16,7 @@ namespace {
 #if defined(SYS_pidfd_open)
 constexpr long pidfd_open = SYS_pidfd_open;
 #else
-constexpr long pidfd_open = 434;  // older headers lack the number; every processor but Alpha has this one
+constexpr long pidfd_open = 434;  // older headers lack it; Alpha, Itanium, MIPS and x32 have another
 #endif
 constexpr auto by_pidfd = static_cast<idtype_t>(3);  // P_PIDFD
 

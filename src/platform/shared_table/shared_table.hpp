@@ -13,10 +13,10 @@ namespace tocsin::platform {
 // If copies with the same layout, futex and poller were loaded before, the caller adopts the first of them: the
 // function returns that copy's table and keeps that copy loaded. From that copy the caller also gets the table of
 // sleepers (if the futex has one), the doorbells of the poller, and the slots of threads (thread_slots.hpp). Otherwise
-// the function returns `own`.
+// the function returns `own`, as it always does where copies do not find each other (alone.cpp).
 //
-// Warns on the standard error stream if the process has a copy with another layout, futex or poller, because events
-// shared between the two copies would not work.
+// Warns on the standard error stream if it finds a copy with another layout, futex or poller, because events shared
+// between the two copies would not work.
 void* adopt_first_copy(void* own, std::uint64_t layout) noexcept;
 
 }  // namespace tocsin::platform

@@ -3,17 +3,17 @@
 // are null when the thread starts. They need no allocation and no destructor, so they can be used in a signal handler
 // and until the very end of the thread.
 //
-// Every copy has a thread-local block of slots, and all copies use the block of the first copy (shared_table.hpp). On
-// ELF systems the blocks are in static thread-local memory, because their TLS model is initial-exec: a block has the
-// same offset from the thread pointer in every thread. So the distance between the blocks of two copies is the same in
-// every thread, too. While a copy is being loaded, it learns the distance from its own block to the first copy's. In
-// any thread, it finds the slots at that distance.
+// Every copy has a thread-local block of slots, and all copies that share a table use the block of the first of them
+// (shared_table.hpp). On ELF systems the blocks are in static thread-local memory, because their TLS model is
+// initial-exec: a block has the same offset from the thread pointer in every thread. So the distance between the blocks
+// of two copies is the same in every thread, too. While a copy is being loaded, it learns the distance from its own
+// block to the first copy's. In any thread, it finds the slots at that distance.
 //
 // Static thread-local memory is scarce: all objects that are loaded by dlopen() take theirs from one reserve of some
 // 1,600 bytes (glibc 2.36). So a slot is only one pointer, and what it points to is on the thread's stack.
 //
 // Windows has slots that all modules share (TlsAlloc). OpenBSD's compilers emulate thread-local variables, so there the
-// slots are keys (pthread_key_create).
+// slots are keys (pthread_key_create), whose first use in a thread may allocate.
 #pragma once
 
 #include <cstddef>

@@ -5,9 +5,9 @@
 //   slots    64 slots for signal_flags. Each has a word for its handlers (handler_uses.hpp), and says which signal,
 //            which process and which flag it is for. Only the owner writes these, while the slot is closed.
 //   actions  For each signal: the action that was there before this library's handler; how many flags the signal has;
-//            `installed`; and a word for handlers, `idle`, which is open while the signal has no flag. `installed` is
-//            set when this library installs its handler, or finds that somebody has put the handler back. It is cleared
-//            when this library takes the handler away.
+//            `installed`; and a word for handlers, `idle`, which is closed while the signal has a flag, and before its
+//            first one. `installed` is set when this library installs its handler, or finds that somebody has put the
+//            handler back. It is cleared when this library takes the handler away.
 //   lock     Guards everything that handlers do not change. Its holder blocks all signals, so no handler runs in the
 //            holder's thread. The lock is held across a fork, and then guards the forking thread's signal mask, too.
 //
@@ -31,9 +31,11 @@
 //       time. So open() keeps the copy loaded. In ~signal_flag() it would be too late: if dlclose() has called the
 //       destructor, glibc unloads the object whatever the destructor does.
 //
-// If no flag takes the delivery, the handler does what would have happened without this library.
+// The handler calls the former handler, if there is one, also when a flag takes the delivery. If no flag takes it, the
+// handler does what would have happened without this library.
 //   - If the present action is this handler, the handler takes itself away: it restores the former action. Then it
-//     calls the former handler, or raises the signal again, for the default action.
+//     calls the former handler. If the former action is the default one, and does more than ignore the signal, it
+//     raises the signal again.
 //   - Otherwise, another handler has called this one. If there is a former handler, it is called. If there is none,
 //     then without this library the other handler would have found SIG_DFL or SIG_IGN, which nobody can call. So
 //     nothing happens, not even the default action.

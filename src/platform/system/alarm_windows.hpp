@@ -11,8 +11,8 @@ namespace tocsin::platform {
 
 // Calls `run(what)` in a system thread when a deadline on the system clock has passed, even if somebody has set that
 // clock. Repeats the call every 5 milliseconds until the alarm is destroyed: a thread that was only about to fall
-// asleep misses the first call, and a later call wakes it. Does nothing for other deadlines. For what `run` must not
-// do, see object_watch.
+// asleep misses the first call, and a later call wakes it. Does nothing for other deadlines, nor for one that has
+// passed already. For what `run` must not do, see object_watch.
 //
 // A wait needs this alarm because somebody may set the system clock forward. A relative timeout does not notice that,
 // because Windows counts it by a clock that nobody sets. Only a timer with an absolute time follows the system clock.

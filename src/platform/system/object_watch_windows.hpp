@@ -24,7 +24,7 @@ public:
     object_watch& operator=(const object_watch&) = delete;
 
     // Call it at most once for a watch. `flags` are those of RegisterWaitForSingleObject. Returns false if the system
-    // has no thread that can wait for the object.
+    // can't wait for the object.
     bool start(HANDLE object, ULONG flags, void (*run)(void*) noexcept, void* what) noexcept;
 
 private:

@@ -28,7 +28,8 @@ namespace tocsin::platform {
 
 unsigned processors() noexcept {
     // The first call comes while the library is being loaded (core/lot/table.cpp). At that time the affinity mask is
-    // the one with which the process was started. Later it may be the mask of a thread that happens to be pinned.
+    // usually the one with which the process was started. Later it may be the mask of a thread that happens to be
+    // pinned.
     static const unsigned count = [] {
 #if defined(__linux__)
         cpu_set_t mask;

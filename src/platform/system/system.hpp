@@ -21,7 +21,7 @@ private:
     const int before_;
 };
 
-// The category of the errors that these functions and those of the poller and of readable_flag return.
+// The category of the errors that the functions of src/platform return.
 inline const std::error_category& error_category() noexcept {
 #if defined(_WIN32)
     return std::generic_category();  // the system category has the numbers of GetLastError()
@@ -30,8 +30,8 @@ inline const std::error_category& error_category() noexcept {
 #endif
 }
 
-// How many processors the process may use, at least 1. The first call asks the system; later calls return the same
-// number.
+// How many processors the process may use, at least 1. (If the system does not say that: how many are online.) The
+// first call asks the system; later calls return the same number.
 unsigned processors() noexcept;
 
 // If another thread is ready to run on this processor, lets that thread run first.
@@ -89,7 +89,7 @@ private:
     const signal_mask before_;
 };
 
-// 64 bits that differ from process to process and that nobody outside the process can predict. They are not fit for
+// 64 bits that differ each time a program starts, and that nobody outside the process can predict. They are not fit for
 // cryptography. This function neither fails nor blocks. The library calls it once, while it is being loaded.
 std::uint64_t random_number() noexcept;
 
@@ -122,7 +122,7 @@ void on_fork_in_child(void (*child)() noexcept) noexcept;
 // Closes a descriptor that the library opened; on Windows a kernel handle.
 void close_descriptor(int descriptor) noexcept;
 
-// A number for what the descriptor refers to. Two pipes have different numbers, and so do a pipe and a file. But all
+// A hash of what the descriptor refers to. Two pipes have different numbers, and so do a pipe and a file. But all
 // things without an inode of their own have one number, even if they are of different kinds. (On Linux these are event
 // counters, epoll instances and timers.) The number is 0 if the descriptor is closed, if the system does not say, and
 // always on Windows.

@@ -22,8 +22,8 @@ Function* exported(const wchar_t* module, const char* name) noexcept {
     return reinterpret_cast<Function*>(reinterpret_cast<void*>(::GetProcAddress(found, name)));
 }
 
-// The timeout of a Windows wait until the deadline, rounded up. It is at most 2^30 milliseconds, so a thread that
-// sleeps longer makes several calls.
+// The timeout of a Windows wait until the deadline, rounded up. It is INFINITE for `never`, otherwise at most 2^30
+// milliseconds. So a thread that sleeps longer makes several calls.
 inline DWORD milliseconds_left(const deadline& until) noexcept {
     if (until.is_never()) return INFINITE;
     constexpr std::int64_t longest = 1 << 30;

@@ -38,7 +38,7 @@ private:
     const char16_t* name_ = nullptr;
 };
 
-/* Only a pointer to wchar_t selects these forms. NULL and nullptr select the forms above. */
+/* Only a pointer to wchar_t selects these forms. NULL and nullptr select the forms of tocsin/win32.h. */
 template <class Char>
 using if_wide =
     typename std::enable_if<std::is_same<typename std::remove_cv<Char>::type, wchar_t>::value, HANDLE>::type;
