@@ -26,12 +26,13 @@
 // No lost wake-up: for a thread that parks for the first time, the reasons are those for address waits (address.cpp).
 // The lock's bit is the value, and the read-modify-write of unlock() is the change. Once the thread has parked, the
 // filter bit stays on, because the node stays in the queue.
-// An unlock() that finds a mark wakes nobody. It has found the mark under the bucket's lock. If the marked thread has
-// the bit by then, its own unlock() is still to come, and finds the mark gone. Otherwise it takes the bucket's lock
-// afterwards, to clear the mark or to remove its node, and looks at the bit (bit_lock-4), unless it gets the bit before
-// that. So the marked thread finds the bit off, or it finds the bit on because another thread has taken the lock since.
-// In the second case, the unlock() of that other thread is still to come. That unlock() finds the mark gone, and wakes
-// the first thread of the queue.
+// An unlock() that finds a mark wakes nobody. It has found the mark under the bucket's lock. There are three cases:
+// - The marked thread has the lock's bit, or gets it before it next takes the bucket's lock. Then its own unlock() is
+//   still to come, finds the mark gone, and wakes the first thread of the queue.
+// - The marked thread next takes the bucket's lock, to clear the mark or to remove its node. Then it looks at the bit
+//   (bit_lock-4), and takes it if it is off. Its own unlock() is then still to come, as in the first case.
+// - It does the same, but finds the bit on, because another thread has taken the lock since. Then the unlock() of that
+//   thread is still to come. That unlock() finds the mark gone, and wakes the first thread of the queue.
 // A thread may time out just before an unlock() marks its node. Then the mark is on, but this unlock() can't claim the
 // thread's waiter, and does not release it. The thread still counts as one that is on its way, because it looks at the
 // bit after its node has left the queue.

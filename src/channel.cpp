@@ -44,8 +44,8 @@
 // critical sections of one lock have one order. If the enlisting comes first, the thread in put() or take() sees the
 // mark, takes both locks and finds the transfer. If the put() or take() comes first, the check finds that the transfer
 // can happen. Then enlist() returns false, and the wait tries the transfer. may_send() and may_receive() guess without
-// a lock. After a wrong guess, the wait calls enlist(), which checks again. Or it ends without the transfer, if it may
-// not sleep. Then there was a moment during the call at which the transfer could not happen ([look]).
+// a lock. After a wrong guess, a wait that may sleep calls enlist(), which checks again. A wait that may not sleep ends
+// without the transfer: there was a moment during the call at which the transfer could not happen ([look]).
 //
 // Two waits that meet (rendezvous): when a transfer is to be enlisted, a transfer of another wait may already be
 // enlisted on the other side. Both waits must then be claimed. (This is so whether a wait is for several sources or,

@@ -49,7 +49,7 @@
 //                 the caller's. So the wait's access to the word happens before this load, and the load sees what that
 //                 access left there, or a later value. A later value is `none` only if the node has left the queue. For
 //                 this, the load needs no memory order.
-//   [last-look]   Just before a thread notifies, another thread may turn the word to `none`: one that notifies, too, or
+//   [last-look]   Just before a thread notifies, another thread may turn the word to `none`: one that also notifies, or
 //                 one whose wait a deadline, a stop or another source has ended. The notifying thread then sees `none`,
 //                 and may destroy the condition. The store of `none` releases, and the load acquires. So the other
 //                 thread's last access comes before the destruction.

@@ -48,9 +48,9 @@
 //
 // Descriptors. When an entry of the table loses its last use, its descriptor may be closed, and the number may soon
 // name something else. So the next update() tells the loop to end its registration or, if somebody waits for the number
-// again, to renew it (watch_table-2). If the background thread is polling the descriptor, it ends that poll before
-// cancel() returns (poll_thread-5). A driver can't end the loop's sleep like this: the thread that calls cancel() may
-// be the loop's own, or the loop may wait for that thread.
+// again, to renew it (watch_table-2). The background thread is different: its poll of a descriptor ends before cancel()
+// returns (poll_thread-5). A driver can't end the loop's sleep like this: the thread that calls cancel() may be the
+// loop's own, or the loop may wait for that thread.
 //
 // Locks: no thread takes another lock while it holds the lock of this file, nor takes this lock while it holds a lock
 // of the lot.

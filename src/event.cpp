@@ -289,9 +289,9 @@ void event_pulse(event_byte& state, reset_mode mode) noexcept {
 }
 
 // A signal handler can't wait for the thread that it has interrupted. So if that thread is inside the library, the
-// handler doesn't take the lock here. To such a handler, a held event looks set: it passes a manual-reset event, but
-// can't take an auto-reset event. This is so even if the event is held by a wait for all that has already taken another
-// event.
+// handler doesn't take the lock here. To such a handler, a held event looks set. The handler passes a manual-reset
+// event, but can't take an auto-reset event. This is so even if the event is held by a wait for all that has already
+// taken another event.
 
 bool event_is_set_slow(const event_byte& state) noexcept {
     if (core::signal_deferral::is_inside()) return true;

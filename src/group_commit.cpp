@@ -65,9 +65,9 @@
 // threads if members with stop tokens break up the batches.) If the sharers' delegate has withdrawn, leads, or is not
 // asleep yet, the leader may have to make that call itself.
 // How long the lock is held: taking a group is one step if nobody in the queue may withdraw and the whole queue is
-// taken. Otherwise the leader takes the members one by one, and claims them where necessary, at one step each. The
-// leader visits each of its followers only if the flush has failed, and also each member that the flush has left to the
-// next group. It makes both visits without the lock.
+// taken. Otherwise the leader takes the members one by one, and claims them where necessary, at one step each. After
+// the flush, the leader visits each member that the flush has left to the next group and, if the flush has failed, each
+// of its followers. It makes these visits without the lock.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14 of docs/proofs.md), proofs/promela/group_commit.pml,
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp, tests/internal/yield_credit_test.cpp.

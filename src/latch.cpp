@@ -14,8 +14,8 @@
 //       could find the count at zero and destroy the latch, before the call that reached zero has set the gate.
 //   latch-3  The set is the last step of the call that reaches zero. In every other call, the read-modify-write of the
 //       count is the last step, and it comes before the set. (Exception: a count_down(0) may come later. So the latch
-//       must not be destroyed before it has returned.) So no call touches the latch after a thread can pass, except as
-//       event-5 allows: the set may search the queue of the gate's address.
+//       must not be destroyed before that call has returned.) So no call touches the latch after a thread can pass,
+//       except as event-5 allows: the set may search the queue of the gate's address.
 //
 // No lost wake-up: the gate is set after the last arrival, and event.cpp shows that a set reaches every waiter.
 //

@@ -5,7 +5,7 @@
 // pending_wait (pending.cpp).
 //
 // State
-//   busy_   True while the function is still to be called. (It stays false if start() calls the function directly.) The
+//   busy_   True while the function is still to be called. (It is false if start() calls the function directly.) The
 //           thread that starts the operation touches it, then the thread that ends the operation, then the thread that
 //           destroys it. Each comes after the one before it.
 //   cancelers_  Counts the cancelers: the threads that have entered cancel() and not left it. Bit 0 (`admits`): a
@@ -14,11 +14,11 @@
 //           an operation with a single_wait, only bit 0 is in use.
 //   quick_left_  How many more calls of the function start() may make directly before the next call goes through the
 //           thread's resume_queue. Only start() and on() touch it.
-//   If the first look ends a wait, there is no pending_wait. If the function can't be called at once, an early_end is
-//   queued, or given to the executor, in place of a pending_wait. The same is true if a single_wait takes its source
+//   If a look in start() ends a wait, there is no pending_wait. If the function can't be called at once, an early_end
+//   is queued, or given to the executor, in place of a pending_wait. The same is true if a single_wait takes its source
 //   instead of being queued.
-//   single_  The single_wait, from the first start() on whose first look does not end the wait. It stays for all later
-//           ones.
+//   single_  The single_wait. The first start() whose first look does not end the wait makes it, and it stays for all
+//           later ones.
 //
 // Invariants
 //   operation-1  start() admits cancelers, then suspends the wait (pending-1, single_wait-1), and then touches nothing

@@ -41,8 +41,8 @@
 // single_wait that is stopped has left the queue instead.)
 //
 // Nobody gets a permit that does not exist (over-admission): a thread takes permits from the count by one
-// compare-and-exchange that sees them there. (A wait for several sources first holds the semaphore in this way:
-// semaphore-6.) A release gives each of its permits once: it counts down a number of its own.
+// compare-and-exchange that sees them there. (Under the lock, a wait that is not the semaphore's own first holds the
+// semaphore in this way: semaphore-6.) A release gives each of its permits once: it counts down a number of its own.
 //
 // How long a release holds the lock: it offers its permits one after the other, without freeing the lock between offers
 // that are accepted. So the time grows with the number of permits that it hands over.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The waits for a user's own source, and lists of waits that are still to be released. The functions of waiting_list
-// run under the user's lock, those of wake_list need none. Why it is correct: core/wait/multi_wait.cpp.
+// run under the user's lock, and those of wake_list need none. Why it is correct: core/wait/multi_wait.cpp.
 //
 // A wake_list holds entries of custom sources, and nodes that a set() has taken off the queues of events. Both belong
 // to the list: their waits cannot return before wake(). Each of these waits has been claimed, or has no other way to

@@ -2,7 +2,7 @@
 // One thread looks at all parked waits from time to time, for all watchdogs.
 //
 // Every wait notes when it was parked. That is all that a wait does for watchdogs. After a look at a time t, the next
-// look is due when the oldest wait that is not reported yet becomes too old, but not sooner than pause(). A wait that
+// look is due when the oldest wait that is not reported yet becomes too old, but not before t + pause(). A wait that
 // parks after t becomes too old after t + `longest`. So the next look comes at t + `longest` at the latest (or a
 // millisecond after t, if that is later).
 //

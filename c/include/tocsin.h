@@ -25,7 +25,7 @@
 //   C++: counting a latch below zero, more arrivals than a barrier expects, an executor that runs an ended operation
 //   before it returns, a watchdog that is destroyed in its own function, and every mistake that only a checked build
 //   notices. In a library that was built without exceptions, every error that C++ would throw ends the program as well.
-//   What the functions of C check themselves is still refused: pointers, alignment, limits, kinds of sources, most
+//   Only what the functions of C check themselves is still refused: pointers, alignment, limits, kinds of sources, most
 //   numbers.
 // - Callbacks must neither throw nor longjmp. No thread may be cancelled inside a call.
 //
@@ -115,7 +115,7 @@ TOCSIN_C_API int64_t tocsin_steady_now(void);  // in nanoseconds
 typedef enum tocsin_spin_mode TOCSIN_INT {
     TOCSIN_SPIN_DEFAULT = 0,   // the policy of the process, which is `adaptive` until somebody sets it
     TOCSIN_SPIN_NONE = 1,      // sleep at once
-    TOCSIN_SPIN_ADAPTIVE = 2,  // spin (4 us and `nanoseconds` at most) or yield where that has paid
+    TOCSIN_SPIN_ADAPTIVE = 2,  // spin (for `nanoseconds`, 4 us at most) or yield where that has paid
     TOCSIN_SPIN_FIXED = 3      // spin for `nanoseconds` (a second at most), then sleep
 } tocsin_spin_mode;
 
@@ -182,9 +182,9 @@ TOCSIN_C_API bool tocsin_auto_event_is_set(const tocsin_auto_event* event);
 TOCSIN_C_API tocsin_status tocsin_auto_event_try_wait(tocsin_auto_event* event);
 TOCSIN_C_API tocsin_status tocsin_auto_event_wait(tocsin_auto_event* event, const tocsin_limits* how);
 
-// _set_into() leaves the waking to the caller, except of waits for all of several sources. The caller sets many events,
-// perhaps under a lock that the woken threads want, and then ends all waits in the list by one _wake(). A wait in the
-// list already has what it waited for, but does not end until the _wake().
+// _set_into() leaves the waking to the caller. The caller sets many events, perhaps under a lock that the woken threads
+// want, and then ends all waits in the list by one _wake(). A wait in the list already has what it waited for, but does
+// not end until the _wake(). (The list gets no waits for all of several sources: the set itself ends them.)
 typedef struct tocsin_wake_list {
     uint64_t opaque[8];
 } tocsin_wake_list;
@@ -365,8 +365,8 @@ typedef void (*tocsin_ended)(void* context, tocsin_status how, const tocsin_any_
 // another thread. If it returns false, it refuses, and the function is called as without an executor.
 typedef bool (*tocsin_executor)(void* context, void* ended);
 
-// Copies the sources. A timer among them counts from this call. This call allocates memory. Later calls don't, except
-// that a start may enlarge the table of descriptors that such waits share, or start a thread of the library.
+// Copies the sources. A timer among them counts from this call. This call allocates memory. Later calls don't, but a
+// start may: for descriptors (<tocsin/operation.hpp>), or to start a thread of the library.
 TOCSIN_C_API tocsin_status tocsin_operation_init(tocsin_operation* operation, const tocsin_source* sources,
                                                  size_t count, bool all, tocsin_ended function,
                                                  void* context);
@@ -605,9 +605,9 @@ TOCSIN_C_API tocsin_status tocsin_commit_group_leave(tocsin_commit_group* group)
 
 // How many waits are parked on this address.
 TOCSIN_C_API size_t tocsin_waiting_on(const volatile void* address);
-// Describes all parked waits of the process, one line each. In a checked build, lines about deadlocks follow. Writes up
-// to `size` bytes with the final zero, as snprintf() does. Returns the length of the whole text, or SIZE_MAX if there
-// was no memory.
+// Describes all parked waits of the process, one line each. In a checked build, a line for each deadlock follows.
+// Writes up to `size` bytes with the final zero, as snprintf() does. Returns the length of the whole text, or SIZE_MAX
+// if there was no memory.
 TOCSIN_C_API size_t tocsin_describe_parked_waits(char* buffer, size_t size);
 // Names an address in these lines. An empty or null name removes the name.
 TOCSIN_C_API tocsin_status tocsin_name_address(const volatile void* address, const char* name);
@@ -655,7 +655,7 @@ typedef struct tocsin_wait_counters {
     uint64_t spun;     // waits that ended while spinning
     uint64_t yielded;  // waits that ended after yielding to the scheduler
     uint64_t slept;    // waits that slept
-    uint64_t woken;    // sleepers woken: system calls made to wake
+    uint64_t woken;    // sleepers woken (one system call may wake several)
 } tocsin_wait_counters;
 
 // If the library was built without TOCSIN_COUNTERS: TOCSIN_ERROR_UNSUPPORTED, and all counters are 0.

@@ -30,10 +30,10 @@
 namespace tocsin {
 
 // If the object at `address` holds `expected`, sleeps until a wake on that address, the deadline or a stop request. If
-// the thread finds another value before it is queued, returns `differed` at once. After `woken`, look at the value
-// again: the wake may have been meant for an earlier object at the same address. Wakes are exact: n wakes release n
-// waiters, even if the object is only one byte and other threads wait at neighbouring addresses. Waiters are released
-// first in, first out.
+// the object holds another value, or gets one before the thread is queued, returns `differed` at once. After `woken`,
+// look at the value again: the wake may have been meant for an earlier object at the same address. Wakes are exact: n
+// wakes release n waiters, even if the object is only one byte and other threads wait at neighbouring addresses.
+// Waiters are released first in, first out.
 // A call that returns `differed` has read the value with acquire order. If a wake releases the thread, what the waker
 // did before is visible to the thread.
 // Throws std::invalid_argument for an address that is not aligned to the object's size.
@@ -146,9 +146,9 @@ detail::value_of_t<T> wait_until_changed(const T* address, detail::value_of_t<T>
 // These functions wake one, `count` or all of the threads that wait on the address, the longest waiting first. They
 // return how many threads they released. Only the address matters: a thread is woken whatever the size of the object on
 // which it waits. The memory at the address is never read, and may no longer exist.
-// Cost: if no thread waits there, a fence and a load. (Rarely also a short lock: if an address on which threads wait
-// has the same filter bit.) Otherwise a short lock and at most a few system calls: if many threads are released, they
-// wake each other.
+// Cost: if no thread waits there, a fence and a load. (Rarely also a short lock, if threads wait at another address
+// with a similar hash.) Otherwise a short lock and at most a few system calls: if many threads are released, they wake
+// each other.
 TOCSIN_API std::size_t wake_by_address_one(const volatile void* address) noexcept;
 TOCSIN_API std::size_t wake_by_address_n(const volatile void* address, std::size_t count) noexcept;
 TOCSIN_API std::size_t wake_by_address_all(const volatile void* address) noexcept;

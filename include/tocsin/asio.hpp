@@ -31,7 +31,8 @@
 // context is destroyed before the wait has ended, the wait ends and takes nothing. The handler is then destroyed
 // without being called, as with operations of Asio. So is the handler of a wait that has ended but not called it yet:
 // what that wait took stays taken. Don't destroy a context inside the function of an operation (operation.hpp) or in a
-// coroutine that the library has resumed: that function may have to return first, or that coroutine to suspend.
+// coroutine that the library has resumed. The destruction could then wait for ever: for the end of a wait that can end
+// only when that function has returned, or that coroutine has suspended.
 //
 // By itself, the io_context does not serve the deadlines and descriptors of these waits. The driver that you give to
 // the wait does (driver.hpp), or else the default driver. If there is neither, background threads of the library do.

@@ -26,10 +26,10 @@
 //   inside that call, under no lock. set() and wake() release everybody else first. request_stop() ends one wait after
 //   another: a coroutine may resume before the stop has reached other waits with the same token. So the coroutine must
 //   not wait for these others to end.
-//   - If that thread is already running a coroutine that was resumed in this way, or an operation's function that was
-//     called in this way, it resumes the new one when the running coroutine suspends or ends, or the function returns.
-//     So a chain of coroutines that wake each other does not grow the stack. But a coroutine that blocks its thread
-//     delays all coroutines that the thread is still to resume.
+//   - If that thread is already running a coroutine that was resumed in this way, it resumes the new one when the
+//     running one suspends or ends. (After an operation's function, it does so when the function returns.) So a chain
+//     of coroutines that wake each other does not grow the stack. But a coroutine that blocks its thread delays all
+//     coroutines that the thread is still to resume.
 //   - If an exception leaves a coroutine that was resumed in this way, the exception ends the program (std::terminate)
 //     in the thread that resumed the coroutine.
 //   - Without a driver (driver.hpp), deadlines, timers and descriptors end a wait in a background thread of the
@@ -99,9 +99,9 @@
 //   - In a signal handler, do not set an event for which a coroutine may wait: set() may resume the coroutine there.
 //   - In the child of a fork, a coroutine that was waiting at the fork may only be destroyed. If a thread was ending
 //     its wait at the fork, the child must not even destroy it.
-//   - A notify function (waiting_list in source.hpp) returns a wake_list, on which an async_wait_all() may be. The
-//     caller must then call wake() on this list before it makes an event, semaphore, latch or token of that
-//     async_wait_all() ready, and before it calls wake() on a list from another source of that async_wait_all().
+//   - A notify function (waiting_list in source.hpp) returns a wake_list, on which an async_wait_all() may be. Until
+//     the caller has called wake() on this list, it must not make an event, semaphore, latch or barrier of that
+//     async_wait_all() ready. Nor may it call wake() on a list from another source of that async_wait_all().
 #pragma once
 
 #include <tocsin/deadline.hpp>

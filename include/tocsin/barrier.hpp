@@ -174,9 +174,8 @@ public:
 
     // Counts `number` arrivals in the current phase, and returns a token of that phase. Doesn't wait.
     // Cost: one read-modify-write. The last arrival also runs the completion function, resets an event and sets
-    // another. That costs two more read-modify-writes (at the end of the first phase, three) and a store, and if there
-    // are waiters, also what manual_reset_event::set() costs with waiters. Coroutines that the arrival releases may run
-    // inside it (await.hpp).
+    // another. That costs two or three more read-modify-writes and a store, and if there are waiters, also what
+    // manual_reset_event::set() costs with waiters. Coroutines that the arrival releases may run inside it (await.hpp).
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t number = 1) noexcept {
         const std::uint32_t counted = detail::checked_arrivals("barrier", this, number, 1);
         return detail::phases::token_of(phases_.arrive(counted, completion_));

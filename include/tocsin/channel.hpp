@@ -54,10 +54,9 @@
 //   While nobody waits, a transfer costs a short lock (two read-modify-writes) and the move of the item. It makes no
 //   system call unless several threads want the lock at once. While threads wait, and after close(), a transfer takes
 //   three short locks, two of them together. In wait_any(), a look at a transfer that can't happen costs three loads. A
-//   wait for a transfer also takes three short locks to queue and up to three to leave the queue, and makes one system
-//   call to sleep. A channel with a capacity allocates its slots once, in the constructor; nothing else allocates. What
-//   send() or receive() needs while it waits is on the waiting thread's stack. A channel is 192 bytes on 64-bit
-//   systems.
+//   wait that sleeps takes up to six more short locks, and one system call to sleep. A channel with a capacity
+//   allocates its slots once, in the constructor; nothing else allocates. What send() or receive() needs while it waits
+//   is on the waiting thread's stack. A channel is 192 bytes on 64-bit systems.
 //
 // Lifetime
 //   Destroy a channel once no other thread is inside a call on it, or will call it. A thread that has received an item
@@ -70,7 +69,8 @@
 //   - Do not call a channel in a signal handler. In the child of a fork, do not use a channel that threads of the
 //     parent were using.
 //   - wait_all() and wait_set refuse sending() and receiving() with std::invalid_argument. wait_all() needs sources
-//     that stay ready, but another thread may take an item at any time. A wait_set takes no `waitable` types.
+//     that stay ready, but another thread may take an item at any time. A wait_set takes no objects of `waitable` types
+//     (source.hpp).
 //   - Locks guard each channel, and a thread holds them for some nanoseconds at a time. If a thread loses its processor
 //     while it holds one, it delays others. These then sleep, and do not spin for long.
 //   - A sending() or receiving() may be named in one wait at a time, once or several times. The program ends with a

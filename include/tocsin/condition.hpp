@@ -151,8 +151,8 @@ concept condition_question = requires(Predicate& pred) { static_cast<bool>(!pred
 //
 // Errors:
 // - If the lock has owns_lock() and this is false (std::unique_lock), a wait throws std::system_error
-//   (std::errc::operation_not_permitted). With a predicate, it does so only once the predicate has returned false. The
-//   message names the condition's address, and nothing has changed. Without exceptions, the program ends with this
+//   (std::errc::operation_not_permitted). (With a predicate, it does so only once the predicate has returned false.)
+//   The message names the condition's address, and nothing has changed. Without exceptions, the program ends with this
 //   message.
 // - Checked builds notice that a word_lock or bit_lock is not held, and end the program with a message that names the
 //   lock. With another lock that is not held, the lock's own unlock() decides.
@@ -272,9 +272,10 @@ public:
     //
     // The thread is queued for the notification and for all sources before it gives up the lock. The lock is taken back
     // before the call returns or throws. If a source other than a descriptor is ready at the start, the call takes it
-    // and does not give up the lock. (For a descriptor it may.) A call that ends with `signaled` has taken exactly one
-    // thing. If the index in the result is not 0, no notification was spent on this wait. For up to 15 sources that are
-    // given one by one, the call allocates nothing. A list that is given as a span is copied to the heap.
+    // and does not give up the lock. (If only a descriptor is ready, the call may give up the lock.) A call that ends
+    // with `signaled` has taken exactly one thing. If the index in the result is not 0, no notification was spent on
+    // this wait. For up to 15 sources that are given one by one, the call allocates nothing. A list that is given as a
+    // span is copied to the heap.
     template <basic_lockable Lock, class... Sources>
         requires detail::one_by_one<Sources...>
     [[nodiscard]] any_result wait_any(Lock& lock, const limits& how, Sources&&... from) {

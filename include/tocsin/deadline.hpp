@@ -82,7 +82,8 @@ public:
     // Whether the deadline is `never`.
     constexpr bool is_never() const noexcept { return clock_ == clock::never; }
 
-    // Whether the deadline has passed. Reads the clock (no system call on Linux), unless it is `never` or `passed`.
+    // Whether the deadline has passed. Reads the clock (no system call on Linux), unless the deadline is `never` or
+    // `passed`.
     bool has_passed() const noexcept { return clock_ == clock::passed || (!is_never() && remaining() == 0); }
 
     // The nanoseconds that are left, at least zero. For `never`, the greatest value.

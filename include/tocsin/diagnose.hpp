@@ -60,7 +60,7 @@ struct parked_wait {
 
 // Returns the same as one JSON object (RFC 8259), whose text has no line breaks:
 //     {"parked_waits":[{"type":"lock","address":"0x7ffe...","bit":0,"name":"cache","thread":4711,"owner":4712,
-//      "seconds":12.3}],"deadlocks":[[4711,4712]]}
+//      "seconds":12.300}],"deadlocks":[[4711,4712]]}
 // "bit" is there for locks only, "name" and "owner" if they are known.
 [[nodiscard]] TOCSIN_API std::string parked_waits_as_json();
 

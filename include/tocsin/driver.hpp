@@ -24,9 +24,8 @@
 //   calls the function `changed` in that thread. This function must end the loop's sleep or, if the loop does not sleep
 //   yet, its next sleep: it writes an eventfd, for instance, or calls uv_async_send(), g_main_context_wakeup() or
 //   asio::post(). After such a call, and after run_due() or notify(), the driver does not call the function until the
-//   loop has called update(), next_deadline() or poll_timeout(). If a wait begins, or a wait for a descriptor ends, in
-//   the loop's own thread after one of these calls, but before the next run_due() or notify(), the driver may call the
-//   function in this thread as well.
+//   loop has called update(), next_deadline() or poll_timeout(). From then until the next run_due() or notify(), a wait
+//   that begins or ends in the loop's own thread may make the driver call the function there, too.
 //
 // Where a wait ends
 //   A deadline, a timer or a descriptor ends a wait inside run_due() or notify(). Inside that call, the coroutine

@@ -76,8 +76,8 @@ public:
     // - Without waiters, one read-modify-write.
     // - If the event is set already: on x86 a fence and a load; elsewhere a short lock and a read-modify-write.
     // - With waiters, a short lock and at most a few system calls to wake, however many wait. If one of the waits may
-    //   also end in another way (by a deadline, a stop or another source), the set of a manual-reset event takes the
-    //   waiters one by one under that lock, at 50 to 200 ns each.
+    //   also end in another way (by a deadline, a stop or another source), a manual-reset event takes the waiters one
+    //   by one under that lock. This takes 50 to 200 ns for each.
     // - If wait_all()s are in the event's queue, set() looks at each of them at most twice. It frees the lock for a
     //   moment after every 64 looks.
     //
@@ -87,7 +87,7 @@ public:
     // of the library, the handler's set() of an event with waiters is deferred: it takes effect just after the handler
     // has returned. A reset() that follows such a set() is deferred, too. If all waiters leave meanwhile (at their
     // deadlines, for instance), then the handler's further calls on this event are not deferred, and overtake the
-    // deferred ones. At most sixteen different calls can be deferred at a time: see "Signal handlers" in docs/guide.md.
+    // deferred ones. There is room for sixteen deferred calls ("Signal handlers" in docs/guide.md).
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }

@@ -8,12 +8,11 @@
 //
 // A wait first looks at the sources in front of its first descriptor. If one of these is ready, the wait makes no
 // system call. Otherwise the thread sleeps in one system call, which also finds the descriptors that are ready already.
-// (A deadline on the system clock costs a few calls more. On Windows, every such sleep does.) The cost of this call
-// grows with the number of descriptors; for many of them, use a wait_set (wait_set.hpp).
+// The cost of this call grows with the number of descriptors; for many of them, use a wait_set (wait_set.hpp). (With a
+// deadline on the system clock, the sleep takes a few calls more. On Windows it always does.)
 //
-// Before that call, the wait makes another one, which looks at all descriptors and does not sleep, in these cases:
-// - A source that follows a descriptor is ready (an event, a semaphore, a latch, a token or a timer), or is an object
-//   of a `waitable` type.
+// In these cases the wait first makes another call, which looks at all descriptors and does not sleep:
+// - A source that follows a descriptor is ready, or is an object of a `waitable` type (source.hpp).
 // - The deadline has passed, or a stop was requested.
 // - The spin policy lets the wait spin.
 // - The wait cannot get a doorbell (see below).
@@ -29,7 +28,7 @@
 // A wait throws std::system_error before it takes anything:
 // - EBADF for a closed descriptor. The message has the index of the source and the number of the descriptor.
 // - EMFILE, ENFILE or ENOMEM if the wait cannot get a doorbell.
-// - Another error if the system refuses to poll, such as EINVAL for more descriptors than the process may have.
+// - Another error if the system refuses to poll, such as EINVAL for more descriptors than the process may have open.
 //
 // If another thread closes a descriptor during the wait, the wait may not notice. So shut a socket down before you
 // close it. wait_all() refuses descriptors, because nothing can keep one ready until the last source is ready.

@@ -18,8 +18,8 @@
 //
 // Outside the context, the thread that ends a wait only calls g_source_set_ready_time(). If the GSource is destroyed at
 // that moment, this thread, or the thread in watch(), may also free the watch with its function. The function may use
-// the context, and may destroy the GSource. An exception that leaves it, or that the start of a further wait throws,
-// ends the program.
+// the context, and may destroy the GSource. An exception that leaves the function, or that the start of a further wait
+// throws, ends the program.
 #pragma once
 
 #include <tocsin/detail/chosen_driver.hpp>

@@ -46,12 +46,12 @@ struct group_commit_options {
 
 // What a group_commit has done since it was made.
 struct group_commit_statistics {
-    std::uint64_t groups = 0;               // flushes that have ended
-    std::uint64_t failed = 0;               // those of them that threw
-    std::uint64_t submissions = 0;          // covered by these flushes
-    std::uint64_t withdrawn = 0;            // timed out or stopped during the call
-    std::size_t largest_group = 0;          // submissions in the largest group so far
-    std::size_t waiting = 0;                // submissions in the queue right now; the leader's is not among them
+    std::uint64_t groups = 0;       // flushes that have ended
+    std::uint64_t failed = 0;       // those of them that threw
+    std::uint64_t submissions = 0;  // covered by these flushes
+    std::uint64_t withdrawn = 0;    // timed out or stopped during the call
+    std::size_t largest_group = 0;  // submissions in the largest group so far
+    std::size_t waiting = 0;        // submissions in the queue right now; the leader's is not among them
     std::chrono::nanoseconds gathering{0};  // sum over the groups: from the first arrival to the flush
     std::chrono::nanoseconds flushing{0};   // sum over the groups: the flush
     // sizes[k] counts the groups of 2^k to 2^(k+1)-1 submissions. The last element also counts all larger groups.
@@ -182,7 +182,7 @@ public:
     // flush that covers its submission has ended, or until it is made the next leader. A leader flushes for itself and
     // for the threads that have joined its group.
     // Cost for a leader: three short locks (at most five with longest_gathering), the flush, and a few wake-ups of
-    // other threads. There are about five such wake-ups at most (nine on 16 or more processors), however many
+    // other threads. There are about five such wake-ups at most (up to nine on more than 9 processors), however many
     // submissions the flush covers.
     // Cost for a thread that joins: one short lock, and one sleep. Before it sleeps, the thread may yield up to four
     // times, and then the sleep may not be needed. Threads that join form batches of up to 64. One thread of each batch

@@ -17,8 +17,7 @@
 // Lifetime
 //   A thread may destroy the latch as soon as the latch has let it pass, in a wait or in try_wait(), if no other thread
 //   waits or will still call a member. The thread need not wait for calls of count_down() to return. Once the latch
-//   lets a thread pass, the calls that counted down and did not reach zero no longer touch the latch. (A count_down(0)
-//   may.) The call that reached zero touches nothing of the latch after the step that lets threads pass.
+//   lets a thread pass, the calls that counted it down no longer touch it. (A count_down(0) may.)
 //
 // Errors
 //   Three mistakes end the program with a message that names the latch, in every build: a negative number, a number

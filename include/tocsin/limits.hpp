@@ -48,8 +48,8 @@ private:
 // your own, the object must not outlive that time point, either.
 struct limits {
     // When this deadline has passed, the wait ends with `timed_out`. A duration counts from the moment at which the
-    // limits are made. If it is above zero, this costs a look at the clock. So one `limits` object that is used for
-    // several waits ends them all at the same time. A time point may be of any clock.
+    // limits are made. So one `limits` object that is used for several waits ends them all at the same time. (A
+    // duration above zero costs a look at the clock.) A time point may be of any clock.
     deadline until = deadline::never();
     // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait (for a wait
     // for all: if all are), the wait takes it first, even if the stop was requested before.

@@ -35,8 +35,8 @@
 //     (driver.hpp), if a deadline, a timer or a descriptor ends the wait.
 //   If the thread is already inside an operation's function, or in a coroutine that such a call has resumed, it calls
 //   the next function once the first function has returned, or once that coroutine has suspended or ended. So a chain
-//   of operations does not grow the stack. One exception: a start() that finds the wait over may call the function
-//   directly, and such a function does not delay the functions of waits that end inside it. Up to 65 calls of one
+//   of operations does not grow the stack. One exception: a start() that finds the wait over may call the function at
+//   once, and functions of waits that end inside such a call may be called there at once, too. Up to 65 calls of one
 //   operation's function may be nested in this way.
 //
 //   Before the call, the library makes the operation idle. The call is the library's last use of the operation. So the
@@ -60,8 +60,8 @@
 //   at any time, even in the function. Checked builds end the program if they see one of two mistakes. (1) An operation
 //   without an executor is destroyed while another thread is about to call its function. (2) A non-idle operation is
 //   destroyed while another thread is inside cancel(). (They do not see the second mistake in an any_operation without
-//   limits for one event, semaphore, latch or token.) To end a wait that other threads may be ending, call cancel(),
-//   and destroy the operation after the function's call.
+//   limits for one event, semaphore, latch or barrier's token.) To end a wait that other threads may be ending, call
+//   cancel(), and destroy the operation after the function's call.
 //
 // Restrictions
 //   - In a signal handler, do not set an event for which an operation may wait: set() may call the function there.
@@ -131,8 +131,8 @@ public:
     // function may be called before cancel() returns, and cancel() then no longer touches the operation. If another
     // thread is still inside start(), that thread may call the function instead.
     // Cost: if the operation is idle, a load. Otherwise, what ending the wait costs, and three atomic operations. In an
-    // any_operation without limits for one event, semaphore, latch or token (not passed as a `source`), a short lock
-    // takes the place of these three.
+    // any_operation without limits for one event, semaphore, latch or barrier's token (not passed as a `source`), a
+    // short lock takes the place of these three.
     TOCSIN_API bool cancel() noexcept;
 
     // Call it inside the function. Returns 0, or the system's error number if the system refused to poll the wait's

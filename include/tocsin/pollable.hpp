@@ -30,7 +30,7 @@ class pollable {
 public:
     // On Linux opens one descriptor, an eventfd. On other POSIX systems opens a pipe, which takes two descriptors. On
     // Windows opens a kernel event, whose HANDLE is the descriptor.
-    // Throws std::invalid_argument for a timer, a descriptor, an object of a `waitable` type and an empty source;
+    // Throws std::invalid_argument for a timer, a descriptor, an object of a `waitable` type or an empty source;
     // std::system_error (EMFILE, ENFILE, ENOMEM); std::bad_alloc.
     TOCSIN_API explicit pollable(const source& event);
     pollable(const pollable&) = delete;

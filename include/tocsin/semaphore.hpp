@@ -108,7 +108,7 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // release() does not touch the semaphore after the step that gives its last permit.
 //
 // Errors: each call below says what it refuses. A refused call changes nothing; release() names one exception to this.
-// The message names the semaphore's address, except that of the constructor. Checked builds also stop the program if a
+// The message names the semaphore's address, except in the constructor. Checked builds also stop the program if a
 // semaphore is destroyed while threads wait on it. Without exceptions, a refusal ends the program with the same
 // message.
 template <std::ptrdiff_t LeastMaxValue = std::ptrdiff_t{detail::semaphore_state::most}>
@@ -198,8 +198,8 @@ public:
     // The same with a deadline: a duration from now or a time point of any clock (deadline.hpp). Without a stop token,
     // a call returns whether it has taken the permits; with one, it returns how it ended. With a duration of zero or
     // less, or a time in the past, a call only tries, with no system call. A call that returns without its permits
-    // returns only after its deadline, or because it was stopped. A timeout never eats a permit: once the last permit
-    // that the call needs was handed over, the call has taken all, even after the deadline.
+    // returns only after its deadline, or because it was stopped. A timeout never eats a permit: if the call has been
+    // handed all its permits, it has taken them, even after the deadline.
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> longest,
                                        spin_policy spin = {}) noexcept {

@@ -17,7 +17,8 @@
 //
 // How it completes
 // - as_sender() completes with set_value(any_result). The result is timed_out if the limits' deadline ended the wait,
-//   and stopped if the limits' stop token did (unless a stop was then requested through the receiver's token, too).
+//   and stopped if the limits' stop token did. (If a stop was requested through the receiver's token, too, the sender
+//   completes with set_stopped().)
 // - as_sender_all() completes with set_value(), or if it has limits, with set_value(wait_status).
 // - If a stop requested through the receiver's stop token has ended the wait, the sender completes with set_stopped().
 //   The wait has then taken nothing. The token may be of any type. If its type says that a stop is never possible, as

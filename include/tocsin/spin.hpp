@@ -38,7 +38,7 @@ public:
         return spin_policy(mode::adaptive, longest.count());
     }
 
-    // Whatever has paid, queues the thread, spins for `longest` (a second at most), and then sleeps. (At a lock, the
+    // Does not learn: queues the thread, spins for `longest` (a second at most), and then sleeps. (At a lock, the
     // thread spins before it is queued.) For a thread that may keep a core busy to react faster.
     static constexpr spin_policy fixed(std::chrono::nanoseconds longest) noexcept {
         return spin_policy(mode::fixed, longest.count());

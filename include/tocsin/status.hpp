@@ -6,7 +6,7 @@
 
 namespace tocsin {
 
-// How a wait ended: for an event, a semaphore, several sources, a value and so on.
+// How a wait ended.
 enum class wait_status : std::uint8_t {
     signaled,   // what was waited for has happened; an auto-reset event now belongs to the caller
     timed_out,  // the deadline passed first; nothing was consumed

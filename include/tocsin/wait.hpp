@@ -14,8 +14,8 @@
 // (semaphore.hpp), latches (latch.hpp), a barrier's tokens (barrier.hpp), timers, descriptors (fd.hpp) and objects of
 // `waitable` types (source.hpp). Below, what is said of a manual-reset event is true of a latch and a token, too.
 //
-// A wait for up to 16 sources allocates nothing. A wait for more allocates one block of memory (wait_any() only in
-// order to sleep), and frees it at its end. If more than 16 of these sources are descriptors, it also holds a second
+// A wait for up to 16 sources allocates nothing. A wait for more allocates one block of memory (wait_any() only when it
+// has to sleep), and frees it at its end. If more than 16 of these sources are descriptors, it also holds a second
 // block until its end. If more than 64 are, it also holds a third block during each poll.
 //
 // A deadline, a stop token and a spin policy are given as `limits`, before the sources (limits.hpp).
@@ -27,9 +27,8 @@
 //
 // These errors are thrown before the wait begins. (A program built without exceptions ends instead, with the message of
 // the exception.)
-// - std::invalid_argument if there are no sources, or if a source is empty. (If a leading source is ready, wait_any()
-//   takes it, and looks at no other. In a span, only events lead. In a call without a span, objects of `waitable` types
-//   do, too.)
+// - std::invalid_argument if there are no sources, or if a source is empty. (A wait_any() that takes a source at the
+//   front of the list may leave the sources behind it unchecked.)
 // - In wait_all(), also std::invalid_argument if a source occurs twice (only timers may), is a descriptor, or is an
 //   object of a `waitable` type that does not declare that it stays ready.
 // - std::bad_alloc.
@@ -51,8 +50,9 @@
 namespace tocsin {
 
 // A timer as a source. It is ready once the duration (counted from this call) or the time point (of any clock) has
-// passed. When a thread waits for a timer, the timer becomes a deadline of the wait, so on its own it needs no
-// descriptor and no other thread. A time point of a clock of your own must outlive the source, which refers to it.
+// passed. When a thread waits for a timer, the timer becomes a deadline of the wait, so it needs no other thread and no
+// descriptor. (On Linux, a wait that also has descriptors opens one for a timer on the system clock.) A time point of a
+// clock of your own must outlive the source, which refers to it.
 template <class Rep, class Period>
 source after(std::chrono::duration<Rep, Period> from_now) noexcept {
     return source(deadline(from_now));

@@ -12,8 +12,8 @@
 //   handle_table-1  To use a slot, a thread adds one to the count, and looks at the word's former value. If the word
 //       was open and had the handle's generation, the thread may read the slot until it subtracts one again. If not,
 //       the handle is invalid, and the thread subtracts one at once, without reading the slot. So a stale handle, or a
-//       number that is no handle, costs at most two read-modify-writes, and its user never reads another handle's slot.
-//       (It may have to free the slot: handle_table-3.)
+//       number that is no handle, costs at most two read-modify-writes, and its user reads no slot. (Exception: if this
+//       use of a closing slot is the last, the thread frees that slot, as handle_table-3 says.)
 //   handle_table-2  In one step, close() turns an open slot of the right generation into a closing one, and begins a
 //       use. So if one handle is closed several times, exactly one close succeeds, and later lookups fail.
 //   handle_table-3  A thread that subtracts the last use of a closing slot tries to make it free, with the next

@@ -14,8 +14,8 @@
 //   shared_lock-2  Only the holder of the queue_lock waits for `taken`. So at most one thread waits for `taken`, and
 //       all others wait for the queue_lock. While the queue_lock is free, no thread waits for `taken`. A thread that
 //       arrives while another holds the queue_lock waits for it, even if it could join the readers. So readers don't
-//       pass a thread that waits for exclusive use. (One exception: they may pass a thread that was just woken to take
-//       the queue_lock.)
+//       pass a thread that waits for exclusive use. (Exception: while the queue_lock is free, because a thread that was
+//       woken has not taken it yet, readers may pass those that wait for it.)
 //   shared_lock-3  The reader that counts down to zero frees `taken` in a second step. Between the two, a new reader
 //       finds the count at zero, and waits for `taken`.
 //

@@ -317,7 +317,7 @@ DWORD SleepEx(DWORD milliseconds, BOOL alertable) {
     }
     auto wait = [&] { return wait_for_call(milliseconds, alertable != 0); };
     const DWORD how = caught(wait);
-    // Without memory for the thread's object there is none, and so nobody can queue a call for the thread.
+    // There was no memory for the thread's object. So the thread has none, and nobody can queue a call for it.
     if (how == WAIT_FAILED) (void)wait_for_call(milliseconds, false);
     return how == WAIT_IO_COMPLETION ? how : 0;
 }

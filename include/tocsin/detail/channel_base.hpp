@@ -80,8 +80,8 @@ public:
     }
 
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
-    // How many items the channel holds. If other threads use the channel meanwhile, this number may never have been
-    // true, but it is at most the capacity.
+    // How many items the channel holds. While other threads use the channel, this is an estimate, and at most the
+    // capacity.
     [[nodiscard]] std::size_t size() const noexcept {
         // [slot] acquires. The receiver has seen these items sent, so the difference is not negative.
         const std::size_t received = receiving_.passed.load(std::memory_order_acquire);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the library refuses a call: it throws an exception. Built without exceptions (-fno-exceptions, for embedded
-// users), it ends the process with the exception's message instead. Every throw and every catch of src/ and of the
-// headers goes through this file, except those of asio.hpp.
+// users), it ends the process with the exception's message instead. Every throw and every catch of the library goes
+// through this file, except those in asio.hpp.
 #pragma once
 
 #include <tocsin/detail/config.hpp>

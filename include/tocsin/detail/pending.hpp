@@ -128,8 +128,8 @@ protected:
         looked,   // another look() ended it
     };
     begun begin(void (*run)(void* who) noexcept, void* who, core::service* by, void* memory);
-    // For coroutines: begins the wait. If this returns true, the coroutine suspends, and the thread that ends the wait
-    // does what begin() says. If it returns false, the wait has ended.
+    // For coroutines: begins the wait. If this returns true, the coroutine suspends, and its wait ends as after
+    // begin(). If it returns false, the wait has ended.
     TOCSIN_API bool suspend(void (*run)(void* who) noexcept, void* who, void* memory);
     // For coroutines, once the wait has ended.
     TOCSIN_API any_result result();

@@ -21,8 +21,8 @@
 //       has ended: that object clears the mark, and then looks for deferred calls. If it finds some, it sets the mark,
 //       runs them, clears the mark, and looks again.
 //   signal_deferral-3  Deferred calls run in the order in which they were deferred (exception: signal_deferral-4), each
-//       as often as it was deferred. While they run, the thread holds no bucket's lock, but is marked. So a further
-//       handler defers its call instead of overtaking others.
+//       as often as it was deferred. While they run, the thread holds no lock that they need, but is marked. So a
+//       further handler defers its call instead of overtaking others.
 //   signal_deferral-4  There are 16 slots for deferred calls. A thread may need more, if it is often interrupted while
 //       it waits for a bucket whose holder has lost its processor. When all slots are full, a further call about an
 //       event is accepted only if it repeats the last deferred call about that event. It then increments the count in

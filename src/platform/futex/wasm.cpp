@@ -10,7 +10,7 @@
 //   - Some threads can't wait at all: in a browser's main thread the wait instruction traps.
 //
 // Both instructions trap on an address outside the memory. Memory never shrinks, so the address of a former word is
-// always inside. A wake on an address outside does nothing.
+// always inside. For any address outside, wake() does nothing.
 #include "platform/futex/futex.hpp"
 #include "platform/futex/relative_sleep.hpp"
 

@@ -20,8 +20,9 @@
 // checks the counter's value, so it also finds a strike that came before the call. epoll queues the doorbell at every
 // strike, and keeps it queued until epoll_wait returns it.
 //
-// A poll makes the system calls that sleep, strike or close directly. Unlike the C library's wrappers, direct calls are
-// not pthread cancellation points. (Under ThreadSanitizer this file calls the wrappers, which are such points.)
+// A poll sleeps and closes its timer by direct system calls. A ring strikes in the same way. Unlike the C library's
+// wrappers, direct calls are not pthread cancellation points. (Under ThreadSanitizer, a poll uses the wrappers, which
+// are such points.)
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp.
 #include "platform/poller/backend.hpp"

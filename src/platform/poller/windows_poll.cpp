@@ -48,7 +48,7 @@
 // A wait for an auto-reset event, a semaphore or a mutex takes something from that object. A poll that waits for such
 // an object may take from it and yet end for another reason, as fd.hpp says.
 //
-// Cost: a look makes one system call for all sockets, and one for each handle and for the doorbell. A poll that sleeps
+// Cost: a look makes one system call for all sockets, one for each handle, and one for the doorbell. A poll that sleeps
 // makes three more for each socket: one ties it, one asks for Winsock's records after the sleep, and one unties it. If
 // the poll sleeps again, it asks for the records again. So the cost grows with the number of descriptors. A poll also
 // compares its sockets one by one with each other and with those of other sleepers. A thread that waits for room on a

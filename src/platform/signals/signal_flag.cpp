@@ -34,8 +34,8 @@
 // The handler calls the former handler, if there is one, also when a flag takes the delivery. If no flag takes it, the
 // handler does what would have happened without this library.
 //   - If the present action is this handler, the handler takes itself away: it restores the former action. Then it
-//     calls the former handler. If the former action is the default one, and does more than ignore the signal, it
-//     raises the signal again.
+//     calls the former handler, if there is one. If the former action is the default one, and this does more than
+//     ignore the signal, the handler raises the signal again.
 //   - Otherwise, another handler has called this one. If there is a former handler, it is called. If there is none,
 //     then without this library the other handler would have found SIG_DFL or SIG_IGN, which nobody can call. So
 //     nothing happens, not even the default action.

@@ -25,17 +25,17 @@
  * lowest bits are zero, and every call ignores them. A handle may be closed while other threads wait. Those threads
  * still wait for the object, which exists until its last handle is closed and its last wait has ended.
  *
- * Order, memory and time are those of tocsin's own objects (event.hpp, semaphore.hpp, wait.hpp): a set hands the object
- * to the thread that has waited longest, of those that can take it; a timeout consumes no signal, a wait for all takes
- * all objects in one step or none, and no wait times out early. What a thread did before it signaled an object is
+ * Order, memory and time are those of tocsin's own objects (event.hpp, semaphore.hpp, wait.hpp). A set hands the object
+ * to the thread that has waited longest among those that can take it. A timeout consumes no signal, a wait for all
+ * takes all objects in one step or none, and no wait times out early. What a thread did before it signaled an object is
  * visible to the thread whose wait the signal ends.
  *
- * Cost: a call makes two read-modify-writes for each handle that it uses (about 11 ns where one takes 4.6 ns), in
- * addition to the object's own cost. Making and closing a handle costs more. Waits for up to 16 objects allocate
- * nothing, except in four cases: an alertable wait for all; an alertable wait for any of 16 objects, because the
- * thread's queue of calls counts as an object; a call of SignalObjectAndWait() that signals a semaphore or waits for a
- * pseudo-handle; and a thread's first wait for a mutex or first alertable wait, if CreateThread() has not created the
- * thread. No call may be made in a signal handler, nor in the child of a fork before it calls exec.
+ * Cost: a call makes two read-modify-writes for each handle that it uses (about 11 ns on a machine where one of them
+ * takes 4.6 ns), in addition to the object's own cost. Making and closing a handle costs more. Waits for up to 16
+ * objects allocate nothing, except in four cases: an alertable wait for all; an alertable wait for any of 16 objects,
+ * because the thread's queue of calls counts as an object; a call of SignalObjectAndWait() that signals a semaphore or
+ * waits for a pseudo-handle; and a thread's first wait for a mutex or first alertable wait, if CreateThread() has not
+ * created the thread. No call may be made in a signal handler, nor in the child of a fork before it calls exec.
  */
 #ifndef TOCSIN_WIN32_H
 #define TOCSIN_WIN32_H
@@ -104,8 +104,8 @@ TOCSIN_WIN32_API HANDLE WINAPI OpenEventW(DWORD access, BOOL inherit, LPCWSTR na
 TOCSIN_WIN32_API BOOL WINAPI SetEvent(HANDLE event);
 TOCSIN_WIN32_API BOOL WINAPI ResetEvent(HANDLE event);
 /* In one step, releases threads that wait at this moment: all of them (manual reset), or the one that has waited
- * longest, of those that can take it (auto reset). The event is unset afterwards. A wait for all takes part only if the
- * event is an auto-reset event. */
+ * longest among those that can take it (auto reset). The event is unset afterwards. A wait for all takes part only if
+ * the event is an auto-reset event. */
 TOCSIN_WIN32_API BOOL WINAPI PulseEvent(HANDLE event);
 
 /* ---- Semaphores: counts up to 1,073,741,823; a greater maximum counts as this one ----------------------------- */
@@ -193,8 +193,8 @@ TOCSIN_WIN32_API DWORD WINAPI WaitForMultipleObjects(DWORD count, const HANDLE* 
                                                      DWORD milliseconds);
 TOCSIN_WIN32_API DWORD WINAPI WaitForMultipleObjectsEx(DWORD count, const HANDLE* handles, BOOL wait_all,
                                                        DWORD milliseconds, BOOL alertable);
-/* If the timeout is not 0, queues the thread for `wait_on` before it signals `signal`, or finds `wait_on` ready first.
- * So the thread misses nothing that happens because of the signal, not even a pulse. */
+/* Queues the thread for `wait_on` before it signals `signal`. So the thread misses nothing that happens because of the
+ * signal, not even a pulse. (With a timeout of 0, the call signals, and then only tries to take `wait_on`.) */
 TOCSIN_WIN32_API DWORD WINAPI SignalObjectAndWait(HANDLE signal, HANDLE wait_on, DWORD milliseconds,
                                                   BOOL alertable);
 /* Not a name of Windows: waits for any number of handles. The result is WAIT_OBJECT_0, WAIT_ABANDONED_0, WAIT_TIMEOUT,
