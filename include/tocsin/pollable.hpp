@@ -36,7 +36,8 @@ public:
     pollable(const pollable&) = delete;
     pollable& operator=(const pollable&) = delete;
     // The loop must no longer use the descriptor. If another thread is in a set() of the event, the destructor waits a
-    // few steps for that thread.
+    // few steps for that thread. (If the set has released more than a few threads, the destructor may wait until one of
+    // them runs.)
     TOCSIN_API ~pollable();
 
     // Returns the same descriptor until the view is destroyed.
