@@ -466,6 +466,25 @@ TEST(semaphore_model, AWaitForAllThatFindsTheEventTakenEndsItsHold) {
     });
 }
 
+// The same for a setter that commits the wait, which stays parked. So nobody else ends a hold that the setter forgets.
+TEST(semaphore_model, ASetterThatFindsTheEventTakenEndsItsHold) {
+    holds_within(1, [](run& r) {
+        semaphore permits(1);
+        auto_reset_event event{true};
+        manual_reset_event gate;
+        bool gone = false;
+        bool taken = false;
+        r.spawn("waiter", [&] {
+            taken = wait_all({.until = some_time()}, permits, event, gate) == wait_status::signaled;
+        });
+        r.spawn("passer-by", [&] { gone = event.try_wait(); });
+        r.spawn("setter", [&] { gate.set(); });
+        r.join_all();
+        r.check(!gone || !taken, "the event was taken once");
+        expect_free(r, permits, taken ? 0 : 1);
+    });
+}
+
 // One release of two permits is to satisfy both waits, one after the other.
 TEST(semaphore_model, OneReleaseSatisfiesTwoWaitsForAll) {
     holds_within(1, [](run& r) {
