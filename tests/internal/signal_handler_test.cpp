@@ -36,7 +36,7 @@ auto_reset_event from_the_handler;
 auto_reset_event also_in_the_thread;
 manual_reset_event gate;
 
-// Finds out by waking one of the library's sleepers in the way in which the portable futex does.
+// Finds out by waking a sleeper as the portable futex would.
 bool sleeps_on_the_portable_futex() {
     namespace platform = tocsin::platform;
     platform::futex_word word{0};

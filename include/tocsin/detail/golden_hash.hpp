@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash of the library's tables of addresses. The lot's table puts secret bits into the multiplier
-// (src/core/lot/table.cpp).
+// A hash for tables of addresses. The lot's table puts secret bits into the multiplier (src/core/lot/table.cpp).
 #pragma once
 
 #include <cstdint>
