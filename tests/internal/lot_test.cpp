@@ -435,6 +435,23 @@ TEST_F(Lot, HashesWithASecretOfTheProcess) {
     EXPECT_NE(tocsin::core::hash_multiplier, tocsin::detail::golden_hash(1)) << "was not drawn";
 }
 
+// Whichever secret is drawn. One random multiplier in 200 would not spread the addresses at one of these distances.
+TEST_F(Lot, SpreadsAddressesAtEqualDistances) {
+    constexpr std::size_t count = 20'000;
+    support::random_source random(6);
+    for (int secrets = rounds(400, 200); secrets != 0; --secrets) {
+        const std::uint64_t multiplier = tocsin::core::multiplier_from(random.next());
+        ASSERT_EQ(multiplier % 2, 1u);
+        for (const std::uint64_t distance : {8u, 24u, 64u, 4'096u}) {
+            std::vector<std::uint32_t> buckets(std::size(tocsin::core::the_lot->at));
+            for (std::uint64_t i = 0; i < count; ++i)
+                ++buckets[i * distance * multiplier >> (64 - tocsin::core::bucket_bits)];
+            ASSERT_LE(*std::max_element(buckets.begin(), buckets.end()), 6 * (count / buckets.size() + 1) + 6)
+                << "distance " << distance << ", multiplier " << multiplier;
+        }
+    }
+}
+
 TEST_F(Lot, HoldsTwentyThousandNodesOnOneAddress) {
     constexpr std::size_t count = 20'000;
     std::vector<parked*> all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash for tables of addresses. The lot's table puts secret bits into the multiplier (src/core/lot/table.cpp).
+// A hash for tables of addresses. The lot's table has another one, with a secret (src/core/lot/key_hash.hpp).
 #pragma once
 
 #include <cstdint>

@@ -15,16 +15,35 @@
 
 #include <tocsin/detail/golden_hash.hpp>
 
+#include <cstdint>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace tocsin::core {
 namespace {
 
-// The golden ratio's upper bits spread consecutive and aligned addresses evenly. Of the multiplier's lower 48 bits, the
-// lowest is 1, and all others are secret.
-std::uint64_t draw_multiplier() noexcept {
-    return detail::golden_hash(1) ^ (platform::random_number() & 0x0000'FFFF'FFFF'FFFE);
+// Whether an array crowds into few buckets. It has five addresses for each bucket, at equal distances; `step` is the
+// distance times the multiplier. The products of the addresses lie on a circle of 2^64 numbers, each one step after the
+// product before it. A bucket is an arc of this circle. If a few steps together end very near their beginning, one
+// address of every few falls into the same arc.
+// Euclid's algorithm finds these numbers of steps, in order: each ends nearer to its beginning than all smaller
+// numbers.
+bool crowds(std::uint64_t step) noexcept {
+    constexpr std::uint64_t most = 25;  // addresses in a bucket
+    constexpr std::uint64_t near_enough = (~std::uint64_t{0} >> bucket_bits) / most;
+    constexpr std::uint64_t most_steps = (std::uint64_t{5} << bucket_bits) / most;
+    std::uint64_t before = 0;  // how near the last number ended: at first none has, and this is 2^64
+    std::uint64_t near = step;
+    std::uint64_t steps_before = 0;
+    std::uint64_t steps = 1;
+    while (steps <= most_steps) {
+        if (near < near_enough) return true;
+        const std::uint64_t times = (before != 0 ? before : ~std::uint64_t{0}) / near;
+        before = std::exchange(near, before - times * near);
+        steps_before = std::exchange(steps, steps_before + times * steps);
+    }
+    return false;
 }
 
 // Never destroyed, since waits and wakes are allowed after main.
@@ -52,7 +71,7 @@ void after_fork() noexcept {
 
 struct at_load {
     at_load() noexcept {
-        own_table.multiplier = draw_multiplier();
+        own_table.multiplier = multiplier_from(platform::random_number());
         constexpr std::uint64_t layout = shared_layout::number();
         the_lot = static_cast<lot_table*>(platform::adopt_first_copy(the_lot, layout));
         hash_multiplier = the_lot->multiplier;
@@ -72,6 +91,17 @@ const at_load start;
 
 constinit lot_table* the_lot = &own_table;
 constinit std::uint64_t hash_multiplier = detail::golden_hash(1);
+
+std::uint64_t multiplier_from(std::uint64_t random) noexcept {
+    const auto crowds_some_array = [](std::uint64_t multiplier) {
+        constexpr std::uint64_t page = 4'096;
+        for (std::uint64_t distance = 8; distance <= 512; distance += 8)
+            if (crowds(distance * multiplier)) return true;
+        return crowds(page * multiplier);
+    };
+    while (crowds_some_array(random | 1)) random = platform::mix(random, 0);
+    return random | 1;
+}
 
 std::uint32_t forks() noexcept {
     return forks_so_far.load(std::memory_order_relaxed);  // no order: it changes in the only thread
