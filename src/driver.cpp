@@ -103,6 +103,10 @@ public:
         calls_.wait_until_unused();
     }
 
+    // Whether a thread of the parent was changing the driver at the fork. Its containers may be half changed, so they
+    // must never be freed.
+    bool is_half_changed() const noexcept { return core::forks() != forks_ && !lock_.is_free_now(); }
+
     void set(core::timer& one, const deadline& when) noexcept override {
         {
             const std::lock_guard guard(lock_);
@@ -222,7 +226,9 @@ private:
 driver::driver(void (*changed)(void*) noexcept, void* argument)
     : state_(std::make_unique<state>(changed, argument)) {}
 
-driver::~driver() = default;
+driver::~driver() {
+    if (state_->is_half_changed()) (void)state_.release();
+}
 
 deadline driver::next_deadline() noexcept { return state_->next_deadline(); }
 

@@ -137,6 +137,10 @@ public:
         delete poll_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
     }
 
+    // Whether a thread of the parent was changing the members at the fork. The containers may be half changed, so they
+    // must never be freed. (The descriptors of the poll_set then stay open, too.)
+    bool is_half_changed() const noexcept { return core::forks() != forks_ && !admission_.is_free_now(); }
+
     void add(const source& what, std::uint64_t tag) {
         const std::lock_guard here(admission_);
         if (what.what() == source::kind::descriptor) {
@@ -376,7 +380,9 @@ bool wait_timer::is_armed() const noexcept {
 
 wait_set::wait_set() : state_(std::make_unique<state>()) {}
 
-wait_set::~wait_set() = default;
+wait_set::~wait_set() {
+    if (state_->is_half_changed()) (void)state_.release();
+}
 
 void wait_set::add(const source& what, std::uint64_t tag) {
     check(what, tag);

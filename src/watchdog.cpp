@@ -117,6 +117,7 @@ std::optional<std::vector<parked_wait>> waits_if_memory_allows() noexcept {
 }  // namespace
 
 void watchdogs::add(state& joining) {
+    core::background_thread::prepare();
     const std::lock_guard held(lock);
     background.start([]() noexcept { the_watchdogs.it.run(); });
     all.append(joining);
@@ -169,7 +170,12 @@ void watchdogs::run() noexcept {
 }
 
 void detail::watchdog_deleter::operator()(watchdog_state* gone) const noexcept {
-    if (gone->forks == core::forks()) the_watchdogs.it.remove(*gone);
+    if (gone->forks == core::forks()) {
+        the_watchdogs.it.remove(*gone);
+    } else {
+        new (&gone->reported)
+            std::vector<watchdog_state::seen>;  // the parent's thread may have been changing it
+    }
     delete gone;
 }
 

@@ -149,7 +149,7 @@ private:
     TOCSIN_API std::size_t begin_update() noexcept;
     TOCSIN_API bool take_change(watch& next) noexcept;
 
-    const std::unique_ptr<state> state_;
+    std::unique_ptr<state> state_;
 };
 
 // Chooses the driver for asynchronous waits that begin after this call and name no driver of their own. Null means the

@@ -28,9 +28,13 @@ struct renewed_in_child {
 };
 
 // A thread that starts when it is first needed and lives as long as the process. The owner of this object guards it by
-// a lock.
+// a lock, except for prepare().
 class background_thread {
 public:
+    // Call it before start(), and before the lock is taken. It may wait for a lock of the dynamic linker. A thread that
+    // loads a plug-in holds that lock, and may want the owner's lock in a constructor of the plug-in.
+    static void prepare() noexcept { platform::keep_loaded(); }
+
     // Throws std::system_error if the system can't start a thread.
     void start(void (*body)() noexcept) {
         if (started_) return;

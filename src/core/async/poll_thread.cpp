@@ -124,6 +124,7 @@ private:
 class poll_thread final : public poll_service {
 public:
     void set(poll_request& one) override {
+        background_thread::prepare();
         {
             const std::lock_guard guard(lock_);
             take_bell();

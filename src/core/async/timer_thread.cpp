@@ -49,6 +49,7 @@ public:
     explicit constexpr timer_thread(timer_queue::clock which) noexcept : timers_(which) {}
 
     void start(void (*body)() noexcept) {
+        background_thread::prepare();
         const std::lock_guard guard(lock_);
         thread_.start(body);
     }

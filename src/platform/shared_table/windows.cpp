@@ -104,12 +104,6 @@ std::uint32_t enter(shared_page& page, const copy_record& mine) noexcept {
     return index;
 }
 
-void keep_loaded(const void* of_the_module) noexcept {
-    HMODULE pinned = nullptr;
-    ::GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
-                         static_cast<const wchar_t*>(of_the_module), &pinned);
-}
-
 void warn_of(const copy_record& stranger) noexcept {
     char file[MAX_PATH] = "a module that is gone";
     HMODULE module = nullptr;
@@ -164,7 +158,7 @@ void* adopt_first_copy(void* own, std::uint64_t layout) noexcept {
     if (index == shared_page::most) return own;  // no record fits; the user has been warned of all eight
     const copy_record& found = page->records[index];
     if (found.table == own) {
-        keep_loaded(own);
+        keep_loaded();
     } else {
         for (unsigned i = 0; i != thread_slots; ++i) {
             ::TlsFree(slots[i]);

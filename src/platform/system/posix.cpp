@@ -161,17 +161,19 @@ std::uint64_t random_number() noexcept {
 
 void keep_loaded() noexcept {
 #if !defined(__EMSCRIPTEN__)  // has one module; its dlopen() ends a program not linked for dlopen()
+    static constinit std::atomic<bool> is_kept{false};
+    if (is_kept.load(std::memory_order_relaxed)) return;  // no order: it only saves a second call
     const errno_guard guard;
     Dl_info where;
     if (::dladdr(reinterpret_cast<const void*>(keep_loaded), &where) != 0) {
         ::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }
+    is_kept.store(true, std::memory_order_relaxed);  // no order
 #endif
 }
 
 int start_thread(void (*run)() noexcept) noexcept {
     const errno_guard guard;
-    keep_loaded();
     const signals_blocked blocked;  // also in the new thread
     const auto body = [](void* what) -> void* {
         reinterpret_cast<void (*)() noexcept>(what)();

@@ -104,12 +104,13 @@ constexpr std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept {
     return stir(stir(one) + other);
 }
 
-// Keeps this copy of the library from being unloaded. POSIX systems only. Call it under no lock: the dynamic linker has
-// a lock of its own, which it also holds while it runs constructors and destructors.
+// Keeps this copy of the library from being unloaded. After the first call, this is only a load. Call it under no lock
+// that code of a plug-in may take: the dynamic linker has a lock of its own, which it also holds while it runs
+// constructors and destructors.
 void keep_loaded() noexcept;
 
-// Starts a thread that runs as long as the process does. The thread handles no signals, and this copy of the library
-// stays loaded. Returns 0 or the system's error.
+// Starts a thread that runs as long as the process does, and handles no signals. Call keep_loaded() first. Returns 0 or
+// the system's error.
 int start_thread(void (*run)() noexcept) noexcept;
 
 // Whether the process is ending and the system has already ended its other threads, wherever they were. Windows does

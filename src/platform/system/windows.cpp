@@ -4,6 +4,7 @@
 
 #include "platform/system/system.hpp"
 
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <chrono>
@@ -76,10 +77,16 @@ DWORD WINAPI body(void* what) noexcept {
 
 }  // namespace
 
-int start_thread(void (*run)() noexcept) noexcept {
+void keep_loaded() noexcept {
+    static constinit std::atomic<bool> is_kept{false};
+    if (is_kept.load(std::memory_order_relaxed)) return;  // no order: it only saves a second call
     HMODULE pinned = nullptr;
     ::GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
-                         reinterpret_cast<const wchar_t*>(run), &pinned);
+                         reinterpret_cast<const wchar_t*>(keep_loaded), &pinned);
+    is_kept.store(true, std::memory_order_relaxed);  // no order
+}
+
+int start_thread(void (*run)() noexcept) noexcept {
     const HANDLE thread = ::CreateThread(nullptr, 0, body, reinterpret_cast<void*>(run), 0, nullptr);
     if (thread == nullptr) return EAGAIN;
     ::CloseHandle(thread);

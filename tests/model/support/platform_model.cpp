@@ -103,6 +103,8 @@ signal_mask signal_mask::exchange() const noexcept { return {}; }
 // Every run is to be the same.
 std::uint64_t random_number() noexcept { return 0; }
 
+void keep_loaded() noexcept {}
+
 int start_thread(void (*run)() noexcept) noexcept {
     if (!has_background_threads) return ENOTSUP;
     model::spawn_service("background", run);
