@@ -74,7 +74,7 @@ public:
     //
     // Cost:
     // - Without waiters, one read-modify-write.
-    // - If the event is set already: on x86 a fence and a load; elsewhere a short lock and a read-modify-write.
+    // - If the event is set already: on x86 a fence and a load; elsewhere one read-modify-write.
     // - With waiters, a short lock and at most a few system calls to wake, however many wait. If one of the waits may
     //   also end in another way (by a deadline, a stop or another source), a manual-reset event takes the waiters one
     //   by one under that lock. This takes 50 to 200 ns for each.
@@ -193,7 +193,8 @@ protected:
 
 private:
     bool try_before_block() noexcept { return event_try_before_block(state_, mode_.mode()); }
-    // Tries to set the event without a lock, for the case that nobody waits. False: event_set_slow() must set it.
+    // Tries to set the event without a lock, for the cases that nobody waits or that the event is set already. False:
+    // event_set_slow() must set it.
     bool set_inline() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: a hint
         if (seen == event_state::unset) [[likely]] {
@@ -201,11 +202,14 @@ private:
             return state_.compare_exchange_strong(seen, event_state::set_bit, std::memory_order_release,
                                                   std::memory_order_relaxed);
         }
-        if (rmw_is_full_fence() && event_state::is_plainly_set(seen)) {
+        if (!event_state::is_plainly_set(seen)) return false;
+        if (rmw_is_full_fence()) {
             full_fence();  // [event-publish] with the consumer's read-modify-write, itself a full fence
             return event_state::is_plainly_set(state_.load(std::memory_order_relaxed));
         }
-        return false;
+        // [event-publish] It changes nothing, but it is a release.
+        return state_.compare_exchange_strong(seen, seen, std::memory_order_release,
+                                              std::memory_order_relaxed);
     }
 
     // The status of a wait that may not sleep and finds the event unset.

@@ -168,6 +168,17 @@ TEST(Trap22, AResetInASignalHandlerUndoesTheSetBeforeIt) {
     EXPECT_FALSE(event.is_set());
 }
 
+// A set of an event that is set already is never deferred.
+TEST(Trap22, AResetInASignalHandlerUndoesASetOfASetEvent) {
+    manual_reset_event event(true);
+    {
+        const tocsin::core::signal_deferral inside;
+        event.set();
+        event.reset();
+    }
+    EXPECT_FALSE(event.is_set());
+}
+
 // The deferred calls of handlers. Here the thread itself makes them. signal_deferral cannot tell the difference.
 class DeferredCalls : public testing::Test {
 protected:
