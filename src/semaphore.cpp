@@ -251,6 +251,7 @@ void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::p
         for (; permits != 0; --permits) (void)core::signal_deferral::defer(give_one, &word);
         return;
     }
+    core::spinner::end_turn(key_of(word));
     fits = fits && hand_out(word, static_cast<std::uint32_t>(permits), static_cast<std::uint32_t>(limit));
     if (fits) return;
     char message[160];
@@ -268,6 +269,7 @@ bool semaphore_try_release(semaphore_word& word, std::uint32_t permits, std::uin
         before = free_permits(seen);
         if (before > limit || permits > limit - before) return false;
         if ((seen & semaphore_state::parked_bit) != 0) {
+            core::spinner::end_turn(key_of(word));
             return hand_out(word, permits, limit, before);
         }
         // [permit] The release of this exchange pairs with the acquire of whoever takes a permit.
@@ -292,7 +294,7 @@ wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
         return core::status_from(ended, wait_status::signaled);
     const auto take = [&]() noexcept { return semaphore_try_acquire(word, permits); };
     core::spinner looking(key_of(word), options);
-    if (looking.before_parking(take)) return wait_status::signaled;
+    if (looking.before_parking(take) || looking.yield_before_parking(take)) return wait_status::signaled;
 
     core::waiter self;
     core::collector_node node(key_of(word), self, core::can_cancel(options), permits);
@@ -305,7 +307,7 @@ wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
         queue.append(node, origin);
     }
     const core::claim how = looking.spin_then_sleep(self);
-    if (how != core::claim::signaled) withdraw(word, node, permits);
+    how == core::claim::signaled ? looking.begin_turn() : withdraw(word, node, permits);
     return core::status_from(how, wait_status::signaled);
 }
 

@@ -86,10 +86,10 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // A count of free permits, from 0 to max(). `LeastMaxValue` is the greatest count that the program needs, at most
 // 1,073,741,823, which is the default.
 //
-// Order: waiters are served first in, first out, whether they wait here, in wait_any(), or in a coroutine. A release
-// hands its permits to the waiters, oldest first. When the release returns, these permits belong to those waiters, even
-// if none of them has run. A free permit for which nobody waits goes to the first thread that asks. So a thread never
-// takes a permit ahead of a queued thread that could take it.
+// Order: queued waiters are served first in, first out, whether they wait here, in wait_any(), or in a coroutine. A
+// release hands its permits to the waiters, oldest first. When the release returns, these permits belong to those
+// waiters, even if none of them has run. A free permit for which nobody is queued goes to the first thread that asks.
+// So a thread never takes a permit ahead of a queued thread that could take it.
 //
 // Several permits: acquire(n) takes all n permits in one step, or waits. While a waiting acquire(n) is the oldest
 // waiter, it collects the permits that are free or released, until it has n of them. Until then, nobody behind it in
@@ -100,9 +100,11 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // Memory: what a thread did before release() is visible to each thread to which this release hands a permit. If the
 // release adds permits to the count, it is also visible to every thread that takes a permit from the count afterwards.
 //
-// Contention: a permit goes to the thread that has waited longest, even if a running thread could take it at once. So
-// with more threads than processors, most acquires cost a switch of threads. For mutual exclusion, a word_lock is
-// cheaper.
+// Contention: once threads are queued, each permit goes to the oldest of them, even if a running thread could take it
+// at once. Each such turn costs a switch of threads. So where threads hold permits for a few microseconds at most, a
+// thread that must wait in acquire() or its kin yields up to eight times before it queues. Mostly it then need not
+// queue. While it yields, other threads may pass it. For exact order of arrival, pass spin_policy::none(): then each
+// thread queues at once.
 //
 // Lifetime: a thread that takes the last permit of a release may destroy the semaphore or unmap its memory at once.
 // release() does not touch the semaphore after the step that gives its last permit.

@@ -36,7 +36,8 @@ extern "C" void* dlopen(const char*, int) noexcept {
         has_loaded.store(true);
     }).detach();
     const auto end = std::chrono::steady_clock::now() + 10s;
-    while (!has_loaded.load() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+    while (!has_loaded.load() && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(1ms);  // no fact to wait for: it looks again until the end
     return nullptr;
 }
 

@@ -132,6 +132,27 @@ TEST(semaphore_model, NoMoreAreInsideThanThereArePermits) {
     });
 }
 
+// Under the adaptive policy, each thread of a model yields before it queues, and looks after each yield.
+TEST(semaphore_model, AThreadThatYieldsBeforeItQueuesTakesItsPermitsOnce) {
+    for (const int wanted : {1, 2}) {
+        holds_within(2, [wanted](run& r) {
+            semaphore permits(wanted);
+            plain<int> inside{0};  // a second thread inside would race with the first
+            for (const char* name : {"thread 1", "thread 2"}) {
+                r.spawn(name, [&] {
+                    permits.acquire(wanted, spin_policy::adaptive());
+                    inside = inside + 1;
+                    model::check(inside == 1, "alone inside");
+                    inside = inside - 1;
+                    permits.release(wanted);
+                });
+            }
+            r.join_all();
+            expect_free(r, permits, static_cast<unsigned>(wanted));
+        });
+    }
+}
+
 TEST(semaphore_model, ATimeoutNeverEatsAPermit) {
     holds_always([](run& r) {
         semaphore permits(0);

@@ -5,9 +5,10 @@
 // becomes wrong.) Each class has a history, which is one word: two credits, one for spinning and one for yielding, and
 // a count of waits. A wait takes these steps:
 //   1. It spins if its class has credit for spinning.
-//   2. It queues.
-//   3. It yields if its class has credit for yielding.
-//   4. It sleeps.
+//   2. A wait for permits yields if permits are held for a moment only (turn_credit.hpp).
+//   3. It queues.
+//   4. It yields if its class has credit for yielding, and it has not yielded yet.
+//   5. It sleeps.
 // A failure costs more credit than a success earns. A wait that is a *probe* both spins and yields, whatever the
 // credit. Only waits whose class lacks credit for spinning or for yielding can be probes. The word counts these waits
 // down to the next probe. Probes become rarer the longer they have failed.
@@ -18,6 +19,8 @@
 //   processors. A yield that returns late has let an unrelated thread run. That is worse than sleeping, because the
 //   system puts a woken sleeper in front of unrelated threads. So a late yield ends all credit for yielding, whether
 //   the wait was over after it or not.
+//
+// What follows does not concern step 2, which has a credit of its own.
 //
 // The accesses to a history are relaxed: a race loses an update of the history, nothing more.
 //
@@ -33,7 +36,11 @@
 #include "core/lot/key_hash.hpp"
 #include "core/sync/counters.hpp"
 #include "core/wait/debugger_layout.hpp"
+#include "core/wait/turn_credit.hpp"
+#include "platform/shared_table/thread_slots.hpp"
 #include "platform/system/system.hpp"
+
+#include <tocsin/detail/golden_hash.hpp>
 
 #include <bit>
 #include <chrono>
@@ -50,8 +57,10 @@ constexpr std::uint8_t last_probe = 9;   // later probes after up to 2^9
 constexpr unsigned most_yields = 8;
 constexpr std::int64_t late_yield = 60'000;  // nanoseconds
 
-constexpr std::size_t history_bits = 10;
-constinit detail::atomic<std::uint64_t> histories[std::size_t{1} << history_bits]{};
+constexpr std::size_t classes = std::size_t{1} << 10;
+constinit detail::atomic<std::uint64_t> histories[classes]{};
+
+std::size_t class_of(const wait_key& key) noexcept { return key_hash(key).index % classes; }
 
 struct history {
     std::uint8_t spin = first_credit;
@@ -61,6 +70,21 @@ struct history {
     std::uint32_t waits_to_probe = 1u << first_probe;
 };
 
+#if defined(TOCSIN_MODEL)
+// All runs of a model must be the same, so nothing is learned there, and no time passes. No thread spins or yields, but
+// before it queues for permits, a thread always yields.
+history read(const detail::atomic<std::uint64_t>&) noexcept { return {.spin = 0, .yield = 0}; }
+void write(detail::atomic<std::uint64_t>&, const history&) noexcept {}
+std::int64_t now() noexcept { return 0; }
+
+struct always {
+    static void begin_turn(std::uint16_t, std::uint32_t) noexcept {}
+    static void end_turn(std::uint16_t, std::uint32_t) noexcept {}
+    static bool allows() noexcept { return true; }
+    static void learn(bool, bool) noexcept {}
+};
+constinit always turns[classes]{};
+#else
 // Stored as the difference from a new history, so that a table of zeros is a table of new histories.
 history read(const detail::atomic<std::uint64_t>& slot) noexcept {
     return std::bit_cast<history>(slot.load(std::memory_order_relaxed) ^  // no order: a guess
@@ -71,6 +95,19 @@ void write(detail::atomic<std::uint64_t>& slot, const history& now) noexcept {
     const auto packed = std::bit_cast<std::uint64_t>(now) ^ std::bit_cast<std::uint64_t>(history{});
     // No order: a guess. The word is written only if it changes, so that many waiters can share its cache line.
     if (slot.load(std::memory_order_relaxed) != packed) slot.store(packed, std::memory_order_relaxed);
+}
+
+std::int64_t now() noexcept {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+constinit turn_credit turns[classes]{};
+#endif
+
+std::uint16_t mark_of_this_thread() noexcept {
+    return static_cast<std::uint16_t>(detail::golden_hash(platform::thread_mark()) >> 48);
 }
 
 void reward(std::uint8_t& credit) noexcept {
@@ -90,12 +127,6 @@ bool count_towards_probe(history& known) noexcept {
     if (known.probe < last_probe) ++known.probe;
     known.waits_to_probe = 1u << known.probe;
     return true;
-}
-
-std::int64_t now() noexcept {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
 }
 
 #if defined(__GNUC__) && !defined(TOCSIN_MODEL)
@@ -122,7 +153,7 @@ spin_policy policy_of(const detail::wait_options& options) noexcept {
 }
 
 spinner::spinner(const wait_key& key, const detail::wait_options& options) noexcept
-    : options_(options), history_(histories[key_hash(key).index % std::size(histories)]) {
+    : options_(options), class_(class_of(key)), history_(histories[class_]) {
     const spin_policy policy = policy_of(options);
     const bool may_spin = platform::processors() > 1 && policy.longest().count() > 0;
     longest_ = policy.longest().count();
@@ -156,6 +187,28 @@ bool spinner::try_yield() noexcept {
     platform::yield_thread();
     late_ = now() - before > late_yield;
     return true;
+}
+
+bool spinner::may_yield_before_parking() noexcept {
+    if (policy_of(options_).which() != spin_policy::mode::adaptive || !turns[class_].allows()) return false;
+    yields_left_ = turn_credit::most_yields;
+    return true;
+}
+
+void spinner::begin_turn() const noexcept {
+    turns[class_].begin_turn(mark_of_this_thread(), static_cast<std::uint32_t>(now()));
+}
+
+void spinner::end_turn(const wait_key& semaphore) noexcept {
+    turns[class_of(semaphore)].end_turn(mark_of_this_thread(), static_cast<std::uint32_t>(now()));
+}
+
+bool spinner::learn_early_yield(bool success) noexcept {
+    turns[class_].learn(success, late_);
+    yields_left_ = 0;
+    yielded_ = false;
+    if (success) count(counter::yielded);
+    return success;
 }
 
 bool spinner::learn_spin(bool success) noexcept {

@@ -7,6 +7,7 @@
 
 #include <tocsin/detail/wait_options.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tocsin::core {
@@ -34,6 +35,23 @@ public:
         } while (keep_looking(shortest(longest_)));
         return learn_spin(false);
     }
+
+    // Called before the thread is queued, by waits for permits. Under the adaptive policy, if permits are held for a
+    // moment only (turn_credit.hpp), yields to other threads a few times and calls `ready()` after each yield. Returns
+    // true as soon as `ready()` does. If it has yielded in vain, while_parked() does not yield again.
+    template <class Ready>
+    bool yield_before_parking(Ready ready) noexcept {
+        if (!may_yield_before_parking()) return false;
+        while (try_yield()) {
+            if (ready()) return learn_early_yield(true);
+        }
+        return learn_early_yield(false);
+    }
+
+    // Called when the thread, which was queued, has been handed its permits.
+    void begin_turn() const noexcept;
+    // Called when the thread finds waiters as it releases permits of this semaphore.
+    static void end_turn(const wait_key& semaphore) noexcept;
 
     // Called after the thread is queued. Under a fixed policy, calls `released()` again and again, for as long as the
     // policy says. Under the adaptive policy, if yielding has paid off for the address, yields to other threads a few
@@ -67,13 +85,16 @@ private:
     }
 
     bool keep_looking(std::int64_t longest) noexcept;
+    bool may_yield_before_parking() noexcept;
     bool try_yield() noexcept;
-    // Each of the next three counts the outcome and returns it. The first two also learn from it.
+    // Each of the next four counts the outcome and returns it. The first three also learn from it.
     bool learn_spin(bool success) noexcept;
     bool learn_yield(bool success) noexcept;
+    bool learn_early_yield(bool success) noexcept;
     static bool count_spin(bool success) noexcept;
 
     const detail::wait_options& options_;
+    const std::size_t class_;  // of the address
     detail::atomic<std::uint64_t>& history_;
     std::int64_t longest_ = 0;
     std::int64_t spin_until_ = 0;

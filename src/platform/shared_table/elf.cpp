@@ -157,6 +157,7 @@ void* slot_of_this_thread(thread_slot which) noexcept {
 void set_slot_of_this_thread(thread_slot which, void* to) noexcept {
     if (::pthread_setspecific(keys[static_cast<unsigned>(which)], to) != 0) die("tocsin: out of memory\n");
 }
+std::uintptr_t thread_mark() noexcept { return reinterpret_cast<std::uintptr_t>(::pthread_self()); }
 
 #else
 

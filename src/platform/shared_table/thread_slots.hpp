@@ -32,6 +32,8 @@ inline constexpr unsigned thread_slots = 3;
 
 void* slot_of_this_thread(thread_slot which) noexcept;
 void set_slot_of_this_thread(thread_slot which, void* to) noexcept;
+// A number that tells the calling thread from all others that run. For a signal handler, too.
+std::uintptr_t thread_mark() noexcept;
 
 #else
 
@@ -65,6 +67,7 @@ inline void* slot_of_this_thread(thread_slot which) noexcept {
 inline void set_slot_of_this_thread(thread_slot which, void* to) noexcept {
     block_in_use().slots[static_cast<std::size_t>(which)] = to;
 }
+inline std::uintptr_t thread_mark() noexcept { return reinterpret_cast<std::uintptr_t>(&own_thread_block); }
 
 #endif
 

@@ -135,6 +135,7 @@ void* slot_of_this_thread(thread_slot which) noexcept {
 void set_slot_of_this_thread(thread_slot which, void* to) noexcept {
     ::TlsSetValue(slots[static_cast<unsigned>(which)], to);
 }
+std::uintptr_t thread_mark() noexcept { return ::GetCurrentThreadId(); }
 
 void* adopt_first_copy(void* own, std::uint64_t layout) noexcept {
     for (DWORD& each : slots) {

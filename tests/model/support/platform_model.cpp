@@ -7,6 +7,8 @@
 #include "platform/shared_table/thread_slots.hpp"
 #include "platform/system/system.hpp"
 
+#include <tocsin/detail/golden_hash.hpp>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -97,11 +99,13 @@ void set_slot_of_this_thread(thread_slot which, void* to) noexcept {
         to;
 }
 
+std::uintptr_t thread_mark() noexcept { return static_cast<std::uintptr_t>(model::this_thread()); }
+
 signal_mask signal_mask::current() noexcept { return {}; }
 signal_mask signal_mask::exchange() const noexcept { return {}; }
 
-// Every run is to be the same.
-std::uint64_t random_number() noexcept { return 0; }
+// Every run is to be the same. Any number would do that spreads the keys over the buckets.
+std::uint64_t random_number() noexcept { return detail::golden_hash(1); }
 
 void keep_loaded() noexcept {}
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a thread that waits for permits of a semaphore yields before it queues.
+//
+// Once threads are queued, each release hands its permit to the oldest of them, and nobody has the permit until that
+// thread runs. If each thread holds a permit only for a moment, gives it back and wants it again, all threads queue
+// again and again. Each turn then takes as long as waking a thread. A thread that yields instead of queueing lets the
+// holder finish, and then finds the permit free: nobody is woken, and the queue stays empty.
+//
+// If permits are held for longer than waking a thread takes, there is little to gain, and a yield may let an unrelated
+// thread run for milliseconds. The same is true if the threads that wait are not those that release, as consumers are
+// not. So yields begin when a thread that was handed a permit has handed it on within `brief`. They end when they have
+// failed or been late too often. Then some such turns are passed over before yields begin again.
+//
+// One object serves all semaphores with the same hash. No result depends on it, only the time that a wait takes. All
+// accesses are relaxed: a race loses an update, nothing more.
+//
+// Checked by: tests/internal/turn_credit_test.cpp.
+#pragma once
+
+#include <tocsin/detail/atomic.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+namespace tocsin::core {
+
+class turn_credit {
+public:
+    static constexpr unsigned most_yields = 8;
+    static constexpr std::uint32_t brief = 4'000;  // nanoseconds
+
+    // Below, `mark` tells the calling thread from most others, and `now` is a time in nanoseconds that may overflow.
+
+    // The thread, which was queued, has been handed its permits.
+    void begin_turn(std::uint16_t mark, std::uint32_t now) noexcept {
+        fields next = read();
+        next.holder = mark;
+        next.since = now;
+        write(next);
+    }
+    // The thread has handed permits to queued threads.
+    void end_turn(std::uint16_t mark, std::uint32_t now) noexcept {
+        fields next = read();
+        if (next.holder != mark || now - next.since > brief) return;
+        if (next.passed_over != 0) {
+            --next.passed_over;
+        } else {
+            next.credit = most_credit;
+            next.passed_over = turns_between;
+        }
+        write(next);
+    }
+
+    // Whether the next thread yields.
+    bool allows() const noexcept { return read().credit != 0; }
+    // Whether a thread has taken its permits between yields, and whether a yield has let another thread run for long.
+    void learn(bool taken, bool late) noexcept {
+        const int change = taken ? late ? -1 : 1 : late ? -4 : -2;
+        fields next = read();
+        next.credit = static_cast<std::uint8_t>(std::clamp(next.credit + change, 0, most_credit));
+        write(next);
+    }
+
+private:
+    // Measured, as the numbers above: docs/decisions/0028-semaphores.md.
+    static constexpr int most_credit = 200;
+    static constexpr std::uint8_t turns_between = 32;
+
+    struct fields {
+        std::uint16_t holder;  // the mark of the thread that was last handed permits
+        std::uint8_t credit;
+        std::uint8_t passed_over;  // how many brief turns are to be passed over before there is credit again
+        std::uint32_t since;       // when the holder was handed its permits
+    };
+
+    fields read() const noexcept {
+        return std::bit_cast<fields>(word_.load(std::memory_order_relaxed));  // no order: a guess
+    }
+    void write(fields next) noexcept {
+        const auto word = std::bit_cast<std::uint64_t>(next);
+        // No order: a guess. Written only if it changes, so that many threads can share the cache line.
+        if (word_.load(std::memory_order_relaxed) != word) word_.store(word, std::memory_order_relaxed);
+    }
+
+    detail::atomic<std::uint64_t> word_{0};
+};
+
+}  // namespace tocsin::core
