@@ -24,6 +24,7 @@ using start_function = void();
 
 std::atomic<start_function*> in_the_constructor{nullptr};
 std::atomic<bool> has_loaded{false};
+std::atomic<bool> hangs{false};
 
 }  // namespace
 
@@ -38,6 +39,7 @@ extern "C" void* dlopen(const char*, int) noexcept {
     const auto end = std::chrono::steady_clock::now() + 10s;
     while (!has_loaded.load() && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(1ms);  // no fact to wait for: it looks again until the end
+    hangs.store(!has_loaded.load());
     return nullptr;
 }
 
@@ -49,8 +51,8 @@ void load_while_starting(start_function* start) {
     in_the_constructor.store(start);
     start();
     const char* const failed = in_the_constructor.load() != nullptr ? "nothing asked the dynamic linker"
-                               : !has_loaded.load() ? "the constructor waits for the thread that waits for it"
-                                                    : nullptr;
+                               : hangs.load() ? "the constructor waits for the thread that waits for it"
+                                              : nullptr;
     if (failed != nullptr) std::fprintf(stderr, "%s\n", failed);
     std::fflush(nullptr);
     std::_Exit(failed == nullptr ? 0 : 1);

@@ -20,17 +20,19 @@
 
 namespace {
 
-// While a container grows, it still refers to the memory that it has just freed. The next operator delete forks at that
-// moment, and the child calls this function.
+// A container that grows still refers to its old memory while it frees that. The next operator delete forks at this
+// moment. The child calls this function, and must not free the memory again.
 void (*destroy_in_child)() = nullptr;
 pid_t child = 0;
+void* freed_at_fork = nullptr;  // in the child
 
-void fork_if_asked() noexcept {
+void fork_if_asked(void* freed) noexcept {
     if (destroy_in_child == nullptr) return;
     void (*const destroy)() = destroy_in_child;
     destroy_in_child = nullptr;
     child = fork();
     if (child != 0) return;
+    freed_at_fork = freed;
     destroy();
     _exit(0);
 }
@@ -42,8 +44,9 @@ void* allocate(std::size_t size) {
 }
 
 void release(void* memory) noexcept {
+    fork_if_asked(memory);
+    if (memory != nullptr && memory == freed_at_fork) _exit(1);
     std::free(memory);
-    fork_if_asked();
 }
 
 }  // namespace
@@ -51,6 +54,13 @@ void release(void* memory) noexcept {
 // Not inlined: if GCC 12 inlines only one operator of a pair, down to malloc or free, it warns of a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size) { return allocate(size); }
 [[gnu::noinline]] void* operator new[](std::size_t size) { return allocate(size); }
+// Replaced, too, because AddressSanitizer has forms of its own for these two, which do not call the operators above.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return std::malloc(size != 0 ? size : 1);
+}
+[[gnu::noinline]] void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+    return std::malloc(size != 0 ? size : 1);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { release(memory); }
 [[gnu::noinline]] void operator delete[](void* memory) noexcept { release(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { release(memory); }
