@@ -84,6 +84,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 
 namespace tocsin {
 
@@ -227,7 +228,7 @@ driver::driver(void (*changed)(void*) noexcept, void* argument)
     : state_(std::make_unique<state>(changed, argument)) {}
 
 driver::~driver() {
-    if (state_->is_half_changed()) (void)state_.release();
+    if (state_->is_half_changed()) new (&state_) std::unique_ptr<state>;
 }
 
 deadline driver::next_deadline() noexcept { return state_->next_deadline(); }

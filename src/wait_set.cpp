@@ -381,7 +381,7 @@ bool wait_timer::is_armed() const noexcept {
 wait_set::wait_set() : state_(std::make_unique<state>()) {}
 
 wait_set::~wait_set() {
-    if (state_->is_half_changed()) (void)state_.release();
+    if (state_->is_half_changed()) new (&state_) std::unique_ptr<state>;
 }
 
 void wait_set::add(const source& what, std::uint64_t tag) {
