@@ -99,7 +99,8 @@ bit_lock<std::uint32_t> meetings() noexcept { return bit_lock<std::uint32_t>(cor
 
 }  // namespace
 
-// Takes dead transfers off the list on the way. When their waits delist them later, they are no longer there.
+// Takes dead transfers off the list on the way. When their waits call delist() later, it finds them off the list, and
+// leaves the list alone.
 channel_transfer* channel_base::claim_oldest(side& of, wake_list& freed) noexcept {
     channel_transfer* claimed = nullptr;
     while (claimed == nullptr) {

@@ -56,12 +56,8 @@
 // of the lot.
 //
 // Fork: the child has none of the parent's waits, and a thread of the parent may have held the lock. So in the child
-// the destructor takes no lock and waits for nobody: it only frees the memory. The child has no default driver
-// (core/async/service.cpp).
-//
-// Several copies of the library in a process: each has a default driver of its own.
-//
-// Memory order: the lock orders everything. The rundown orders the last call of `changed` before the destruction.
+// the destructor takes no lock and waits for nobody. If the lock was free at the fork, it frees the memory; if not, it
+// frees nothing, because a container may be half changed. The child has no default driver (core/async/service.cpp).
 //
 // Checked by: tests/model/driver_model_test.cpp (P23 of docs/proofs.md), tests/unit/driver_test.cpp,
 // tests/unit/driver_loops_test.cpp, examples/loops/driven_by_epoll.cpp.
@@ -104,8 +100,8 @@ public:
         calls_.wait_until_unused();
     }
 
-    // Whether a thread of the parent was changing the driver at the fork. Its containers may be half changed, so they
-    // must never be freed.
+    // Whether a thread of the parent held the lock at the fork. It may have been changing the containers. These may now
+    // be half changed, so they must never be freed.
     bool is_half_changed() const noexcept { return core::forks() != forks_ && !lock_.is_free_now(); }
 
     void set(core::timer& one, const deadline& when) noexcept override {

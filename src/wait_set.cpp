@@ -137,8 +137,9 @@ public:
         delete poll_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
     }
 
-    // Whether a thread of the parent was changing the members at the fork. The containers may be half changed, so they
-    // must never be freed. (The descriptors of the poll_set then stay open, too.)
+    // Whether a thread of the parent held the lock at the fork. It may have been changing the containers. These may now
+    // be half changed, so they must never be freed. (The descriptors of the poll_set
+    // then stay open, too.)
     bool is_half_changed() const noexcept { return core::forks() != forks_ && !admission_.is_free_now(); }
 
     void add(const source& what, std::uint64_t tag) {

@@ -17,7 +17,7 @@
 // pause().
 //
 // Fork: the child begins without watchdogs and without a thread (renewed_in_child). If the child destroys a watchdog of
-// the parent, it only frees the memory.
+// the parent, it only frees the memory, except that of `reported`, which may be half changed.
 //
 // Checked by: tests/unit/watchdog_test.cpp, tests/internal/out_of_memory_test.cpp.
 #include "core/async/background.hpp"

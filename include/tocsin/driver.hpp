@@ -48,7 +48,7 @@
 // thread sleeps again, it must make the calls described above. If another thread calls run_due() or notify() while the
 // loop sleeps, the loop may sleep too long. Waits may begin and end, and `changed` may be called, in any thread at any
 // time. In the child of a fork, a driver belongs to the parent: the child may only destroy it, and has no default
-// driver. If a thread of the parent was changing the driver at the fork, its memory is not freed in the child.
+// driver. If a thread of the parent was using the driver at the fork, the child may leave the driver's memory unfreed.
 #pragma once
 
 #include <tocsin/deadline.hpp>

@@ -193,8 +193,8 @@ protected:
 
 private:
     bool try_before_block() noexcept { return event_try_before_block(state_, mode_.mode()); }
-    // Tries to set the event without a lock, for the cases that nobody waits or that the event is set already. False:
-    // event_set_slow() must set it.
+    // Tries to set the event without a lock, which works if nobody waits, or if the event is set already. If it returns
+    // false, event_set_slow() must set the event.
     bool set_inline() noexcept {
         std::uint8_t seen = state_.load(std::memory_order_relaxed);  // no order: a hint
         if (seen == event_state::unset) [[likely]] {

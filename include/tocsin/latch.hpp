@@ -15,8 +15,8 @@
 //   those for a manual_reset_event, and the call that reaches zero releases all of them in one step.
 //
 // Lifetime
-//   A thread may destroy the latch as soon as the latch has let it pass, in a wait or in try_wait(), if no other thread
-//   waits or will still call a member. The thread need not wait for calls of count_down() to return. Once the latch
+//   A thread may destroy the latch once a wait or a try_wait() has let it pass. But no other thread may then be
+//   waiting, nor call a member afterwards. The thread need not wait for calls of count_down() to return. Once the latch
 //   lets a thread pass, the calls that counted it down no longer touch it. (A count_down(0) may.)
 //
 // Errors

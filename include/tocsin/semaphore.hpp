@@ -101,10 +101,11 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // release adds permits to the count, it is also visible to every thread that takes a permit from the count afterwards.
 //
 // Contention: once threads are queued, each permit goes to the oldest of them, even if a running thread could take it
-// at once. Each such turn costs a switch of threads. So where threads hold permits for a few microseconds at most, a
-// thread that must wait in acquire() or its kin yields up to eight times before it queues. Mostly it then need not
-// queue. While it yields, other threads may pass it. For exact order of arrival, pass spin_policy::none(): then each
-// thread queues at once.
+// at once. Each such turn costs a switch of threads. So a thread may yield up to eight times before it queues. It does
+// so if threads that were queued have released their permits within a few microseconds. This is true of acquire(),
+// try_acquire_for() and try_acquire_until(), not of wait_any(). If a permit becomes free meanwhile, the thread takes it
+// and does not queue. While a thread spins or yields, other threads may pass it. For exact order of arrival, pass
+// spin_policy::none(): then each thread queues at once.
 //
 // Lifetime: a thread that takes the last permit of a release may destroy the semaphore or unmap its memory at once.
 // release() does not touch the semaphore after the step that gives its last permit.
@@ -179,9 +180,10 @@ public:
         return detail::semaphore_try_acquire(word_, checked(permits, "try_acquire"));
     }
 
-    // Takes one permit. If none is free, blocks until a release hands one to this thread; it returns for no other
-    // reason. What event::wait() says about spinning and sleeping holds here, too.
-    // Cost: that of try_acquire() if a permit is free, else a short lock and one system call to sleep.
+    // Takes one permit. If none is free, blocks until it takes a free one or a release hands it one, and returns for no
+    // other reason. It sleeps as event::wait() does. It may spin or yield before it queues (see "Contention" above).
+    // Cost: that of try_acquire() if a permit is free. Otherwise up to eight yields, a short lock, and one system call
+    // to sleep.
     void acquire(spin_policy spin = {}) noexcept { (void)take(1, deadline::never(), nullptr, spin); }
     // The same for `permits` permits, all at once. Throws as try_acquire(permits) does.
     void acquire(std::ptrdiff_t permits, spin_policy spin = {}) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a thread looks for what it waits for before it sleeps. The policy is set for one call or for the whole
-// process.
+// How long a waiting thread spins or yields before it sleeps. The policy is set for one call or for the whole process.
 #pragma once
 
 #include <tocsin/detail/config.hpp>
@@ -20,9 +19,9 @@ namespace tocsin {
 //
 // A policy applies to waits for events, semaphores, conditions, latches, barriers, addresses and locks, to wait_any()
 // and to waits in a wait_set. All other waits, such as wait_all(), sleep at once. A thread that waits for a lock spins
-// and yields before it is queued, and one that waits for permits may do so (semaphore.hpp). With descriptors,
-// wait_any() and a wait_set spin only under an adaptive policy, and never yield. A group_commit never spins, and yields
-// only under an adaptive policy.
+// and yields before it is queued. A thread in a semaphore's acquire() spins before it is queued, and sometimes yields
+// before it, too (semaphore.hpp). With descriptors, wait_any() and a wait_set spin only under an adaptive policy, and
+// never yield. A group_commit never spins, and yields only under an adaptive policy.
 class spin_policy {
 public:
     // The policy of the process (set_spin_policy()), which is `adaptive()` until it is set.
@@ -33,8 +32,8 @@ public:
 
     // Does what has recently paid. If spinning has, the thread spins before it is queued, for up to 4 us and no longer
     // than `longest`. If yielding has, the thread yields after it is queued. (At a lock, the thread does both before it
-    // is queued. At a semaphore it does, too, if permits are held for a few microseconds at most. At a condition
-    // it only yields, because before it is queued it holds its caller's lock.)
+    // is queued. At a semaphore whose permits are held for a few microseconds at most, it yields before it is queued.
+    // At a condition it only yields, because before it is queued it holds its caller's lock.)
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(4)) noexcept {
         return spin_policy(mode::adaptive, longest.count());

@@ -95,8 +95,8 @@ struct set_result {
 // Any thread may call add, change and remove at any time, even while another thread waits in the set. Only one thread
 // at a time may wait. The set owns its records of the members, but not the events and descriptors themselves. A set
 // without descriptors opens no descriptor. After a fork the set belongs to the parent: the child may only destroy it.
-// If a thread of the parent was adding or removing a member at the fork, the set's memory is not freed in the child,
-// and its descriptors stay open there.
+// If a thread of the parent was in add(), change() or remove() at the fork, the child does not free the set's memory,
+// and does not close the set's own descriptors.
 class wait_set {
 public:
     TOCSIN_API wait_set();

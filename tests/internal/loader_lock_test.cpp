@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread that loads a plug-in holds a lock of the dynamic linker while the plug-in's constructors run. The first use
-// of a background thread takes that lock, too. It must not hold a lock of the library meanwhile, which a constructor
-// may need.
+// of a background thread takes that lock, too. While it waits for it, it must hold no lock of the library
+// that a constructor may need.
 #include "threads.hpp"
 
 #include <tocsin/tocsin.hpp>
@@ -28,7 +28,7 @@ std::atomic<bool> hangs{false};
 
 }  // namespace
 
-// Stands in for that of the system, which would be waiting until another thread has run a plug-in's constructor.
+// Stands in for the system's dlopen(). That one would wait here until another thread has run a plug-in's constructor.
 extern "C" void* dlopen(const char*, int) noexcept {
     start_function* const construct = in_the_constructor.exchange(nullptr);
     if (construct == nullptr) return nullptr;
@@ -45,8 +45,8 @@ extern "C" void* dlopen(const char*, int) noexcept {
 
 namespace {
 
-// Ends the process: with 0 if both threads have got through. The objects are never destroyed, since both threads use
-// the same background thread until the end.
+// Ends the process: with 0 if both threads have got through. What `start` makes is never destroyed, since the
+// background thread uses it until the end.
 void load_while_starting(start_function* start) {
     in_the_constructor.store(start);
     start();

@@ -435,7 +435,7 @@ TEST_F(Lot, HashesWithASecretOfTheProcess) {
     EXPECT_NE(tocsin::core::hash_multiplier, tocsin::detail::golden_hash(1)) << "was not drawn";
 }
 
-// Whichever secret is drawn. One random multiplier in 200 would not spread the addresses at one of these distances.
+// This must hold whichever secret is drawn. One random multiplier in 200 would fail at one of these distances.
 TEST_F(Lot, SpreadsAddressesAtEqualDistances) {
     constexpr std::size_t count = 20'000;
     support::random_source random(6);

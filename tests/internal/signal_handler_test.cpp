@@ -168,7 +168,7 @@ TEST(Trap22, AResetInASignalHandlerUndoesTheSetBeforeIt) {
     EXPECT_FALSE(event.is_set());
 }
 
-// A set of an event that is set already is never deferred.
+// A set of an event that is set already is not deferred, unless the event is held or another thread changes it.
 TEST(Trap22, AResetInASignalHandlerUndoesASetOfASetEvent) {
     manual_reset_event event(true);
     {

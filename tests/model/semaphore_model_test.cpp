@@ -132,7 +132,7 @@ TEST(semaphore_model, NoMoreAreInsideThanThereArePermits) {
     });
 }
 
-// Under the adaptive policy, each thread of a model yields before it queues, and looks after each yield.
+// Under the adaptive policy, each thread of a model yields before it queues, and tries again after each yield.
 TEST(semaphore_model, AThreadThatYieldsBeforeItQueuesTakesItsPermitsOnce) {
     for (const int wanted : {1, 2}) {
         holds_within(2, [wanted](run& r) {

@@ -20,8 +20,8 @@
 
 namespace {
 
-// A container that grows still refers to its old memory while it frees that. The next operator delete forks at this
-// moment. The child calls this function, and must not free the memory again.
+// A growing container still refers to its old memory while it frees that memory. If `destroy_in_child` is set, the next
+// operator delete forks at this moment. The child calls `destroy_in_child`, and must not free the old memory again.
 void (*destroy_in_child)() = nullptr;
 pid_t child = 0;
 void* freed_at_fork = nullptr;  // in the child

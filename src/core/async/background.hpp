@@ -31,8 +31,8 @@ struct renewed_in_child {
 // a lock, except for prepare().
 class background_thread {
 public:
-    // Call it before start(), and before the lock is taken. It may wait for a lock of the dynamic linker. A thread that
-    // loads a plug-in holds that lock, and may want the owner's lock in a constructor of the plug-in.
+    // Call it before start(), and before the owner's lock is taken. It may wait for the dynamic linker's lock. A thread
+    // that loads a plug-in holds the linker's lock while the plug-in's constructors run. These may want the owner's.
     static void prepare() noexcept { platform::keep_loaded(); }
 
     // Throws std::system_error if the system can't start a thread.

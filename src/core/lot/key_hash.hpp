@@ -19,8 +19,8 @@ inline constexpr unsigned bucket_bits = TOCSIN_BUCKET_BITS;
 // same multiplier (table.cpp).
 extern std::uint64_t hash_multiplier;
 
-// A multiplier that is made of a random number, and that does not crowd addresses at equal distances into few buckets:
-// table.cpp.
+// Makes a multiplier of a random number. With it, arrays whose members are 8, 16, 24 ... 512 bytes apart, or a page, do
+// not crowd into few buckets: table.cpp.
 std::uint64_t multiplier_from(std::uint64_t random) noexcept;
 
 // The index of a key's bucket, and the key's path in that bucket's tree of queues. The first `filter_bits` bits of the

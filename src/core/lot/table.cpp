@@ -23,17 +23,17 @@
 namespace tocsin::core {
 namespace {
 
-// Whether an array crowds into few buckets. It has five addresses for each bucket, at equal distances; `step` is the
-// distance times the multiplier. The products of the addresses lie on a circle of 2^64 numbers, each one step after the
-// product before it. A bucket is an arc of this circle. If a few steps together end very near their beginning, one
-// address of every few falls into the same arc.
-// Euclid's algorithm finds these numbers of steps, in order: each ends nearer to its beginning than all smaller
-// numbers.
+// Whether an array crowds into few buckets. The array has, on average, five addresses for each bucket, at equal
+// distances. `step` is the distance times the multiplier. The hashes of the addresses lie on a circle of 2^64 numbers,
+// each one step behind the last. A bucket is an arc of this circle. Suppose that some number of steps leads back to
+// nearly the same place: nearer than a 25th of an arc. Then addresses that are so many steps apart share a bucket. If
+// the number is small enough for the array to have 25 such addresses, the array crowds.
+// Only numbers of steps that lead nearer than every smaller number matter. Euclid's algorithm finds them in order.
 bool crowds(std::uint64_t step) noexcept {
     constexpr std::uint64_t most = 25;  // addresses in a bucket
     constexpr std::uint64_t near_enough = (~std::uint64_t{0} >> bucket_bits) / most;
     constexpr std::uint64_t most_steps = (std::uint64_t{5} << bucket_bits) / most;
-    std::uint64_t before = 0;  // how near the last number ended: at first none has, and this is 2^64
+    std::uint64_t before = 0;  // how near the number before this one led; 0 stands for the whole circle
     std::uint64_t near = step;
     std::uint64_t steps_before = 0;
     std::uint64_t steps = 1;

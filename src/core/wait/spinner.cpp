@@ -9,6 +9,9 @@
 //   3. It queues.
 //   4. It yields if its class has credit for yielding, and it has not yielded yet.
 //   5. It sleeps.
+// Step 2 has a credit of its own (turn_credit.hpp). The rest of this comment is about steps 1 and 4, except the bounds,
+// which hold for step 2, too.
+//
 // A failure costs more credit than a success earns. A wait that is a *probe* both spins and yields, whatever the
 // credit. Only waits whose class lacks credit for spinning or for yielding can be probes. The word counts these waits
 // down to the next probe. Probes become rarer the longer they have failed.
@@ -19,8 +22,6 @@
 //   processors. A yield that returns late has let an unrelated thread run. That is worse than sleeping, because the
 //   system puts a woken sleeper in front of unrelated threads. So a late yield ends all credit for yielding, whether
 //   the wait was over after it or not.
-//
-// What follows does not concern step 2, which has a credit of its own.
 //
 // The accesses to a history are relaxed: a race loses an update of the history, nothing more.
 //
@@ -71,8 +72,8 @@ struct history {
 };
 
 #if defined(TOCSIN_MODEL)
-// All runs of a model must be the same, so nothing is learned there, and no time passes. No thread spins or yields, but
-// before it queues for permits, a thread always yields.
+// All runs of a model must be the same. So nothing is learned there, and no time passes. Under the adaptive policy, no
+// thread spins. A thread yields only before it queues for permits, and there it always does.
 history read(const detail::atomic<std::uint64_t>&) noexcept { return {.spin = 0, .yield = 0}; }
 void write(detail::atomic<std::uint64_t>&, const history&) noexcept {}
 std::int64_t now() noexcept { return 0; }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a thread that waits for permits of a semaphore yields before it queues.
 //
-// Once threads are queued, each release hands its permit to the oldest of them, and nobody has the permit until that
+// Once threads are queued, each release hands its permit to the oldest of them, and nobody uses the permit until that
 // thread runs. If each thread holds a permit only for a moment, gives it back and wants it again, all threads queue
 // again and again. Each turn then takes as long as waking a thread. A thread that yields instead of queueing lets the
 // holder finish, and then finds the permit free: nobody is woken, and the queue stays empty.
 //
 // If permits are held for longer than waking a thread takes, there is little to gain, and a yield may let an unrelated
-// thread run for milliseconds. The same is true if the threads that wait are not those that release, as consumers are
-// not. So yields begin when a thread that was handed a permit has handed it on within `brief`. They end when they have
-// failed or been late too often. Then some such turns are passed over before yields begin again.
+// thread run for milliseconds. The same is true where some threads wait and others release, as consumers and producers
+// do. So yields begin when a thread that was queued for a permit hands it on within `brief` of running again. They end
+// when too many waits have yielded in vain or have been late. Every 33rd such turn fills the credit again, used up or
+// not.
 //
-// One object serves all semaphores with the same hash. No result depends on it, only the time that a wait takes. All
-// accesses are relaxed: a race loses an update, nothing more.
+// One object serves all semaphores of a class (spinner.cpp). It decides how soon a thread queues, and so who is served
+// first, but it never costs or adds a permit. All accesses are relaxed: a race loses an update, nothing more.
 //
 // Checked by: tests/internal/turn_credit_test.cpp.
 #pragma once
@@ -31,16 +32,16 @@ public:
     static constexpr unsigned most_yields = 8;
     static constexpr std::uint32_t brief = 4'000;  // nanoseconds
 
-    // Below, `mark` tells the calling thread from most others, and `now` is a time in nanoseconds that may overflow.
+    // Below, `mark` tells the calling thread from most others, and `now` is a time in nanoseconds that wraps around.
 
-    // The thread, which was queued, has been handed its permits.
+    // The thread was queued, has been handed its permits, and runs again.
     void begin_turn(std::uint16_t mark, std::uint32_t now) noexcept {
         fields next = read();
         next.holder = mark;
         next.since = now;
         write(next);
     }
-    // The thread has handed permits to queued threads.
+    // The thread is about to hand permits to queued threads.
     void end_turn(std::uint16_t mark, std::uint32_t now) noexcept {
         fields next = read();
         if (next.holder != mark || now - next.since > brief) return;
@@ -55,7 +56,7 @@ public:
 
     // Whether the next thread yields.
     bool allows() const noexcept { return read().credit != 0; }
-    // Whether a thread has taken its permits between yields, and whether a yield has let another thread run for long.
+    // Learns from a wait that has yielded. `taken`: it took its permits between yields. `late`: one yield took long.
     void learn(bool taken, bool late) noexcept {
         const int change = taken ? late ? -1 : 1 : late ? -4 : -2;
         fields next = read();
@@ -64,15 +65,15 @@ public:
     }
 
 private:
-    // Measured, as the numbers above: docs/decisions/0028-semaphores.md.
+    // Chosen by trials, not one by one: docs/decisions/0028-semaphores.md.
     static constexpr int most_credit = 200;
     static constexpr std::uint8_t turns_between = 32;
 
     struct fields {
-        std::uint16_t holder;  // the mark of the thread that was last handed permits
+        std::uint16_t holder;  // the mark of the thread that was last handed permits in the queue
         std::uint8_t credit;
-        std::uint8_t passed_over;  // how many brief turns are to be passed over before there is credit again
-        std::uint32_t since;       // when the holder was handed its permits
+        std::uint8_t passed_over;  // how many brief turns do not fill the credit before the next that does
+        std::uint32_t since;       // when the holder ran again, with its permits
     };
 
     fields read() const noexcept {

@@ -32,7 +32,7 @@ inline constexpr unsigned thread_slots = 3;
 
 void* slot_of_this_thread(thread_slot which) noexcept;
 void set_slot_of_this_thread(thread_slot which, void* to) noexcept;
-// A number that tells the calling thread from all others that run. For a signal handler, too.
+// A number that tells the calling thread from all others that run. A signal handler may call this, too.
 std::uintptr_t thread_mark() noexcept;
 
 #else

@@ -104,7 +104,7 @@ std::uintptr_t thread_mark() noexcept { return static_cast<std::uintptr_t>(model
 signal_mask signal_mask::current() noexcept { return {}; }
 signal_mask signal_mask::exchange() const noexcept { return {}; }
 
-// Every run is to be the same. Any number would do that spreads the keys over the buckets.
+// Every run is to be the same. Any number that spreads the keys over the buckets would do.
 std::uint64_t random_number() noexcept { return detail::golden_hash(1); }
 
 void keep_loaded() noexcept {}
