@@ -59,6 +59,10 @@
 // the destructor takes no lock and waits for nobody. If the lock was free at the fork, it frees the memory; if not, it
 // frees nothing, because a container may be half changed. The child has no default driver (core/async/service.cpp).
 //
+// Several copies of the library in a process: each has a default driver of its own.
+//
+// Memory order: the lock orders everything. The rundown orders the last call of `changed` before the destruction.
+//
 // Checked by: tests/model/driver_model_test.cpp (P23 of docs/proofs.md), tests/unit/driver_test.cpp,
 // tests/unit/driver_loops_test.cpp, examples/loops/driven_by_epoll.cpp.
 #include "core/async/poll_thread.hpp"

@@ -5,6 +5,8 @@
 // State: the word holds two bits, `parked` and `held`, and the count of the free permits.
 // A wait by a member function of the semaphore, such as acquire(), queues a collector_node. The node counts the permits
 // that its wait still lacks. Any other wait wants one permit, and queues the same kind of node as for an event.
+// Before a wait queues, it may spin or yield. Meanwhile it only tries to take its permits, as try_acquire() does.
+// Nothing below depends on when it queues.
 //
 // Invariants
 //   semaphore-1  `parked` changes only under the lock of the semaphore's bucket. Whenever that lock is free, `parked`
@@ -251,8 +253,10 @@ void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::p
         for (; permits != 0; --permits) (void)core::signal_deferral::defer(give_one, &word);
         return;
     }
-    core::spinner::end_turn(key_of(word));
-    fits = fits && hand_out(word, static_cast<std::uint32_t>(permits), static_cast<std::uint32_t>(limit));
+    if (fits) {
+        core::spinner::end_turn(key_of(word));
+        fits = hand_out(word, static_cast<std::uint32_t>(permits), static_cast<std::uint32_t>(limit));
+    }
     if (fits) return;
     char message[160];
     std::snprintf(message, sizeof message,

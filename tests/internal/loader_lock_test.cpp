@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread that loads a plug-in holds a lock of the dynamic linker while the plug-in's constructors run. The first use
-// of a background thread takes that lock, too. While it waits for it, it must hold no lock of the library
-// that a constructor may need.
-#include "threads.hpp"
-
+// of a background thread takes that lock, too. While it waits for it, it must hold no lock of the library that a
+// constructor may need.
 #include <tocsin/tocsin.hpp>
 
 #include <gtest/gtest.h>
@@ -12,7 +10,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <thread>
+#include <utility>
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -23,7 +23,6 @@ using namespace std::chrono_literals;
 using start_function = void();
 
 std::atomic<start_function*> in_the_constructor{nullptr};
-std::atomic<bool> has_loaded{false};
 std::atomic<bool> hangs{false};
 
 }  // namespace
@@ -32,14 +31,13 @@ std::atomic<bool> hangs{false};
 extern "C" void* dlopen(const char*, int) noexcept {
     start_function* const construct = in_the_constructor.exchange(nullptr);
     if (construct == nullptr) return nullptr;
-    std::thread([construct] {
+    std::promise<void> loaded;
+    const std::future<void> is_loaded = loaded.get_future();
+    std::thread([construct, loaded = std::move(loaded)]() mutable {
         construct();
-        has_loaded.store(true);
+        loaded.set_value();
     }).detach();
-    const auto end = std::chrono::steady_clock::now() + 10s;
-    while (!has_loaded.load() && std::chrono::steady_clock::now() < end)
-        std::this_thread::sleep_for(1ms);  // no fact to wait for: it looks again until the end
-    hangs.store(!has_loaded.load());
+    hangs.store(is_loaded.wait_for(10s) != std::future_status::ready);
     return nullptr;
 }
 

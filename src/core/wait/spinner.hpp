@@ -50,7 +50,7 @@ public:
 
     // Called when the thread was queued, has been handed its permits, and runs again.
     void begin_turn() const noexcept;
-    // Called when the thread is about to hand out permits of this semaphore, or to refuse a release.
+    // Called when the thread is about to hand out permits of this semaphore.
     static void end_turn(const wait_key& semaphore) noexcept;
 
     // Called after the thread is queued. Under a fixed policy, calls `released()` again and again, for as long as the
