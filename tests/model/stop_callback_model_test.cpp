@@ -43,6 +43,26 @@ TEST(stop_callback_model, TheDestructorWaitsForACallbackThatRuns) {
     });
 }
 
+// The standard library's destructor sleeps, and the callback ends after it looked and before it sleeps.
+TEST(stop_callback_model, TheDestructorReturnsAlthoughItMissedItsWakeUp) {
+    holds_always([](run& r) {
+        const model::waits_in_two_steps as_in_libstdcxx;
+        model::repeated_wakes.store(0, std::memory_order_relaxed);
+        model::stop_source source;
+        plain<int> calls{0};
+        plain<bool> alive{true};
+        r.spawn("stopper", [&] { source.request_stop(); });
+        r.spawn("owner", [&] {
+            {
+                const callback registered(source.get_token(), counted{calls, alive});
+            }
+            alive = false;
+        });
+        r.join_all();
+        r.check(model::repeated_wakes.load(std::memory_order_relaxed) == 0, "nobody is woken in vain");
+    });
+}
+
 // As in a wait, the callback releases the owner, which then destroys the callback.
 TEST(stop_callback_model, MayBeDestroyedByTheThreadItReleased) {
     holds_always([](run& r) {

@@ -7,6 +7,7 @@ namespace tocsin::model::detail {
 namespace {
 constexpr std::uint32_t requested_bit = 1;
 constexpr std::uint32_t one_operation = 2;
+constexpr unsigned everybody = ~0u;
 }  // namespace
 
 // In a real implementation the reference count orders the last release after the others. The model leaves that out.
@@ -47,6 +48,7 @@ bool stop_state::request() noexcept {
             const void* const address = &c->finished;
             c->finished.store(1, std::memory_order_release);
             futex_wake(address, 1);  // the callback may be gone by now
+            if (waits_in_two_steps::count != 0) futex_wake(&repeated_wakes, everybody);
         }
         word_.fetch_add(one_operation, std::memory_order_acq_rel);
     }
@@ -64,7 +66,24 @@ void stop_state::delist(stop_callback_base& c) noexcept {
         if (c.gone) *c.gone = true;  // destroyed by its own call
         return;
     }
-    while (c.finished.load(std::memory_order_acquire) == 0) futex_wait(&c.finished, 0);
+    while (c.finished.load(std::memory_order_acquire) == 0) {
+        if (waits_in_two_steps::count == 0 || repeated_wakes.load(std::memory_order_relaxed) != 0) {
+            futex_wait(&c.finished, 0);
+        } else {
+            futex_wait(&repeated_wakes, 0);  // the end of the callback does not change this word
+        }
+    }
 }
 
 }  // namespace tocsin::model::detail
+
+namespace tocsin::model {
+
+void begin_repeated_wakes() noexcept {
+    repeated_wakes.fetch_add(1, std::memory_order_relaxed);
+    futex_wake(&repeated_wakes, ~0u);
+}
+
+void end_repeated_wakes() noexcept { repeated_wakes.fetch_sub(1, std::memory_order_relaxed); }
+
+}  // namespace tocsin::model

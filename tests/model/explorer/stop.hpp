@@ -10,6 +10,24 @@
 
 namespace tocsin::model {
 
+// In libstdc++ without a futex, the destructor of std::stop_callback looks whether the callback has ended, and then
+// sleeps. A wake-up between these two steps is lost. While an object of this class lives, the explorer's stop_callback
+// does the same.
+class waits_in_two_steps {
+public:
+    waits_in_two_steps() noexcept { ++count; }
+    ~waits_in_two_steps() { --count; }
+    waits_in_two_steps(const waits_in_two_steps&) = delete;
+    waits_in_two_steps& operator=(const waits_in_two_steps&) = delete;
+
+    static inline int count = 0;
+};
+
+// How many threads had the sleepers woken again and again. Such a sleeper does not miss its wake-up.
+inline constinit atomic<std::uint32_t> repeated_wakes{0};
+void begin_repeated_wakes() noexcept;
+void end_repeated_wakes() noexcept;
+
 namespace detail {
 
 class stop_callback_base {

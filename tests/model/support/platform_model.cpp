@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The platform of a model build, without the futex (futex_model.cpp).
 #include "library_model.hpp"
+#include "platform/futex/standard_waits.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/shared_table/shared_table.hpp"
@@ -75,6 +76,9 @@ void readable_flag::lower() noexcept {
 void readable_flag::close() noexcept {
     library_model::the_flag.exchange(library_model::flag_closed, std::memory_order_relaxed);
 }
+
+void begin_repeated_wakes() noexcept { model::begin_repeated_wakes(); }
+void end_repeated_wakes() noexcept { model::end_repeated_wakes(); }
 
 unsigned processors() noexcept { return library_model::processors; }
 

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// State
+//   `wanted`: how many calls of begin_repeated_wakes() have no end_repeated_wakes() yet. The thread sleeps while the
+//   count is zero.
+//
+// Why every sleeper wakes: libstdc++ without a futex has sixteen places where threads sleep. It chooses the place by
+// the address of what a thread waits for. All semaphores have the same size and alignment. So of an array of sixteen,
+// there is one at each place where threads wait for semaphores, and releasing it wakes all threads of that place. One
+// such wake-up may come before a thread sleeps. But the thread sleeps in the end, and the next wake-up reaches it.
+//
+// Memory order: only the count's value matters, and nothing is published through it. What a woken thread waits for
+// orders memory.
+//
+// Checked by: stop_callback_model_test (P15; it has a model of both functions), and on MinGW-w64 by
+// tests/internal/stop_callback_test.cpp.
+#include "platform/futex/standard_waits.hpp"
+
+#include <stop_token>
+
+#if defined(__GLIBCXX__) && defined(__cpp_lib_semaphore) && !defined(_GLIBCXX_HAVE_PLATFORM_WAIT)
+
+#include "platform/futex/futex.hpp"
+#include "platform/system/system.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <semaphore>
+
+namespace tocsin::platform {
+
+namespace {
+
+struct unavailable_semaphore {
+    std::counting_semaphore<> it{0};
+};
+constinit unavailable_semaphore at_each_place[16];
+
+constinit futex_word wanted{0};
+constinit std::atomic<bool> has_thread{false};
+
+void wake_repeatedly() noexcept {
+    for (;;) {
+        const std::uint32_t count = wanted.load(std::memory_order_relaxed);  // no order
+        if (count == 0) {
+            futex::wait(wanted, 0, deadline::never());
+            continue;
+        }
+        for (auto& semaphore : at_each_place) {
+            semaphore.it.release();
+            (void)semaphore.it.try_acquire();
+        }
+        futex::wait(wanted, count, std::chrono::milliseconds(1));
+    }
+}
+
+void begin_anew_in_child() noexcept {
+    wanted.store(0, std::memory_order_relaxed);          // no order: the child has one thread
+    has_thread.store(false, std::memory_order_relaxed);  // no order
+}
+
+void start_thread_once() noexcept {
+    if (has_thread.exchange(true, std::memory_order_relaxed)) return;  // no order: the flag stands for itself
+    keep_loaded();
+    if (start_thread(wake_repeatedly) != 0) {
+        has_thread.store(false, std::memory_order_relaxed);  // no order: the next call tries again
+        return;
+    }
+    on_fork_in_child(begin_anew_in_child);
+}
+
+}  // namespace
+
+void begin_repeated_wakes() noexcept {
+    start_thread_once();
+    if (wanted.fetch_add(1, std::memory_order_relaxed) == 0) futex::wake_one(&wanted);  // no order
+}
+
+void end_repeated_wakes() noexcept { wanted.fetch_sub(1, std::memory_order_relaxed); }  // no order
+
+}  // namespace tocsin::platform
+
+#else
+
+namespace tocsin::platform {
+
+void begin_repeated_wakes() noexcept {}
+void end_repeated_wakes() noexcept {}
+
+}  // namespace tocsin::platform
+
+#endif
