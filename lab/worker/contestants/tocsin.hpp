@@ -78,12 +78,14 @@ struct tocsin_adapter {
     template <class Word>
     class bit_lock {
     public:
-        void lock() noexcept { handle_.lock(Policy::spin()); }
-        void unlock() noexcept { handle_.unlock(); }
+        void lock() noexcept { handle().lock(Policy::spin()); }
+        void unlock() noexcept { handle().unlock(); }
 
     private:
+        // Made for each use: a handle in the word's cache line would have to be fetched with it.
+        tocsin::bit_lock<Word> handle() noexcept { return {word_, 0}; }
+
         std::atomic<Word> word_{0};
-        tocsin::bit_lock<Word> handle_{word_, 0};
     };
 };
 
