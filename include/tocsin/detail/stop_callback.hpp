@@ -41,11 +41,14 @@ private:
     };
 
     void run() noexcept;
+    void leave() noexcept;
     void deregister() noexcept;
     bool comes_first() noexcept;
     void sleep_while(step seen) noexcept;
 
     call* const function_;
+    call* const
+        leave_;  // leave() of the copy of the library that made this object, and whose run() will be called
     plain<std::uint64_t> thread_;  // the constructor's thread, and then the callback's
     plain<bool*> gone_{nullptr};
     atomic<std::uint32_t> step_{making};
@@ -59,6 +62,9 @@ private:
 // Constructed before the registration, and destroyed after it.
 template <class Function>
 struct stop_function {
+    template <class Given>
+    explicit stop_function(Given&& given) : function(std::forward<Given>(given)) {}
+
     Function function;
 };
 
@@ -67,7 +73,7 @@ class self_removing_stop_callback : stop_function<Function>, stop_registration {
 public:
     template <class Given>
     self_removing_stop_callback(const stop_token& token, Given&& given)
-        : stop_function<Function>{std::forward<Given>(given)}, stop_registration(token, call) {}
+        : stop_function<Function>(std::forward<Given>(given)), stop_registration(token, call) {}
 
 private:
     static void call(stop_registration& self) noexcept {
@@ -77,8 +83,7 @@ private:
 
 // For a std::stop_token: the class above where the destructor of std::stop_callback may hang, otherwise
 // std::stop_callback.
-#if defined(__GLIBCXX__) && defined(__cpp_lib_semaphore) && !defined(_GLIBCXX_HAVE_PLATFORM_WAIT) && \
-    !defined(TOCSIN_MODEL)
+#if defined(__GLIBCXX__) && !defined(_GLIBCXX_HAVE_LINUX_FUTEX) && !defined(TOCSIN_MODEL)
 template <class Function>
 using sound_stop_callback = self_removing_stop_callback<Function>;
 #else

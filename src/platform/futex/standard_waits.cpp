@@ -4,25 +4,25 @@
 //   count is zero.
 //
 // Why every sleeper wakes: libstdc++ without a futex has sixteen places where threads sleep. It chooses the place by
-// the address of what a thread waits for. All semaphores have the same size and alignment. So of an array of sixteen,
-// there is one at each place where threads wait for semaphores, and releasing it wakes all threads of that place. One
-// such wake-up may come before a thread sleeps. But the thread sleeps in the end, and the next wake-up reaches it.
+// the address of what a thread waits for. A semaphore's size equals its alignment. So sixteen in a row reach every
+// place where threads wait for semaphores. A release wakes all threads of its place, but only if the count was zero. So
+// each release is taken back at once. One such wake-up may come before a thread sleeps. But the thread sleeps in the
+// end, and the next wake-up reaches it.
 //
 // Memory order: only the count's value matters, and nothing is published through it. What a woken thread waits for
 // orders memory.
 //
-// Checked by: stop_callback_model_test (P15; it has a model of both functions), and on MinGW-w64 by
-// tests/internal/stop_callback_test.cpp.
+// Checked by: tests/internal/stop_callback_test.cpp, on MinGW-w64. The models of P15 assume what both functions
+// promise.
 #include "platform/futex/standard_waits.hpp"
 
-#include <stop_token>
+#include <atomic>
 
-#if defined(__GLIBCXX__) && defined(__cpp_lib_semaphore) && !defined(_GLIBCXX_HAVE_PLATFORM_WAIT)
+#if defined(__GLIBCXX__) && defined(__cpp_lib_atomic_wait) && !defined(_GLIBCXX_HAVE_LINUX_FUTEX)
 
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <semaphore>
@@ -31,15 +31,14 @@ namespace tocsin::platform {
 
 namespace {
 
-struct unavailable_semaphore {
-    std::counting_semaphore<> it{0};
-};
-constinit unavailable_semaphore at_each_place[16];
-
 constinit futex_word wanted{0};
 constinit std::atomic<bool> has_thread{false};
 
 void wake_repeatedly() noexcept {
+    struct unavailable_semaphore {
+        std::binary_semaphore it{0};  // the type that std::stop_callback waits for
+    };
+    unavailable_semaphore at_each_place[16];
     for (;;) {
         const std::uint32_t count = wanted.load(std::memory_order_relaxed);  // no order
         if (count == 0) {
@@ -62,11 +61,10 @@ void begin_anew_in_child() noexcept {
 void start_thread_once() noexcept {
     if (has_thread.exchange(true, std::memory_order_relaxed)) return;  // no order: the flag stands for itself
     keep_loaded();
+    on_fork_in_child(begin_anew_in_child);
     if (start_thread(wake_repeatedly) != 0) {
         has_thread.store(false, std::memory_order_relaxed);  // no order: the next call tries again
-        return;
     }
-    on_fork_in_child(begin_anew_in_child);
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 namespace tocsin::platform {
 
 // From this call to the matching end_repeated_wakes(), a thread of the library wakes everything that sleeps in a
-// semaphore of the standard library, once a millisecond. The woken threads look at their semaphores again. The thread
-// starts at the first call. If the system can't start it, nothing is woken. Where the standard library's waits are
-// sound, both functions do nothing.
+// semaphore of the standard library, about once a millisecond (on Windows, at the system's next tick). The woken
+// threads look at their semaphores again. The thread starts at the first call. If the system can't start it, nothing is
+// woken. Where the standard library's waits are sound, both functions do nothing.
 void begin_repeated_wakes() noexcept;
 void end_repeated_wakes() noexcept;
 

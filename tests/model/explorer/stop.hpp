@@ -23,7 +23,8 @@ public:
     static inline int count = 0;
 };
 
-// How many threads had the sleepers woken again and again. Such a sleeper does not miss its wake-up.
+// How many calls of begin_repeated_wakes() have no end_repeated_wakes() yet. While there are any, a sleeper misses no
+// wake-up.
 inline constinit atomic<std::uint32_t> repeated_wakes{0};
 void begin_repeated_wakes() noexcept;
 void end_repeated_wakes() noexcept;
