@@ -63,7 +63,7 @@ private:
 template <class Function>
 struct stop_function {
     template <class Given>
-    explicit stop_function(Given&& given) : function(std::forward<Given>(given)) {}
+    stop_function(std::in_place_t, Given&& given) : function(std::forward<Given>(given)) {}
 
     Function function;
 };
@@ -73,7 +73,8 @@ class self_removing_stop_callback : stop_function<Function>, stop_registration {
 public:
     template <class Given>
     self_removing_stop_callback(const stop_token& token, Given&& given)
-        : stop_function<Function>(std::forward<Given>(given)), stop_registration(token, call) {}
+        : stop_function<Function>(std::in_place, std::forward<Given>(given)),
+          stop_registration(token, call) {}
 
 private:
     static void call(stop_registration& self) noexcept {
