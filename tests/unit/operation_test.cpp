@@ -870,7 +870,8 @@ TEST(OperationDeathTest, ADriverIsSetOnlyWhileItIsIdle) {
 }
 
 // Destroys operations whose ends an executor keeps, while a thread that calls cancel() all the time stands still. In
-// some of the rounds it stands inside cancel(). In all rounds the operations are in the same memory.
+// some of the rounds it stands inside cancel(). Between two rounds it calls cancel() at least once: otherwise it may
+// stand at the same instruction in all of them. In all rounds the operations are in the same memory.
 void destroy_while_a_thread_cancels() {
     auto keeper = [](ended_operation) {};
     auto_reset_event event;
@@ -885,11 +886,14 @@ void destroy_while_a_thread_cancels() {
     };
     auto* wait = make();
     std::atomic<bool> over{false};
+    std::atomic<unsigned> calls{0};
     std::thread canceler([&, first = wait] {
-        while (!over) (void)first->cancel();
+        for (; !over; ++calls) (void)first->cancel();
     });
     support::freezer frost;
     for (int i = 0; i != 5000; ++i) {
+        const unsigned before = calls;
+        support::until("waiting for a call of cancel()", [&] { return calls != before; });
         frost.freeze(canceler.native_handle());
         std::destroy_at(wait);
         event.reset();
