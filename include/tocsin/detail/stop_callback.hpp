@@ -47,8 +47,8 @@ private:
     void sleep_while(step seen) noexcept;
 
     call* const function_;
-    call* const
-        leave_;  // leave() of the copy of the library that made this object, and whose run() will be called
+    // leave() of the copy of the library that made this object. That copy's run() will be called, too.
+    call* const leave_;
     plain<std::uint64_t> thread_;  // the constructor's thread, and then the callback's
     plain<bool*> gone_{nullptr};
     atomic<std::uint32_t> step_{making};
