@@ -26,21 +26,23 @@ struct counted {
 };
 using callback = detail::self_removing_stop_callback<counted>;
 
-TEST(stop_callback_model, TheDestructorWaitsForACallbackThatRuns) {
-    holds_always([](run& r) {
-        model::stop_source source;
-        plain<int> calls{0};
-        plain<bool> alive{true};
-        r.spawn("stopper", [&] { source.request_stop(); });
-        r.spawn("owner", [&] {
-            {
-                const callback registered(source.get_token(), counted{calls, alive});
-            }
-            alive = false;
-        });
-        r.join_all();
-        r.check(calls <= 1, "at most once");
+void let_a_stop_meet_the_destructor(run& r) {
+    model::stop_source source;
+    plain<int> calls{0};
+    plain<bool> alive{true};
+    r.spawn("stopper", [&] { source.request_stop(); });
+    r.spawn("owner", [&] {
+        {
+            const callback registered(source.get_token(), counted{calls, alive});
+        }
+        alive = false;
     });
+    r.join_all();
+    r.check(calls <= 1, "at most once");
+}
+
+TEST(stop_callback_model, TheDestructorWaitsForACallbackThatRuns) {
+    holds_always(let_a_stop_meet_the_destructor);
 }
 
 // The standard library's destructor sleeps, and the callback ends after it looked and before it sleeps.
@@ -48,17 +50,7 @@ TEST(stop_callback_model, TheDestructorReturnsAlthoughItMissedItsWakeUp) {
     holds_always([](run& r) {
         const model::waits_in_two_steps as_in_libstdcxx;
         model::repeated_wakes.store(0, std::memory_order_relaxed);
-        model::stop_source source;
-        plain<int> calls{0};
-        plain<bool> alive{true};
-        r.spawn("stopper", [&] { source.request_stop(); });
-        r.spawn("owner", [&] {
-            {
-                const callback registered(source.get_token(), counted{calls, alive});
-            }
-            alive = false;
-        });
-        r.join_all();
+        let_a_stop_meet_the_destructor(r);
         r.check(model::repeated_wakes.load(std::memory_order_relaxed) == 0, "nobody is woken in vain");
     });
 }

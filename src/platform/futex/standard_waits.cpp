@@ -9,6 +9,11 @@
 // each release is taken back at once. One such wake-up may come before a thread sleeps. But the thread sleeps in the
 // end, and the next wake-up reaches it.
 //
+// No lost wake-up of the thread itself: it sleeps only while the count is still the one that it has read. The call that
+// makes the count 1 wakes it.
+//
+// Fork: in the child the count is zero, and the thread starts anew.
+//
 // Memory order: only the count's value matters, and nothing is published through it. What a woken thread waits for
 // orders memory.
 //

@@ -81,7 +81,7 @@ namespace tocsin::model {
 
 void begin_repeated_wakes() noexcept {
     repeated_wakes.fetch_add(1, std::memory_order_relaxed);
-    futex_wake(&repeated_wakes, ~0u);
+    futex_wake(&repeated_wakes, detail::everybody);
 }
 
 void end_repeated_wakes() noexcept { repeated_wakes.fetch_sub(1, std::memory_order_relaxed); }
