@@ -115,17 +115,21 @@ protected:
         queue.remove(cancelled.node);
     }
 
-    // Two different keys in one bucket, and with the same bit of its filter if asked for.
+    // Two different keys in one bucket, and with the same bit of its filter if asked for. The second address is drawn,
+    // since with some multipliers no address near the first has the same bit.
     std::pair<wait_key, wait_key> neighbours(bool same_filter_bit) {
-        const key_hash first(at(0));
-        for (std::size_t i = 1; i < memory_.size(); ++i) {
-            const key_hash other(at(i));
-            if (other.index == first.index && (other.filter_bit() == first.filter_bit()) == same_filter_bit) {
-                return {at(0), at(i)};
+        const wait_key first = at(0);
+        const key_hash wanted(first);
+        support::random_source random(9);
+        for (;;) {
+            const wait_key drawn{reinterpret_cast<const void*>(static_cast<std::uintptr_t>(random.next())),
+                                 first.what};
+            const key_hash other(drawn);
+            if (drawn.address != first.address && other.index == wanted.index &&
+                (other.filter_bit() == wanted.filter_bit()) == same_filter_bit) {
+                return {first, drawn};
             }
         }
-        ADD_FAILURE() << "no two such keys in " << memory_.size() << " bytes";
-        return {at(0), at(1)};
     }
 
     std::vector<char> memory_ = std::vector<char>(std::size_t{1} << 21);
