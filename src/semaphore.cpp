@@ -236,7 +236,7 @@ const lot_source semaphore_lot_source{
 // A signal handler can't wait for the thread that it has interrupted. So if that thread is inside the library, the
 // handler does not take the lock here, and finds no permit in a semaphore that is held.
 bool semaphore_try_acquire_slow(semaphore_word& word, std::uint32_t permits) noexcept {
-    if (core::signal_deferral::is_inside()) return false;
+    if (core::signal_deferral::is_inside()) return permits == 0;
     const core::locked_queue queue(key_of(word));
     forget_hold(word);
     return semaphore_try_acquire(word, permits);

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 #if defined(__linux__)
@@ -225,22 +226,32 @@ TYPED_TEST(EveryPoller, NoRingIsLostWhileDoorbellsAreClosedAndOpened) {
 }
 
 #if TOCSIN_CHECKED
-// Takes a bell in whose place the program then has files, as after closefrom() and open(). Use it in a child.
+// Calls `open_bell` and returns its result. Then the program has another file in place of each descriptor that this
+// opened, as after closefrom() and open(). Use it in a child.
 template <class Backend>
-doorbell_id take_replaced_bell() {
+auto with_replaced_bell(auto open_bell) {
     Backend::after_fork();
-    const int first = dup(0);
-    close(first);
-    const doorbell_id bell = Backend::take_doorbell().id;
-    for (const int each : {first, first + 1}) close(each);
-    for (int i = 0; i != 2; ++i) (void)open("/", O_RDONLY | O_CLOEXEC);
-    return bell;
+    const int other = open("/", O_RDONLY | O_CLOEXEC);
+    const auto is_open = [](int descriptor) { return fcntl(descriptor, F_GETFD) >= 0; };
+    std::array<bool, 64> before{};
+    for (int each = 0; each != 64; ++each) before[static_cast<std::size_t>(each)] = is_open(each);
+    auto opened = open_bell();
+    for (int each = 0; each != 64; ++each)
+        if (is_open(each) && !before[static_cast<std::size_t>(each)]) dup2(other, each);
+    return opened;
 }
 
 TYPED_TEST(EveryPoller, ADescriptorThatTheProgramClosedIsNoticed) {
     constexpr const char* message = "closed a descriptor that tocsin opened";
-    EXPECT_DEATH_IF_SUPPORTED(TypeParam::ring_doorbell(take_replaced_bell<TypeParam>()), message);
-    EXPECT_DEATH_IF_SUPPORTED((void)is_rung<TypeParam>(take_replaced_bell<TypeParam>(), 1s), message);
+    const auto take = [] { return TypeParam::take_doorbell().id; };
+    const auto wait_in_a_set = [] {
+        const auto set = with_replaced_bell<TypeParam>(open_set<TypeParam>);
+        std::array<poll_set::item, 4> items;
+        (void)set->wait(items, 1s);
+    };
+    EXPECT_DEATH_IF_SUPPORTED(TypeParam::ring_doorbell(with_replaced_bell<TypeParam>(take)), message);
+    EXPECT_DEATH_IF_SUPPORTED((void)is_rung<TypeParam>(with_replaced_bell<TypeParam>(take), 1s), message);
+    EXPECT_DEATH_IF_SUPPORTED(wait_in_a_set(), message);
 }
 #endif
 

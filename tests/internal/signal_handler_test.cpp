@@ -179,6 +179,20 @@ TEST(Trap22, AResetInASignalHandlerUndoesASetOfASetEvent) {
     EXPECT_FALSE(event.is_set());
 }
 
+// A handler that has interrupted a wait for all can take no permit, but no permits are always there.
+TEST(Trap22, ATryOfNoPermitsInASignalHandlerSucceeds) {
+    using namespace tocsin::detail;
+    semaphore_word word{semaphore_state::one};
+    ASSERT_TRUE(semaphore_source().hold(&word));
+    {
+        const tocsin::core::signal_deferral inside;
+        EXPECT_FALSE(semaphore_try_acquire(word, 1));
+        EXPECT_TRUE(semaphore_try_acquire(word, 0));
+    }
+    semaphore_source().unhold(&word);
+    EXPECT_TRUE(semaphore_try_acquire(word, 1));
+}
+
 // The deferred calls of handlers. Here the thread itself makes them. signal_deferral cannot tell the difference.
 class DeferredCalls : public testing::Test {
 protected:

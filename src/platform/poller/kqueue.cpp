@@ -184,6 +184,7 @@ int kqueue_set::sleep(std::span<event> events, std::int64_t nanoseconds) const n
 }
 
 poll_result kqueue_set::wait(std::span<item> out, const deadline& until) noexcept {
+    own_bell().check();
     return wait_in_kernel_set<event>(
         kqueue_, out, until,
         [this](std::span<event> events, std::int64_t left) { return sleep(events, left); },

@@ -290,9 +290,10 @@ poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline
     poll_result result;
     const auto look_once = [&] {
         result.error = look(what, storage);
+        if (result.error != 0) return true;
         result.ready = count_ready(what);
         if (bell != nullptr && windows_event_doorbells::was_rung(*bell)) result.rung = true;
-        return result.error != 0 || result.ready != 0 || result.rung;
+        return result.ready != 0 || result.rung;
     };
     if (look_once()) return result;
     if (until.has_passed()) return {.timed_out = true};

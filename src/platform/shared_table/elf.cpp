@@ -23,7 +23,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#if defined(__OpenBSD__)
+#if defined(TOCSIN_SLOTS_ARE_KEYS)
 #include <pthread.h>
 #endif
 
@@ -36,7 +36,7 @@ struct copy_record {
     void* doorbells;
     std::uint64_t core_layout;
     std::uint64_t platform_layout;
-    void* (*slots)() noexcept;  // gives the calling thread's slots (OpenBSD: the keys of the slots)
+    void* (*slots)() noexcept;  // gives the calling thread's slots (or the keys of the slots)
 };
 
 // The kind of a copy's table of sleepers (wait_table.hpp). 0 if the system keeps the sleepers.
@@ -129,7 +129,7 @@ int look_at(dl_phdr_info* object, std::size_t, void* context) noexcept {
 
 }  // namespace
 
-#if defined(__OpenBSD__)
+#if defined(TOCSIN_SLOTS_ARE_KEYS)
 
 namespace {
 

@@ -12,8 +12,9 @@
 // Static thread-local memory is scarce: all objects that are loaded by dlopen() take theirs from one reserve of some
 // 1,600 bytes (glibc 2.36). So a slot is only one pointer, and what it points to is on the thread's stack.
 //
-// Windows has slots that all modules share (TlsAlloc). OpenBSD's compilers emulate thread-local variables, so there the
-// slots are keys (pthread_key_create), whose first use in a thread may allocate.
+// Windows has slots that all modules share (TlsAlloc). OpenBSD's compilers emulate thread-local variables, and Android's
+// linker refuses the initial-exec model in what dlopen() loads. So there the slots are keys (pthread_key_create), whose
+// first use in a thread may allocate.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,11 @@ enum class thread_slot : unsigned {
 };
 inline constexpr unsigned thread_slots = 3;
 
-#if defined(TOCSIN_MODEL) || defined(_WIN32) || defined(__OpenBSD__) || defined(__ANDROID__)
+#if defined(__OpenBSD__) || defined(__ANDROID__)
+#define TOCSIN_SLOTS_ARE_KEYS
+#endif
+
+#if defined(TOCSIN_MODEL) || defined(_WIN32) || defined(TOCSIN_SLOTS_ARE_KEYS)
 
 void* slot_of_this_thread(thread_slot which) noexcept;
 void set_slot_of_this_thread(thread_slot which, void* to) noexcept;
