@@ -6,13 +6,13 @@ option(TOCSIN_PRECOMPILE_TESTS "Compile the headers that most tests include once
 
 set(TOCSIN_TESTS_LEFT_OUT "" CACHE STRING "A file of tests/ that lists tests which cannot work here; empty: none")
 
-# tocsin_add_test(NAME SOURCE... LABEL label [INTERNAL] [WHOLE] [TIMEOUT seconds])
+# tocsin_add_test(NAME SOURCE... LABEL label [INTERNAL] [WHOLE] [TIMEOUT seconds] [COST number])
 #
 # One executable; each of its GoogleTest cases becomes a case of ctest, named NAME.Suite.Case. With WHOLE the whole
 # executable is one case. That is always so for Windows, because an executable takes long to start under Wine. The
 # executable sees <tocsin/...> and tests/support; with INTERNAL it also sees src/.
 function(tocsin_add_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL;WHOLE" "LABEL;TIMEOUT" "")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL;WHOLE" "LABEL;TIMEOUT;COST" "")
     add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
     target_link_libraries(${name} PRIVATE tocsin::tocsin GTest::gtest GTest::gtest_main)
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
@@ -35,6 +35,9 @@ function(tocsin_add_test name)
         set(arg_TIMEOUT 600)  # for all cases together
     endif()
     set(properties LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+    if(arg_COST)
+        list(APPEND properties COST ${arg_COST})
+    endif()
     if(arg_LABEL STREQUAL "stress")
         list(APPEND properties PROCESSORS 2)  # it keeps all processors busy
     endif()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a machine must have: Debian packages, Python packages, and how to see whether they are there."""
 
+import functools
 import importlib.util
 import os
 import re
@@ -158,12 +159,18 @@ def provide(needs, optional=False):
             return
         raise Refusal("install these and try again")
     say(f"installing Debian packages: {' '.join(packages)}")
-    failed = apt_get("update", "-q") or install(packages)
+    failed = update() or install(packages)
     if failed and not optional:
         raise Refusal(failed)
     if failed:  # perhaps the system lacks one of them
         lacking = [package for package in packages if len(packages) == 1 or install([package])]
         print(f"not installed: {', '.join(lacking)}", file=sys.stderr)
+
+
+@functools.cache
+def update():
+    """Fetches the lists of packages, once in a run."""
+    return apt_get("update", "-q")
 
 
 def install(packages):
