@@ -63,7 +63,7 @@ static void a_watchdog_reports_a_long_wait_once(void) {
 static void waits_are_counted_if_the_library_counts(void) {
     tocsin_wait_counters before, after;
     tocsin_auto_event event = TOCSIN_EVENT_UNSET;
-    tocsin_limits how = until(TOCSIN_CLOCK_FROM_NOW, MS);
+    tocsin_limits how = until(TOCSIN_CLOCK_FROM_NOW, 100 * MS);  // not over before the thread sleeps
     const tocsin_status counts = tocsin_read_wait_counters(&before);
     how.spin.mode = TOCSIN_SPIN_NONE;
     CHECK(tocsin_auto_event_wait(&event, &how) == TOCSIN_TIMED_OUT);

@@ -136,7 +136,7 @@ static void a_loop_of_the_user_serves_operations(void) {
     tocsin_driver driver, other;
     tocsin_deadline next;
     tocsin_source sources[2];
-    tocsin_limits soon = until(TOCSIN_CLOCK_FROM_NOW, MS);
+    tocsin_limits soon = until(TOCSIN_CLOCK_FROM_NOW, 50 * MS);  // not over before the wait begins
     tocsin_limits late = until(TOCSIN_CLOCK_FROM_NOW, 3600000 * (int64_t)MS);
     int changes = 0;
     int ends[2];

@@ -95,12 +95,13 @@ int bench(const std::string& path, const arguments& rest) {
         std::vector<std::jthread> running;
         for (auto& latencies : each) {
             running.emplace_back([&log, &payload, &latencies, end] {
-                for (auto before = clock::now(); before < end;) {
+                auto before = clock::now();
+                do {
                     log.append(payload);
                     const auto after = clock::now();
                     latencies.push_back(std::chrono::duration<double, std::micro>(after - before).count());
                     before = after;
-                }
+                } while (before < end);
             });
         }
     }

@@ -89,11 +89,11 @@ private:
     tocsin::driver driver_{ring_};
 };
 
-// Echoes until the peer has been silent for half a second, or has closed.
+// Echoes until the peer has been silent for two seconds, or has closed.
 task serve(int connection, tocsin::manual_reset_event& idle) {
     for (;;) {
         const auto [status, index, found] =
-            co_await tocsin::async_wait_any({.until = 500ms}, tocsin::readable(connection));
+            co_await tocsin::async_wait_any({.until = 2s}, tocsin::readable(connection));
         char text[64];
         const ssize_t size =
             status == tocsin::wait_status::signaled ? read(connection, text, sizeof text) : 0;

@@ -23,7 +23,9 @@
 #include <deque>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -55,6 +57,38 @@ struct parked {
     // Finishes the wait as a thread would, and returns whether it was released.
     bool finish_if_released() { return self.sleep(deadline(0s)) == claim::signaled; }
 };
+
+// Keys of different addresses that nobody looks at, all in one bucket. The addresses are drawn: how addresses at equal
+// distances spread depends on the hash's secret.
+class one_bucket {
+public:
+    explicit one_bucket(std::uint64_t number) : random_(number) {}
+
+    wait_key next() {
+        for (;;) {
+            const auto drawn = static_cast<std::uintptr_t>(random_.next());
+            const wait_key key{reinterpret_cast<const void*>(drawn), wait_kind::address};
+            if (used_.empty()) index_ = key_hash(key).index;
+            if (key_hash(key).index == index_ && used_.insert(drawn).second) return key;
+        }
+    }
+
+private:
+    support::random_source random_;
+    std::set<std::uintptr_t> used_;
+    std::size_t index_ = 0;
+};
+
+// Two keys in one bucket, with the same bit of its filter or with different bits.
+std::pair<wait_key, wait_key> neighbours(bool same_filter_bit) {
+    one_bucket keys(8);
+    const wait_key first = keys.next();
+    for (;;) {
+        const wait_key second = keys.next();
+        if ((key_hash(second).filter_bit() == key_hash(first).filter_bit()) == same_filter_bit)
+            return {first, second};
+    }
+}
 
 // Every test leaves the lot as it found it: empty.
 class Lot : public testing::Test {
@@ -113,23 +147,6 @@ protected:
     static void remove(parked& cancelled) {
         locked_queue queue(cancelled.node.key);
         queue.remove(cancelled.node);
-    }
-
-    // Two different keys in one bucket, and with the same bit of its filter if asked for. The second address is drawn,
-    // since with some multipliers no address near the first has the same bit.
-    std::pair<wait_key, wait_key> neighbours(bool same_filter_bit) {
-        const wait_key first = at(0);
-        const key_hash wanted(first);
-        support::random_source random(9);
-        for (;;) {
-            const wait_key drawn{reinterpret_cast<const void*>(static_cast<std::uintptr_t>(random.next())),
-                                 first.what};
-            const key_hash other(drawn);
-            if (drawn.address != first.address && other.index == wanted.index &&
-                (other.filter_bit() == wanted.filter_bit()) == same_filter_bit) {
-                return {first, drawn};
-            }
-        }
     }
 
     std::vector<char> memory_ = std::vector<char>(std::size_t{1} << 21);
@@ -355,28 +372,9 @@ std::size_t depth_of(const wait_node& first) {
     return depth;
 }
 
-// Addresses that nobody looks at, all in the bucket of the first.
-class one_bucket {
-public:
-    wait_key next() {
-        for (;;) {
-            const wait_key key{reinterpret_cast<const void*>(next_), wait_kind::address};
-            next_ += 8;
-            const std::size_t index = key_hash(key).index;
-            if (index_ == none) index_ = index;
-            if (index == index_) return key;
-        }
-    }
-
-private:
-    static constexpr auto none = static_cast<std::size_t>(-1);
-    std::uintptr_t next_ = 0x1000;
-    std::size_t index_ = none;
-};
-
 TEST_F(Lot, HoldsManyQueuesInOneBucket) {
     const auto count = static_cast<std::size_t>(rounds(20'000, 2'000));
-    one_bucket keys;
+    one_bucket keys(9);
     std::vector<parked*> all;
     for (std::size_t i = 0; i < count; ++i) all.push_back(&park(keys.next(), i % 2 == 0));
     const auto& bucket = tocsin::core::the_lot->at[key_hash(all.front()->node.key).index];
@@ -478,7 +476,7 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnOneAddress) {
 TEST_F(Lot, AgreesWithAListForEachKey) {
     support::random_source random(3);
     const auto [first, second] = neighbours(true);
-    one_bucket crowd;
+    one_bucket crowd(9);
     const std::array<wait_key, 10> keys{first,
                                         second,
                                         at(3, wait_kind::event),

@@ -130,7 +130,13 @@ TEST(OutOfMemory, AWaitForManyThatThrowsTakesNothing) {
     const auto nothing_waits = [&] {
         for (const auto& each : events) EXPECT_EQ(tocsin::waiting_on(&each), 0u);
     };
-    with_ever_more_memory([&] { (void)tocsin::wait_any({.until = 1ms}, sources); }, nothing_waits);
+    // Attempts that throw do not park.
+    std::thread setter([&] {
+        support::until_parked(&events[0], 1);
+        events[0].set();
+    });
+    with_ever_more_memory([&] { (void)tocsin::wait_any(sources); }, nothing_waits);
+    setter.join();
     for (auto& each : events) each.set();
     with_ever_more_memory([&] { tocsin::wait_all(sources); },
                           [&] {

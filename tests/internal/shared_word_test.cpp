@@ -18,6 +18,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -192,15 +193,18 @@ const shared_word* first_word_of(const void* event) {
 
 // Two gates whose first batches would both take the same word.
 TEST(SharedWord, AWakeLeavesStrangersAsleep) {
-    std::vector<manual_reset_event> gates(400'000);
-    const shared_word* const word = first_word_of(&gates[0]);
-    const auto other = std::find_if(gates.begin() + 1, gates.end(),
-                                    [&](const auto& each) { return first_word_of(&each) == word; });
-    ASSERT_NE(other, gates.end());
+    std::deque<manual_reset_event> gates;
+    std::map<const shared_word*, manual_reset_event*> by_word;
+    const shared_word* word = nullptr;
+    do {
+        word = first_word_of(&gates.emplace_back());
+    } while (by_word.emplace(word, &gates.back()).second);
+    manual_reset_event& gate = *by_word[word];
+    manual_reset_event& other = gates.back();
     thread_group strangers;
-    start_one_by_one(strangers, *other, 4, [&] { other->wait(); });
-    ASSERT_EQ(sharers_of(&*other), 3u);
-    EXPECT_EQ(words_of(&*other), std::set{word});
+    start_one_by_one(strangers, other, 4, [&] { other.wait(); });
+    ASSERT_EQ(sharers_of(&other), 3u);
+    EXPECT_EQ(words_of(&other), std::set{word});
     std::vector<long> switches;
     for (std::size_t i = 0; i != strangers.size(); ++i) {
         strangers.until_asleep(i);
@@ -208,19 +212,19 @@ TEST(SharedWord, AWakeLeavesStrangersAsleep) {
     }
     for (int round = 0; round < 20; ++round) {
         thread_group threads;
-        start_one_by_one(threads, gates[0], 4, [&] { gates[0].wait(); });
-        EXPECT_EQ(sharers_of(&gates[0]), 3u);
-        EXPECT_EQ(words_of(&gates[0]).count(word), 0u);
-        gates[0].set();
+        start_one_by_one(threads, gate, 4, [&] { gate.wait(); });
+        EXPECT_EQ(sharers_of(&gate), 3u);
+        EXPECT_EQ(words_of(&gate).count(word), 0u);
+        gate.set();
         threads.join();
-        gates[0].reset();
+        gate.reset();
     }
     EXPECT_EQ(strangers.finished(), 0u);
-    EXPECT_EQ(tocsin::waiting_on(&*other), 4u);
+    EXPECT_EQ(tocsin::waiting_on(&other), 4u);
     for (std::size_t i = 0; i != strangers.size(); ++i) {
         EXPECT_EQ(support::switches_of(strangers.id(i)).voluntary, switches[i]) << "stranger " << i;
     }
-    other->set();
+    other.set();
     strangers.join();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // <tocsin/asio.hpp>, with standalone Asio and with Boost's.
+#include "clocks.hpp"
 #include "facts.hpp"
 #include "printing.hpp"
 #include "sanitizer.hpp"
@@ -84,6 +85,7 @@ using error_code = std::error_code;
 namespace {
 
 using namespace std::chrono_literals;
+using support::hand_clock;
 using tocsin::any_result;
 using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
@@ -173,9 +175,10 @@ TEST(AsioWait, SaysThatItsLimitsEndedIt) {
     EXPECT_EQ(stopped.how, any_result{wait_status::stopped});
 }
 
-// Runs what is due in the driver until the context has called something.
+// Lets 2 ms pass on the clock, and runs what is due in the driver until the context has called something.
 void serve(tocsin::driver& driver, net::io_context& context) {
     EXPECT_FALSE(driver.next_deadline().is_never());
+    hand_clock::set(hand_clock::milliseconds + 2);
     while (driver.run_due() == 0 && !driver.next_deadline().is_never()) std::this_thread::yield();
     context.run();
     context.restart();
@@ -188,15 +191,18 @@ TEST(AsioWait, IsServedByItsDriver) {
     auto_reset_event event;
     auto_reset_event other(true);
     called called;
-    async_wait(tocsin::asio::on(context).by(driver), {.until = 2ms}, event, called.callback_of_one());
+    auto due = hand_clock::now() + 2ms;
+    async_wait(tocsin::asio::on(context).by(driver), {.until = due}, event, called.callback_of_one());
     serve(driver, context);
     EXPECT_EQ(called.how.status, wait_status::timed_out);
-    async_wait_any(tocsin::asio::on(context.get_executor()).by(driver), event, tocsin::after(2ms),
+    due += 2ms;
+    async_wait_any(tocsin::asio::on(context.get_executor()).by(driver), event, tocsin::at(due),
                    called.callback());
     serve(driver, context);
     EXPECT_EQ(called.how, (any_result{wait_status::signaled, 1}));
     const auto here = tocsin::asio::on(context).by(driver);
-    std::future<wait_status> both = async_wait_all(here, {.until = 2ms}, event, other, net::use_future);
+    due += 2ms;
+    std::future<wait_status> both = async_wait_all(here, {.until = due}, event, other, net::use_future);
     serve(driver, context);
     EXPECT_EQ(both.get(), wait_status::timed_out);
     EXPECT_EQ(called.times, 2);
@@ -209,7 +215,8 @@ TEST(AsioWait, KeepsItsDriverUntilItBegins) {
     tocsin::driver driver;
     auto_reset_event event;
     called called;
-    auto later = async_wait(tocsin::asio::on(context).by(driver), {.until = 2ms}, event, DEFERRED);
+    const auto due = hand_clock::now() + 2ms;
+    auto later = async_wait(tocsin::asio::on(context).by(driver), {.until = due}, event, DEFERRED);
     EXPECT_TRUE(driver.next_deadline().is_never());
     std::move(later)(called.callback_of_one());
     serve(driver, context);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // <tocsin/glib.hpp>
+#include "clocks.hpp"
 #include "facts.hpp"
 #include "sanitizer.hpp"
 
@@ -21,6 +22,7 @@
 namespace {
 
 using namespace std::chrono_literals;
+using support::hand_clock;
 using tocsin::any_result;
 using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
@@ -101,10 +103,12 @@ TEST(GlibWatch, IsServedByItsDriver) {
     tocsin::driver driver;
     auto_reset_event event;
     any_result found{wait_status::signaled};
+    const auto due = hand_clock::now() + 2ms;
     tocsin::glib::watch(
         tocsin::glib::on(context.get()).by(driver), [&](any_result how) { return found = how, false; },
-        {.until = 2ms}, event);
+        {.until = due}, event);
     EXPECT_FALSE(driver.next_deadline().is_never());
+    hand_clock::set(hand_clock::milliseconds + 2);
     while (driver.run_due() == 0 && !driver.next_deadline().is_never()) std::this_thread::yield();
     context.run_until([&] { return found.status == wait_status::timed_out; });
 }

@@ -149,7 +149,7 @@ public:
 
 private:
     void send(worker& self) {
-        while (!self.is_over()) {
+        do {  // at least once
             const std::uint64_t mine = sent_.fetch_add(1) + 1;
             self.counts.in();
             if (self.random.one_in(2)) {
@@ -161,7 +161,7 @@ private:
             self.counts.out();
             self.done();
             std::this_thread::sleep_for(std::chrono::microseconds(self.random.below(300)));
-        }
+        } while (!self.is_over());
         still_sending_.fetch_sub(1);
     }
 

@@ -308,13 +308,13 @@ TYPED_TEST(ConditionVariable, WasWokenInTimeEvenIfTheLockComesLate) {
     thread_group threads;
     threads.start([&] {
         this->lock.acquire();
-        EXPECT_EQ(this->lock.sleep(this->condition, 400), TRUE);
+        EXPECT_EQ(this->lock.sleep(this->condition, 2'000), TRUE);
         this->lock.release();
     });
     until_waits(threads, 0);
     this->lock.acquire();
     WakeConditionVariable(&this->condition);
-    nap(450ms);
+    nap(2'050ms);
     EXPECT_FALSE(threads.finished(0));
     this->lock.release();
 }

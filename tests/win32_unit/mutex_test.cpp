@@ -108,7 +108,7 @@ TEST(win32_mutex, AWaiterGetsItWhenOnlyTheWaitIsLeft) {
     });
     EXPECT_EQ(WaitForSingleObject(owned.get(), INFINITE), WAIT_OBJECT_0);
     threads.start("waiter", [&] { EXPECT_EQ(WaitForSingleObject(mutex, INFINITE), WAIT_ABANDONED); });
-    threads.until_asleep(1);
+    support::until_sound_asleep(threads.id(1));
     EXPECT_TRUE(CloseHandle(mutex));
     SetEvent(end.get());
     threads.join();

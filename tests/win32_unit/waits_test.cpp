@@ -46,7 +46,7 @@ TEST(win32_waits, APulseReleasesWhoWaitsNowAndNobodyLater) {
             EXPECT_EQ(WaitForSingleObject(one.get(), INFINITE), WAIT_OBJECT_0);
             ++released;
         });
-        for (std::size_t i = 0; i < 3; ++i) threads.until_asleep(i);
+        for (std::size_t i = 0; i < 3; ++i) support::until_sound_asleep(threads.id(i));
         EXPECT_TRUE(PulseEvent(one.get()));
         EXPECT_EQ(WaitForSingleObject(one.get(), 0), WAIT_TIMEOUT);
         threads.until_finished(manual ? 3 : 1);
