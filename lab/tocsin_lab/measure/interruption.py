@@ -21,7 +21,8 @@ class Interrupted(Exception):
 
 
 class Interruption:
-    """While it is entered, signals that end a program only request the end of the run."""
+    """While it is entered, signals that end a program only request the end of the run. After such a request, the
+    process ignores them: the program is about to end, and a second Ctrl-C must not change its exit code."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -36,7 +37,7 @@ class Interruption:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if self.requested else handler)
 
     def _request(self, _number: int, _frame: FrameType | None) -> None:
         self.requested = True
