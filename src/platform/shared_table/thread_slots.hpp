@@ -12,9 +12,9 @@
 // Static thread-local memory is scarce: all objects that are loaded by dlopen() take theirs from one reserve of some
 // 1,600 bytes (glibc 2.36). So a slot is only one pointer, and what it points to is on the thread's stack.
 //
-// Windows has slots that all modules share (TlsAlloc). OpenBSD's compilers emulate thread-local variables, and Android's
-// linker refuses the initial-exec model in what dlopen() loads. So there the slots are keys (pthread_key_create), whose
-// first use in a thread may allocate.
+// Windows has slots that all modules share (TlsAlloc). OpenBSD's compilers emulate thread-local variables. Android's
+// linker refuses the initial-exec model in what dlopen() loads. So on these two systems the slots are keys
+// (pthread_key_create). The first use of a key in a thread may allocate.
 #pragma once
 
 #include <cstddef>
