@@ -326,7 +326,7 @@ TYPED_TEST(SenderWithToken, ATokenWithoutASourceIsIgnored) {
 // A set and a stop at the same time: one completion, and the event is taken exactly if there is a value. The thread
 // that completes lets this one destroy the state at once.
 TYPED_TEST(SenderWithToken, EndsOnceIfASetAndAStopMeet) {
-    const int rounds = support::rounds(400, 4'000);
+    const int rounds = support::rounds(4'000, 400);
     manual_reset_event go[2];
     manual_reset_event done[2];
     auto_reset_event event;
