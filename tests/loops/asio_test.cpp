@@ -448,7 +448,7 @@ TEST(AsioWait, EndsWithItsContextWithoutACall) {
 
 // Another thread sets the event while the context is destroyed.
 TEST(AsioWait, EndsWithItsContextAlsoIfItsSourceBecomesReadyThen) {
-    const int rounds = support::rounds(200, 2'000);
+    const int rounds = support::rounds(2'000, 200);
     for (int i = 0; i != rounds; ++i) {
         auto_reset_event event;
         std::atomic<bool> go{false};
@@ -470,7 +470,7 @@ TEST(AsioWait, EndsWithItsContextAlsoIfItsSourceBecomesReadyThen) {
 #if defined(HAS_SLOTS)
 // Waits on the strands of a pool, set and cancelled at the same time: each handler is called once, and no set is lost.
 TEST(AsioWait, EndsOnceIfASetAndACancellationMeet) {
-    const int rounds = support::rounds(200, 2'000);
+    const int rounds = support::rounds(2'000, 200);
     net::thread_pool pool(2);
     for (int i = 0; i != rounds; ++i) {
         auto_reset_event event;

@@ -171,7 +171,7 @@ TEST(GlibWatch, ThrowsIfTheWaitCannotBegin) {
 
 // A set meets the end of the context.
 TEST(GlibWatch, EndsWithItsContextAlsoIfItsSourceBecomesReadyThen) {
-    const int rounds = support::rounds(200, 2'000);
+    const int rounds = support::rounds(2'000, 200);
     for (int i = 0; i != rounds; ++i) {
         auto_reset_event event;
         auto owned = std::make_shared<int>(0);

@@ -160,7 +160,7 @@ TEST(UvWatch, ThrowsIfTheWaitCannotBegin) {
 // A set meets unwatch(): a permit that the watch has taken was given to its function, or is still there.
 TEST(UvWatch, EndsOnceIfASetAndUnwatchMeet) {
     loop loop;
-    const int rounds = support::rounds(200, 2'000);
+    const int rounds = support::rounds(2'000, 200);
     for (int i = 0; i != rounds; ++i) {
         auto_reset_event event;
         std::atomic<bool> go{false};

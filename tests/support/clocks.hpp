@@ -8,7 +8,9 @@
 
 namespace support {
 
-// Shows the same time until a test changes it, forwards or backwards. Counts how often it is read.
+// Shows the same time until a test changes it, forwards or backwards. So a deadline on it passes when the test lets it
+// pass, and a test can do that after some fact: once a thread is parked, say. Counts how often it is read, and keeps
+// what it showed last.
 struct hand_clock {
     using duration = std::chrono::milliseconds;
     using rep = duration::rep;
@@ -17,12 +19,16 @@ struct hand_clock {
 
     static time_point now() noexcept {
         reads.fetch_add(1);
-        return time_point(duration(milliseconds.load()));
+        const std::int64_t shown = milliseconds.load();
+        last_shown.store(shown);
+        return time_point(duration(shown));
     }
 
     static void set(std::int64_t to) { milliseconds.store(to); }
+    static void set(time_point to) { set(to.time_since_epoch().count()); }
 
     inline static std::atomic<std::int64_t> milliseconds{0};
+    inline static std::atomic<std::int64_t> last_shown{0};
     inline static std::atomic<long> reads{0};
 };
 

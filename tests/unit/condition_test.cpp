@@ -2,6 +2,7 @@
 // The contract of condition, clause by clause: first what the standard says of std::condition_variable_any, then what
 // tocsin adds.
 #include "allocations.hpp"
+#include "clocks.hpp"
 #include "facts.hpp"
 #include "printing.hpp"
 #include "system_calls.hpp"
@@ -34,6 +35,7 @@
 namespace {
 
 using namespace std::chrono_literals;
+using support::hand_clock;
 using support::rounds;
 using support::thread_group;
 using support::until_parked;
@@ -57,6 +59,14 @@ struct counted_lock {
     std::mutex mutex;
     int locked = 0;
     int unlocked = 0;
+};
+
+// Moves the hand_clock on whenever it is given up.
+struct lock_that_moves_the_clock : counted_lock {
+    void unlock() {
+        hand_clock::set(hand_clock::now() + 1ms);
+        counted_lock::unlock();
+    }
 };
 
 // Every kind of lock with which a thread can wait.
@@ -631,7 +641,7 @@ TEST(ConditionWaitAny, IsEndedByANotificationOrASource) {
 }
 
 TEST(ConditionWaitAny, TakesWhatIsReadyWithoutGivingUpTheLock) {
-    counted_lock lock;
+    lock_that_moves_the_clock lock;
     lock.lock();
     condition changed;
     tocsin::auto_reset_event job(true);
@@ -643,9 +653,12 @@ TEST(ConditionWaitAny, TakesWhatIsReadyWithoutGivingUpTheLock) {
     EXPECT_EQ(lock.unlocked, 0);
     EXPECT_EQ(changed.wait_any(lock, {.until = 0s}, never, job).status, wait_status::timed_out);
     EXPECT_EQ(lock.unlocked, 1);
-    EXPECT_EQ(changed.wait_any(lock, {.until = 1ms}, never, job).status, wait_status::timed_out);
+    // Neither of these two is ready before the lock is given up.
+    const auto end = hand_clock::now() + 1ms;
+    EXPECT_EQ(changed.wait_any(lock, {.until = end}, never, job).status, wait_status::timed_out);
     EXPECT_EQ(lock.unlocked, 2);
-    EXPECT_EQ(changed.wait_any(lock, never, tocsin::after(1ms)).index, 2u);
+    const auto due = hand_clock::now() + 1ms;
+    EXPECT_EQ(changed.wait_any(lock, never, tocsin::at(due)).index, 2u);
     EXPECT_EQ(lock.unlocked, 3);
     EXPECT_EQ(lock.locked, 4);
     lock.unlock();

@@ -3,6 +3,7 @@
 // began them, and no thread of the library exists.
 #define TOCSIN_EXECUTION_OWN  // also where stdexec is installed
 
+#include "clocks.hpp"
 #include "driven_loops.hpp"
 #include "sanitizer.hpp"
 #include "task.hpp"
@@ -32,6 +33,7 @@
 namespace {
 
 using namespace std::chrono_literals;
+using support::hand_clock;
 using support::task;
 using support::thread_group;
 using tocsin::any_result;
@@ -429,10 +431,13 @@ TEST(DriverInALoopOfFrames, ADeadlineInsideAFrameWaitsForTheNextFrame) {
     task inner;
     const task work = [](auto& event, int end, task& started) -> task {
         (void)co_await async_wait_any(tocsin::readable(end));
-        const auto due = std::chrono::steady_clock::now() + 1ms;
+        const auto due = hand_clock::now() + 1ms;
         started = [](auto& on, auto until) -> task { (void)co_await async_wait({.until = until}, on); }(event,
                                                                                                         due);
-        while (std::chrono::steady_clock::now() < due) {
+        // The driver expects the deadline 1 ms after the wait began: at this time, or a little earlier.
+        const auto expected = std::chrono::steady_clock::now() + 1ms;
+        hand_clock::set(due);
+        while (std::chrono::steady_clock::now() < expected) {
         }
     }(never, pair.ours(), inner);
     loop.run_once();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What <tocsin/group_commit.hpp> promises, sentence by sentence.
+#include "clocks.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
@@ -28,6 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using support::freezer;
+using support::hand_clock;
 using support::thread_group;
 using support::until;
 using tocsin::commit_group;
@@ -384,39 +386,31 @@ TEST(GroupCommit, AGroupInWhichEverybodyMayWithdrawIsFlushedInJoiningOrder) {
     EXPECT_EQ(log.groups(), (groups{{1}, {2, 3, 4, 5, 6}}));
 }
 
-// Whether a flush took a submission before this deadline passed, so that its submitter waited on.
-bool waits_past_its_deadline(std::chrono::nanoseconds longest) {
+TEST(GroupCommit, WaitsForTheResultOfAFlushThatHasTakenItPastTheDeadline) {
     journal log;
     log.hold();
-    commit_status status{};
     thread_group threads;
     log.start_leader(threads, 1);
     log.start_follower(threads, 2);
-    const auto end = std::chrono::steady_clock::now() + longest;
+    const auto end = hand_clock::now() + 1ms;
     threads.start("with a deadline", [&] {
         item mine{3};
-        status = log.commit.submit({.until = end}, mine);
-        EXPECT_EQ(mine.answer, status == commit_status::committed ? -3 : 0);
+        EXPECT_EQ(log.commit.submit({.until = end}, mine), commit_status::committed);
+        EXPECT_EQ(mine.answer, -3);
     });
-    until("waiting for it to join or give up",
-          [&] { return threads.finished(2) || log.commit.statistics().waiting == 2; });
+    log.until_waiting(2);
     log.let_go();
     log.until_in_flush(2);
-    until("waiting for the deadline to pass", [&] { return std::chrono::steady_clock::now() > end + 5ms; });
-    const bool still_waiting = !threads.finished(2);
+    EXPECT_FALSE(threads.finished(2));
+    hand_clock::set(end);
+    until("waiting for the submitter to find that its deadline has passed",
+          [&] { return hand_clock::last_shown.load() == end.time_since_epoch().count(); });
+    until("waiting for it to sleep again, or to end too early",
+          [&] { return threads.finished(2) || support::state_of(threads.id(2)) == 'S'; });
+    EXPECT_FALSE(threads.finished(2));
     log.let_all_go();
     threads.join();
-    EXPECT_EQ(log.groups(), still_waiting ? (groups{{1}, {2, 3}}) : (groups{{1}, {2}}));
-    EXPECT_EQ(status, still_waiting ? commit_status::committed : commit_status::timed_out);
-    return still_waiting;
-}
-
-TEST(GroupCommit, WaitsForTheResultOfAFlushThatHasTakenItPastTheDeadline) {
-    auto longest = 20ms;
-    while (!waits_past_its_deadline(longest)) {
-        longest *= 2;  // the machine was too slow for that
-        ASSERT_LT(longest, 20s);
-    }
+    EXPECT_EQ(log.groups(), (groups{{1}, {2, 3}}));
 }
 
 TEST(GroupCommit, WaitsForTheResultOfAFlushThatHasTakenItAfterAStop) {

@@ -3,6 +3,7 @@
 // again and destroyed in every state; with executors; in memory of the caller.
 #include "allocations.hpp"
 #include "child.hpp"
+#include "clocks.hpp"
 #include "countdown.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
@@ -759,9 +760,13 @@ TEST(Operation, IsServedByADriver) {
     tocsin::driver loop;
     auto_reset_event event;
     record seen;
-    auto wait = any_operation(std::ref(seen), {.until = 5ms}, event);
+    const auto due = support::hand_clock::now() + 5ms;
+    auto wait = any_operation(std::ref(seen), {.until = due}, event);
     wait.by(loop).start();
-    while (loop.run_due() == 0) std::this_thread::yield();
+    ASSERT_FALSE(loop.next_deadline().is_never());
+    EXPECT_EQ(loop.run_due(), 0u);
+    support::hand_clock::set(due);
+    support::until("the driver ends the wait", [&] { return loop.run_due() != 0; });
     EXPECT_EQ(seen.last.status, wait_status::timed_out);
 }
 

@@ -3,6 +3,7 @@
 #define TOCSIN_EXECUTION_OWN  // also where stdexec is installed
 
 #include "allocations.hpp"
+#include "clocks.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
@@ -43,6 +44,7 @@ using senders::inplace_stop_token;
 using senders::sync_wait;
 using senders::token_env;
 using senders::with_token;
+using support::hand_clock;
 using support::thread_group;
 using tocsin::any_result;
 using tocsin::as_sender;
@@ -239,15 +241,24 @@ TEST(Sender, IsServedByItsDriver) {
     tocsin::driver loop;
     auto_reset_event event;
     told told;
-    const auto without = as_sender({.until = 2ms}, event);
+    const auto due = hand_clock::now() + 2ms;
+    const auto without = as_sender({.until = due}, event);
     auto state = ex::connect(without.by(loop), unstoppable{&told, {}});
     ex::start(state);
     ASSERT_FALSE(loop.next_deadline().is_never());
-    while (loop.run_due() == 0) std::this_thread::yield();
+    EXPECT_EQ(loop.run_due(), 0u);
+    hand_clock::set(due);
+    support::until("the driver ends the wait", [&] { return loop.run_due() != 0; });
     EXPECT_EQ(told.how, told::by::value);
     EXPECT_EQ(told.result, any_result{wait_status::timed_out});
     EXPECT_EQ(told.thread, std::this_thread::get_id());
 
+    hand_clock::set(due - 2ms);
+    thread_group threads;
+    threads.start("lets the deadline pass", [&] {
+        support::until_parked(&event, 1);
+        hand_clock::set(due);
+    });
     EXPECT_EQ(std::get<0>(*sync_wait(without)), any_result{wait_status::timed_out});
     EXPECT_TRUE(loop.next_deadline().is_never());
 }
@@ -315,7 +326,7 @@ TYPED_TEST(SenderWithToken, ATokenWithoutASourceIsIgnored) {
 // A set and a stop at the same time: one completion, and the event is taken exactly if there is a value. The thread
 // that completes lets this one destroy the state at once.
 TYPED_TEST(SenderWithToken, EndsOnceIfASetAndAStopMeet) {
-    const int rounds = support::rounds(400, 4'000);
+    const int rounds = support::rounds(4'000, 400);
     manual_reset_event go[2];
     manual_reset_event done[2];
     auto_reset_event event;
@@ -376,10 +387,13 @@ TEST(SenderOfAll, IsServedByItsDriver) {
     auto_reset_event a;
     auto_reset_event b(true);
     told told;
-    auto state = ex::connect(as_sender_all({.until = 2ms}, a, b).by(loop), unstoppable{&told, {}});
+    const auto due = hand_clock::now() + 2ms;
+    auto state = ex::connect(as_sender_all({.until = due}, a, b).by(loop), unstoppable{&told, {}});
     ex::start(state);
     ASSERT_FALSE(loop.next_deadline().is_never());
-    while (loop.run_due() == 0) std::this_thread::yield();
+    EXPECT_EQ(loop.run_due(), 0u);
+    hand_clock::set(due);
+    support::until("the driver ends the wait", [&] { return loop.run_due() != 0; });
     EXPECT_EQ(told.result, any_result{wait_status::timed_out});
     EXPECT_EQ(told.thread, std::this_thread::get_id());
     EXPECT_TRUE(b.is_set());

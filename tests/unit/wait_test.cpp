@@ -462,15 +462,23 @@ TEST(WaitMany, UpToSixteenSourcesNeedNoAllocation) {
 TEST(WaitMany, MoreTakeOneBlock) {
     std::deque<auto_reset_event> events(17);
     const auto sources = sources_of(events);
-    long before = allocations();
-    (void)wait_any({.until = 1ms}, sources);
-    EXPECT_EQ(allocations(), before + 1);
-    before = allocations();
-    (void)wait_all({.until = 1ms}, sources);
-    EXPECT_EQ(allocations(), before + 1);
+    // How often a wait allocates that another thread ends once it is parked, by setting the first `count` events.
+    const auto allocations_of = [&](auto wait, std::size_t count) {
+        thread_group threads;
+        threads.start("setter", [&] {
+            until_parked(&events[0], 1);
+            for (std::size_t i = 0; i != count; ++i) events[i].set();
+        });
+        (void)threads.id(0);  // the thread has begun, and allocates nothing from here on
+        const long before = allocations();
+        wait();
+        return allocations() - before;
+    };
+    EXPECT_EQ(allocations_of([&] { EXPECT_EQ(wait_any(sources), taken(0)); }, 1), 1);
+    EXPECT_EQ(allocations_of([&] { EXPECT_EQ(wait_all(sources), wait_status::signaled); }, 17), 1);
     events[16].set();
-    before = allocations();
-    (void)wait_any(sources);
+    const long before = allocations();
+    EXPECT_EQ(wait_any(sources), taken(16));
     EXPECT_EQ(allocations(), before) << "a source that is ready is taken without an allocation";
 }
 
