@@ -17,13 +17,16 @@ struct hand_clock {
 
     static time_point now() noexcept {
         reads.fetch_add(1);
-        return time_point(duration(milliseconds.load()));
+        const std::int64_t time = milliseconds.load();
+        shown.store(time);
+        return time_point(duration(time));
     }
 
     static void set(std::int64_t to) { milliseconds.store(to); }
 
     inline static std::atomic<std::int64_t> milliseconds{0};
     inline static std::atomic<long> reads{0};
+    inline static std::atomic<std::int64_t> shown{0};  // by the last read
 };
 
 // Runs at a third of the steady clock's speed, in a type that is neither integral nor nanoseconds.
