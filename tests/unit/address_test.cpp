@@ -139,7 +139,7 @@ TYPED_TEST(EveryWidth, NeighboursInOneWordAreNotWoken) {
         EXPECT_EQ(wait_on_address(&words[static_cast<std::size_t>(i)], 0), address_status::woken);
     });
     for (auto& each : words) until_parked(&each, 1);
-    for (std::size_t i = 0; i < 16; ++i) threads.until_asleep(i);
+    for (std::size_t i = 0; i < 16; ++i) support::until_sound_asleep(threads.id(i));
     const auto before = support::switches_of(threads.id(0));
     for (std::size_t i = 15; i > 0; --i) {
         EXPECT_EQ(wake_by_address_all(&words[i]), 1u);

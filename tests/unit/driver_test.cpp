@@ -2,6 +2,7 @@
 // A driver without a loop: what it tells, what ends inside it, and how it is refused. Loops: driver_loops_test.cpp.
 #include "allocations.hpp"
 #include "child.hpp"
+#include "clocks.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
 #include "task.hpp"
@@ -30,6 +31,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
+using support::hand_clock;
 using support::task;
 using tocsin::any_result;
 using tocsin::async_wait;
@@ -115,13 +117,19 @@ TEST(Driver, RunDueLeavesWhatIsLaterThanItsArgument) {
     const auto now = steady_clock::now();
     const task in_an_hour = sleep(now + 1h, far);
     EXPECT_EQ(one.run_due(now + 24h), 0u) << "a time in the future counts as the present";
-    // A slow machine must reach the second wait before the first deadline.
-    const auto begun = steady_clock::now();
-    const task a = sleep(begun + 50ms, first);
-    const task b = sleep(begun + 60ms, second);
-    sleep_past(begun + 60ms);  // no fact to wait for: both deadlines are to pass
-    EXPECT_EQ(one.run_due(begun), 0u);
-    EXPECT_EQ(one.run_due(begun + 50ms), 1u);
+    hand_clock::set(0);
+    const hand_clock::time_point earlier(1ms);
+    const hand_clock::time_point later(10ms);
+    const task a = sleep(earlier, first);
+    // The driver estimates when the deadline comes: the argument of run_due() is compared with that time.
+    const steady_clock::time_point estimated(std::chrono::nanoseconds(one.next_deadline().nanoseconds()));
+    const task b = sleep(later, second);
+    hand_clock::set(10);
+    sleep_past(steady_clock::now() + 10ms);  // no fact to wait for: both estimated times are to pass
+    EXPECT_EQ(one.run_due(now), 0u);
+    EXPECT_EQ(one.run_due(estimated - 1ns), 0u);
+    EXPECT_FALSE(first);
+    EXPECT_EQ(one.run_due(estimated), 1u);
     EXPECT_TRUE(first && !second);
     EXPECT_EQ(one.run_due(), 1u);
     EXPECT_TRUE(second);
@@ -140,7 +148,8 @@ TEST(Driver, ADeadlineThatIsSetInsideRunDueWaitsForTheNext) {
 TEST(Driver, ACoroutineMayDestroyAnotherThatIsDue) {
     chosen_driver one;
     std::optional<wait_status> status;
-    const auto when = steady_clock::now() + 50ms;
+    hand_clock::set(0);
+    const hand_clock::time_point when(1ms);
     std::unique_ptr<task> victim;
     task killer = [](auto until, auto& what) -> task {
         auto_reset_event never;
@@ -148,7 +157,8 @@ TEST(Driver, ACoroutineMayDestroyAnotherThatIsDue) {
         what = nullptr;
     }(when, victim);
     victim = std::make_unique<task>(sleep(when, status));
-    sleep_past(when);  // no fact to wait for: both deadlines are to pass
+    hand_clock::set(1);
+    sleep_past(steady_clock::now() + 1ms);  // no fact to wait for: the estimated times of both are to pass
     EXPECT_EQ(one.run_due(), 2u);
     EXPECT_TRUE(killer.done());
     EXPECT_FALSE(status);
@@ -204,12 +214,15 @@ TEST(Driver, OneWaitMayNameItsDriver) {
     chosen_driver by_default;
     driver one;
     wait_status status{};
+    hand_clock::set(0);
     const task sleeper = [](driver& by, auto& result) -> task {
         auto_reset_event never;
-        result = co_await async_wait({.until = 50ms}, never).by(by);
+        const hand_clock::time_point when(1ms);
+        result = co_await async_wait({.until = when}, never).by(by);
     }(one, status);
     EXPECT_TRUE(by_default.next_deadline().is_never());
     EXPECT_FALSE(one.next_deadline().is_never());
+    hand_clock::set(1);
     while (!sleeper.done()) (void)one.run_due();
     EXPECT_EQ(status, wait_status::timed_out);
 }

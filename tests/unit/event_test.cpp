@@ -272,7 +272,7 @@ TYPED_TEST(EveryEvent, WaitersOfNeighboursInOneWordAreLeftAsleep) {
     thread_group threads;
     threads.start_many(8, "waiter", [&](int i) { events[static_cast<std::size_t>(i)].wait(); });
     for (auto& each : events) until_parked(&each, 1);
-    for (std::size_t i = 0; i < 8; ++i) threads.until_asleep(i);
+    for (std::size_t i = 0; i < 8; ++i) support::until_sound_asleep(threads.id(i));
     const auto before = support::switches_of(threads.id(0));
     for (std::size_t i = 7; i > 0; --i) {
         events[i].set();

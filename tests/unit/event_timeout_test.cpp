@@ -365,11 +365,11 @@ TEST(AUserDefinedClock, MayHavePassedAlready) {
 }
 
 TEST(ADeadline, GivenAsAValueIsTheSamePointForEveryWait) {
-    const tocsin::deadline until = 30ms;
     const auto begin = steady_clock::now();
+    const tocsin::deadline until = 30ms;
     auto_reset_event event;
     EXPECT_EQ(event.wait_until(until), wait_status::timed_out);
-    EXPECT_GE(steady_clock::now() - begin, 29ms);
+    EXPECT_GE(steady_clock::now() - begin, 30ms);
     const auto again = steady_clock::now();
     EXPECT_EQ(event.wait_until(until), wait_status::timed_out);
     EXPECT_EQ(event.wait_until(until), wait_status::timed_out);

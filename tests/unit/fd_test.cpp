@@ -257,19 +257,32 @@ TEST(Descriptor, AWaitWithoutOneOpensNone) {
     EXPECT_EQ(open_descriptors(), before);
 }
 
+// This thread waits until it sleeps, and then another thread sets `among`, one of the sources. So this thread has a
+// doorbell, which it keeps. (A wait with a deadline may end before it needs one.)
+void sleep_with_a_doorbell(const std::vector<source>& sources, auto_reset_event& among) {
+    const pid_t self = support::thread_id();
+    thread_group threads;
+    threads.start("ends the sleep", [&] {
+        until_parked(&among, 1);
+        support::until_asleep(self);
+        among.set();
+    });
+    (void)wait_any(sources);
+}
+
 TEST(Descriptor, AThousandWaitsOfAThreadOpenOneDoorbell) {
     connected pair;
-    (void)wait_any(
-        {.until = 5ms},
-        readable(pair.one));  // sleeps, with a doorbell; a wait of 1 us may end before it needs one
+    auto_reset_event event;
+    sleep_with_a_doorbell({event, readable(pair.one)}, event);
     const std::size_t before = open_descriptors();
     for (int i = 0; i != 1000; ++i) (void)wait_any({.until = 1us}, readable(pair.one));
     EXPECT_EQ(open_descriptors(), before);
 }
 
-// Linux: how often the waits polled. Each of them times out. They don't spin, which would be one more poll.
-support::system_calls calls_of_waits(int waits, std::vector<source>& sources) {
-    return support::system_calls_of([&] { (void)wait_any({.until = 5ms}, sources); },  // opens the doorbell
+// Linux: how often the waits polled. Each of them times out. They don't spin, which would be one more poll. `among` is
+// one of the sources.
+support::system_calls calls_of_waits(int waits, const std::vector<source>& sources, auto_reset_event& among) {
+    return support::system_calls_of([&] { sleep_with_a_doorbell(sources, among); },
                                     [&] {
                                         for (int i = 0; i != waits; ++i) {
                                             const auto ended = wait_any(
@@ -296,7 +309,7 @@ TEST(Descriptor, AWaitThatSleepsPollsOnce) {
         std::vector<source> sources{in_front};
         for (auto& each : pairs) sources.push_back(readable(each.one));
         sources.push_back(behind);
-        const auto calls = calls_of_waits(waits, sources);
+        const auto calls = calls_of_waits(waits, sources, in_front);
         REQUIRE_KNOWN_CALLS(calls);
         EXPECT_EQ(calls.exit_code, 0);
         EXPECT_EQ(polls_among(calls), waits) << testing::PrintToString(calls);

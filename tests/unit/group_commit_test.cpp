@@ -325,10 +325,14 @@ TEST(GroupCommit, WithdrawsWhenTheDeadlinePassesBeforeAFlushTakesIt) {
     log.hold();
     thread_group threads;
     log.start_leader(threads, 1);
+    hand_clock::set(0);
+    threads.start("sets the clock", [&] {
+        log.until_waiting(1);
+        hand_clock::set(20);
+    });
     item late{2};
-    const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(log.commit.submit({.until = 20ms}, late), commit_status::timed_out);
-    EXPECT_GE(std::chrono::steady_clock::now() - begin, 20ms);
+    EXPECT_EQ(log.commit.submit({.until = hand_clock::time_point(20ms)}, late), commit_status::timed_out);
+    EXPECT_EQ(hand_clock::now(), hand_clock::time_point(20ms));
     EXPECT_EQ(log.commit.statistics().waiting, 0u);
     log.start_follower(threads, 3);
     log.let_all_go();
@@ -337,6 +341,18 @@ TEST(GroupCommit, WithdrawsWhenTheDeadlinePassesBeforeAFlushTakesIt) {
     EXPECT_EQ(log.groups(), (groups{{1}, {3}}));
     EXPECT_EQ(log.commit.statistics().withdrawn, 1u);
     EXPECT_EQ(log.commit.statistics().submissions, 2u);
+}
+
+TEST(GroupCommit, ADeadlineIsNeverEarly) {
+    journal log;
+    log.hold();
+    thread_group threads;
+    log.start_leader(threads, 1);
+    item late{2};
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(log.commit.submit({.until = 20ms}, late), commit_status::timed_out);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 20ms);
+    log.let_all_go();
 }
 
 TEST(GroupCommit, WithdrawsFromAnyPositionInTheQueue) {
@@ -611,8 +627,19 @@ TEST(GroupCommit, StopsGatheringWhenTheGroupIsFull) {
 
 TEST(GroupCommit, ALeaderThatGathersCanWithdraw) {
     journal log({.longest_gathering = 1h});
-    item mine{1};
-    EXPECT_EQ(log.commit.submit({.until = 10ms}, mine), commit_status::timed_out);
+    hand_clock::set(0);
+    const long reads = hand_clock::reads.load();
+    thread_group threads;
+    threads.start("leader", [&] {
+        item mine{1};
+        EXPECT_EQ(log.commit.submit({.until = hand_clock::time_point(10ms)}, mine), commit_status::timed_out);
+        EXPECT_EQ(hand_clock::now(), hand_clock::time_point(10ms));
+    });
+    until("the leader has found its deadline in the future",
+          [&] { return hand_clock::reads.load() >= reads + 2; });
+    threads.until_asleep(0);
+    hand_clock::set(10);
+    threads.join();
     EXPECT_TRUE(log.groups().empty());
     EXPECT_EQ(log.commit.statistics().withdrawn, 1u);
 }

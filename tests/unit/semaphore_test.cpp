@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract of semaphores: first the clauses of the standard's <semaphore> in our words, then what tocsin adds. For
 // semaphores as sources see semaphore_source_test.cpp.
+#include "clocks.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
@@ -324,20 +325,24 @@ TEST(SeveralPermits, TwoThatWantSeveralDoNotDeadlock) {
 }
 
 TEST(SeveralPermits, AWaitThatGivesUpHandsOnWhatItHasCollected) {
+    using support::hand_clock;
     for (const bool by_stop : {false, true}) {
         counting_semaphore<> semaphore(2);
         std::stop_source stop;
+        hand_clock::set(0);
         thread_group threads;
         threads.start("gives up", [&] {
-            const auto how = semaphore.try_acquire_for(4, by_stop ? 1h : 30ms, stop.get_token());
+            const auto how = semaphore.try_acquire_until(4, hand_clock::time_point(3ms), stop.get_token());
             EXPECT_EQ(how, by_stop ? wait_status::stopped : wait_status::timed_out);
         });
         until_parked(&semaphore, 1);
         threads.start("small 1", [&] { semaphore.acquire(); });
         threads.start("small 2", [&] { semaphore.acquire(); });
+        until_parked(&semaphore, 3);
         if (by_stop) {
-            until_parked(&semaphore, 3);
             stop.request_stop();
+        } else {
+            hand_clock::set(3);
         }
         threads.join();
         EXPECT_FALSE(semaphore.try_acquire());
