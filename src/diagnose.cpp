@@ -124,21 +124,50 @@ std::string pointer(const void* address) {
     return text;
 }
 
+bool is_control(char one) { return static_cast<unsigned char>(one) < 0x20; }
+
+// The size of the character in UTF-8 with which the text begins; 0 if it begins with none.
+std::size_t size_of_first(std::string_view text) {
+    const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned first = byte(0);
+    if (first < 0x80) return 1;
+    const std::size_t size = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (first < 0xC2 || first > 0xF4 || text.size() < size) return 0;
+    for (std::size_t i = 1; i != size; ++i)
+        if ((byte(i) & 0xC0) != 0x80) return 0;
+    // Not the shortest form of its character, half of a pair of UTF-16, or beyond the last character.
+    const unsigned second = byte(1);
+    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second >= 0xA0) ||
+        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second >= 0x90)) {
+        return 0;
+    }
+    return size;
+}
+
+// As a string of JSON. A byte that belongs to no character in UTF-8 becomes the replacement character.
 std::string quoted(std::string_view text) {
     std::string result = "\"";
-    for (const char each : text) {
-        if (each == '"' || each == '\\') {
-            result += '\\';
-            result += each;
-        } else if (static_cast<unsigned char>(each) < 0x20) {
+    while (!text.empty()) {
+        const std::size_t size = size_of_first(text);
+        if (size == 0) {
+            result += "\\ufffd";
+        } else if (is_control(text[0])) {
             char code[8];
-            std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(each));
+            std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(text[0]));
             result += code;
         } else {
-            result += each;
+            if (text[0] == '"' || text[0] == '\\') result += '\\';
+            result += text.substr(0, size);
         }
+        text.remove_prefix(size == 0 ? 1 : size);
     }
     return result += '"';
+}
+
+// In one line: with a question mark in place of each control character.
+std::string in_a_line(std::string text) {
+    std::ranges::replace_if(text, is_control, '?');
+    return text;
 }
 
 // With a decimal point in every locale. Below zero if the wait was parked after the caller read the clock.
@@ -224,9 +253,9 @@ std::string describe_parked_waits() {
     const std::vector<parked_wait> waits = parked_waits();
     std::string text;
     for (const parked_wait& each : waits) {
-        text += each.type + (' ' + pointer(each.address));
+        text += in_a_line(each.type) + (' ' + pointer(each.address));
         if (each.what == parked_wait::kind::lock) text += " bit " + std::to_string(each.bit);
-        if (!each.name.empty()) text += " '" + each.name + "'";
+        if (!each.name.empty()) text += " '" + in_a_line(each.name) + "'";
         text += ": thread " + std::to_string(each.thread) + ", for " + seconds_since(each.since, now) + " s";
         if (each.owner != 0) text += ", held by thread " + std::to_string(each.owner);
         text += '\n';

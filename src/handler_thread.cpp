@@ -51,6 +51,7 @@
 // tests/stress/handler_thread_stress_test.cpp.
 #include "core/lot/lot.hpp"
 #include "core/sync/activity.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
 #include <tocsin/handler_thread.hpp>
@@ -77,7 +78,14 @@ handler_thread::handler_thread(handler_options options)
         detail::throw_or_die(
             std::invalid_argument("tocsin::handler_thread: the capacity must be at least 1"));
     }
-    thread_ = std::thread([this] { run(); });
+    TOCSIN_TRY {
+        thread_ = std::thread([this] { run(); });
+    }
+    TOCSIN_CATCH(const std::system_error&) {
+        detail::throw_or_die(
+            std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                              "tocsin::handler_thread: can't start its thread"));
+    }
 }
 
 handler_thread::~handler_thread() {
@@ -87,6 +95,8 @@ handler_thread::~handler_thread() {
         new (&thread_) std::thread;
         return;
     }
+    if (is_this_thread())
+        platform::die("tocsin: handler_thread destroyed inside its own job, which it would wait for\n");
     close();
     thread_.join();
 }

@@ -26,6 +26,7 @@
 #include "platform/futex/futex.hpp"
 #include "platform/system/system.hpp"
 
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/detail/intrusive_list.hpp>
 #include <tocsin/watchdog.hpp>
 
@@ -119,7 +120,8 @@ std::optional<std::vector<parked_wait>> waits_if_memory_allows() noexcept {
 void watchdogs::add(state& joining) {
     core::background_thread::prepare();
     const std::lock_guard held(lock);
-    background.start([]() noexcept { the_watchdogs.it.run(); });
+    background.start([]() noexcept { the_watchdogs.it.run(); },
+                     "tocsin::report_waits_longer_than: can't start the thread of the watchdogs");
     all.append(joining);
     change();
 }
@@ -180,6 +182,10 @@ void detail::watchdog_deleter::operator()(watchdog_state* gone) const noexcept {
 }
 
 wait_watchdog report_waits_longer_than(nanoseconds longest, std::function<void(const parked_wait&)> report) {
+    if (!report) {
+        detail::throw_or_die(
+            std::invalid_argument("tocsin::report_waits_longer_than: the function is empty"));
+    }
     std::unique_ptr<detail::watchdog_state> made(new detail::watchdog_state);
     made->longest = std::max(longest, nanoseconds(0));
     made->report = std::move(report);

@@ -259,6 +259,7 @@ tocsin_status tocsin_stop_init(tocsin_stop* stop) { return make_held<stop_state>
 
 tocsin_status tocsin_stop_share(const tocsin_stop* from, tocsin_stop* to) {
     const stop_state* const shared = held_at<stop_state>(from);
+    if (shared != nullptr && from == to) return refuse(__func__, "both are the same object");
     if (shared != nullptr) return make_held<stop_state>(to, __func__, *shared);
     if (object_at<tocsin_stop>(to) != nullptr) to->opaque = nullptr;
     return refuse(__func__, "there is no stop to share");

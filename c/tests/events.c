@@ -147,6 +147,7 @@ static void a_stop_ends_waits(void) {
     tocsin_manual_event_init(&shared.event, false);
     CHECK_OK(tocsin_stop_init(&shared.stop));
     CHECK_OK(tocsin_stop_share(&shared.stop, &other));
+    REFUSED(tocsin_stop_share(&other, &other));
     thread = start(wait_until_stopped, &shared);
     until_parked(&shared.event, 1);
     CHECK(!tocsin_stop_is_requested(&shared.stop));

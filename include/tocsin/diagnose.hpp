@@ -55,13 +55,14 @@ struct parked_wait {
 // Returns the same as text, one line for each wait, the oldest first: "event 0x7ffe... 'shutdown': thread 4711, for
 // 12.300 s". The address is written as printf's %p writes it on this system. If the owner of a lock is known
 // (parked_wait::owner), the line ends with ", held by thread 4712". At the end there is a line "deadlock: ..." for each
-// of the deadlocks().
+// of the deadlocks(). A control character in a name is written as a question mark.
 [[nodiscard]] TOCSIN_API std::string describe_parked_waits();
 
 // Returns the same as one JSON object (RFC 8259), whose text has no line breaks:
 //     {"parked_waits":[{"type":"lock","address":"0x7ffe...","bit":0,"name":"cache","thread":4711,"owner":4712,
 //      "seconds":12.300}],"deadlocks":[[4711,4712]]}
-// "bit" is there for locks only, "name" and "owner" if they are known.
+// "bit" is there for locks only, "name" and "owner" if they are known. A byte of a name that is not UTF-8 is written as
+// the replacement character, "\ufffd".
 [[nodiscard]] TOCSIN_API std::string parked_waits_as_json();
 
 // Returns the cycles among `waits`. In a cycle, each thread waits for a lock that the next thread has, and the last

@@ -50,7 +50,8 @@ class [[nodiscard]] wait_watchdog {
 //
 // The function runs in the library's thread, under no lock, and may wait and wake. It must not throw: an exception ends
 // the program. In the child of a fork, nothing is reported until the child makes a watchdog of its own.
-// Throws std::bad_alloc, or std::system_error if the system can't start a thread.
+// Throws std::bad_alloc, std::system_error if the system can't start a thread, and std::invalid_argument if `report` is
+// empty.
 [[nodiscard]] TOCSIN_API wait_watchdog
 report_waits_longer_than(std::chrono::nanoseconds longest, std::function<void(const parked_wait&)> report);
 

@@ -30,6 +30,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <regex>
 #include <stop_token>
@@ -359,6 +360,37 @@ TEST(ParkedWaits, AreOneJsonObject) {
     event.set();
     threads.join();
     tocsin::name_address(&event, "");
+}
+
+// Names may have any bytes. The JSON is in UTF-8 all the same, and the text has one line for each wait.
+TEST(ParkedWaits, AreInUtf8AndInLinesWhateverTheirNames) {
+    const std::map<std::string, std::string> json_of_name{
+        {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"caf\xe9", "caf\\ufffd"},                             // Latin-1
+        {"\x80 \xff", "\\ufffd \\ufffd"},                      // no first bytes
+        {"\xe2\x82", "\\ufffd\\ufffd"},                        // cut short
+        {"\xc3(", "\\ufffd("},                                 // the second byte is missing
+        {"\xc0\xaf", "\\ufffd\\ufffd"},                        // not the shortest form
+        {"\xe0\x9f\xbf", "\\ufffd\\ufffd\\ufffd"},             // the same
+        {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},             // half of a pair of UTF-16
+        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"},  // beyond the last character
+        {"\xf0\x8f\xbf\xbf", "\\ufffd\\ufffd\\ufffd\\ufffd"},  // not the shortest form
+        {"two\nlines", "two\\u000alines"},
+    };
+    auto_reset_event event;
+    thread_group threads;
+    threads.start("waiter", [&] { event.wait(); });
+    until_parked(&event, 1);
+    for (const auto& [name, json] : json_of_name) {
+        tocsin::name_address(&event, name);
+        const std::string text = tocsin::parked_waits_as_json();
+        EXPECT_NE(text.find("\"name\":\"" + json + '"'), std::string::npos) << text;
+        const std::string line = tocsin::describe_parked_waits();
+        EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << line;
+    }
+    tocsin::name_address(&event, "");
+    event.set();
+    threads.join();
 }
 
 // Chooses a locale whose numbers have a decimal comma, and returns whether there is one.

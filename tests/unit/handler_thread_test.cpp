@@ -694,6 +694,17 @@ TEST(HandlerThreadDeathTest, WhatAPostedJobThrowsEndsTheProgramOtherwise) {
     EXPECT_DEATH_IF_SUPPORTED(throw_in_a_posted_job(), "nobody listens");
 }
 
+void destroy_in_its_own_job() {
+    auto* const handler = new handler_thread;
+    handler->post([handler] { delete handler; });
+    manual_reset_event().wait();
+}
+
+TEST(HandlerThreadDeathTest, MayNotBeDestroyedInItsOwnJob) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH_IF_SUPPORTED(destroy_in_its_own_job(), "handler_thread destroyed inside its own job");
+}
+
 TEST(HandlerThread, DestroysAJobBeforeTheNextBegins) {
     handler_thread handler;
     int alive = 0;

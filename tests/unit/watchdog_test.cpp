@@ -19,6 +19,7 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 namespace {
@@ -156,6 +157,10 @@ TEST(Watchdog, MayWaitAndWakeInItsReport) {
         if (wait.address == &event) event.set();
     });
     threads.join();
+}
+
+TEST(Watchdog, RefusesAnEmptyFunction) {
+    EXPECT_THROW((void)tocsin::report_waits_longer_than(1s, {}), std::invalid_argument);
 }
 
 #if defined(__linux__) && GTEST_HAS_DEATH_TEST

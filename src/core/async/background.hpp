@@ -35,13 +35,12 @@ public:
     // that loads a plug-in holds the linker's lock while the plug-in's constructors run. These may want the owner's.
     static void prepare() noexcept { platform::keep_loaded(); }
 
-    // Throws std::system_error if the system can't start a thread.
-    void start(void (*body)() noexcept) {
+    // If the system can't start a thread, throws std::system_error with the text `refusal`.
+    void start(void (*body)() noexcept, const char* refusal) {
         if (started_) return;
         makers_signals_ = platform::signal_mask::current();
         if (const int error = platform::start_thread(body); error != 0) {
-            detail::throw_or_die(std::system_error(error, platform::error_category(),
-                                                   "tocsin: can't start the thread that serves coroutines"));
+            detail::throw_or_die(std::system_error(error, platform::error_category(), refusal));
         }
         started_ = true;
     }

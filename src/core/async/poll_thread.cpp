@@ -128,7 +128,7 @@ public:
         {
             const std::lock_guard guard(lock_);
             take_bell();
-            thread_.start(run_the_one);
+            thread_.start(run_the_one, "tocsin: can't start the thread that polls descriptors");
             const std::size_t more = descriptors_ + one.what_.size();
             if (more > capacity_) grow(2 * more);
             one.is_set_ = true;

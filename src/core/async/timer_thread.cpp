@@ -51,7 +51,7 @@ public:
     void start(void (*body)() noexcept) {
         background_thread::prepare();
         const std::lock_guard guard(lock_);
-        thread_.start(body);
+        thread_.start(body, "tocsin: can't start the thread that serves deadlines");
     }
 
     void set(timer& one, const deadline& when) noexcept override {
