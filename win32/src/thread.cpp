@@ -17,15 +17,16 @@
 //       is free, `called` is set if and only if a call is queued. An alertable wait has `called` among its sources, or
 //       a stop that the queueing thread requests under the same lock. So a call that is queued before the wait, or
 //       during it, ends the wait. This is true inside a queued call, too, while more calls are queued.
+//   thread-4  A place in the queue is the queue's, which deletes it with its call, or a timer's. A timer takes its call
+//       back before it gives up its reference to the thread. So the queue never refers to a timer that is gone.
 //
-// Checked by: tests/win32_unit/waits_test.cpp, mutex_test.cpp, tests/win32.
+// Checked by: tests/win32_unit/waits_test.cpp, mutex_test.cpp, memory_test.cpp, tests/win32.
 #include "thread.hpp"
 
 #include <algorithm>
 #include <climits>
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include <pthread.h>
 #include <sched.h>
@@ -217,14 +218,22 @@ void thread::finish() noexcept {
 }
 
 bool thread::queue(const queued_call& call) {
+    auto* const place = new call_place;
+    place->is_allocated = true;
+    if (queue(call, *place)) return true;
+    delete place;
+    return false;
+}
+
+bool thread::queue(const queued_call& call, call_place& place) noexcept {
     wake_list freed;
     {
         const std::lock_guard held(lock_);
         if (state_ == state::ended) return false;
-        if (call.timer != nullptr &&
-            std::ranges::find(calls_, call.timer, &queued_call::timer) != calls_.end())
-            return true;
-        calls_.push_back(call);
+        if (place.is_queued) return true;
+        place.call = call;
+        place.is_queued = true;
+        calls_.append(place);
         called.set(freed);
         if (stop_ != nullptr) (void)stop_->request_stop();
     }
@@ -232,10 +241,16 @@ bool thread::queue(const queued_call& call) {
     return true;
 }
 
-void thread::take_back(const void* timer) noexcept {
-    const std::lock_guard held(lock_);
-    std::erase_if(calls_, [&](const queued_call& each) { return each.timer == timer; });
+void thread::remove(call_place& place) noexcept {
+    calls_.remove(place);
+    place.is_queued = false;
+    if (place.is_allocated) delete &place;
     if (calls_.empty()) called.reset();
+}
+
+void thread::take_back(call_place& place) noexcept {
+    const std::lock_guard held(lock_);
+    if (place.is_queued) remove(place);
 }
 
 bool thread::has_ended() noexcept {
@@ -244,16 +259,15 @@ bool thread::has_ended() noexcept {
 }
 
 void thread::forget_calls() noexcept {
-    calls_.clear();
-    called.reset();
+    while (call_place* const first = calls_.first()) remove(*first);
 }
 
 bool thread::take_call(queued_call& taken) noexcept {
     const std::lock_guard held(lock_);
-    if (calls_.empty()) return false;
-    taken = calls_.front();
-    calls_.pop_front();
-    if (calls_.empty()) called.reset();
+    call_place* const first = calls_.first();
+    if (first == nullptr) return false;
+    taken = first->call;
+    remove(*first);
     return true;
 }
 
