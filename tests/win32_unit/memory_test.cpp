@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <new>
 #include <thread>
+#include <vector>
+
+#include <pthread.h>
 
 namespace {
 
@@ -143,6 +146,31 @@ int ask_the_clocks() {
 TEST(win32_memoryDeathTest, TheClocksNeedNone) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(std::_Exit(ask_the_clocks()), testing::ExitedWithCode(0), "");
+}
+
+int start_a_thread_without_keys() {
+    std::vector<pthread_key_t> keys;
+    for (pthread_key_t key{}; pthread_key_create(&key, nullptr) == 0;) keys.push_back(key);
+    const HANDLE mutex = CreateMutex(nullptr, FALSE, nullptr);
+    const auto own = [](void* which) -> DWORD { return WaitForSingleObject(which, INFINITE); };
+    if (CreateThread(nullptr, 0, own, mutex, 0, nullptr) != nullptr) return 1;
+    if (GetLastError() != ERROR_NOT_ENOUGH_MEMORY) return 2;
+    SetLastError(0);
+    if (WaitForSingleObject(mutex, 0) != WAIT_FAILED) return 3;
+    if (GetLastError() != ERROR_NOT_ENOUGH_MEMORY) return 4;
+    for (const pthread_key_t each : keys) {
+        if (pthread_getspecific(each) != nullptr) return 5;
+    }
+    pthread_key_delete(keys.back());
+    const HANDLE thread = CreateThread(nullptr, 0, own, mutex, 0, nullptr);
+    if (WaitForSingleObject(thread, INFINITE) != WAIT_OBJECT_0) return 6;
+    return WaitForSingleObject(mutex, 0) == WAIT_ABANDONED_0 ? 0 : 7;
+}
+
+// In a process of its own, in which this layer has not made its key yet.
+TEST(win32_memoryDeathTest, WithoutAKeyACallFailsAndALaterOneWorks) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(std::_Exit(start_a_thread_without_keys()), testing::ExitedWithCode(0), "");
 }
 #endif
 

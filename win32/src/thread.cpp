@@ -23,10 +23,15 @@
 // Checked by: tests/win32_unit/waits_test.cpp, mutex_test.cpp, memory_test.cpp, tests/win32.
 #include "thread.hpp"
 
+#include <tocsin/detail/exceptions.hpp>
+
 #include <algorithm>
 #include <climits>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
 
 #include <pthread.h>
 #include <sched.h>
@@ -51,20 +56,22 @@ void end_of_thread(void* of) noexcept {
     ending.drop();
 }
 
-pthread_key_t end_key() noexcept {
+// Throws std::bad_alloc if the process has no key left. A later call then tries again.
+pthread_key_t end_key() {
     static const pthread_key_t key = [] {
-        pthread_key_t made;
-        (void)pthread_key_create(&made, end_of_thread);
+        pthread_key_t made{};
+        if (pthread_key_create(&made, end_of_thread) != 0) detail::throw_or_die(std::bad_alloc());
         return made;
     }();
     return key;
 }
 
-// Makes `self` the object of the calling thread. Takes over a reference.
-void adopt(thread& self) noexcept {
+// Makes `self` the object of the calling thread. Takes over a reference, unless there is no memory: then returns false.
+bool adopt(thread& self) {
+    if (pthread_setspecific(end_key(), &self) != 0) return false;
     this_thread = &self;
     this_id = self.id;
-    (void)pthread_setspecific(end_key(), &self);
+    return true;
 }
 
 }  // namespace
@@ -133,7 +140,10 @@ thread::thread() noexcept
 
 void* thread::main(void* self) {
     thread& me = *static_cast<thread*>(self);
-    adopt(me);
+    if (!adopt(me)) {
+        std::fputs("tocsin: a new thread found no memory for its thread-specific key\n", stderr);
+        std::abort();
+    }
     (void)me.run_queued();
     me.set_exit_code(me.function_(me.argument_));
     return nullptr;
@@ -288,9 +298,11 @@ bool thread::stop_when_called(std::stop_source* stop) noexcept {
 thread* current_thread_or_null() noexcept { return this_thread; }
 
 thread& current_thread() {
-    if (this_thread == nullptr) [[unlikely]]
-        adopt(*new thread);
-    return *this_thread;
+    if (this_thread != nullptr) [[likely]]
+        return *this_thread;
+    auto made = std::make_unique<thread>();
+    if (!adopt(*made)) detail::throw_or_die(std::bad_alloc());
+    return *made.release();
 }
 
 DWORD id_of_this_thread() noexcept {
@@ -323,6 +335,7 @@ HANDLE create_thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_
                      DWORD* id) {
     return without_exceptions<HANDLE>(nullptr, [&]() -> HANDLE {
         if (function == nullptr) return no_handle(ERROR_INVALID_PARAMETER);
+        (void)end_key();  // so that the new thread has it
         auto* const made =
             new thread(function, argument, stack_size, (flags & STACK_SIZE_PARAM_IS_A_RESERVATION) != 0);
         const DWORD its_id = made->id;

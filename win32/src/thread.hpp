@@ -125,7 +125,7 @@ private:
 };
 
 // The object of the calling thread. For a thread that this layer has not created, the first call makes the object, and
-// throws std::bad_alloc if there is no memory.
+// throws std::bad_alloc if there is no memory, or no pthread key.
 thread& current_thread();
 // Null: the thread has no object yet, so it owns no mutex.
 thread* current_thread_or_null() noexcept;
