@@ -99,6 +99,14 @@ TEST(win32_memory, ACallThatMakesAThreadsObjectFails) {
         return SetWaitableTimer(timer, &due, 0, [](void*, DWORD, DWORD) {}, nullptr, FALSE) != 0;
     });
     EXPECT_TRUE(CloseHandle(timer));
+
+    HANDLE copy = nullptr;
+    with_ever_more_memory("DuplicateHandle", [&] {
+        return DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &copy, 0, FALSE,
+                               DUPLICATE_SAME_ACCESS) != 0;
+    });
+    EXPECT_EQ(WaitForSingleObject(copy, INFINITE), WAIT_OBJECT_0);
+    EXPECT_TRUE(CloseHandle(copy));
 }
 
 TEST(win32_memory, ACallThatCannotBeQueuedIsRefused) {
