@@ -137,6 +137,43 @@ TEST(win32_memory, ATimerThatRunsNeedsNone) {
     EXPECT_TRUE(CloseHandle(timer));
 }
 
+TEST(win32_memory, ARegistrationThatFailsLeavesNothing) {
+    const event one(false, true);
+    HANDLE wait = nullptr;
+    with_ever_more_memory("RegisterWaitForSingleObject", [&] {
+        const auto callback = [](void*, BOOLEAN) {};
+        if (RegisterWaitForSingleObject(&wait, one.get(), callback, nullptr, INFINITE, 0) != 0) return true;
+        memory_left = endless;
+        const DWORD error = GetLastError();
+        EXPECT_FALSE(UnregisterWait(wait));
+        SetLastError(error);
+        return false;
+    });
+    EXPECT_TRUE(UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));
+}
+
+// If the pool's thread has never owned a mutex, it needs memory to own this one.
+TEST(win32_memory, ARegisteredWaitThatFindsNoneLeavesTheMutexFree) {
+    struct registered {
+        const HANDLE mutex = CreateMutex(nullptr, TRUE, nullptr);
+        const event timed_out{false, false};
+        HANDLE wait = nullptr;
+    } it;
+    const auto callback = [](void* of, BOOLEAN late) {
+        const auto& me = *static_cast<registered*>(of);
+        EXPECT_TRUE(late != 0 ? SetEvent(me.timed_out.get()) : ReleaseMutex(me.mutex));
+    };
+    ASSERT_TRUE(RegisterWaitForSingleObject(&it.wait, it.mutex, callback, &it, 20, 0));
+    EXPECT_EQ(WaitForSingleObject(it.timed_out.get(), INFINITE), WAIT_OBJECT_0);
+    {
+        const others_without_memory scarcity;
+        EXPECT_TRUE(ReleaseMutex(it.mutex));
+        EXPECT_TRUE(UnregisterWaitEx(it.wait, INVALID_HANDLE_VALUE));
+    }
+    EXPECT_EQ(WaitForSingleObject(it.mutex, 0), WAIT_OBJECT_0);
+    EXPECT_TRUE(CloseHandle(it.mutex));
+}
+
 #if GTEST_HAS_DEATH_TEST
 int ask_the_clocks() {
     support::at_each_allocation = refuse_without_memory;
