@@ -107,7 +107,7 @@ struct watchdogs {
 
 namespace {
 
-constinit core::never_destroyed<watchdogs> the_watchdogs;
+constinit detail::never_destroyed<watchdogs> the_watchdogs;
 const core::renewed_in_child<the_watchdogs> watchdogs_renewed;
 
 std::optional<std::vector<parked_wait>> waits_if_memory_allows() noexcept {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does something at the next allocation of a thread: at a moment that is inside a call of the library. Replaces the
-// global operator new, so only one source of a program may include it.
+// Does something at the next allocation of a thread, or at each: at moments that are inside a call of the library.
+// Replaces the global operator new, so only one source of a program may include it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -12,12 +13,15 @@ namespace support {
 
 // What the calling thread's next allocation calls, once.
 inline thread_local void (*at_next_allocation)() = nullptr;
+// What each allocation of any thread calls.
+inline std::atomic<void (*)()> at_each_allocation = nullptr;
 
 }  // namespace support
 
 // (Not inlined: with only one of a pair inlined, the compiler warns of a mismatch.)
 [[gnu::noinline]] void* operator new(std::size_t size) {
     if (const auto act = std::exchange(support::at_next_allocation, nullptr)) act();
+    if (const auto act = support::at_each_allocation.load()) act();
     if (void* const made = std::malloc(size)) return made;
     throw std::bad_alloc();
 }

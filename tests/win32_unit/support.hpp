@@ -10,11 +10,19 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 namespace win32_test {
 
 using support::thread_group;
 
 constexpr int rounds(int count) { return support::rounds(count, count / 5 + 1); }
+
+inline LARGE_INTEGER relative(std::chrono::milliseconds after) {
+    LARGE_INTEGER due;
+    due.QuadPart = -10'000 * after.count();
+    return due;
+}
 
 // An event that is closed at the end.
 class event {

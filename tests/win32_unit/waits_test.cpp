@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waits of tocsin/win32.h beyond one object: pulses, SignalObjectAndWait(), queued calls, timers, threads, registered
 // waits, descriptors.
-#include "next_allocation.hpp"
 #include "support.hpp"
 
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <new>
 #include <thread>
 #include <vector>
 
@@ -17,23 +15,6 @@ namespace {
 
 using namespace win32_test;
 using namespace std::chrono_literals;
-
-LARGE_INTEGER relative(std::chrono::milliseconds after) {
-    LARGE_INTEGER due;
-    due.QuadPart = -10'000 * after.count();
-    return due;
-}
-
-TEST(win32_waits, ASleepWithoutMemoryIsNoShorter) {
-    std::thread sleeper([] {
-        support::at_next_allocation = [] { throw std::bad_alloc(); };  // that of the thread's object
-        const auto begin = std::chrono::steady_clock::now();
-        EXPECT_EQ(SleepEx(20, TRUE), 0u);
-        EXPECT_GE(std::chrono::steady_clock::now() - begin, 20ms);
-        EXPECT_EQ(support::at_next_allocation, nullptr);
-    });
-    sleeper.join();
-}
 
 TEST(win32_waits, APulseReleasesWhoWaitsNowAndNobodyLater) {
     for (const bool manual : {false, true}) {

@@ -194,19 +194,18 @@ HANDLE duplicate(const handle_use& use, DWORD access) noexcept {
 
 BOOL duplicate(HANDLE source, LPHANDLE target, DWORD access, DWORD options) noexcept {
     if (source == current_process) return fail(ERROR_NOT_SUPPORTED);
-    const bool is_self = source == current_thread_handle;
-    const HANDLE named = is_self ? handle_of_this_thread() : source;
-    HANDLE copy = nullptr;
-    {
-        const handle_use use(named);
-        if (!use || use->what == kind::registered_wait) return fail(ERROR_INVALID_HANDLE);
-        if (target != nullptr) {
-            copy = duplicate(use, (options & DUPLICATE_SAME_ACCESS) != 0 ? use.access() : granted(access));
-            *target = copy;
-        }
+    if (source == current_thread_handle) {
+        const HANDLE self = handle_of_this_thread();
+        if (self == nullptr) return FALSE;
+        const BOOL done = duplicate(self, target, access, options);
+        (void)close_handle(self, false);
+        return done;
     }
-    if (is_self) (void)close_handle(named, false);
-    return target == nullptr || copy != nullptr ? TRUE : FALSE;
+    const handle_use use(source);
+    if (!use || use->what == kind::registered_wait) return fail(ERROR_INVALID_HANDLE);
+    if (target == nullptr) return TRUE;
+    *target = duplicate(use, (options & DUPLICATE_SAME_ACCESS) != 0 ? use.access() : granted(access));
+    return *target != nullptr ? TRUE : FALSE;
 }
 
 }  // namespace

@@ -15,17 +15,18 @@
 //       executor marks the registered wait busy, unless it is unregistered.
 //   registered_wait-2  UnregisterWait() marks the wait and sets `cancel`, the first source of the coroutine's wait. If
 //       the wait is not busy at that moment, no further callback is called. If the coroutine has already taken the
-//       object, it gives the object back. If the wait is busy, that one callback is called, and the coroutine ends
-//       after it.
+//       object, it gives the object back. If the wait is busy, that one callback is called (unless there is no memory
+//       for it, see below), and the coroutine ends after it.
 //   registered_wait-3  Nobody holds a lock while a callback runs, nor while `cancel` is set.
 //
 // A wait that the system refuses ends like one that is unregistered: without a callback. That happens if a descriptor
-// was closed before its handle, or if no thread could poll it.
+// was closed before its handle, or if no thread could poll it. A wait that has taken a mutex ends like this, too, if
+// there is no memory to make the callback's thread the mutex's owner. The mutex is free again then.
 //
 // When a coroutine is posted and more coroutines are queued than threads are idle, the pool starts a thread, up to 500
 // threads (as on Windows). A thread that was idle for ten seconds ends.
 //
-// Checked by: tests/win32_unit/waits_test.cpp, tests/win32.
+// Checked by: tests/win32_unit/waits_test.cpp, memory_test.cpp, tests/win32.
 #include "wait.hpp"
 
 #include <tocsin/await.hpp>
@@ -145,9 +146,10 @@ public:
           once_(once) {}
 
     bool start() {
-        keep();  // for the coroutine
+        pool& threads = the_pool();
         const detached made = run(*this);
-        if (the_pool().post(made.coroutine)) return true;
+        keep();  // for the coroutine
+        if (threads.post(made.coroutine)) return true;
         made.coroutine.destroy();
         drop();
         return false;
@@ -202,15 +204,18 @@ private:
 
     // Returns whether the wait continues.
     bool call(bool timed_out) {
+        const bool has_mutex = !timed_out && object_->what == kind::mutex;
+        thread* const owner =
+            has_mutex ? without_exceptions<thread*>(nullptr, [] { return &current_thread(); }) : nullptr;
         {
             const std::lock_guard held(lock_);
-            if (unregistered_ && !busy_) {
+            if ((unregistered_ && !busy_) || (has_mutex && owner == nullptr)) {
                 if (!timed_out) give_back(*object_);  // registered_wait-2
                 return false;
             }
             busy_ = true;
         }
-        if (!timed_out && object_->what == kind::mutex) (void)begin_taken(*object_, &current_thread());
+        if (has_mutex) (void)begin_taken(*object_, owner);
         running = this;
         callback_(context_, timed_out ? TRUE : FALSE);
         running = nullptr;
@@ -253,7 +258,7 @@ BOOL register_wait(PHANDLE wait, HANDLE handle, WAITORTIMERCALLBACK callback, vo
     made->keep();
     const HANDLE opened = open_handle(made, 0);
     if (opened != nullptr) *wait = opened;  // before the first callback, which may use it
-    const bool started = opened != nullptr && made->start();
+    const bool started = opened != nullptr && without_exceptions<bool>(false, [&] { return made->start(); });
     if (opened != nullptr && !started) (void)close_handle(opened, true);
     made->drop();
     return started ? TRUE : fail(ERROR_NOT_ENOUGH_MEMORY);

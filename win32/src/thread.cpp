@@ -17,15 +17,21 @@
 //       is free, `called` is set if and only if a call is queued. An alertable wait has `called` among its sources, or
 //       a stop that the queueing thread requests under the same lock. So a call that is queued before the wait, or
 //       during it, ends the wait. This is true inside a queued call, too, while more calls are queued.
+//   thread-4  A place in the queue is the queue's, which deletes it with its call, or a timer's. A timer takes its call
+//       back before it gives up its reference to the thread. So the queue never refers to a timer that is gone.
 //
-// Checked by: tests/win32_unit/waits_test.cpp, mutex_test.cpp, tests/win32.
+// Checked by: tests/win32_unit/waits_test.cpp, mutex_test.cpp, memory_test.cpp, tests/win32.
 #include "thread.hpp"
+
+#include <tocsin/detail/exceptions.hpp>
 
 #include <algorithm>
 #include <climits>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <utility>
+#include <new>
 
 #include <pthread.h>
 #include <sched.h>
@@ -50,20 +56,22 @@ void end_of_thread(void* of) noexcept {
     ending.drop();
 }
 
-pthread_key_t end_key() noexcept {
+// Throws std::bad_alloc if the process has no key left. A later call then tries again.
+pthread_key_t end_key() {
     static const pthread_key_t key = [] {
-        pthread_key_t made;
-        (void)pthread_key_create(&made, end_of_thread);
+        pthread_key_t made{};
+        if (pthread_key_create(&made, end_of_thread) != 0) detail::throw_or_die(std::bad_alloc());
         return made;
     }();
     return key;
 }
 
-// Makes `self` the object of the calling thread. Takes over a reference.
-void adopt(thread& self) noexcept {
+// Makes `self` the object of the calling thread. Takes over a reference, unless there is no memory: then returns false.
+bool adopt(thread& self) {
+    if (pthread_setspecific(end_key(), &self) != 0) return false;
     this_thread = &self;
     this_id = self.id;
-    (void)pthread_setspecific(end_key(), &self);
+    return true;
 }
 
 }  // namespace
@@ -132,7 +140,10 @@ thread::thread() noexcept
 
 void* thread::main(void* self) {
     thread& me = *static_cast<thread*>(self);
-    adopt(me);
+    if (!adopt(me)) {
+        std::fputs("tocsin: a new thread found no memory for its thread-specific key\n", stderr);
+        std::abort();
+    }
     (void)me.run_queued();
     me.set_exit_code(me.function_(me.argument_));
     return nullptr;
@@ -217,14 +228,22 @@ void thread::finish() noexcept {
 }
 
 bool thread::queue(const queued_call& call) {
+    auto* const place = new call_place;
+    place->is_allocated = true;
+    if (queue(call, *place)) return true;
+    delete place;
+    return false;
+}
+
+bool thread::queue(const queued_call& call, call_place& place) noexcept {
     wake_list freed;
     {
         const std::lock_guard held(lock_);
         if (state_ == state::ended) return false;
-        if (call.timer != nullptr &&
-            std::ranges::find(calls_, call.timer, &queued_call::timer) != calls_.end())
-            return true;
-        calls_.push_back(call);
+        if (place.is_queued) return true;
+        place.call = call;
+        place.is_queued = true;
+        calls_.append(place);
         called.set(freed);
         if (stop_ != nullptr) (void)stop_->request_stop();
     }
@@ -232,10 +251,16 @@ bool thread::queue(const queued_call& call) {
     return true;
 }
 
-void thread::take_back(const void* timer) noexcept {
-    const std::lock_guard held(lock_);
-    std::erase_if(calls_, [&](const queued_call& each) { return each.timer == timer; });
+void thread::remove(call_place& place) noexcept {
+    calls_.remove(place);
+    place.is_queued = false;
+    if (place.is_allocated) delete &place;
     if (calls_.empty()) called.reset();
+}
+
+void thread::take_back(call_place& place) noexcept {
+    const std::lock_guard held(lock_);
+    if (place.is_queued) remove(place);
 }
 
 bool thread::has_ended() noexcept {
@@ -244,16 +269,15 @@ bool thread::has_ended() noexcept {
 }
 
 void thread::forget_calls() noexcept {
-    calls_.clear();
-    called.reset();
+    while (call_place* const first = calls_.first()) remove(*first);
 }
 
 bool thread::take_call(queued_call& taken) noexcept {
     const std::lock_guard held(lock_);
-    if (calls_.empty()) return false;
-    taken = calls_.front();
-    calls_.pop_front();
-    if (calls_.empty()) called.reset();
+    call_place* const first = calls_.first();
+    if (first == nullptr) return false;
+    taken = first->call;
+    remove(*first);
     return true;
 }
 
@@ -274,9 +298,11 @@ bool thread::stop_when_called(std::stop_source* stop) noexcept {
 thread* current_thread_or_null() noexcept { return this_thread; }
 
 thread& current_thread() {
-    if (this_thread == nullptr) [[unlikely]]
-        adopt(*new thread);
-    return *this_thread;
+    if (this_thread != nullptr) [[likely]]
+        return *this_thread;
+    auto made = std::make_unique<thread>();
+    if (!adopt(*made)) detail::throw_or_die(std::bad_alloc());
+    return *made.release();
 }
 
 DWORD id_of_this_thread() noexcept {
@@ -309,6 +335,7 @@ HANDLE create_thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_
                      DWORD* id) {
     return without_exceptions<HANDLE>(nullptr, [&]() -> HANDLE {
         if (function == nullptr) return no_handle(ERROR_INVALID_PARAMETER);
+        (void)end_key();  // so that the new thread has it
         auto* const made =
             new thread(function, argument, stack_size, (flags & STACK_SIZE_PARAM_IS_A_RESERVATION) != 0);
         const DWORD its_id = made->id;

@@ -13,7 +13,6 @@
 #include <tocsin/word_lock.hpp>
 
 #include <cstdint>
-#include <deque>
 #include <stop_token>
 
 namespace tocsin::win32 {
@@ -49,7 +48,13 @@ struct queued_call {
     void (*run)(const queued_call&);
     void (*function)();
     std::uintptr_t arguments[3];
-    const void* timer = nullptr;  // whose routine it is
+};
+
+// A place in a thread's queue of calls. A timer has one for its routine, so a timer that is due needs no memory.
+struct call_place : detail::list_links<call_place> {
+    queued_call call{};
+    bool is_allocated = false;  // for one call: deleted with it
+    bool is_queued = false;     // under the thread's lock
 };
 
 class thread final : public object {
@@ -60,6 +65,7 @@ public:
            bool is_reservation) noexcept;
     // Makes the object of the calling thread, which something else has created.
     thread() noexcept;
+    ~thread() override { forget_calls(); }  // those of a thread that never started
 
     const DWORD id;
     tocsin::manual_reset_event ended;   // set at the end: waits for the handle wait for it
@@ -79,10 +85,12 @@ public:
     // Ends a thread that has not started. False: it has started, and not ended.
     bool end_unstarted(DWORD code) noexcept;
 
-    // Queues a call, unless one of the same timer is queued already. False: the thread has ended.
+    // Queues a call. False: the thread has ended.
     bool queue(const queued_call& call);
-    // Takes back the call of a timer, if it is queued.
-    void take_back(const void* timer) noexcept;
+    // Queues a call in this place, unless one is queued there already. False: the thread has ended.
+    bool queue(const queued_call& call, call_place& place) noexcept;
+    // Takes back the call that is queued in this place, if there is one.
+    void take_back(call_place& place) noexcept;
     bool has_ended() noexcept;
     // The last thing that a thread does here.
     void finish() noexcept;
@@ -100,7 +108,8 @@ private:
 
     static void* main(void* self);
     void abandon_mutexes() noexcept;
-    void forget_calls() noexcept;  // under the lock
+    void remove(call_place& place) noexcept;  // under the lock
+    void forget_calls() noexcept;             // under the lock
 
     const LPTHREAD_START_ROUTINE function_;
     void* const argument_;
@@ -111,12 +120,12 @@ private:
     word_lock<> lock_;       // of what follows
     state state_ = state::suspended;
     detail::intrusive_list<mutex_object> mutexes_;
-    std::deque<queued_call> calls_;
+    detail::intrusive_list<call_place> calls_;
     std::stop_source* stop_ = nullptr;
 };
 
 // The object of the calling thread. For a thread that this layer has not created, the first call makes the object, and
-// throws std::bad_alloc if there is no memory.
+// throws std::bad_alloc if there is no memory, or no pthread key.
 thread& current_thread();
 // Null: the thread has no object yet, so it owns no mutex.
 thread* current_thread_or_null() noexcept;

@@ -17,13 +17,15 @@
 //       absolute time is due again one period after its event was set, by the relative clock. From then on, setting the
 //       system's clock does not move its times.
 //
-// Checked by: tests/win32_unit/waits_test.cpp, tests/win32.
+// Checked by: tests/win32_unit/waits_test.cpp, memory_test.cpp, tests/win32.
 #include "thread.hpp"
+
+#include <tocsin/detail/never_destroyed.hpp>
 
 #include <chrono>
 #include <map>
 #include <mutex>
-#include <new>
+#include <utility>
 
 #include <pthread.h>
 #include <signal.h>
@@ -63,16 +65,22 @@ public:
 
     // These are called under the lock.
     bool start_thread() noexcept;
-    map::iterator add(ticks due, timer_object& of) {
-        const auto added = timers_.emplace(due, &of);
-        if (added == timers_.begin()) changed_.set();
-        return added;
+    map::iterator add(ticks due, timer_object& of) { return noted(timers_.emplace(due, &of)); }
+    // Moves a timer to this queue, where it is due at another time. This needs no memory.
+    map::iterator move_from(timer_queue& other, map::iterator at, ticks due) noexcept {
+        auto timer = other.timers_.extract(at);
+        timer.key() = due;
+        return noted(timers_.insert(std::move(timer)));
     }
     void remove(map::iterator at) noexcept { timers_.erase(at); }
 
 private:
     static void* serve(void* self) noexcept;
     deadline fire_due(wake_list& freed) noexcept;
+    map::iterator noted(map::iterator added) noexcept {
+        if (added == timers_.begin()) changed_.set();  // timers-3
+        return added;
+    }
 
     const bool absolute_;
     bool started_ = false;
@@ -80,15 +88,14 @@ private:
     tocsin::auto_reset_event changed_;
 };
 
-// Never destroyed: their threads never end.
 struct all_timers {
     std::mutex lock;
     timer_queue relative{false};
     timer_queue absolute{true};
 };
 all_timers& timers() {
-    static all_timers& all = *new all_timers;
-    return all;
+    static detail::never_destroyed<all_timers> all;  // their threads never end
+    return all.it;
 }
 
 class timer_object final : public event_object {
@@ -103,7 +110,7 @@ public:
     void stop() noexcept {
         run_out();
         if (caller_ == nullptr) return;
-        caller_->take_back(this);
+        caller_->take_back(place_);
         caller_->drop();
         caller_ = nullptr;
     }
@@ -133,6 +140,7 @@ private:
     PTIMERAPCROUTINE routine_ = nullptr;
     void* argument_ = nullptr;
     thread* caller_ = nullptr;  // of the routine, which may still be queued there; has a reference
+    call_place place_;          // of the routine
 };
 
 std::uint64_t file_time_now() noexcept {
@@ -152,17 +160,15 @@ void timer_object::fire(ticks now, wake_list& freed) noexcept {
             },
             reinterpret_cast<void (*)()>(routine_),
             {reinterpret_cast<std::uintptr_t>(argument_), static_cast<std::uintptr_t>(when & 0xFFFF'FFFF),
-             static_cast<std::uintptr_t>(when >> 32)},
-            this};
-        (void)without_exceptions<bool>(false, [&] { return caller_->queue(call); });
+             static_cast<std::uintptr_t>(when >> 32)}};
+        (void)caller_->queue(call, place_);
     }
     if (period_ == 0) return run_out();
     timer_queue& relative = timers().relative;
     const ticks missed = (now - at_->first) / period_;
     const ticks next =
         queue_ == &relative ? at_->first + (missed + 1) * period_ : relative.now() + period_;  // timers-4
-    run_out();
-    if (!without_exceptions<bool>(false, [&] { return at_ = relative.add(next, *this), true; })) return;
+    at_ = relative.move_from(*queue_, at_, next);
     queue_ = &relative;
 }
 

@@ -5,19 +5,12 @@
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
+#include <tocsin/detail/never_destroyed.hpp>
 
 #include <new>
 #include <system_error>
 
 namespace tocsin::core {
-
-// Holds a state that is never destroyed, because the thread that uses it keeps running while the process exits.
-template <class State>
-union never_destroyed {
-    constexpr never_destroyed() noexcept : it() {}
-    constexpr ~never_destroyed() {}
-    State it;
-};
 
 // Constructs a never_destroyed object again in the child of a fork. The resources of the parent's state are not freed.
 template <auto& Object>

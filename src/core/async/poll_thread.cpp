@@ -258,7 +258,7 @@ private:
 
 namespace {
 
-constinit never_destroyed<poll_thread> thread;
+constinit detail::never_destroyed<poll_thread> thread;
 
 const renewed_in_child<thread> thread_renewed;
 

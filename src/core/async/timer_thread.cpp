@@ -97,7 +97,7 @@ struct timer_threads {
     timer_thread system{timer_queue::clock::system};
 };
 
-constinit never_destroyed<timer_threads> threads;
+constinit detail::never_destroyed<timer_threads> threads;
 
 const renewed_in_child<threads> threads_renewed;
 
