@@ -36,6 +36,7 @@
 #include "platform/poller/pipe_doorbells.hpp"
 #include "platform/poller/poll_list.hpp"
 #include "platform/poller/poll_set_members.hpp"
+#include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/system.hpp"
 
 #include <algorithm>
@@ -63,8 +64,8 @@ using bells = pipe_doorbells;
 class kqueue_set final : public poll_set_with_bell<bells> {
 public:
     ~kqueue_set() override {
-        if (kqueue_ >= 0 && ::getpid() == owner_)
-            ::close(kqueue_);  // not in a child, where the number is free or that of another descriptor
+        // Not in a child, where the number is free or that of another descriptor.
+        if (kqueue_ >= 0 && ::getpid() == owner_) close_descriptor(kqueue_);
     }
 
     int open() noexcept {
@@ -174,6 +175,7 @@ int kqueue_set::remove(int descriptor) noexcept {
 }
 
 int kqueue_set::sleep(std::span<event> events, std::int64_t nanoseconds) const noexcept {
+    const cancellation_disabled here;
     constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
     constexpr std::int64_t longest = 1'000'000;  // seconds; some systems refuse much longer timeouts
     timespec time{};

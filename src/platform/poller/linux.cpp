@@ -20,9 +20,8 @@
 // checks the counter's value, so it also finds a strike that came before the call. epoll queues the doorbell at every
 // strike, and keeps it queued until epoll_wait returns it.
 //
-// A poll sleeps and closes its timer by direct system calls. A ring strikes in the same way. Unlike the C library's
-// wrappers, direct calls are not pthread cancellation points. (Under ThreadSanitizer, a poll uses the wrappers, which
-// are such points.)
+// A poll sleeps by a direct system call, and a ring strikes by one. Unlike the C library's wrappers, direct calls are
+// not pthread cancellation points. (Under ThreadSanitizer, a poll uses the wrappers, which are such points.)
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp.
 #include "platform/poller/backend.hpp"
@@ -122,9 +121,7 @@ class system_timer {
 public:
     system_timer() noexcept = default;
     ~system_timer() {
-        if (descriptor_ < 0) return;
-        // ThreadSanitizer must see the close.
-        detail::thread_sanitizer ? ::close(descriptor_) : ::syscall(SYS_close, descriptor_);
+        if (descriptor_ >= 0) close_descriptor(descriptor_);
     }
     system_timer(const system_timer&) = delete;
     system_timer& operator=(const system_timer&) = delete;
@@ -172,7 +169,7 @@ poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline
 class epoll_set final : public poll_set_with_bell<bells> {
 public:
     ~epoll_set() override {
-        if (epoll_ >= 0) ::close(epoll_);
+        if (epoll_ >= 0) close_descriptor(epoll_);
     }
 
     int open() noexcept {

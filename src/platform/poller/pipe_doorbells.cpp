@@ -2,6 +2,7 @@
 #include "platform/poller/pipe_doorbells.hpp"
 
 #include "platform/poller/poll_list.hpp"
+#include "platform/system/cancellation_disabled.hpp"
 
 #include <cerrno>
 
@@ -39,6 +40,7 @@ int pipe_doorbells::make_doorbell(int (&ends)[2]) noexcept {
 }
 
 void pipe_doorbells::strike(int descriptor, bool) noexcept {
+    const cancellation_disabled here;
     const char byte = 0;
     while (::write(descriptor, &byte, 1) < 0 && errno == EINTR) {
     }
@@ -46,6 +48,7 @@ void pipe_doorbells::strike(int descriptor, bool) noexcept {
 
 bool pipe_doorbells::was_rung(doorbell& bell, int found) noexcept {
     if (!is_struck(found, struck(bell))) return false;
+    const cancellation_disabled here;
     char byte;
     while (::read(bell.wait_end(), &byte, 1) < 0 && errno == EINTR) {
     }

@@ -5,6 +5,7 @@
 
 #include "platform/poller/doorbells.hpp"
 #include "platform/poller/poller.hpp"
+#include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/system.hpp"
 
 #include <algorithm>
@@ -38,6 +39,7 @@ inline bool is_struck(int found, short struck) noexcept {
 template <class Doorbells>
 bool answer_if_struck(doorbell& bell) noexcept {
     const errno_guard guard;
+    const cancellation_disabled here;
     pollfd one{bell.wait_end(), Doorbells::struck(bell), 0};
     return ::poll(&one, 1, 0) == 1 && (one.revents & POLLNVAL) == 0 && Doorbells::was_rung(bell, one.revents);
 }

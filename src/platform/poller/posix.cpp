@@ -11,8 +11,7 @@
 // deadline (condition_wait.hpp), and then rings a doorbell that the waiting thread polls, too. Such a wait costs a
 // thread, and fails with EAGAIN if the system can't make one.
 //
-// The cost of a wait grows with the number of members. Unlike the calls of linux.cpp that sleep or strike, those of
-// this file may be pthread cancellation points.
+// The cost of a wait grows with the number of members.
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp; in the portable build also by the
 // suites of the features above.
@@ -22,6 +21,7 @@
 #include "platform/poller/pipe_doorbells.hpp"
 #include "platform/poller/poll_list.hpp"
 #include "platform/poller/poll_set_members.hpp"
+#include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/signals_blocked.hpp"
 #include "platform/system/system.hpp"
 
@@ -57,6 +57,7 @@ int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
 }
 #else
 int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
+    const cancellation_disabled here;
     constexpr std::int64_t longest = 1 << 30;
     const std::int64_t milliseconds =
         nanoseconds == no_timeout ? -1 : (nanoseconds - 1 + 1'000'000) / 1'000'000;
@@ -84,6 +85,7 @@ public:
                 done_ = true;
             }
             changed_.notify_one();
+            const cancellation_disabled here;
             ::pthread_join(thread_, nullptr);
         }
         if (bell_ != no_doorbell) pipes::doorbells().release(bell_);

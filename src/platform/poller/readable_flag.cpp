@@ -5,6 +5,7 @@
 #include "platform/poller/readable_flag.hpp"
 
 #include "platform/poller/poller.hpp"
+#include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/system.hpp"
 
 #include <cerrno>
@@ -18,6 +19,7 @@ int readable_flag::open() noexcept { return poller::open_flag(ends_); }
 
 void readable_flag::raise() noexcept {
     const errno_guard guard;
+    const cancellation_disabled here;
     const std::uint64_t one = 1;
     while (::write(ends_[0], &one, sizeof one) < 0 && errno == EINTR) {
     }
@@ -27,6 +29,7 @@ void readable_flag::lower() noexcept { (void)take(); }
 
 bool readable_flag::take() noexcept {
     const errno_guard guard;
+    const cancellation_disabled here;
     std::uint64_t up[64];
     constexpr int more_than_a_pipe_holds = 256;
     bool was_up = false;
@@ -41,9 +44,8 @@ bool readable_flag::take() noexcept {
 
 void readable_flag::close() noexcept {
     if (ends_[1] < 0) return;
-    const errno_guard guard;
-    if (ends_[0] != ends_[1]) ::close(ends_[0]);
-    ::close(ends_[1]);
+    if (ends_[0] != ends_[1]) close_descriptor(ends_[0]);
+    close_descriptor(ends_[1]);
 }
 
 }  // namespace tocsin::platform

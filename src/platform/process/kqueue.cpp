@@ -23,7 +23,7 @@ namespace {
 int open_ended(int& descriptor) noexcept {
     int ends[2];
     if (::pipe(ends) != 0) return errno;
-    ::close(ends[1]);
+    close_descriptor(ends[1]);
     ::fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     descriptor = ends[0];
     return 0;
@@ -44,7 +44,7 @@ int open_process(process_number id, int& descriptor) noexcept {
         return 0;
     }
     const int error = errno;
-    ::close(queue);
+    close_descriptor(queue);
     return error == ESRCH && how_process_ended(-1, id) ? open_ended(descriptor) : error;
 }
 

@@ -52,8 +52,9 @@
 // so every delivery after open() has returned finds the slot.
 //
 // Before it calls the former handler, this library's handler uses only atomic operations, pthread_sigmask(), getpid(),
-// sigaction() and write(), and restores errno. Meanwhile all signals are blocked in its thread. So no other handler
-// runs between enter() and leave(): none can delay leave(), jump over it, or fork there.
+// sigaction(), pthread_setcancelstate() (cancellation_disabled.hpp) and write(), and restores errno. Meanwhile all
+// signals are blocked in its thread. So no other handler runs between enter() and leave(): none can delay leave(), jump
+// over it, or fork there.
 //
 // Memory order: that of handler_uses.hpp, and [former]: the store of a record releases, and the handler that reads the
 // record acquires.
@@ -63,6 +64,7 @@
 #include "platform/signals/signal_flag.hpp"
 
 #include "platform/signals/handler_uses.hpp"
+#include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/signals_blocked.hpp"
 #include "platform/system/system.hpp"
 
@@ -296,6 +298,7 @@ int watch_forks() noexcept {
 // need its processor.
 void wait_until_unused(const handler_uses& uses) noexcept {
     const errno_guard guard;
+    const cancellation_disabled here;
     while (!uses.unused()) {
         const timespec nap{0, 20'000};
         ::nanosleep(&nap, nullptr);

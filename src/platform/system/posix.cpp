@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of system.hpp on POSIX systems. For a few things Linux has a better way, and Emscripten needs another.
+#include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/signals_blocked.hpp"
 #include "platform/system/system.hpp"
 
@@ -191,6 +192,7 @@ void on_fork_in_child(void (*child)() noexcept) noexcept { ::pthread_atfork(null
 
 void close_descriptor(int descriptor) noexcept {
     const errno_guard guard;
+    const cancellation_disabled here;
     ::close(descriptor);
 }
 
@@ -207,6 +209,7 @@ std::uint32_t descriptor_identity(int descriptor) noexcept {
 
 void say(const char* message) noexcept {
     const errno_guard guard;
+    const cancellation_disabled here;
     // One write, so that messages of several threads do not mix. If it fails, there is nowhere to report that.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, std::strlen(message));
 }
