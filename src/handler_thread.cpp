@@ -51,6 +51,7 @@
 // tests/stress/handler_thread_stress_test.cpp.
 #include "core/lot/lot.hpp"
 #include "core/sync/activity.hpp"
+#include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
@@ -98,6 +99,7 @@ handler_thread::~handler_thread() {
     if (is_this_thread())
         platform::die("tocsin: handler_thread destroyed inside its own job, which it would wait for\n");
     close();
+    const platform::cancellation_disabled here;
     thread_.join();
 }
 

@@ -11,7 +11,7 @@ from unittest import mock
 
 from tocsin_lab.analyse.summary import summarise
 from tocsin_lab.measure import session as sessions
-from tocsin_lab.measure.interruption import Interruption
+from tocsin_lab.measure.interruption import SIGNALS, Interruption
 from tocsin_lab.measure.plan import Mode, Selection, UnknownName, select
 from tocsin_lab.measure.session import Session
 from tocsin_lab.measure.workers import WorkerError, ask, find_workers, load_catalogue
@@ -107,9 +107,10 @@ class SessionTest(unittest.TestCase):
         self.assertNotIn("tocsin", counted)
 
     def test_an_interruption_keeps_what_was_measured(self) -> None:
+        for number in SIGNALS:  # after an interruption they are ignored
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
         # A job in the background starts with SIGINT ignored, and then a run is not interrupted.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.addCleanup(signal.signal, signal.SIGINT, before)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self.observer.interrupt_at = ("measuring", 1)
         with self.interruption:
             result = self.session().run()

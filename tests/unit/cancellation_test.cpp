@@ -8,6 +8,7 @@
 
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
+#include <tocsin/handler_thread.hpp>
 #include <tocsin/pollable.hpp>
 #include <tocsin/process.hpp>
 #include <tocsin/signal.hpp>
@@ -19,6 +20,7 @@
 #include <cerrno>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #if defined(__GLIBC__)
 namespace {
@@ -46,6 +48,7 @@ struct objects {
     std::optional<tocsin::wait_set> set;
     const pid_t child = fork();
     std::optional<tocsin::process_end> ended;
+    std::optional<tocsin::handler_thread> handler{std::in_place};
 };
 
 // Each returns false if it did not do its work.
@@ -63,6 +66,7 @@ const struct {
     {"process_end::exit_status",
      [](objects& of) { return !of.ended || of.ended->exit_status() == tocsin::process_exit{7, false}; }},
     {"~process_end", [](objects& of) { return of.ended.reset(), true; }},
+    {"~handler_thread", [](objects& of) { return of.handler.reset(), true; }},
     {"~wait_set", [](objects& of) { return of.set.reset(), true; }},
 };
 
