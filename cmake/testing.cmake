@@ -70,7 +70,7 @@ function(tocsin_leave_tests_out)
     set(script "${CMAKE_CURRENT_BINARY_DIR}/left_out.cmake")
     file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [[
 set(lists "@lists@")
-set(file "@CMAKE_CURRENT_SOURCE_DIR@/@TOCSIN_TESTS_LEFT_OUT@")
+set(file "@PROJECT_SOURCE_DIR@/tests/@TOCSIN_TESTS_LEFT_OUT@")
 include("@PROJECT_SOURCE_DIR@/cmake/leave_tests_out.cmake")
 ]])
     set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
