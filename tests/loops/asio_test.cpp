@@ -175,10 +175,10 @@ TEST(AsioWait, SaysThatItsLimitsEndedIt) {
     EXPECT_EQ(stopped.how, any_result{wait_status::stopped});
 }
 
-// Lets 2 ms pass on the clock, and runs what is due in the driver until the context has called something.
-void serve(tocsin::driver& driver, net::io_context& context) {
+// Lets a deadline of the driver pass, and runs what is due until the context has called something.
+void serve(tocsin::driver& driver, net::io_context& context, hand_clock::time_point due) {
     EXPECT_FALSE(driver.next_deadline().is_never());
-    hand_clock::set(hand_clock::milliseconds + 2);
+    hand_clock::set(due);
     while (driver.run_due() == 0 && !driver.next_deadline().is_never()) std::this_thread::yield();
     context.run();
     context.restart();
@@ -193,17 +193,17 @@ TEST(AsioWait, IsServedByItsDriver) {
     called called;
     auto due = hand_clock::now() + 2ms;
     async_wait(tocsin::asio::on(context).by(driver), {.until = due}, event, called.callback_of_one());
-    serve(driver, context);
+    serve(driver, context, due);
     EXPECT_EQ(called.how.status, wait_status::timed_out);
     due += 2ms;
     async_wait_any(tocsin::asio::on(context.get_executor()).by(driver), event, tocsin::at(due),
                    called.callback());
-    serve(driver, context);
+    serve(driver, context, due);
     EXPECT_EQ(called.how, (any_result{wait_status::signaled, 1}));
     const auto here = tocsin::asio::on(context).by(driver);
     due += 2ms;
     std::future<wait_status> both = async_wait_all(here, {.until = due}, event, other, net::use_future);
-    serve(driver, context);
+    serve(driver, context, due);
     EXPECT_EQ(both.get(), wait_status::timed_out);
     EXPECT_EQ(called.times, 2);
     EXPECT_TRUE(other.is_set());
@@ -219,7 +219,7 @@ TEST(AsioWait, KeepsItsDriverUntilItBegins) {
     auto later = async_wait(tocsin::asio::on(context).by(driver), {.until = due}, event, DEFERRED);
     EXPECT_TRUE(driver.next_deadline().is_never());
     std::move(later)(called.callback_of_one());
-    serve(driver, context);
+    serve(driver, context, due);
     EXPECT_EQ(called.how.status, wait_status::timed_out);
 }
 #endif

@@ -108,7 +108,7 @@ TEST(GlibWatch, IsServedByItsDriver) {
         tocsin::glib::on(context.get()).by(driver), [&](any_result how) { return found = how, false; },
         {.until = due}, event);
     EXPECT_FALSE(driver.next_deadline().is_never());
-    hand_clock::set(hand_clock::milliseconds + 2);
+    hand_clock::set(due);
     while (driver.run_due() == 0 && !driver.next_deadline().is_never()) std::this_thread::yield();
     context.run_until([&] { return found.status == wait_status::timed_out; });
 }

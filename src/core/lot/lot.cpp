@@ -384,11 +384,11 @@ void check_nobody_waits(const wait_key& key, const char* type) noexcept {
 }
 
 void die_of_destruction(const char* type, const void* object) noexcept {
-    char message[200];
+    char message[160];
     std::snprintf(
         message, sizeof message,
-        "tocsin: %s at %p destroyed while threads wait on it, or while a wait_set, a pollable or an "
-        "operation has it as a source\n",
+        "tocsin: %s at %p destroyed while threads wait on it (or coroutines, operations, a wait_set, a "
+        "pollable)\n",
         type, object);
     platform::die(message);
 }
