@@ -21,12 +21,13 @@
 // strike, and keeps it queued until epoll_wait returns it.
 //
 // A poll sleeps by a direct system call, and a ring strikes by one. Unlike the C library's wrappers, direct calls are
-// not pthread cancellation points. (Under ThreadSanitizer, a poll uses the wrappers, which are such points.)
+// not pthread cancellation points. (Under ThreadSanitizer, a poll uses the wrappers, with cancellation disabled.)
 //
 // Checked by: tests/internal/doorbell_test.cpp, poll_test.cpp, poll_set_test.cpp.
 #include "platform/poller/backend.hpp"
 #include "platform/poller/doorbells.hpp"
 #include "platform/poller/poll_list.hpp"
+#include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/system.hpp"
 #include "platform/system/timed_call_linux.hpp"
 
@@ -106,6 +107,7 @@ int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     // ThreadSanitizer does not know the direct call below. Until that call ends, ThreadSanitizer would delay signal
     // handlers, even a handler that would set what the call waits for.
     if constexpr (detail::thread_sanitizer) {
+        const cancellation_disabled here;
         const auto timeout = time_of<timespec>(nanoseconds);
         return ::ppoll(list.data(), list.size(), endless ? nullptr : &timeout, nullptr);
     }
@@ -233,7 +235,10 @@ int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) co
         nanoseconds == no_timeout ? -1
                                   : (nanoseconds - 1 + nanoseconds_a_millisecond) / nanoseconds_a_millisecond;
     const int timeout = static_cast<int>(std::min<std::int64_t>(milliseconds, 1 << 30));
-    if constexpr (detail::thread_sanitizer) return ::epoll_wait(epoll_, events.data(), most, timeout);
+    if constexpr (detail::thread_sanitizer) {
+        const cancellation_disabled here;
+        return ::epoll_wait(epoll_, events.data(), most, timeout);
+    }
     return static_cast<int>(
         ::syscall(SYS_epoll_pwait, epoll_, events.data(), most, timeout, nullptr, std::size_t{0}));
 }
