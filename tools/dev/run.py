@@ -107,12 +107,13 @@ def build(preset, *targets):
     return quietly("build", command, f"{preset}-build")
 
 
-def run_workflow(name, only=None, before_test=None):
+def run_workflow(name, only=None, before_test=None, definitions=()):
     """What `cmake --workflow --preset NAME` does, with a log for each step, and the cases counted.
 
-    `only` is a regular expression for the names of cases; `before_test` is called when all is built."""
+    `only` is a regular expression for the names of cases; `before_test` is called when all is built; `definitions` are
+    options of the step that configures."""
     for kind, preset in steps_of(name):
-        if kind == "configure" and not configure(preset) or kind == "build" and not build(preset):
+        if kind == "configure" and not configure(preset, *definitions) or kind == "build" and not build(preset):
             return Count(failed=1)
         if kind == "test":
             if before_test:
