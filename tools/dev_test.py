@@ -228,8 +228,16 @@ class Lab(unittest.TestCase):
         with mock.patch.object(verbs, "require_writable"), mock.patch.object(verbs, "build_workers", lambda _: True), \
                 mock.patch.object(needs, "python_with", lambda _: Path("python")), \
                 mock.patch.object(os, "execv") as execv:
-            verbs.lab(["--quick"])
-        execv.assert_called_once_with(Path("python"), ["python", str(tree.LAB / "run.py"), "--quick"])
+            verbs.lab(["--whole"])
+        execv.assert_called_once_with(Path("python"), ["python", str(tree.LAB / "run.py"), "--whole"])
+
+    def test_without_arguments_it_builds_only_what_it_measures(self):
+        with mock.patch.object(verbs, "require_writable"), mock.patch.object(verbs, "build_workers") as build, \
+                mock.patch.object(verbs, "build_answers", return_value=False) as answers, \
+                mock.patch.object(needs, "python_with", lambda _: Path("python")):
+            self.assertEqual(1, verbs.lab([]))
+        build.assert_not_called()
+        answers.assert_called_once_with()
 
     def test_it_does_not_build_workers_that_are_named(self):
         with mock.patch.object(verbs, "require_writable"), mock.patch.object(verbs, "build_workers") as build, \

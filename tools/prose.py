@@ -13,9 +13,6 @@ from pathlib import Path
 
 WIDTH = 120
 
-# Written by tools/mutants.py from tests/model/mutants.toml, whose names of mutants keep these rules.
-GENERATED = ("docs/mutants.md",)
-
 WORDS = [(re.compile(pattern), what) for pattern, what in (
     # A question or "those who ..." is none of these.
     (r"(?:^|[.;:!]\s)\s*[Ww]ho\b(?![^.;]*\?)", "a bare `who` as the subject: a thread that, whoever"),
