@@ -95,8 +95,8 @@ TEST(timer_model, ACancelledTimerHasBeenClaimedOrNeverIs) {
     });
 }
 
-// The thread sleeps until the deadline of a timer that is cancelled meanwhile. A timer that is due later, or earlier, is
-// set then.
+// The thread sleeps until the deadline of a timer that is cancelled meanwhile. A timer that is due later, or earlier,
+// is set then.
 void a_timer_after_a_cancelled_one_runs(std::chrono::nanoseconds due) {
     holds_within(2, [=](run&) {
         const background_threads have;

@@ -210,8 +210,8 @@ TEST(Driver, ChangedIsCalledOnceUntilTheLoopAsksAgain) {
     EXPECT_EQ(calls, 2) << "after run_due(), the loop asks before it sleeps";
 }
 
-// The commonest use: one request at a time, each with a time-out that never comes. The loop sleeps until the time-out of
-// a request that has ended, and need not be told of later ones.
+// The commonest use: one request at a time, each with a time-out that never comes. The loop sleeps until the time-out
+// of a request that has ended, and need not be told of later ones.
 TEST(Driver, ChangedIsNotCalledForATimeOutThatIsLaterThanTheLoopsSleep) {
     int calls = 0;
     const auto changed = [&]() noexcept { ++calls; };
