@@ -127,6 +127,11 @@ typedef struct tocsin_spin {
 // Sets the policy of all waits that name none.
 TOCSIN_C_API tocsin_status tocsin_set_spin_policy(tocsin_spin policy);
 
+// Whether the library may enlarge the kernel's table of the process's sleeping threads, as it does by default on Linux
+// 6.16 and later when the process has many threads (tocsin/futex_table.hpp).
+TOCSIN_C_API void tocsin_set_futex_table_growth(bool allowed);
+TOCSIN_C_API bool tocsin_futex_table_growth(void);
+
 // A request to stop, which ends waits in any number of threads. tocsin_stop_share() makes another object for the same
 // request. Each of these objects must be destroyed, in any order.
 typedef struct tocsin_stop {

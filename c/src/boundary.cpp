@@ -7,6 +7,7 @@
 
 #include <tocsin/barrier.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/futex_table.hpp>
 #include <tocsin/latch.hpp>
 #include <tocsin/process.hpp>
 #include <tocsin/semaphore.hpp>
@@ -254,6 +255,10 @@ tocsin_status tocsin_set_spin_policy(tocsin_spin policy) {
     tocsin::set_spin_policy(policy_of(policy));
     return TOCSIN_OK;
 }
+
+void tocsin_set_futex_table_growth(bool allowed) { tocsin::set_futex_table_growth(allowed); }
+
+bool tocsin_futex_table_growth() { return tocsin::futex_table_growth(); }
 
 tocsin_status tocsin_stop_init(tocsin_stop* stop) { return make_held<stop_state>(stop, __func__); }
 

@@ -15,6 +15,7 @@
 #include <tocsin/driver.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
+#include <tocsin/futex_table.hpp>
 #include <tocsin/group_commit.hpp>
 #include <tocsin/handler_thread.hpp>
 #include <tocsin/latch.hpp>

@@ -7,6 +7,7 @@
 #include "posix.hpp"
 #include "refused_calls.hpp"
 #include "sanitizer.hpp"
+#include "system_calls.hpp"
 #include "task.hpp"
 #include "threads.hpp"
 
@@ -387,6 +388,29 @@ TEST(AwaitDeadline, AnEarlierOneIsNotDelayedByALaterOneAndBothAreWithdrawn) {
     event.set();
     EXPECT_EQ(late, wait_status::signaled);
 }
+
+#if defined(__linux__)
+// The commonest use: one request at a time, each with a time-out that never comes. The thread that serves deadlines
+// already sleeps until an earlier moment.
+TEST(AwaitDeadline, AStartAndAnEndBeforeItMakeNoSystemCall) {
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer can't follow a child that starts threads";
+    const auto wait_and_set = [] {
+        auto_reset_event answered;
+        std::optional<wait_status> status;
+        const task request = note_status(answered, 5h, {}, status);
+        answered.set();
+        return status == wait_status::signaled;
+    };
+    const auto calls = support::system_calls_of([&] { wait_and_set(); },
+                                                [&] {
+                                                    for (int i = 0; i != 100; ++i)
+                                                        if (!wait_and_set()) _exit(1);
+                                                });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.exit_code, 0);
+    EXPECT_TRUE(calls.numbers.empty()) << testing::PrintToString(calls);
+}
+#endif
 
 TEST(AwaitAny, ATimerIsASource) {
     auto_reset_event event;
