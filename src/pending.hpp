@@ -129,13 +129,13 @@ private:
     static wait_slot* empty_slots(const pending_base& what) noexcept;
     static void released(resumable& self) noexcept;
     void hand_over() noexcept;
+    void run_here() noexcept;
     // When a wait for any ends at the latest: at its deadline, or at the first of its timers.
     const deadline& first() const noexcept { return mixture_ != nullptr ? mixture_->first : what_.until_; }
     bool has_executor() const noexcept { return what_.executor_.object != nullptr; }
     void abandon() noexcept;
     void give_back() noexcept;
     void take_back() noexcept;
-    const char* misuse_of_executor() const noexcept;
     any_result failed(int* error, int by, std::size_t culprit) const;
 
     pending_base& what_;
