@@ -208,6 +208,7 @@ void operation_base::end_early() noexcept {
     const any_result how = result_;
     if (quick_left_ != 0) {
         count_quick();
+        if (how.status == wait_status::signaled) note_taken(how);
         return function_(*this, how);
     }
     quick_left_ = quick_calls_left();
@@ -233,6 +234,7 @@ void operation_base::finish() noexcept {
         auto& end = early_end::of(*this);
         if (executor_.object != nullptr) core::wait_until_posted(executor_, end);
         how = result_;
+        if (how.status == wait_status::signaled) note_taken(how);
         end.~early_end();
     }
     busy_ = false;

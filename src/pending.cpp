@@ -170,13 +170,20 @@ any_result pending_wait::failed(int* error, int by, std::size_t culprit) const {
 }
 
 any_result pending_wait::result(int* error) const {
+    const any_result ended = found(error);
+    if (ended.status == wait_status::signaled) what_.note_taken(ended);
+    return ended;
+}
+
+any_result pending_wait::found(int* error) const {
     switch (wait_.self.outcome()) {
         case claim::stopped: return {wait_status::stopped};
         case claim::timed_out: {
             if (mixture_ != nullptr && mixture_->request.has_failed)
                 return failed(error, mixture_->request.error(), mixture_->request.culprit());
             if (what_.what_.all) return {wait_status::timed_out};
-            const std::uint32_t timer = core::timer_that_passed(what_.sources_, first());
+            const std::uint32_t timer =
+                mixture_ != nullptr ? mixture_->first.timer_that_passed() : multi_wait::none;
             if (timer == multi_wait::none) return {wait_status::timed_out};
             return {wait_status::signaled, timer};
         }
@@ -246,8 +253,16 @@ bool pending_base::suspend(void (*run)(void* who) noexcept, void* who, void* mem
     return begin(run, who, given_.by, memory) == begun::waiting && waiting_->suspend();
 }
 
+void pending_base::note_taken(const any_result& how) const noexcept {
+    if (what_.needs != wait_needs::mixture) return;  // there are no tickers
+    what_.all ? core::note_taken(sources_) : core::note_taken(sources_[how.index]);
+}
+
 any_result pending_base::result() {
-    if (waiting_ == nullptr) return result_;
+    if (waiting_ == nullptr) {
+        if (result_.status == wait_status::signaled) note_taken(result_);
+        return result_;
+    }
     waiting_->finish();
     return waiting_->result(nullptr);
 }

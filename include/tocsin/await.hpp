@@ -14,7 +14,7 @@
 // of the frame:
 // - A wait for one event without limits takes 168 bytes.
 // - Any other wait takes about 350 bytes, plus 200 for each source. A source that may be a timer or a descriptor adds
-//   660 bytes, once for the wait. (An argument of the type tocsin::source is such a source.) Without such a source,
+//   720 bytes, once for the wait. (An argument of the type tocsin::source is such a source.) Without such a source,
 //   limits add 220 bytes.
 //
 // Coroutines and threads that wait for the same thing queue together, first in, first out. The lists of parked waits

@@ -19,7 +19,7 @@
 // A wait for descriptors may have to enlarge a table, which it shares with the other waits of its driver (without a
 // driver: of the background threads). A start() with more than 64 descriptors holds a block of memory while it looks at
 // them. On 64-bit systems, an operation takes about 400 bytes, plus 200 for each source. A source that may be a timer
-// or a descriptor adds 660 bytes, once for the operation. (An argument of the type tocsin::source is such a source.)
+// or a descriptor adds 720 bytes, once for the operation. (An argument of the type tocsin::source is such a source.)
 // Without such a source, limits add 220 bytes.
 //
 // The function

@@ -576,7 +576,7 @@ TEST(AwaitExecutor, IsCalledWhenEverybodyElseHasBeenReleased) {
     const task first = [](auto& on, auto& where, auto& two, auto& three, auto& list) -> task {
         co_await async_wait(on).on(where);
         list.push_back(1);
-        two.reset();    // whose wait the same set() has ended
+        two.reset();  // whose wait the same set() has ended
         three.reset();
     }(gate, executor, second, third, order);
     second = [](auto& on, auto& where, auto& list) -> task {
@@ -603,7 +603,8 @@ TEST(AwaitExecutor, IsCalledAtOnceThoughItsThreadRunsACoroutine) {
         hand_cranked loop;
         auto_reset_event event;
         auto_reset_event inner;
-        const task waits = [](auto& on, auto& where) -> task { co_await async_wait(on).on(where); }(inner, loop);
+        const task waits = [](auto& on, auto& where) -> task { co_await async_wait(on).on(where); }(inner,
+                                                                                                    loop);
         const task sets = [](auto& on, auto& where, bool there, auto& next, auto& queue) -> task {
             if (there) {
                 co_await async_wait(on).on(where);

@@ -14,8 +14,8 @@
 //       activity_scope, and does not wait. When the executor returns, the thread finds the mark, and touches nothing of
 //       the wait: the wait may be gone, or another one may be at its address.
 //   handover-3  An executor is called when its thread has made all its releases (core/lot/resume_queue.hpp). So a
-//       coroutine that a dispatching executor resumes runs under no lock, and may destroy any other wait, as a coroutine
-//       without an executor may.
+//       coroutine that a dispatching executor resumes runs under no lock, and may destroy any other wait, as a
+//       coroutine without an executor may.
 //
 // Memory order
 //   [posted]  The store of `posted` releases; the load of it by whoever runs or destroys the wait acquires.

@@ -8,13 +8,13 @@
 //   resume_queue-1  If the release of a resumable calls resume_here(), the resumable is in the calling thread's queue
 //       until it runs, or until the same thread cancels it. The same is true of hand_over_here().
 //   resume_queue-2  No resumable is in a queue when the outermost `defer_resumes` has ended.
-//   resume_queue-3  What is for executors waits only for the releases that the thread is making, not for coroutines that
-//       the thread runs. So a thread has levels. The outermost scope is a level. A scope that begins while the thread
-//       runs code of the user (a coroutine, a function or an executor), which a level has called at its end, is a level
-//       inside that one. A level that ends hands over what has been queued in it. A dispatching executor may resume a
-//       coroutine inside its call. That coroutine may set an event, whose level calls a dispatching executor, and so on.
-//       So the number of levels has a limit. At the limit, what is for executors waits until the code of the user that
-//       the innermost level has called returns.
+//   resume_queue-3  What is for executors waits only for the releases that the thread is making, not for coroutines
+//       that the thread runs. So a thread has levels. The outermost scope is a level. A scope that begins while the
+//       thread runs code of the user (a coroutine, a function or an executor), which a level has called at its end, is
+//       a level inside that one. A level that ends hands over what has been queued in it. A dispatching executor may
+//       resume a coroutine inside its call. That coroutine may set an event, whose level calls a dispatching executor,
+//       and so on. So the number of levels has a limit. At the limit, what is for executors waits until the code of the
+//       user that the innermost level has called returns.
 //
 // Checked by: tests/unit/await_test.cpp, tests/model/await_model_test.cpp; across copies by tests/copies.
 #include "core/lot/resume_queue.hpp"

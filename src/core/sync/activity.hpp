@@ -24,9 +24,7 @@ public:
         : what_(what), whose_(whose), outer_(innermost()) {
         platform::set_slot_of_this_thread(platform::thread_slot::activities, this);
     }
-    ~activity_scope() {
-        platform::set_slot_of_this_thread(platform::thread_slot::activities, outer_);
-    }
+    ~activity_scope() { platform::set_slot_of_this_thread(platform::thread_slot::activities, outer_); }
     activity_scope(const activity_scope&) = delete;
     activity_scope& operator=(const activity_scope&) = delete;
 
@@ -47,8 +45,7 @@ private:
     friend struct shared_layout;
 
     static activity_scope* innermost() noexcept {
-        return static_cast<activity_scope*>(
-            platform::slot_of_this_thread(platform::thread_slot::activities));
+        return static_cast<activity_scope*>(platform::slot_of_this_thread(platform::thread_slot::activities));
     }
     static activity_scope* find(activity what, const void* whose) noexcept {
         activity_scope* each = innermost();

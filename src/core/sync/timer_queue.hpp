@@ -230,7 +230,7 @@ private:
     std::int64_t nanoseconds_of(const deadline& when) const noexcept {
         if (when.which() == clock_) return when.nanoseconds();
         const std::int64_t from = now();
-        return from + std::min(when.remaining(), std::numeric_limits<std::int64_t>::max() - from);
+        return from + std::min(when.longest_sleep(), std::numeric_limits<std::int64_t>::max() - from);
     }
 
     const clock clock_;
