@@ -58,13 +58,16 @@ void event_awaiting::released(resumable& self) noexcept {
 }
 
 void event_awaiting::released_to_executor(resumable& self) noexcept {
-    auto& awaiter = static_cast<event_awaiter_on_base&>(static_cast<event_awaiting&>(self).awaiter());
-    if (!core::post(awaiter.executor_, self, awaiter.who_.address())) released(self);
+    self.hand_over_here([](resumable& next) noexcept {
+        auto& awaiter = static_cast<event_awaiter_on_base&>(static_cast<event_awaiting&>(next).awaiter());
+        if (!core::post(awaiter.executor_, next, awaiter.who_.address())) released(next);
+    });
 }
 
 void event_awaiting::abandon(const lot_source& how, executor_reference* executor) noexcept {
     if (!is_of_this_process() || withdraw(how)) return;
-    if (!cancel() && executor != nullptr) core::wait_until_posted(*executor, *this, core::resumed_too_early);
+    const bool was_queued = executor != nullptr ? cancel_in_this_thread() : cancel();
+    if (!was_queued && executor != nullptr) core::wait_until_posted(*executor, *this);
     if (how.give_back != nullptr) how.give_back(object());
 }
 
@@ -84,7 +87,7 @@ void event_awaiter_base::finish(bool with_executor) noexcept {
     auto& waiting = event_awaiting::in(*this);
     if (with_executor) {
         auto& executor = static_cast<event_awaiter_on_base&>(*this).executor_;
-        core::wait_until_posted(executor, waiting, core::resumed_too_early);
+        core::wait_until_posted(executor, waiting);
     }
     waiting.~event_awaiting();
     who_ = nullptr;

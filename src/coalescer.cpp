@@ -4,6 +4,7 @@
 //
 // Checked by: tests/unit/coalescer_test.cpp.
 #include "core/lot/waiter.hpp"
+#include "core/wait/source_list.hpp"
 
 #include <tocsin/coalescer.hpp>
 
@@ -11,11 +12,13 @@ namespace tocsin {
 
 wait_status coalescer::pause(const limits& how) const noexcept {
     if (next_.has_passed()) return wait_status::signaled;
-    const bool ends_first = how.until.remaining() < next_.remaining();
+    const source end(next_);
+    const core::latest_end first({&end, 1}, how.until);
     core::waiter self;  // not queued anywhere: its sleep ends only by a stop or by time
-    const core::claim ended = self.sleep({ends_first ? how.until : next_, how.stop.get(), {}});
+    const core::claim ended = self.sleep({first.when(), how.stop.get(), {}});
     if (ended == core::claim::stopped) return wait_status::stopped;
-    return ends_first ? wait_status::timed_out : wait_status::signaled;
+    return first.timer_that_passed() == core::multi_wait::none ? wait_status::timed_out
+                                                               : wait_status::signaled;
 }
 
 }  // namespace tocsin

@@ -144,8 +144,8 @@ std::size_t size_of_first(std::string_view text) {
     return size;
 }
 
-// As a string of JSON. A byte that belongs to no character in UTF-8 becomes the replacement character.
-std::string quoted(std::string_view text) {
+// The text as a string of JSON. A byte that belongs to no character in UTF-8 becomes the replacement character.
+std::string json_string(std::string_view text) {
     std::string result = "\"";
     while (!text.empty()) {
         const std::size_t size = size_of_first(text);
@@ -276,9 +276,9 @@ std::string parked_waits_as_json() {
     const char* between = "";
     for (const parked_wait& each : waits) {
         text += std::exchange(between, ",");
-        text += "{\"type\":" + quoted(each.type) + ",\"address\":" + quoted(pointer(each.address));
+        text += "{\"type\":" + json_string(each.type) + ",\"address\":" + json_string(pointer(each.address));
         if (each.what == parked_wait::kind::lock) text += ",\"bit\":" + std::to_string(each.bit);
-        if (!each.name.empty()) text += ",\"name\":" + quoted(each.name);
+        if (!each.name.empty()) text += ",\"name\":" + json_string(each.name);
         text += ",\"thread\":" + std::to_string(each.thread);
         if (each.owner != 0) text += ",\"owner\":" + std::to_string(each.owner);
         text += ",\"seconds\":" + seconds_since(each.since, now) + "}";

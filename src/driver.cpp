@@ -19,13 +19,15 @@
 //   driver-3  `armed_` says that the loop may sleep without asking again. update() and next_deadline() switch it on.
 //       run_due() and notify() switch it off, because the loop must ask again before it sleeps (the contract in
 //       driver.hpp). A thread that undertakes to call `changed` (the function that the user gave to the driver)
-//       switches it off, too. Consider a change of what to watch, or a new earliest deadline, that the loop has not
-//       been told about. Whenever the lock is free, one of two things is true. Either the loop must still ask before it
-//       sleeps, because it has not asked yet, or has called run_due() or notify() since. Or, since the loop last asked
-//       about such things, a thread has owed a call of `changed`, and has made it or will make it. (The loop asks about
-//       changes by update(), and about deadlines by next_deadline(). A driver without `changed` calls nobody:
-//       driver.hpp says for which loops it is meant.)
-//       legal: a call of `changed` although the loop has been told. Cost: the loop looks once more.
+//       switches it off, too. Consider a change of what to watch, or a timer that is due before the deadline that
+//       next_deadline() returned last for its clock, that the loop has not been told about. Whenever the lock is free,
+//       one of two things is true. Either the loop must still ask before it sleeps, because it has not asked yet, or
+//       has called run_due() or notify() since. Or, since the loop last asked about such things, a thread has owed a
+//       call of `changed`, and has made it or will make it. (The loop asks about changes by update(), and about
+//       deadlines by next_deadline(). A driver without `changed` calls nobody: driver.hpp says for which loops it is
+//       meant.) (After a cancel(), a timer may be set that is due later than the cancelled one, which the loop was told
+//       about. Nobody calls `changed` for it: the loop's sleep ends at the deadline of the cancelled one, and the loop
+//       then asks again.) legal: a call of `changed` although the loop has been told. Cost: the loop looks once more.
 //       illegal: an earlier deadline, an armed driver, and nobody who calls `changed`.
 //   driver-4  A thread that owes a call of `changed` has acquired the rundown `calls_` under the lock, and releases it
 //       after the call. The destructor waits until no thread owes a call.
@@ -35,16 +37,15 @@
 //
 // No lost wake-up. A thread sets a timer while the loop computes next_deadline(). Both take the lock.
 // - If the thread takes the lock first, next_deadline() finds the timer.
-// - If it takes the lock second, and its timer is now the earliest, there are three cases. In the first, the thread
-//   finds the driver armed, and so owes a call. In the second, another thread has disarmed the driver since
-//   next_deadline(), and owes a call or has made one. In the third, the loop has disarmed the driver by run_due() or
-//   notify(), and must ask again before it sleeps. In the first two cases the call comes after next_deadline(). So the
-//   call ends the sleep for which the loop uses the result. (If the call comes before this sleep, the contract in
-//   driver.hpp makes the sleep end at once.)
-// The same holds for update() and a change of what to watch. It also holds if the loop calls update() and
-// next_deadline(), in either order, and a change comes between them. The first of these calls has armed the driver, so
-// a call of `changed` is owed, and that call ends the next sleep. It makes no difference that the second call arms the
-// driver again.
+// - If it takes the lock second, and its timer is due before what next_deadline() returned, there are three cases. In
+//   the first, the thread finds the driver armed, and so owes a call. In the second, another thread has disarmed the
+//   driver since next_deadline(), and owes a call or has made one. In the third, the loop has disarmed the driver by
+//   run_due() or notify(), and must ask again before it sleeps. In the first two cases the call comes after
+//   next_deadline(). So the call ends the sleep for which the loop uses the result. (If the call comes before this
+//   sleep, the contract in driver.hpp makes the sleep end at once.) The same holds for update() and a change of what to
+//   watch. It also holds if the loop calls update() and next_deadline(), in either order, and a change comes between
+//   them. The first of these calls has armed the driver, so a call of `changed` is owed, and that call ends the next
+//   sleep. It makes no difference that the second call arms the driver again.
 //
 // Descriptors. When an entry of the table loses its last use, its descriptor may be closed, and the number may soon
 // name something else. So the next update() tells the loop to end its registration or, if somebody waits for the number

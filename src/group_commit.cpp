@@ -77,6 +77,7 @@
 #include "core/sync/counters.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "core/sync/probe.hpp"
+#include "core/wait/source_list.hpp"
 #include "core/wait/yield_credit.hpp"
 #include "platform/system/system.hpp"
 
@@ -288,21 +289,22 @@ core::claim commit_engine::state::gather(member& self, const wait_options& how_l
     if (options.longest_gathering <= std::chrono::nanoseconds(0) || self.taken) return core::claim::signaled;
     const deadline end = end_of_gathering(self.joined, options.longest_gathering);
     if (end.has_passed()) return core::claim::signaled;
-    // Decided only once: setting the system clock during the sleep moves a deadline on that clock.
-    const bool own_first = how_long.until.remaining() < end.remaining();
+    const tocsin::source timer(end);
+    const core::latest_end first({&timer, 1}, how_long.until);
     core::waiter pause;
     {
         const std::lock_guard held(lock);
         if (queue.size() + 1 >= options.largest_group) return core::claim::signaled;
         gatherer = &pause;
     }
-    const core::claim how = pause.sleep({own_first ? how_long.until : end, how_long.stop, {}});
+    const core::claim how = pause.sleep({first.when(), how_long.stop, {}});
     if (how == core::claim::signaled) return how;
     {
         const std::lock_guard held(lock);
         gatherer = nullptr;
     }
-    return how == core::claim::timed_out && !own_first ? core::claim::signaled : how;
+    const bool is_over = how == core::claim::timed_out && first.timer_that_passed() != core::multi_wait::none;
+    return is_over ? core::claim::signaled : how;
 }
 
 group commit_engine::state::take_group(member& self) noexcept {

@@ -54,7 +54,8 @@
 // through the resume_queue instead. If a call through that queue is already under way in the thread, the outermost of
 // them makes this call, once the function that is running has returned. So at most 2 * quick_calls + 1 calls of one
 // operation's function are nested. With a counter per thread instead, every start() would have to look at the thread's
-// slots.
+// slots. With an executor, every call goes through the queues, which bound how deeply dispatching executors are nested
+// (core/lot/resume_queue.cpp).
 //
 // No lost wake-up: as in pending.cpp and single_wait.cpp.
 //
@@ -116,9 +117,15 @@ public:
     void queue() noexcept {
         resume_here([](resumable& next) noexcept { static_cast<early_end&>(next).self_.finish(); });
     }
+    void hand_over() noexcept {
+        hand_over_here([](resumable& next) noexcept {
+            auto& end = static_cast<early_end&>(next);
+            if (!core::post(end.self_.executor_, end, &end.self_)) end.queue();
+        });
+    }
 
 private:
-    // `released` is null, because only queue() makes the resumable run.
+    // `released` is null, because only queue() and hand_over() make the resumable run.
     explicit early_end(operation_base& of) noexcept : resumable(nullptr), self_(of) {}
 
     operation_base& self_;
@@ -140,8 +147,13 @@ public:
 
 private:
     static void released(resumable& one) noexcept {
-        operation_base& self = static_cast<single&>(one).self_;
-        if (self.executor_.object != nullptr && core::post(self.executor_, one, &self)) return;
+        if (static_cast<single&>(one).self_.executor_.object == nullptr) return finish_here(one);
+        one.hand_over_here([](resumable& next) noexcept {
+            operation_base& self = static_cast<single&>(next).self_;
+            if (!core::post(self.executor_, next, &self)) finish_here(next);
+        });
+    }
+    static void finish_here(resumable& one) noexcept {
         one.resume_here([](resumable& next) noexcept { static_cast<single&>(next).self_.finish(); });
     }
 
@@ -196,13 +208,14 @@ void operation_base::end_early() noexcept {
     const any_result how = result_;
     if (quick_left_ != 0) {
         count_quick();
+        if (how.status == wait_status::signaled) note_taken(how);
         return function_(*this, how);
     }
     quick_left_ = quick_calls_left();
     busy_ = true;
     auto& end = early_end::make(*this);
     executor_.posted.store(0, std::memory_order_relaxed);  // no order: nobody else knows of the wait
-    if (executor_.object == nullptr || !core::post(executor_, end, this)) end.queue();
+    executor_.object == nullptr ? end.queue() : end.hand_over();
 }
 
 void operation_base::finish() noexcept {
@@ -215,12 +228,13 @@ void operation_base::finish() noexcept {
         destroy();
     } else if (has_parked_single()) {
         cancelers_.store(0, std::memory_order_relaxed);  // no order: saves later cancels a lock
-        if (executor_.object != nullptr) core::wait_until_posted(executor_, *single_, core::called_too_early);
+        if (executor_.object != nullptr) core::wait_until_posted(executor_, *single_);
         how = single_->outcome() == core::claim::stopped ? any_result{wait_status::stopped} : result_;
     } else {
         auto& end = early_end::of(*this);
-        if (executor_.object != nullptr) core::wait_until_posted(executor_, end, core::called_too_early);
+        if (executor_.object != nullptr) core::wait_until_posted(executor_, end);
         how = result_;
+        if (how.status == wait_status::signaled) note_taken(how);
         end.~early_end();
     }
     busy_ = false;
@@ -299,9 +313,9 @@ void operation_base::abandon_early_end() noexcept {
 
 // Called when the operation is destroyed after its wait has ended, and before its function is called.
 void operation_base::take_from_executor(core::resumable& end) noexcept {
-    const bool was_queued = end.cancel();
+    const bool was_queued = executor_.object != nullptr ? end.cancel_in_this_thread() : end.cancel();
     if (!was_queued && executor_.object != nullptr) {
-        core::wait_until_posted(executor_, end, core::called_too_early);
+        core::wait_until_posted(executor_, end);
     } else if (TOCSIN_CHECKED && !was_queued) {
         platform::die(detail::destroyed_too_early);
     }

@@ -22,8 +22,9 @@
 //       once. A thread that claimed the waiter, saw `posted`, or took the wait out of its own resume_queue may destroy
 //       the wait.
 //   pending-3  The thread that hands the wait over calls the executor, which may be in the owner's memory: a
-//       coroutine's frame, say. So the owner must exist until this call is over (handover-2). If an executor refuses,
-//       the calling thread runs what the wait was given, as without an executor.
+//       coroutine's frame, say. So the owner must exist until this call is over, unless the executor itself runs the
+//       wait inside the call (handover-2). If an executor refuses, the calling thread runs what the wait was given, as
+//       without an executor.
 //   pending-4  Before a wait returns or is destroyed, it takes back the stop callback, the timers, the poll request and
 //       the nodes, in this order, and waits for any thread that uses one of these. After that, nobody else refers to
 //       the wait.
@@ -103,7 +104,14 @@ void pending_wait::end_here() noexcept {
 void pending_wait::released(resumable& self) noexcept { static_cast<pending_wait&>(self).hand_over(); }
 
 void pending_wait::hand_over() noexcept {
-    if (has_executor() && core::post(what_.executor_, *this, what_.given_.who)) return;
+    if (!has_executor()) return run_here();
+    hand_over_here([](resumable& next) noexcept {
+        auto& self = static_cast<pending_wait&>(next);
+        if (!core::post(self.what_.executor_, self, self.what_.given_.who)) self.run_here();
+    });
+}
+
+void pending_wait::run_here() noexcept {
     resume_here([](resumable& next) noexcept {
         auto& self = static_cast<pending_wait&>(next);
         self.run_(self.what_.given_.who);
@@ -111,12 +119,8 @@ void pending_wait::hand_over() noexcept {
 }
 
 void pending_wait::finish() noexcept {
-    if (suspended_ && has_executor()) core::wait_until_posted(what_.executor_, *this, misuse_of_executor());
+    if (suspended_ && has_executor()) core::wait_until_posted(what_.executor_, *this);
     take_back();
-}
-
-const char* pending_wait::misuse_of_executor() const noexcept {
-    return what_.what_.form == wait_form::operation ? core::called_too_early : core::resumed_too_early;
 }
 
 // Takes back all parts of the wait (pending-4).
@@ -138,9 +142,9 @@ void pending_wait::take_back() noexcept {
 void pending_wait::abandon() noexcept {
     if (!is_of_this_process()) return;
     if (suspended_ && !wait_.self.try_claim(claim::stopped)) {
-        const bool was_queued = cancel();
+        const bool was_queued = has_executor() ? cancel_in_this_thread() : cancel();
         if (!was_queued && has_executor()) {
-            core::wait_until_posted(what_.executor_, *this, misuse_of_executor());
+            core::wait_until_posted(what_.executor_, *this);
         } else if (TOCSIN_CHECKED && !was_queued && what_.what_.form == wait_form::operation) {
             platform::die(destroyed_too_early);
         }
@@ -166,13 +170,20 @@ any_result pending_wait::failed(int* error, int by, std::size_t culprit) const {
 }
 
 any_result pending_wait::result(int* error) const {
+    const any_result ended = found(error);
+    if (ended.status == wait_status::signaled) what_.note_taken(ended);
+    return ended;
+}
+
+any_result pending_wait::found(int* error) const {
     switch (wait_.self.outcome()) {
         case claim::stopped: return {wait_status::stopped};
         case claim::timed_out: {
             if (mixture_ != nullptr && mixture_->request.has_failed)
                 return failed(error, mixture_->request.error(), mixture_->request.culprit());
             if (what_.what_.all) return {wait_status::timed_out};
-            const std::uint32_t timer = core::timer_that_passed(what_.sources_, first());
+            const std::uint32_t timer =
+                mixture_ != nullptr ? mixture_->first.timer_that_passed() : multi_wait::none;
             if (timer == multi_wait::none) return {wait_status::timed_out};
             return {wait_status::signaled, timer};
         }
@@ -242,8 +253,16 @@ bool pending_base::suspend(void (*run)(void* who) noexcept, void* who, void* mem
     return begin(run, who, given_.by, memory) == begun::waiting && waiting_->suspend();
 }
 
+void pending_base::note_taken(const any_result& how) const noexcept {
+    if (what_.needs != wait_needs::mixture) return;  // there are no tickers
+    what_.all ? core::note_taken(sources_) : core::note_taken(sources_[how.index]);
+}
+
 any_result pending_base::result() {
-    if (waiting_ == nullptr) return result_;
+    if (waiting_ == nullptr) {
+        if (result_.status == wait_status::signaled) note_taken(result_);
+        return result_;
+    }
     waiting_->finish();
     return waiting_->result(nullptr);
 }

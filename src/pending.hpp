@@ -116,11 +116,11 @@ private:
     };
     struct mixture {
         explicit mixture(pending_wait& of) noexcept
-            : first(core::first_deadline(of.what_.sources_, of.what_.until_)),
+            : first(of.what_.sources_, of.what_.until_),
               polled(of.what_.sources_, static_cast<platform::poll_entry*>(of.what_.storage_.descriptors)),
               all_timers{{of, core::timers::of_system_clock}, {of, core::timers::of_others}},
               request(of) {}
-        const deadline& first;
+        const core::latest_end first;
         core::descriptors polled;
         timers all_timers[2];
         descriptors request;
@@ -129,13 +129,16 @@ private:
     static wait_slot* empty_slots(const pending_base& what) noexcept;
     static void released(resumable& self) noexcept;
     void hand_over() noexcept;
+    void run_here() noexcept;
     // When a wait for any ends at the latest: at its deadline, or at the first of its timers.
-    const deadline& first() const noexcept { return mixture_ != nullptr ? mixture_->first : what_.until_; }
+    const deadline& first() const noexcept {
+        return mixture_ != nullptr ? mixture_->first.when() : what_.until_;
+    }
     bool has_executor() const noexcept { return what_.executor_.object != nullptr; }
     void abandon() noexcept;
     void give_back() noexcept;
     void take_back() noexcept;
-    const char* misuse_of_executor() const noexcept;
+    any_result found(int* error) const;
     any_result failed(int* error, int by, std::size_t culprit) const;
 
     pending_base& what_;

@@ -115,8 +115,8 @@ any_result signaled(const core::found_source& by) noexcept {
 }
 
 // Called when the first deadline has passed: the wait's own, or a timer's. Others may have passed, too.
-any_result timed_out(std::span<const source> sources, const deadline& first) noexcept {
-    const std::uint32_t index = core::timer_that_passed(sources, first);
+any_result timed_out(const core::latest_end& first) noexcept {
+    const std::uint32_t index = first.timer_that_passed();
     return index == multi_wait::none ? any_result{wait_status::timed_out} : signaled({index});
 }
 
@@ -199,10 +199,11 @@ private:
     bool idle_ = false;  // no descriptor was ready when this wait looked last
 };
 
-// Queues the thread, and sleeps until a source is ready. `until_first` ends at the deadline of the wait or, if that is
-// earlier, with the first timer.
-any_result sleep_for_any(std::span<const source> sources, const wait_options& until_first,
-                         descriptor_looks& looks, core::spinner& looking, detail::held_lock* lock) {
+// Queues the thread, and sleeps until a source is ready. `until_first` ends with `first`: at the deadline of the wait
+// or, if that is earlier, with the first timer.
+any_result sleep_for_any(std::span<const source> sources, const core::latest_end& first,
+                         const wait_options& until_first, descriptor_looks& looks, core::spinner& looking,
+                         detail::held_lock* lock) {
     slot_storage slots(sources.size());
     for (;;) {
         multi_wait wait(sources, multi_wait::mode::any, slots.slots(), slots.buckets());
@@ -229,7 +230,7 @@ any_result sleep_for_any(std::span<const source> sources, const wait_options& un
             return found ? signaled(found) : ended(how);
         }
         looks.check(ended_by);
-        if (how == core::claim::timed_out) return timed_out(sources, until_first.until);
+        if (how == core::claim::timed_out) return timed_out(first);
         return looks.taken(wait.self.winner());
     }
 }
@@ -245,7 +246,8 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
     }
     if (over != core::claim::open) return ended(over);
 
-    const wait_options until_first{core::first_deadline(sources, options.until), options.stop, options.spin};
+    const core::latest_end first(sources, options.until);
+    const wait_options until_first{first.when(), options.stop, options.spin};
     core::spinner looking(learned_by(sources), until_first);
     const bool may_look = lock == nullptr;             // a thread that holds its caller's lock does not spin
     if (may_look && looking.looks_before_parking()) {  // wait-3
@@ -258,21 +260,11 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
     };
     if (may_look && looking.before_parking(take)) return signaled(found);
     if (const auto ready = looks.prepare_to_sleep()) return signaled(ready);
-    return sleep_for_any(sources, until_first, looks, looking, lock);
+    return sleep_for_any(sources, first, until_first, looks, looking, lock);
 }
 
-}  // namespace
-
-namespace detail {
-
-any_result wait_any_slow(std::span<const source> sources, const limits& how, held_lock* lock) {
-    core::check(sources, "wait_any");
-    if (const auto first = core::take_first_ready(core::before_descriptors(sources))) return signaled(first);
-    return queue_for_any(sources, options_of(how), lock);
-}
-
-wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
-    const wait_options options = options_of(how);
+wait_status sleep_for_all(std::span<const source> sources, const limits& how) {
+    const wait_options options = detail::options_of(how);
     core::check_all(sources, "wait_all");
     slot_storage slots(sources.size());
     core::check_distinct(sources, slots.order(), "wait_all");
@@ -289,10 +281,14 @@ wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
     core::claim claimed = core::claim::signaled;
     if (wait.enlist() == multi_wait::progress::waiting) {
         claimed = wait.self.stoppable(options, [&]() noexcept {
-            while (last != nullptr && last->remaining() < options.until.remaining() &&
-                   !wait.self.sleep_until_released(*last)) {
+            while (last != nullptr) {
+                const source timer(*last);
+                const core::latest_end first({&timer, 1}, options.until);
+                if (wait.self.sleep_until_released(first.when())) break;
+                const deadline* const passed = last->has_passed() ? last : nullptr;
+                if (passed == nullptr && options.until.has_passed()) break;
                 // This finds another timer if a clock has been set.
-                last = core::last_timer(sources, core::timers::all, last);
+                last = core::last_timer(sources, core::timers::all, passed);
                 if (last != nullptr) continue;
                 wait.add_ready_timers(timers);
                 if (wait.commit_own()) return core::claim::signaled;
@@ -302,6 +298,24 @@ wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
     }
     wait.delist();
     return core::status_from(claimed, wait_status::signaled);
+}
+
+}  // namespace
+
+namespace detail {
+
+any_result wait_any_slow(std::span<const source> sources, const limits& how, held_lock* lock) {
+    core::check(sources, "wait_any");
+    const auto first = core::take_first_ready(core::before_descriptors(sources));
+    const any_result ended = first ? signaled(first) : queue_for_any(sources, options_of(how), lock);
+    if (ended.status == wait_status::signaled) core::note_taken(sources[ended.index]);
+    return ended;
+}
+
+wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
+    const wait_status ended = sleep_for_all(sources, how);
+    if (ended == wait_status::signaled) core::note_taken(sources);
+    return ended;
 }
 
 }  // namespace detail

@@ -369,9 +369,24 @@ core::timer_member& wait_timer::member() const noexcept {
     return *std::launder(reinterpret_cast<timer_member*>(memory_));
 }
 
-void wait_timer::reset(const deadline& when) noexcept {
+void wait_timer::arm(const deadline& when, std::int64_t period) noexcept {
     timer_member& own = member();
-    own.list() != nullptr ? own.list()->arm(own, when) : own.set_deadline(when);
+    own.list() != nullptr ? own.list()->arm(own, when, period) : own.set_deadline(when, period);
+}
+
+void wait_timer::reset(const deadline& when) noexcept { arm(when, 0); }
+
+void wait_timer::reset_every(const deadline& first, std::chrono::nanoseconds period) {
+    if (period <= std::chrono::nanoseconds(0))
+        detail::throw_or_die(
+            std::invalid_argument("tocsin::wait_timer: the period must be longer than zero"));
+    arm(first.which() == deadline::clock::passed ? deadline(std::chrono::steady_clock::now()) : first,
+        period.count());
+}
+
+std::uint64_t wait_timer::ticks() const noexcept {
+    timer_member& own = member();
+    return own.list() != nullptr ? own.list()->ticks(own) : own.ticks();
 }
 
 bool wait_timer::is_armed() const noexcept {

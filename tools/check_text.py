@@ -88,8 +88,7 @@ def check(root):
             complaints += check_cpp(name, path, text)
         if path.suffix == ".md":
             complaints += prose.check_links(path, text)
-        if name not in prose.GENERATED:
-            complaints += check_prose(name, path, text, root, known, names)
+        complaints += check_prose(name, path, text, root, known, names)
         for number, complaint in complaints:
             yield name, number, complaint
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dev import needs, old_glibc, packages, run, stages, tree, verbs  # noqa: E402
+from dev import compilers, needs, old_glibc, packages, run, stages, tree, verbs  # noqa: E402
 
 CTEST = """<testsuite>
 <testcase name="a" time="1" status="run"><system-out>fine</system-out></testcase>
@@ -40,7 +40,9 @@ class Answers(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name).resolve()
+        self.folder = folder.name
+        self.root = Path(folder.name).resolve() / "a tree"
+        self.root.mkdir()
         shutil.copy(tree.ROOT / "dev", self.root)
         skip = shutil.ignore_patterns("__pycache__", "build", "results", "*.hpp", "runtimes", "crates", "tests")
         for part in ("tools", "lab"):
@@ -48,14 +50,26 @@ class Answers(unittest.TestCase):
         shutil.copy(tree.ROOT / "CMakePresets.json", self.root)
         self.before = sorted(self.root.rglob("*"))
 
-    def dev(self, *arguments):
-        environment = {**os.environ, "PATH": "/nowhere"}
+    def dev(self, *arguments, python=True):
+        """Where no program but Python can be found, or not even that."""
+        programs = Path(tempfile.mkdtemp(dir=self.folder))
+        for program in ("dirname", "id"):
+            (programs / program).symlink_to(shutil.which(program))
+        if python:
+            (programs / "python3").symlink_to(sys.executable)
+        environment = {**os.environ, "PATH": str(programs)}
         began = time.monotonic()
-        result = subprocess.run([sys.executable, self.root / "dev", *arguments], env=environment, text=True,
+        result = subprocess.run([self.root / "dev", *arguments], env=environment, text=True,
                                 stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
         self.assertLess(time.monotonic() - began, 30)
         self.assertNotIn("Traceback", result.stderr)
         return result
+
+    def test_without_python_it_names_what_is_missing(self):
+        result = self.dev("test", python=False)
+        self.assertEqual((2, ""), (result.returncode, result.stdout))
+        self.assertIn("missing: Python 3.11 or newer (in Debian: python3)", result.stderr)
+        self.assertEqual(self.before, sorted(self.root.rglob("*")))
 
     def test_help_needs_no_network_and_no_build(self):
         for arguments in (("--help",), ("lab", "--help"), ("lab", "-h"), ("lab", "report", "--help"),
@@ -140,7 +154,7 @@ class Presets(unittest.TestCase):
         for workflow in presets["workflowPresets"]:
             for step in workflow["steps"]:
                 self.assertIn(step["name"], named[step["type"]], workflow)
-            known = {*stages.STAGES, *stages.COMPILERS, *stages.BUILDS, *stages.HOSTED, "windows-win32", "single-header"}
+            known = {*stages.STAGES, *compilers.PRESETS, *stages.BUILDS, *stages.HOSTED, "windows-win32", "single-header"}
             self.assertIn(workflow["name"], known)
 
     def test_the_stage_of_each_workflow_runs_all_of_its_steps(self):
@@ -214,8 +228,16 @@ class Lab(unittest.TestCase):
         with mock.patch.object(verbs, "require_writable"), mock.patch.object(verbs, "build_workers", lambda _: True), \
                 mock.patch.object(needs, "python_with", lambda _: Path("python")), \
                 mock.patch.object(os, "execv") as execv:
-            verbs.lab(["--quick"])
-        execv.assert_called_once_with(Path("python"), ["python", str(tree.LAB / "run.py"), "--quick"])
+            verbs.lab(["--whole"])
+        execv.assert_called_once_with(Path("python"), ["python", str(tree.LAB / "run.py"), "--whole"])
+
+    def test_without_arguments_it_builds_only_what_it_measures(self):
+        with mock.patch.object(verbs, "require_writable"), mock.patch.object(verbs, "build_workers") as build, \
+                mock.patch.object(verbs, "build_answers", return_value=False) as answers, \
+                mock.patch.object(needs, "python_with", lambda _: Path("python")):
+            self.assertEqual(1, verbs.lab([]))
+        build.assert_not_called()
+        answers.assert_called_once_with()
 
     def test_it_does_not_build_workers_that_are_named(self):
         with mock.patch.object(verbs, "require_writable"), mock.patch.object(verbs, "build_workers") as build, \
@@ -256,6 +278,12 @@ class Needs(unittest.TestCase):
         with self.assertRaises(tree.Refusal):
             self.provided(["package-b"], False)
 
+    def test_a_package_that_the_system_does_not_have_is_named(self):
+        said = ("Reading package lists...\nE: Unable to locate package clang-16\n"
+                "E: Package 'libc++-16-dev' has no installation candidate\n")
+        with mock.patch.object(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 100, said)):
+            self.assertEqual("this system has no package clang-16, libc++-16-dev", needs.apt_get("install", "clang-16"))
+
     def test_the_tests_of_debuggers_and_tracers_get_their_programs(self):
         for stage, programs in {"dev": {"gdb"}, "diagnosis": {"gdb", "bpftrace", "linux-perf", "chromium"}}.items():
             wanted = []
@@ -270,6 +298,33 @@ class Needs(unittest.TestCase):
                 contextlib.redirect_stderr(said):
             self.assertEqual(2, verbs.main(["test"]))
         self.assertEqual("dev: no network\n", said.getvalue())
+
+
+class Compilers(unittest.TestCase):
+    """The stage `compilers` takes what the system offers."""
+
+    def plan(self, *packages):
+        with mock.patch.object(needs, "packages_offered", lambda: packages), \
+                mock.patch.object(needs, "on_path", lambda program: lambda: False), \
+                mock.patch.object(Path, "is_dir", lambda path: False), \
+                mock.patch.object(Path, "is_file", lambda path: False):
+            rows, lacking = compilers.plan()
+        return [(preset, *definitions.values()) for preset, _, definitions in rows], lacking
+
+    def test_it_takes_the_oldest_and_the_newest(self):
+        rows, lacking = self.plan("clang-16", "clang-17", "clang-19", "libc++-19-dev", "libc++abi-19-dev")
+        self.assertEqual([("gcc-cxx23",), ("gcc-bare",), ("clang-oldest", "clang++-16"),
+                          ("clang-newest-cxx23", "clang++-19"), ("libcxx", "clang++-19"), ("clang-16-libcxx",)], rows)
+        self.assertEqual([], lacking)
+        self.assertEqual(set(compilers.PRESETS), {row[0] for row in rows})
+
+    def test_it_says_what_the_system_lacks(self):
+        rows, lacking = self.plan("clang-17", "clang-18", "clang-22", "libc++-18-dev", "libc++abi-18-dev",
+                                  "libc++-17-dev", "libc++abi-17-dev")
+        self.assertEqual([("clang-oldest", "clang++-17"), ("clang-newest-cxx23", "clang++-22"),
+                          ("libcxx", "clang++-18")], rows[2:])
+        self.assertEqual(2, len(lacking))
+        self.assertEqual(([("gcc-cxx23",), ("gcc-bare",)], ["no clang from 16 on"]), self.plan("clang-15"))
 
 
 if __name__ == "__main__":

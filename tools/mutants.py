@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants the defects of tests/model/mutants.toml, one at a time, and shows that the models find each.
 
-    tools/mutants.py --build build/release [--only TEXT] [--shard 2/5] [--jobs N] [--table docs/mutants.md]
+    tools/mutants.py --build build/release [--only TEXT] [--shard 2/5] [--jobs N] [--table build/mutants.md]
 
 A mutant is the library with one piece of its code replaced, compiled over the explorer and linked with the model test
 that it names. It is killed when that test fails. A mutant that survives shows a missing test or a strength that nobody
@@ -134,7 +134,7 @@ def write_table(path, rows):
     lines = ["# Mutants", "",
              "Each row names one defect that we planted in the sources, and the model test that finds it. Written by",
              "`tools/mutants.py`, which `./dev prove` runs; the texts are in",
-             "[tests/model/mutants.toml](../tests/model/mutants.toml), the proofs in [proofs.md](proofs.md).", "",
+             "tests/model/mutants.toml, the proofs in docs/proofs.md.", "",
              "| proof | planted defect | in | found by |", "| --- | --- | --- | --- |"]
     for mutant, (_, _, found_by) in rows:
         lines.append(f"| {mutant['proof']} | {mutant['name']} | {mutant['file']} | {found_by} |")

@@ -13,9 +13,6 @@ from pathlib import Path
 
 WIDTH = 120
 
-# Written by tools/mutants.py from tests/model/mutants.toml, whose names of mutants keep these rules.
-GENERATED = ("docs/mutants.md",)
-
 WORDS = [(re.compile(pattern), what) for pattern, what in (
     # A question or "those who ..." is none of these.
     (r"(?:^|[.;:!]\s)\s*[Ww]ho\b(?![^.;]*\?)", "a bare `who` as the subject: a thread that, whoever"),
@@ -112,8 +109,6 @@ READERS = {".cpp": c_comments, ".hpp": c_comments, ".h": c_comments, ".pml": c_c
 
 def prose_of(path, text):
     """(line, text, whether nothing else is in that line) of each line of prose in a file."""
-    if path.name == "dev":
-        return list(python_comments(text))
     if path.suffix == "" and not text.startswith("#!"):
         return []
     reader = READERS.get(path.suffix, hash_comments if path.suffix == "" else None)

@@ -9,12 +9,12 @@
 
 Stages:
     models    the sources of the library over the explorer, every case to the end of its search
-    mutants   one defect planted at a time: a model must find each; writes docs/mutants.md
+    mutants   one defect planted at a time: a model must find each; writes build/mutants.md
     promela   the protocols again, written independently, checked exhaustively by Spin
     fuzz      random calls of several threads against a reference, under libFuzzer, ASan, UBSan
 
 A shard has its part of the models and of the mutants. Promela and fuzz are not split: the first shard has them. Only a
-run of all mutants writes docs/mutants.md.
+run of all mutants writes build/mutants.md, which names the model that finds each.
 
 Prints a table and, last, how many checks passed and failed. Logs are in build/logs/.
 """
@@ -134,7 +134,7 @@ def prove_mutants(given):
     if not build(given, "tocsin_explorer"):
         return Outcome(failed=1, note="does not build")
     command = [sys.executable, MUTANTS, "--build", given.build, "--shard", str(given.shard), "--jobs", str(JOBS)]
-    command += ["--only", SAMPLE] if given.bounded else ["--table", ROOT / "docs" / "mutants.md"]
+    command += ["--only", SAMPLE] if given.bounded else ["--table", ROOT / "build" / "mutants.md"]
     return counted(*run("mutants", command))
 
 

@@ -24,7 +24,7 @@ LINES = {**dict.fromkeys((".cpp", ".hpp", ".c", ".h", ".js", ".rs", ".go", ".jav
          ".natvis": f"<!-- {LICENCE} -->", ".map": f"/* {LICENCE} */"}
 NAMES = dict.fromkeys(("CMakeLists.txt", "dev", "run", "meson.build", "rules", "find-package", "pkg-config", "static"),
                       HASH)
-LEFT_OUT = ("lab/tocsin_lab/present/page/", "lab/results/")
+LEFT_OUT = ("lab/tocsin_lab/present/page/", "lab/figures/")
 # Lines that must be the first of their file.
 BEFORE = re.compile(r"#!|<\?xml |// (expect|expect only|expect of clang|misuse): ")
 

@@ -102,7 +102,8 @@ typedef enum tocsin_clock TOCSIN_INT {
     TOCSIN_CLOCK_NEVER = 0,     // no deadline; `nanoseconds` is ignored
     TOCSIN_CLOCK_FROM_NOW = 1,  // counted from the call; zero or less only tries
     TOCSIN_CLOCK_STEADY = 2,    // a time of the steady clock: tocsin_steady_now(); on Linux CLOCK_MONOTONIC
-    TOCSIN_CLOCK_SYSTEM = 3     // a time of day, counted from the beginning of 1970 (UTC)
+    TOCSIN_CLOCK_SYSTEM = 3,    // a time of day, counted from the beginning of 1970 (UTC)
+    TOCSIN_CLOCK_BOOT = 4       // a time of tocsin_boot_now(), which also runs while the machine is suspended
 } tocsin_clock;
 
 typedef struct tocsin_deadline {
@@ -111,6 +112,8 @@ typedef struct tocsin_deadline {
 } tocsin_deadline;
 
 TOCSIN_C_API int64_t tocsin_steady_now(void);  // in nanoseconds
+// <tocsin/boot_clock.hpp>. A thread that waits for a time of this clock wakes up once a second.
+TOCSIN_C_API int64_t tocsin_boot_now(void);
 
 typedef enum tocsin_spin_mode TOCSIN_INT {
     TOCSIN_SPIN_DEFAULT = 0,   // the policy of the process, which is `adaptive` until somebody sets it
@@ -126,6 +129,11 @@ typedef struct tocsin_spin {
 
 // Sets the policy of all waits that name none.
 TOCSIN_C_API tocsin_status tocsin_set_spin_policy(tocsin_spin policy);
+
+// Whether the library may enlarge the kernel's table of the process's sleeping threads, as it does by default on Linux
+// 6.16 and later when the process has many threads (tocsin/futex_table.hpp).
+TOCSIN_C_API void tocsin_set_futex_table_growth(bool allowed);
+TOCSIN_C_API bool tocsin_futex_table_growth(void);
 
 // A request to stop, which ends waits in any number of threads. tocsin_stop_share() makes another object for the same
 // request. Each of these objects must be destroyed, in any order.
@@ -308,7 +316,8 @@ typedef enum tocsin_source_kind TOCSIN_INT {
     TOCSIN_SOURCE_DESCRIPTOR =
         7,  // `of.descriptor`, `asked`; on Windows a SOCKET, or a HANDLE with _SIGNALED
     TOCSIN_SOURCE_PROCESS_END = 8,
-    TOCSIN_SOURCE_SIGNAL = 9
+    TOCSIN_SOURCE_SIGNAL = 9,
+    TOCSIN_SOURCE_TICKER = 10  // <tocsin/ticker.hpp>
 } tocsin_source_kind;
 
 // What a descriptor is to be ready for, and what was found. <tocsin/readiness.hpp> says what each means.
@@ -329,11 +338,24 @@ typedef struct tocsin_source {
     tocsin_source_kind kind;
     uint32_t asked;  // for a descriptor: TOCSIN_READABLE | ...
     union {
-        void* object;  // a pointer to the event, semaphore, latch, token, process end or signal
+        void* object;  // a pointer to the event, semaphore, latch, token, process end, signal or ticker
         intptr_t descriptor;
         tocsin_deadline deadline;
     } of;
 } tocsin_source;
+
+// A timer that is ready again and again, at `first + n * period`. A wait that takes it moves it to the first of these
+// times that has not passed, so one report stands for all ticks that have passed. Only one wait at a time may have it
+// as a source. `period` is in nanoseconds, and greater than zero. A wait_set does not take it: see
+// tocsin_wait_timer_reset_every().
+typedef struct tocsin_ticker {
+    uint64_t opaque[8];
+} tocsin_ticker;
+
+TOCSIN_C_API tocsin_status tocsin_ticker_init(tocsin_ticker* ticker, tocsin_deadline first, int64_t period);
+TOCSIN_C_API tocsin_status tocsin_ticker_destroy(tocsin_ticker* ticker);
+// For how many ticks the last report stands. 0 before the first.
+TOCSIN_C_API uint64_t tocsin_ticker_ticks(const tocsin_ticker* ticker);
 
 typedef struct tocsin_any_result {
     size_t index;    // of the source that was taken; else SIZE_MAX (but see tocsin_ended)
@@ -512,6 +534,11 @@ TOCSIN_C_API tocsin_status tocsin_wait_timer_destroy(tocsin_wait_timer* timer);
 TOCSIN_C_API tocsin_status tocsin_wait_timer_reset(tocsin_wait_timer* timer, tocsin_deadline when);
 TOCSIN_C_API tocsin_status tocsin_wait_timer_cancel(tocsin_wait_timer* timer);
 TOCSIN_C_API bool tocsin_wait_timer_is_armed(const tocsin_wait_timer* timer);
+// Each report arms the timer again, for the first point of the grid `first + n * period` that has not passed. So one
+// report stands for all ticks that have passed: tocsin_wait_timer_ticks() says how many. `period` is in nanoseconds.
+TOCSIN_C_API tocsin_status tocsin_wait_timer_reset_every(tocsin_wait_timer* timer, tocsin_deadline first,
+                                                         int64_t period);
+TOCSIN_C_API uint64_t tocsin_wait_timer_ticks(const tocsin_wait_timer* timer);
 
 // ---- An event or a semaphore as a descriptor for another loop ------------------------------------------------------
 

@@ -6,12 +6,15 @@
 #include "boundary.hpp"
 
 #include <tocsin/barrier.hpp>
+#include <tocsin/boot_clock.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/futex_table.hpp>
 #include <tocsin/latch.hpp>
 #include <tocsin/process.hpp>
 #include <tocsin/semaphore.hpp>
 #include <tocsin/signal.hpp>
 #include <tocsin/spin.hpp>
+#include <tocsin/ticker.hpp>
 
 #include <cerrno>
 #include <chrono>
@@ -100,7 +103,7 @@ tocsin_status refuse_current_exception(const char* call) noexcept {
 }
 
 bool is_valid(const tocsin_deadline& when) noexcept {
-    return when.clock >= TOCSIN_CLOCK_NEVER && when.clock <= TOCSIN_CLOCK_SYSTEM;
+    return when.clock >= TOCSIN_CLOCK_NEVER && when.clock <= TOCSIN_CLOCK_BOOT;
 }
 
 bool is_valid(const tocsin_spin& spin) noexcept {
@@ -122,6 +125,12 @@ deadline deadline_of(const tocsin_deadline& when) noexcept {
             return std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>(count);
         case TOCSIN_CLOCK_SYSTEM:
             return std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>(count);
+        case TOCSIN_CLOCK_BOOT: {
+            constexpr auto left_until_zero = [](const void*) noexcept -> std::int64_t {
+                return -boot_clock::now().time_since_epoch().count();
+            };
+            return deadline(nullptr, left_until_zero).later_by(count);
+        }
         case TOCSIN_CLOCK_NEVER: break;
     }
     return deadline::never();
@@ -171,6 +180,10 @@ source source_of(const tocsin_source& from) noexcept {
 #else
         case TOCSIN_SOURCE_SIGNAL: break;
 #endif
+        case TOCSIN_SOURCE_TICKER: {
+            ticker* const found = object_at<ticker>(static_cast<tocsin_ticker*>(from.of.object));
+            return found != nullptr ? source(*found) : source();
+        }
         case TOCSIN_SOURCE_NONE: break;
     }
     return {};
@@ -243,6 +256,7 @@ const char* tocsin_last_error() { return last.text; }
 
 int tocsin_last_system_error() { return last.number; }
 
+int64_t tocsin_boot_now() { return tocsin::boot_clock::now().time_since_epoch().count(); }
 int64_t tocsin_steady_now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
@@ -254,6 +268,10 @@ tocsin_status tocsin_set_spin_policy(tocsin_spin policy) {
     tocsin::set_spin_policy(policy_of(policy));
     return TOCSIN_OK;
 }
+
+void tocsin_set_futex_table_growth(bool allowed) { tocsin::set_futex_table_growth(allowed); }
+
+bool tocsin_futex_table_growth() { return tocsin::futex_table_growth(); }
 
 tocsin_status tocsin_stop_init(tocsin_stop* stop) { return make_held<stop_state>(stop, __func__); }
 

@@ -3,11 +3,13 @@
 #include "boundary.hpp"
 
 #include <tocsin/pollable.hpp>
+#include <tocsin/ticker.hpp>
 #include <tocsin/wait.hpp>
 #include <tocsin/wait_set.hpp>
 
 using namespace tocsin::c;
 using tocsin::pollable;
+using tocsin::ticker;
 using tocsin::wait_set;
 using tocsin::wait_timer;
 
@@ -120,6 +122,25 @@ tocsin_status tocsin_wait_timer_reset(tocsin_wait_timer* timer, tocsin_deadline 
 }
 tocsin_status tocsin_wait_timer_cancel(tocsin_wait_timer* timer) {
     return with<wait_timer>(timer, [](wait_timer& one) { return one.cancel(), TOCSIN_OK; });
+}
+tocsin_status tocsin_wait_timer_reset_every(tocsin_wait_timer* timer, tocsin_deadline first, int64_t period) {
+    if (!is_valid(first)) return refuse(__func__, "no such clock");
+    return with<wait_timer>(timer, [&](wait_timer& one) {
+        return one.reset_every(deadline_of(first), std::chrono::nanoseconds(period)), TOCSIN_OK;
+    });
+}
+uint64_t tocsin_wait_timer_ticks(const tocsin_wait_timer* timer) {
+    const wait_timer* const one = object_at<wait_timer>(timer);
+    return one != nullptr ? one->ticks() : 0;
+}
+tocsin_status tocsin_ticker_init(tocsin_ticker* one, tocsin_deadline first, int64_t period) {
+    if (!is_valid(first)) return refuse(__func__, "no such clock");
+    return make<ticker>(one, __func__, deadline_of(first), std::chrono::nanoseconds(period));
+}
+tocsin_status tocsin_ticker_destroy(tocsin_ticker* one) { return destroy<ticker>(one); }
+uint64_t tocsin_ticker_ticks(const tocsin_ticker* one) {
+    const ticker* const found = object_at<ticker>(one);
+    return found != nullptr ? found->ticks() : 0;
 }
 bool tocsin_wait_timer_is_armed(const tocsin_wait_timer* timer) {
     const wait_timer* const one = object_at<wait_timer>(timer);

@@ -76,6 +76,9 @@ static void nonsense_is_refused_before_anything_is_taken(void) {
     how.spin.mode = (tocsin_spin_mode)9;
     REFUSED(tocsin_auto_event_wait(&token, &how));
     REFUSED(tocsin_set_spin_policy(how.spin));
+    tocsin_set_futex_table_growth(false);
+    CHECK(!tocsin_futex_table_growth());
+    tocsin_set_futex_table_growth(true);
     sources[0] = source;
     sources[1] = source_at((tocsin_source_kind)99, &token);
     REFUSED(tocsin_wait_any(sources, 2, NULL, NULL));

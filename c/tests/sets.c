@@ -77,6 +77,30 @@ static void a_set_reports_tags(void) {
     close(ends[1]);
 }
 
+static void a_timer_of_a_set_repeats(void) {
+    const int64_t begin = tocsin_steady_now() - 25 * MS;
+    tocsin_wait_set set;
+    tocsin_wait_timer timer;
+    tocsin_ready_item item;
+    tocsin_limits now = until(TOCSIN_CLOCK_FROM_NOW, 0);
+    size_t count;
+    CHECK_OK(tocsin_wait_set_init(&set));
+    CHECK_OK(tocsin_wait_timer_init(&timer));
+    CHECK_OK(tocsin_wait_set_add_timer(&set, &timer, 4));
+    CHECK(tocsin_wait_timer_ticks(&timer) == 0);
+    CHECK_OK(tocsin_wait_timer_reset_every(&timer, until(TOCSIN_CLOCK_STEADY, begin).until, (int64_t)3600000 * MS));
+    CHECK_OK(tocsin_wait_set_wait(&set, NULL, &item, 1, &count));
+    CHECK(count == 1 && item.tag == 4 && tocsin_wait_timer_ticks(&timer) == 1);
+    CHECK(tocsin_wait_set_wait(&set, &now, &item, 1, &count) == TOCSIN_TIMED_OUT);
+    CHECK(tocsin_wait_timer_is_armed(&timer));
+    CHECK_OK(tocsin_wait_timer_reset_every(&timer, until(TOCSIN_CLOCK_STEADY, begin).until, 10 * MS));
+    CHECK_OK(tocsin_wait_set_wait(&set, NULL, &item, 1, &count));
+    CHECK(tocsin_wait_timer_ticks(&timer) >= 3);
+    REFUSED(tocsin_wait_timer_reset_every(&timer, until(TOCSIN_CLOCK_STEADY, begin).until, 0));
+    CHECK_OK(tocsin_wait_timer_destroy(&timer));
+    CHECK_OK(tocsin_wait_set_destroy(&set));
+}
+
 static void a_view_is_readable_when_its_event_is_set(void) {
     tocsin_auto_event token = TOCSIN_EVENT_UNSET;
     tocsin_source source = source_at(TOCSIN_SOURCE_AUTO_EVENT, &token);
@@ -137,6 +161,7 @@ static void a_signal_is_a_source(void) {
 
 const test_case sets_cases[] = {
     CASE(a_set_reports_tags),
+    CASE(a_timer_of_a_set_repeats),
     CASE(a_view_is_readable_when_its_event_is_set),
     CASE(the_end_of_a_process_is_a_source),
     CASE(a_signal_is_a_source),

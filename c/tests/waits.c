@@ -93,9 +93,45 @@ static void a_wait_for_all_takes_all_or_none(void) {
     REFUSED(tocsin_wait_all(both, 2, NULL));
 }
 
+static void a_ticker_is_taken_again_and_again(void) {
+    const int64_t begin = tocsin_steady_now() - 25 * MS;
+    tocsin_ticker ticker;
+    tocsin_auto_event never = TOCSIN_EVENT_UNSET;
+    tocsin_limits now = until(TOCSIN_CLOCK_FROM_NOW, 0);
+    tocsin_any_result result;
+    tocsin_source sources[2];
+    sources[0] = source_at(TOCSIN_SOURCE_AUTO_EVENT, &never);
+    sources[1] = source_at(TOCSIN_SOURCE_TICKER, &ticker);
+    CHECK_OK(tocsin_ticker_init(&ticker, until(TOCSIN_CLOCK_STEADY, begin).until, 10 * MS));
+    CHECK(tocsin_ticker_ticks(&ticker) == 0);
+    CHECK_OK(tocsin_wait_any(sources, 2, NULL, &result));
+    CHECK(result.index == 1 && tocsin_ticker_ticks(&ticker) >= 3);
+    CHECK_OK(tocsin_ticker_init(&ticker, now.until, (int64_t)3600000 * MS));
+    CHECK_OK(tocsin_wait_any(sources, 2, NULL, &result));
+    CHECK(tocsin_ticker_ticks(&ticker) == 1);
+    CHECK(tocsin_wait_any(sources, 2, &now, &result) == TOCSIN_TIMED_OUT);
+    CHECK_OK(tocsin_ticker_destroy(&ticker));
+    REFUSED(tocsin_ticker_init(&ticker, now.until, 0));
+    REFUSED(tocsin_ticker_init(NULL, now.until, 1));
+    sources[1] = source_at(TOCSIN_SOURCE_TICKER, NULL);
+    REFUSED(tocsin_wait_any(sources, 2, NULL, NULL));
+}
+
+static void a_deadline_may_be_on_the_boot_clock(void) {
+    tocsin_auto_event never = TOCSIN_EVENT_UNSET;
+    const int64_t until_then = tocsin_boot_now() + 5 * MS;
+    tocsin_limits how = until(TOCSIN_CLOCK_BOOT, until_then);
+    CHECK(tocsin_auto_event_wait(&never, &how) == TOCSIN_TIMED_OUT);
+    CHECK(tocsin_boot_now() >= until_then);
+    how.until.nanoseconds = 0;
+    CHECK(tocsin_auto_event_wait(&never, &how) == TOCSIN_TIMED_OUT);
+}
+
 const test_case waits_cases[] = {
     CASE(one_source_of_each_kind_ends_a_wait),
     CASE(a_wait_has_more_sources_than_fit_on_its_stack),
     CASE(a_wait_for_all_takes_all_or_none),
+    CASE(a_ticker_is_taken_again_and_again),
+    CASE(a_deadline_may_be_on_the_boot_clock),
     {NULL, NULL},
 };

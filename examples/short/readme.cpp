@@ -6,17 +6,12 @@
 #include <thread>
 
 int main() {
-    tocsin::auto_reset_event work;    // one set() releases one wait()
-    tocsin::manual_reset_event done;  // a gate: open until reset()
+    tocsin::auto_reset_event job;         // one set() releases one wait
+    tocsin::manual_reset_event shutdown;  // a gate: open until reset()
 
-    std::jthread worker([&](std::stop_token stop) {
-        using namespace std::chrono_literals;
-        while (work.wait_for(10s, stop) == tocsin::wait_status::signaled) {
-            std::puts("working");
-            done.set();
-        }
+    std::jthread worker([&] {
+        while (tocsin::wait_any(job, shutdown).index == 0) std::puts("working");
     });
-    work.set();
-    done.wait();
-    worker.request_stop();
+    job.set();
+    shutdown.set();
 }

@@ -14,7 +14,7 @@
 // of the frame:
 // - A wait for one event without limits takes 168 bytes.
 // - Any other wait takes about 350 bytes, plus 200 for each source. A source that may be a timer or a descriptor adds
-//   660 bytes, once for the wait. (An argument of the type tocsin::source is such a source.) Without such a source,
+//   720 bytes, once for the wait. (An argument of the type tocsin::source is such a source.) Without such a source,
 //   limits add 220 bytes.
 //
 // Coroutines and threads that wait for the same thing queue together, first in, first out. The lists of parked waits
@@ -36,11 +36,16 @@
 //     library, so the coroutine resumes in that thread. There the coroutine should be brief, or an executor should
 //     resume it elsewhere.
 //
-//   With `.on(executor)`, the thread that ends the wait calls executor(std::coroutine_handle<>) instead.
-//   - The executor resumes the coroutine later, or in another thread. If it resumes the coroutine inside the call, the
-//     program ends with a message.
-//   - The executor must not throw: an exception ends the program, too. Inside its call it must not destroy another
-//     coroutine or an operation that waits: the thread may be about to end that wait, too.
+//   With `.on(executor)`, the thread that ends the wait calls executor(std::coroutine_handle<>) instead, once it has
+//   released everybody else, and before it resumes coroutines that have no executor.
+//   - The executor resumes the coroutine later, in another thread, or inside the call (a dispatching executor, such as
+//     `[&](auto who) { asio::dispatch(strand, [who] { who.resume(); }); }`). Inside the call it may also destroy the
+//     coroutine. But it must not wait there until another thread has resumed the coroutine.
+//   - Inside the call the coroutine may end, and an executor that is in its frame, such as a temporary in the co_await
+//     expression, is then gone. So such an executor touches nothing of itself after it has resumed the coroutine.
+//   - Coroutines that resume one another in this way do not grow the stack beyond 16 such calls: from there on, an
+//     executor is called when the running coroutine suspends.
+//   - The executor must not throw: an exception ends the program.
 //   - The wait refers to the executor and does not copy it. A temporary in the co_await expression lives long enough.
 //   - An executor may return `bool`. False means that it refuses the coroutine and will not resume it. The coroutine
 //     then resumes as without an executor. A handler_thread (handler_thread.hpp) is such an executor: once closed, it
@@ -201,8 +206,8 @@ private:
 
 }  // namespace detail
 
-// An executor is called with the handle of a coroutine. It sees to it that the coroutine is resumed later, or returns
-// false to refuse.
+// An executor is called with the handle of a coroutine. It sees to it that the coroutine is resumed, or returns false
+// to refuse.
 template <class T>
 concept resumes_coroutines = std::invocable<T&, std::coroutine_handle<>>;
 

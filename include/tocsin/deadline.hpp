@@ -44,8 +44,11 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 // - A wait until a time on the steady or the system clock follows that clock itself, even if somebody sets the system
 //   clock while the thread sleeps. (wait.hpp and wait_set.hpp describe waits on several clocks.)
 // - A clock of your own needs only a now() that does not throw. A wait estimates when the deadline comes, and calls
-//   now() again at that time. The deadline refers to the time point from which it was made, so the time point must
-//   outlive the deadline. A time point that you pass directly to a wait lives long enough.
+//   now() again at that time, and at least once a second until then. So if the clock jumps, every wait notices within a
+//   second (and a thread that waits wakes up once a second). The deadline refers to the time point from which it was
+//   made, so the time point must outlive the deadline. A time point that you pass directly to a wait lives long enough.
+// - While the machine is suspended, the steady clock of Linux stands still, and so do waits on it. The system clock
+//   continues, and so does boot_clock (boot_clock.hpp), a steady clock.
 class deadline {
 public:
     // Which clock the deadline is on. `never` and `passed` are on none.
@@ -72,12 +75,17 @@ public:
         } else {
             clock_ = at == (at.max)() || is_infinite(at.time_since_epoch()) ? clock::never : clock::other;
             time_point_ = &at;
-            remaining_ = [](const void* time_point) noexcept {
+            left_ = [](const void* time_point) noexcept {
                 const auto& point = *static_cast<const std::chrono::time_point<Clock, Duration>*>(time_point);
                 return between(Clock::now().time_since_epoch(), point.time_since_epoch());
             };
         }
     }
+
+    // A deadline on a clock of your own, without a time point: `ask(of)` says how many nanoseconds are left, and is
+    // negative once the deadline has passed. `of` must outlive the deadline.
+    deadline(const void* of, std::int64_t (*ask)(const void* of) noexcept) noexcept
+        : clock_(clock::other), time_point_(of), left_(ask) {}
 
     // Whether the deadline is `never`.
     constexpr bool is_never() const noexcept { return clock_ == clock::never; }
@@ -88,18 +96,37 @@ public:
 
     // The nanoseconds that are left, at least zero. For `never`, the greatest value.
     std::int64_t remaining() const noexcept {
-        switch (clock_) {
-            case clock::never: return forever;
-            case clock::passed: return 0;
-            case clock::steady: return left(std::chrono::steady_clock::now().time_since_epoch());
-            case clock::system: return left(std::chrono::system_clock::now().time_since_epoch());
-            case clock::other: break;
-        }
-        return remaining_(time_point_);
+        const std::int64_t until = left();
+        return until > 0 ? until : 0;
+    }
+
+    // The nanoseconds since the deadline passed, at least zero. Zero for `passed`, which is on no clock.
+    std::int64_t overdue() const noexcept {
+        const std::int64_t until = left();
+        return until < 0 ? -until : 0;
+    }
+
+    // A deadline on the same clock, this much later. `never` stays `never`. A deadline that has passed and is on no
+    // clock counts from now, on the steady clock.
+    deadline later_by(std::chrono::nanoseconds by) const noexcept {
+        if (clock_ == clock::never) return *this;
+        if (clock_ == clock::passed) return after(by.count());
+        deadline later = *this;
+        later.nanoseconds_ = sum(nanoseconds_, by.count());
+        return later.nanoseconds_ == forever ? never() : later;
+    }
+
+    // For code that sleeps until the deadline: how long it may sleep, in nanoseconds, before it asks again. The time
+    // that is left, but on a clock of your own at most a second, because the clock may jump.
+    std::int64_t longest_sleep() const noexcept {
+        constexpr std::int64_t longest_unaware_of_a_jump = 1'000'000'000;
+        const std::int64_t until = remaining();
+        return clock_ == clock::other && until > longest_unaware_of_a_jump ? longest_unaware_of_a_jump
+                                                                           : until;
     }
 
     // For code that sleeps until the deadline: its clock and, on the steady and the system clock, the nanoseconds since
-    // that clock's epoch.
+    // that clock's epoch. (On a clock of your own, how much later it is than the time point from which it was made.)
     constexpr clock which() const noexcept { return clock_; }
     constexpr std::int64_t nanoseconds() const noexcept { return nanoseconds_; }
 
@@ -122,16 +149,24 @@ private:
                time.count() == (std::numeric_limits<Rep>::infinity)();
     }
 
-    // How long after `now` this time is: at least zero, at most `forever`. The difference of times that are far apart
-    // may not fit its type. Then a rounded difference will do: the wait looks again once the rounded time has passed.
+    // How long after `now` this time is, at most `forever`; negative if it is before `now`. The difference of times
+    // that are far apart may not fit its type. Then a rounded difference will do: the wait looks again once the rounded
+    // time has passed.
     template <class Now, class Time>
     static std::int64_t between(Now now, Time time) noexcept {
         using rounded = std::chrono::duration<long double, std::nano>;
         constexpr long double far_apart = 1e18L;  // 31 years
-        const long double left = rounded(time).count() - rounded(now).count();
-        if (left > far_apart) return detail::nanoseconds_up(rounded(left));
-        if (!(left >= -far_apart)) return 0;  // also if it is not a number
-        return time > now ? detail::nanoseconds_up(time - now) : 0;
+        const long double apart = rounded(time).count() - rounded(now).count();
+        if (apart > far_apart) return detail::nanoseconds_up(rounded(apart));
+        if (!(apart >= -far_apart))
+            return apart < 0 ? -static_cast<std::int64_t>(far_apart) : 0;  // 0: not a number
+        return time > now ? detail::nanoseconds_up(time - now) : -detail::nanoseconds_up(now - time);
+    }
+
+    static constexpr std::int64_t sum(std::int64_t a, std::int64_t b) noexcept {
+        constexpr std::int64_t least = -forever;
+        if (b > 0) return a > forever - b ? forever : a + b;
+        return a < least - b ? least : a + b;
     }
 
     template <class Duration>
@@ -139,16 +174,24 @@ private:
         return std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
     }
 
-    template <class Duration>
-    std::int64_t left(Duration now) const noexcept {
-        const std::int64_t now_nanoseconds = count(now);
-        return nanoseconds_ > now_nanoseconds ? nanoseconds_ - now_nanoseconds : 0;
+    // The nanoseconds that are left, negative once the deadline has passed.
+    std::int64_t left() const noexcept {
+        switch (clock_) {
+            case clock::never: return forever;
+            case clock::passed: return 0;
+            case clock::steady:
+                return sum(nanoseconds_, -count(std::chrono::steady_clock::now().time_since_epoch()));
+            case clock::system:
+                return sum(nanoseconds_, -count(std::chrono::system_clock::now().time_since_epoch()));
+            case clock::other: break;
+        }
+        return sum(left_(time_point_), nanoseconds_);
     }
 
     clock clock_ = clock::never;
     std::int64_t nanoseconds_ = 0;
     const void* time_point_ = nullptr;
-    std::int64_t (*remaining_)(const void*) noexcept = nullptr;
+    std::int64_t (*left_)(const void*) noexcept = nullptr;
 };
 
 }  // namespace tocsin

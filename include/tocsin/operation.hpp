@@ -19,7 +19,7 @@
 // A wait for descriptors may have to enlarge a table, which it shares with the other waits of its driver (without a
 // driver: of the background threads). A start() with more than 64 descriptors holds a block of memory while it looks at
 // them. On 64-bit systems, an operation takes about 400 bytes, plus 200 for each source. A source that may be a timer
-// or a descriptor adds 660 bytes, once for the operation. (An argument of the type tocsin::source is such a source.)
+// or a descriptor adds 720 bytes, once for the operation. (An argument of the type tocsin::source is such a source.)
 // Without such a source, limits add 220 bytes.
 //
 // The function
@@ -45,12 +45,12 @@
 //   captures.) An exception that leaves the function ends the program.
 //
 // With `on(executor)`, the thread that ends the wait calls executor(ended_operation) instead of the function. This is
-// true inside start() and cancel(), too. The executor must see to it that the ended_operation is called once, later or
-// in another thread. Calling the ended_operation calls the function. If the executor itself calls the ended_operation
-// before the executor returns, the program ends with a message. The executor must not throw, and must outlive the
-// operation. Inside its call it must not destroy another operation that waits, or a coroutine that waits: the thread
-// may be about to end that wait, too. The executor may return `bool`. With false, the executor refuses: then the thread
-// calls the function as it would without an executor.
+// true inside start() and cancel(), too. The executor must see to it that the ended_operation is called once: later, in
+// another thread, or inside its own call (a dispatching executor). Calling the ended_operation calls the function. When
+// the executor is called and what it must not do: await.hpp, with "call the function" in place of "resume the
+// coroutine". The executor must outlive the operation. If the function destroys the operation inside the executor's
+// call, the executor must last until this call returns. The executor may return `bool`. With false, the executor
+// refuses: then the thread calls the function as it would without an executor.
 //
 // Destroying an operation
 //   The destructor of an operation that waits ends the wait, and the function is not called. What the wait had been
@@ -115,7 +115,7 @@ private:
     operation_base* of_;
 };
 
-// An executor of operations sees to it that the ended_operation is called later, or returns false to refuse.
+// An executor of operations sees to it that the ended_operation is called, or returns false to refuse.
 template <class T>
 concept calls_operations = std::invocable<T&, ended_operation>;
 

@@ -27,6 +27,7 @@
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/event_use.hpp>
 #include <tocsin/detail/intrusive_list.hpp>
+#include <tocsin/detail/repetition.hpp>
 #include <tocsin/readiness.hpp>
 
 #include <concepts>
@@ -236,6 +237,8 @@ public:
     source(void* object, const detail::lot_source& how) noexcept
         : kind_(kind::lot), object_(object), lot_(&how) {}
     explicit source(const deadline& when) noexcept : kind_(kind::timer), when_(when) {}
+    explicit source(detail::repetition& ticks TOCSIN_LIFETIMEBOUND) noexcept
+        : kind_(kind::timer), object_(&ticks) {}
     source(int descriptor, readiness asked) noexcept
         : kind_(kind::descriptor), asked_(asked), descriptor_(descriptor) {}
 
@@ -252,7 +255,12 @@ public:
         return {"source", object_};
     }
     bool is_event() const noexcept { return kind_ == kind::lot && lot_->is_event; }
-    const deadline& when() const noexcept { return when_; }
+    // The deadline of a timer. For a ticker, it moves when a wait takes the ticker.
+    const deadline& when() const noexcept { return repeats() != nullptr ? repeats()->next : when_; }
+    // The ticks of a timer that repeats; otherwise null.
+    detail::repetition* repeats() const noexcept {
+        return kind_ == kind::timer ? static_cast<detail::repetition*>(object_) : nullptr;
+    }
     int descriptor() const noexcept { return descriptor_; }
     readiness asked() const noexcept { return asked_; }
 

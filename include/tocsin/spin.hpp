@@ -45,8 +45,8 @@ public:
         return spin_policy(mode::fixed, longest.count());
     }
 
-    // Which policy this is, and the longest spin that it was given.
-    enum class mode : std::uint8_t { process, none, adaptive, fixed };
+    // Which policy this is, and the longest spin that it was given. (32 bits, so that a policy has no padding.)
+    enum class mode : std::uint32_t { process, none, adaptive, fixed };
     constexpr mode which() const noexcept { return mode_; }
     constexpr std::chrono::nanoseconds longest() const noexcept { return std::chrono::nanoseconds(longest_); }
     friend constexpr bool operator==(spin_policy, spin_policy) noexcept = default;

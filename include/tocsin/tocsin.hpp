@@ -7,6 +7,7 @@
 #include <tocsin/await.hpp>
 #include <tocsin/barrier.hpp>
 #include <tocsin/bit_lock.hpp>
+#include <tocsin/boot_clock.hpp>
 #include <tocsin/channel.hpp>
 #include <tocsin/coalescer.hpp>
 #include <tocsin/condition.hpp>
@@ -15,6 +16,7 @@
 #include <tocsin/driver.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
+#include <tocsin/futex_table.hpp>
 #include <tocsin/group_commit.hpp>
 #include <tocsin/handler_thread.hpp>
 #include <tocsin/latch.hpp>
@@ -29,6 +31,7 @@
 #include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>
 #include <tocsin/stop_token.hpp>
+#include <tocsin/ticker.hpp>
 #include <tocsin/wait.hpp>
 #include <tocsin/wait_set.hpp>
 #include <tocsin/watchdog.hpp>

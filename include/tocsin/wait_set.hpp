@@ -32,6 +32,7 @@
 #include <tocsin/source.hpp>
 #include <tocsin/status.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,6 +74,20 @@ public:
     // may now have to wake earlier.
     TOCSIN_API void reset(const deadline& when) noexcept;
     void cancel() noexcept { reset(deadline::never()); }
+    // The same, but each report arms the timer again, for the first point of the grid `first + n * period` that has not
+    // passed. A wait that comes after several ticks reports them once. The grid does not drift, and is on the clock of
+    // `first`. If `first` has passed already, the next wait reports the timer, with all ticks since. (A `first` of zero
+    // or less is on no clock, and means now.) The period is rounded up to whole nanoseconds. Throws
+    // std::invalid_argument, and changes nothing, if the period is zero or less. (ticker.hpp: the same for other
+    // waits.)
+    template <class Rep, class Period>
+    void reset_every(const deadline& first, std::chrono::duration<Rep, Period> period) {
+        reset_every(first, std::chrono::nanoseconds(detail::nanoseconds_up(period)));
+    }
+    TOCSIN_API void reset_every(const deadline& first, std::chrono::nanoseconds period);
+    // For how many ticks the last report of this timer stands: 1 for a timer that reset() has armed. 0 before the first
+    // report. At most 4,294,967,295. Any thread may call it when it may call reset(). Cost: a short lock.
+    [[nodiscard]] TOCSIN_API std::uint64_t ticks() const noexcept;
     // Whether the timer has a deadline that no wait has reported yet. (The deadline may have passed.)
     [[nodiscard]] TOCSIN_API bool is_armed() const noexcept;
 
@@ -80,6 +95,7 @@ private:
     friend class wait_set;
 
     core::timer_member& member() const noexcept;
+    void arm(const deadline& when, std::int64_t period) noexcept;
 
     alignas(8) mutable std::byte memory_[detail::wait_timer_size];
 };
@@ -151,7 +167,8 @@ public:
     //   an event or timer ready reports descriptors only if its deadline is a duration of zero, or if the seven waits
     //   before it did not look at them. So of eight waits in a row at least one reports ready descriptors, however busy
     //   the events are.
-    // - A timer is reported once for each reset(), never before its deadline has passed. Timers that a wait finds due
+    // - A timer is reported once for each reset(), never before its deadline has passed; one that reset_every() has
+    //   armed is reported at most once for each tick. Timers that a wait finds due
     //   are reported behind the events that are ready at that moment, and behind the timers that an earlier wait found
     //   due but did not report. Of the timers on one clock, the earliest comes first.
     // - A thread that sleeps here follows one clock, the steady or the system clock. If somebody sets the system clock

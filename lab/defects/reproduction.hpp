@@ -3,7 +3,8 @@
 //
 //     PROGRAM peer|ours SECONDS
 //
-// It prints one line of JSON: what it saw, in how many tries, and the version of what it ran.
+// It prints one line of JSON: what it saw, in how many tries, and the version of what it ran. A program that has only
+// tocsin's side belongs to a defect that is told in words.
 #pragma once
 
 #include <chrono>
@@ -75,7 +76,6 @@ inline bool sleeps(const std::string& path) {
 }
 
 inline std::string stat_of_thread(pid_t id) { return "/proc/self/task/" + std::to_string(id) + "/stat"; }
-inline std::string stat_of_process(pid_t id) { return "/proc/" + std::to_string(id) + "/stat"; }
 
 // How often the thread has gone to sleep, ever.
 inline std::uint64_t switches_of(pid_t thread) {
@@ -129,6 +129,12 @@ int run(int count, char** arguments, Peer peer, Ours ours) {
                 took.count(), quoted(found.version).c_str(), quoted(found.note).c_str());
     std::fflush(stdout);
     std::_Exit(0);
+}
+
+// A program that has only tocsin's side.
+template <class Ours>
+int run(int count, char** arguments, Ours ours) {
+    return run(count, arguments, [](double) { return outcome{.note = "no program"}; }, ours);
 }
 
 }  // namespace reproduction

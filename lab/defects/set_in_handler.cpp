@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counterpart of set_in_handler.py: a thread sets and resets an event in a loop, and a timer's signal interrupts it
-// with a handler that sets the same event.
+// A thread sets and resets an event in a loop, and a timer's signal interrupts it with a handler that sets the same
+// event.
 #include "reproduction.hpp"
 
 #include <tocsin/event.hpp>
@@ -75,6 +75,4 @@ outcome play(double seconds) {
 
 }  // namespace
 
-int main(int count, char** arguments) {
-    return run(count, arguments, [](double) { return outcome{}; }, play);
-}
+int main(int count, char** arguments) { return run(count, arguments, play); }

@@ -188,7 +188,7 @@ class BrowserTest(unittest.TestCase):
             page = self.open(width)
             box = page.locator("#finding").bounding_box()
             self.assertLess(box["y"] + box["height"], 700)
-            self.assertRegex(page.inner_text("#finding"), r"tocsin is ahead in \d+.*level in \d+.*behind in \d+")
+            self.assertRegex(page.inner_text("#finding"), r"takes less in \d+.*is not slower in \d+.*takes more in \d+")
             for link in page.locator("#finding a").all():
                 self.assertEqual(page.locator(link.get_attribute("href")).count(), 1)
 

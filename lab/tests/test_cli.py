@@ -38,7 +38,7 @@ class CommandLineTest(unittest.TestCase):
 
     def test_nonsense_is_refused_with_a_usage_line(self) -> None:
         for arguments in (("--fast",), ("--rounds", "0"), ("--rounds", "1.5"), ("--where", "threads"),
-                          ("--budget-ms", "nan"), ("--quick", "--full"), ("--seed", "x")):
+                          ("--budget-ms", "nan"), ("--whole", "--full"), ("--seed", "x")):
             code, _, errors = outcome(*self.workers, *arguments)
             self.assertEqual(code, 2, arguments)
             self.assertIn("usage", errors)

@@ -18,7 +18,7 @@ from tests.made_by_hand import stored
 from tests.outcome import outcome
 from tocsin_lab.defects import BY_ID, DEFECTS, Findings, Row, Side, Trial
 from tocsin_lab.measure.interruption import Interruption
-from tocsin_lab.measure.reproductions import SCRIPTS, load_findings, try_side
+from tocsin_lab.measure.reproductions import SOURCES, load_findings, try_side
 from tocsin_lab.measure.reproductions import program as built
 from tocsin_lab.parsing import as_json, parse
 
@@ -71,19 +71,20 @@ class DefectsTest(unittest.TestCase):
         self.assertEqual(len(BY_ID), len(DEFECTS))
         for one in DEFECTS:
             for name in filter(None, (one.program, one.ours)):
-                self.assertTrue((SCRIPTS / name).is_file(), name)
-            self.assertTrue(all((one.cause, one.load, one.counterpart, one.sources, one.before)), one.id)
+                self.assertTrue((SOURCES / name).is_file(), name)
+            self.assertTrue(all((one.cause, one.counterpart, one.sources, one.before)), one.id)
+            self.assertTrue(one.load or not one.program and not one.ours, one.id)
             self.assertTrue(one.tries.endswith("s"), one.id)
 
     def test_a_row_in_words(self) -> None:
         text = row_in_words(Row("rsevents-time-out", trial(3), trial(0)))
         self.assertIn("seen 3 times in 28,961 races, 6.0 s", text)
         self.assertIn("not seen in 6.0 s, in 28,961 races", text)
-        text = row_in_words(Row("multiprocessing", trial(1, tries=1), Side(absent="tocsin has none.")))
-        self.assertIn("seen 1 time in 1 killed waiter, 6.0 s", text)
+        text = row_in_words(Row("winpr-auto-reset", trial(1, tries=1), Side(absent="tocsin has none.")))
+        self.assertIn("seen 1 time in 1 event, 6.0 s", text)
         self.assertIn("tocsin has none.", text)
-        text = row_in_words(Row("threading-handler", trial(0, tries=0), trial(0)))
-        self.assertIn("not tried, no signals in 6.0 s", text)
+        text = row_in_words(Row("std-semaphore", trial(0, tries=0), trial(0)))
+        self.assertIn("not tried, no phases in 6.0 s", text)
 
     def test_what_a_peer_does_never_fails_the_run(self) -> None:
         for peer, expected in ((SEEN, "seen 3 times in 1,000"), (CRASH, "signal 6"), (RUBBISH, "gave no result")):
@@ -98,22 +99,21 @@ class DefectsTest(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("not here: needs libwinpr2-dev", out)
 
-    def test_a_program_for_windows_is_run_by_wine(self) -> None:
-        self.add("windows-atomic-wait", SEEN, EVEN)
-        with patch.dict(os.environ, {"PATH": str(self.folder)}):
-            code, out, _ = outcome(*self.command("windows-atomic-wait"))
-            self.assertEqual(code, 0)
-            self.assertEqual(out.count("not here: needs Wine"), 2)
-            for name, what in (("wine", 'exec "$@"'), ("wineboot", 'echo "$@" > "$WINEPREFIX.boot"')):
-                fake = self.folder / name
-                fake.write_text(f"#!/bin/sh\n{what}\n")
-                fake.chmod(0o755)
-            os.environ.pop("WINEPREFIX", None)
-            code, out, _ = outcome(*self.command("windows-atomic-wait"))
+    def test_a_defect_that_is_told_runs_tocsin_alone(self) -> None:
+        path = built(BY_ID["threading-handler"].ours, self.folder)
+        path.write_text(program(CRASH, EVEN))
+        path.chmod(0o755)
+        code, out, _ = outcome(*self.command("threading-handler", "multiprocessing"))
         self.assertEqual(code, 0)
-        self.assertIn("seen 3 times in 1,000 turns", out)
-        self.assertIn("not seen in 2.0 s, in 1,000 turns", out)
-        self.assertTrue((self.folder / "wine.boot").is_file(), "it has started in a Windows beside the programs")
+        self.assertIn("not run here; we saw it at 9 of 15 signals, with 3.11.7", out)
+        self.assertIn("not seen in 2.0 s, in 1,000 signals", out)
+        self.assertIn("tocsin has no event between processes.", out)
+
+    def test_only_what_ends_by_itself_has_a_program(self) -> None:
+        told = {one.id for one in DEFECTS if one.told}
+        self.assertEqual(told, {"multiprocessing", "glibc-condition", "threading-handler", "windows-atomic-wait"})
+        named = {name for one in DEFECTS for name in (one.program, one.ours) if name}
+        self.assertEqual({path.name for path in SOURCES.glob("*.cpp")}, named)
 
     def test_tocsin_fails_the_run(self) -> None:
         for ours in (SEEN, CRASH, RUBBISH):
@@ -154,11 +154,13 @@ class DefectsTest(unittest.TestCase):
         evil = "<img src=x>"
         page = make_page(findings(
             Row("rsevents-time-out", trial(3, note=evil), trial(0)),
-            Row("multiprocessing", Side(failure=f"no result {evil}"), Side(absent="tocsin has no event")),
+            Row("winpr-auto-reset", Side(failure=f"no result {evil}"), Side(absent="not run")),
+            Row("multiprocessing", Side(absent="told"), Side(absent="tocsin has no event")),
             Row("of-another-version", trial(3), trial(0)),
         ))  # fmt: skip
         for expected in ("Seen 3 times", "in 28,961 races, 6.0 s", "Not seen in 6.0 s", "peer 1", "Abacus",
-                         "No counterpart", "No result", "tocsin has no event", "neosmart/pevents#9",
+                         "No counterpart", "No result", "Told in words", "1 more is told in words",
+                         "tocsin has no event", "neosmart/pevents#9",
                          "Looked for and not found", "glibc 25847",
                          'href="https://github.com/python/cpython/issues/75158"'):  # fmt: skip
             self.assertIn(expected, page)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is run, and in which order."""
 
+import re
 import unittest
 from pathlib import Path
 
 from tests.made_by_hand import description, read_description
 from tocsin_lab.measure.plan import Estimator, Selection, UnknownName, seed_of, select, shuffled_round
 from tocsin_lab.measure.workers import Catalogue, Pair
+from tocsin_lab.present.quotes import QUOTED
 from tocsin_lab.records import Parameters
 
 
@@ -59,6 +61,24 @@ class SelectTest(unittest.TestCase):
             with self.assertRaises(UnknownName) as caught:
                 select(catalogue(), selection, "quick")
             self.assertIn(expected, str(caught.exception))
+
+
+class AnswersTest(unittest.TestCase):
+    """A first run builds a worker of its own, from a part of what the main worker is built from."""
+
+    LAB = Path(__file__).resolve().parents[1]
+
+    def test_its_scenarios_are_those_of_the_table(self) -> None:
+        listed = (self.LAB / "CMakeLists.txt").read_text().split("set(asked")[1].split("list(")[0]
+        files = re.findall(r'"([|\w]+)"', listed)
+        texts = [(self.LAB / "worker" / "scenarios" / f"{name}.cpp").read_text() for name in "".join(files).split("|")]
+        built = {name for text in texts for name in re.findall(r'\.name = "(\w+)"', text)}
+        self.assertLessEqual({one.scenario for one in QUOTED}, built)
+
+    def test_its_contestants_are_some_of_the_main_worker(self) -> None:
+        named = {name: set(re.findall(r"\w+", (self.LAB / "worker" / "lineups" / f"{name}.hpp").read_text()
+                                      .split("contestants<")[1])) for name in ("answers", "main")}  # fmt: skip
+        self.assertLess(named["answers"], named["main"])
 
 
 class RoundTest(unittest.TestCase):

@@ -25,7 +25,8 @@ if all(importlib.util.find_spec(name) for name in NEEDED):
     from rich.console import Console
 
     from tocsin_lab.commands import measure
-    from tocsin_lab.present import losses, report
+    from tocsin_lab.analyse import summary
+    from tocsin_lab.present import losses, report, tables
     from tocsin_lab.present.context import Context
 else:
     raise unittest.SkipTest(f"needs {', '.join(NEEDED)}, which ./dev lab installs")
@@ -50,7 +51,7 @@ class ReportTest(unittest.TestCase):
         page = self.page(some_result())
         self.assertIn('<p class="winner">fast <span class="figure">20.5 ns</span></p>', page)
         self.assertIn("tocsin takes 1.49 × as much", page)
-        self.assertIn("<strong>1</strong> losses", page)
+        self.assertIn('<strong class="loss">takes more in 1</strong>', page)
         self.assertIn("Not known yet.", page)
         self.assertNotIn('id="partial"', page)
 
@@ -64,17 +65,24 @@ class ReportTest(unittest.TestCase):
         ours, slow = rounds_of("tocsin", *[10, 11] * 3), rounds_of("slow", *[40, 44] * 3)
         self.assertEqual(
             self.finding(ours, slow),
-            "Of 1 question, tocsin is ahead in 1 (most in How fast?, where the next one, slow, takes 4.00 × as much), "
-            "level in 0 and behind in 0.",
+            "In 1 comparison with the best of the others, tocsin takes less in 1 (most in How fast?, where the next "
+            "one, slow, takes 4.00 × as much), is not slower in 0 and takes more in 0.",
         )
-        self.assertIn("behind in 1 (most in How fast?, where it takes 5.25 × as much as fast)",
+        self.assertIn("takes more in 1 (most in How fast?, where it takes 5.25 × as much as fast)",
                       self.finding(ours, rounds_of("fast", *[2] * 6)))  # fmt: skip
-        self.assertIn("level in 1 (its median is at most 1.05 × the least, in How fast?)",
-                      self.finding(ours, rounds_of("fast", *[9, 11] * 3)))  # fmt: skip
+        self.assertIn("is not slower in 1 and", self.finding(ours, rounds_of("fast", *[9, 11] * 3)))
+
+    def test_the_terminal_counts_the_same_comparisons(self) -> None:
+        found = tables.finding(summary.tally(summary.summarise(some_result())))
+        self.assertEqual(found, "In 1 comparison with the best of the others, tocsin takes less in 0, is not slower in "
+                                "0 and takes more in 1.")  # fmt: skip
+
+    def test_a_column_that_was_not_measured_is_absent(self) -> None:
+        self.assertNotIn("system calls</th>", self.page(some_result()))
 
     def test_no_card_heads_with_a_contestant_that_is_level_with_tocsin(self) -> None:
         page = self.page(result(rounds_of("tocsin", *[10, 11] * 3) + rounds_of("fast", *[9, 11] * 3)))
-        self.assertIn('<p class="winner">No difference among two</p>', page)
+        self.assertIn('<p class="winner">Level among two</p>', page)
         self.assertIn("tocsin 10.5 ns; fast has the least median, 10.0 ns", page)
 
     def test_screen_readers_get_every_contestant(self) -> None:
@@ -226,8 +234,7 @@ class VerbTest(unittest.TestCase):
 
     def test_unknown_names_are_answered_with_the_valid_ones(self) -> None:
         for arguments, expected in (
-            (("raport",), "invalid choice: 'raport' (choose from 'report', 'compare', 'scaling', 'quote', 'picture', "
-                          "'defects')"),
+            (("raport",), "invalid choice: 'raport' (choose from 'report', 'compare', 'scaling', 'quote', 'defects')"),
             (("compare", self.slow, self.fast, "--scenario", "marathon"), "valid: sprint, rest"),
             (("compare", self.slow, self.fast, "--contestant", "nobody"), "valid: floor, tocsin, fast"),
             (("report", self.folder / "none.json"), "No such file"),

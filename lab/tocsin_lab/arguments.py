@@ -16,6 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_WORKERS = ROOT / "build" / "release" / "lab"
 SCENARIOS = ROOT / "lab" / "worker" / "scenarios"
 RESULTS = ROOT / "build" / "lab"
+FIGURES = ROOT / "lab" / "figures"  # what the README quotes
+ANSWERS = "answers"  # what a run without arguments measures
+ANSWERS_WORKERS = ROOT / "build" / "answers" / "lab" / "answers"
 NEED_WORKERS = ("measure", "smoke", "list")  # the commands for which the workers must have been built
 DEFECT_BUDGET_S = 30.0
 
@@ -27,25 +30,31 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         return verb_parser().parse_args(arguments)
     parser = run_parser()
     options = parser.parse_args(arguments)
-    if options.workers == DEFAULT_WORKERS:  # other workers may know other scenarios; the run itself asks them
+    if options.workers is None:  # other workers may know other scenarios; the run itself asks them
         known = scenario_names()
         if unknown := [name for name in options.scenario if name not in known]:
             parser.error(f"unknown scenario {', '.join(unknown)}; valid: {', '.join(known)}")
     options.command = "smoke" if options.smoke else "list" if options.list else "measure"
+    narrowed = options.scenario or options.contestant or options.where or options.all
+    if options.mode is None:
+        options.mode = "whole" if narrowed else ANSWERS
+    if options.workers is None:
+        plain = options.command == "measure" and options.mode == ANSWERS
+        options.workers = ANSWERS_WORKERS if plain else DEFAULT_WORKERS
     return options
 
 
 def run_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="./dev lab",
-        description="Measures how fast threads wake on this machine: tocsin beside its alternatives.",
+        description="Measures how fast threads wake on this machine: tocsin beside its alternatives. Without arguments, "
+        "it answers the usual questions in three minutes. What is asked for by name is measured as a whole run does.",
         epilog="For results: ./dev lab report RESULT.json, ./dev lab compare A.json B.json, "
-        "./dev lab scaling RESULT.json, ./dev lab quote RESULT.json, ./dev lab picture RESULT.json. What goes wrong elsewhere: ./dev lab defects",
+        "./dev lab scaling RESULT.json, ./dev lab quote RESULT.json. What goes wrong elsewhere: ./dev lab defects.",
     )
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--quick", dest="mode", action="store_const", const="quick", help="about two minutes; counts no system calls")
+    length.add_argument("--whole", dest="mode", action="store_const", const="whole", help="every scenario; takes half an hour")
     length.add_argument("--full", dest="mode", action="store_const", const="full", help="every case; takes hours")
-    parser.set_defaults(mode="default")
     parser.add_argument("--all", action="store_true", help="every contestant there is; takes several times as long")
     parser.add_argument("--smoke", action="store_true", help="only check, within seconds, that everything still runs")
     parser.add_argument("--list", action="store_true", help="what there is to run; who can't take part where, and why")
@@ -60,7 +69,7 @@ def run_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, metavar="N", help="decides every order (default: random)")
     parser.add_argument("--out", type=result_file, metavar="FILE", help="the result file (default: below build/lab/)")
     parser.add_argument("--no-syscalls", action="store_true", help="don't count system calls")
-    parser.add_argument("--workers", type=Path, default=DEFAULT_WORKERS, metavar="FOLDER", help=argparse.SUPPRESS)
+    parser.add_argument("--workers", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
     return parser
 
 
@@ -98,14 +107,10 @@ def verb_parser() -> argparse.ArgumentParser:
     scaling.add_argument("--waiters", type=up_to(MOST_WAITERS), default=WAITERS, metavar="N[,N...]")
 
     quote = verbs.add_parser("quote", description="Prints the table of figures that the README quotes from a result.")
-    quote.add_argument("result", type=existing, metavar="RESULT.json")
-
-    picture = verbs.add_parser(
-        "picture",
-        description="Draws what it costs to wake one thread and a thousand: the README's picture, for light and for "
-        "dark pages, beside the result.",
-    )
-    picture.add_argument("result", type=existing, metavar="RESULT.json")
+    quote.add_argument("result", type=existing, nargs="?", metavar="RESULT.json",
+                       help="default: the figures that the tree keeps")  # fmt: skip
+    quote.add_argument("--keep", action="store_true",
+                       help="also writes these figures and the README's pictures into lab/figures/")  # fmt: skip
 
     add_defects(verbs.add_parser(
         "defects",

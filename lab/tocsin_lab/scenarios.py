@@ -434,6 +434,10 @@ KNOWN: Mapping[str, Knowledge] = {
         ),
     ),
     "strangers": Knowledge(targets=(Target("disturbed", ABSOLUTE, 0.0),)),
+    "idle_sleepers": Knowledge(
+        (Question("Fastest while a thousand threads sleep elsewhere", "trip", "median", {"sleepers": "1000"}),),
+        (Target("trip", FLOOR, 1.25, "median"),),
+    ),
     "bystanders": Knowledge(
         targets=(Target("time", FLOOR, 1.10, "median"), Target("disturbed", ABSOLUTE, 0.0)),
     ),

@@ -286,6 +286,81 @@ TEST(await_model, AnExecutorThatRefusesLeavesItToTheThreadThatEndsTheWait) {
     });
 }
 
+// Resumes the coroutine inside its call.
+struct dispatching {
+    void operator()(std::coroutine_handle<> frame) { frame.resume(); }
+};
+
+// Whichever thread ends a wait runs the coroutine, which waits again, in the same memory, and ends. Each coroutine sets
+// the event that the other waits for.
+template <class Wait>
+void an_executor_resumes_inside_its_call(Wait wait) {
+    holds_within(2, [&](run& r) {
+        auto_reset_event a;
+        auto_reset_event b;
+        dispatching executor;
+        plain<int> turns{0};
+        const auto run_once = [](auto how_to, auto& own, auto& other, auto& where, auto& count) -> task {
+            for (int i = 0; i != 2; ++i) {
+                co_await how_to(own).on(where);
+                count = count + 1;
+                other.set();
+            }
+        };
+        task one;
+        r.spawn("coroutine", [&] { one = run_once(wait, a, b, executor, turns); });
+        r.spawn("setter", [&] {
+            a.set();
+            b.wait(sleep_at_once);
+            a.set();
+            b.wait(sleep_at_once);
+        });
+        r.join_all();
+        r.check(one.done() && turns == 2 && !a.is_set(), "resumed twice, both tokens taken");
+    });
+}
+
+TEST(await_model, AnExecutorMayResumeInsideItsCall) { an_executor_resumes_inside_its_call(wait_with_limits); }
+TEST(await_model, AnExecutorMayResumeAWaitForOneEventInsideItsCall) {
+    an_executor_resumes_inside_its_call(wait_alone);
+}
+
+// The first call resumes the coroutine inside it. Its next wait is in the same memory, and a thread of the executor may
+// finish the coroutine before the second handover returns.
+template <class Wait>
+void an_executor_resumes_inside_its_first_call_only(Wait wait) {
+    holds_within(2, [&](run& r) {
+        auto_reset_event event;
+        loop queue;
+        plain<bool> inside{true};
+        const auto executor = [&](std::coroutine_handle<> frame) {
+            if (!inside) return queue(frame);
+            inside = false;
+            frame.resume();
+        };
+        int ended = 0;
+        task one = [](auto how_to, auto& on, auto& where, int& count) -> task {
+            for (int i = 0; i != 2; ++i) co_await how_to(on).on(where);
+            ++count;
+        }(wait, event, executor, ended);
+        event.set();
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("executor", [&] {
+            queue.wait_and_take().resume();
+            one.destroy();
+        });
+        r.join_all();
+        r.check(ended == 1 && !event.is_set(), "resumed twice, both tokens taken");
+    });
+}
+
+TEST(await_model, AnExecutorMayResumeInsideItsFirstCallOnly) {
+    an_executor_resumes_inside_its_first_call_only(wait_with_limits);
+}
+TEST(await_model, AnExecutorMayResumeAWaitForOneEventInsideItsFirstCallOnly) {
+    an_executor_resumes_inside_its_first_call_only(wait_alone);
+}
+
 // The executor's only thread destroys the coroutine, while a second thread sets and a third stops.
 TEST(await_model, IsDestroyedAtAnyTimeThoughAnExecutorResumesIt) {
     holds_within(2, [](run& r) {

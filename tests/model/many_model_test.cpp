@@ -401,6 +401,38 @@ TEST(all_model, AThiefThatPutsBackATokenSetDuringTheWaitReleasesTheWait) {
     });
 }
 
+// Two threads set three events, one of them in the order of the list. Where a look begins depends on the looks before.
+TEST(all_model, EachLookSeesAllOfThree) {
+    holds_within(2, [](run& r) {
+        manual_reset_event a, b, c;
+        r.spawn("waiter", [&] { wait_all(a, b, c); });
+        r.spawn("setter in order", [&] {
+            a.set();
+            b.set();
+        });
+        r.spawn("setter", [&] { c.set(); });
+        r.join_all();
+    });
+}
+
+// A source that looks have passed is taken, and set again last.
+TEST(all_model, ATokenThatLooksHavePassedIsTakenAndSetAgain) {
+    holds_within(1, [](run& r) {
+        auto_reset_event a, b, c;
+        r.spawn("waiter", [&] { wait_all(a, b, c); });
+        r.spawn("setter in order", [&] {
+            a.set();
+            b.set();
+            c.set();
+        });
+        r.spawn("thief", [&] {
+            if (a.try_wait()) a.set();
+        });
+        r.join_all();
+        r.check(!a.is_set() && !b.is_set() && !c.is_set(), "all are taken");
+    });
+}
+
 TEST(all_model, OverlappingWaitsAreServedOneAfterTheOther) {
     holds_within(1, [](run& r) {
         pair<auto_reset_event> both(false, true);

@@ -95,6 +95,70 @@ TEST(timer_model, ACancelledTimerHasBeenClaimedOrNeverIs) {
     });
 }
 
+// The thread sleeps until the deadline of a timer that is cancelled meanwhile. A timer that is due later, or earlier,
+// is set then.
+void a_timer_after_a_cancelled_one_runs(std::chrono::nanoseconds due) {
+    holds_within(2, [=](run&) {
+        const background_threads have;
+        core::timer::start(now());
+        counted_timer first;
+        first.set(deadline(std::chrono::nanoseconds(1)));
+        first.cancel();
+        if (first.is_claimed()) first.wait();
+        counted_timer own;
+        own.set(deadline(due));
+        own.wait();
+        own.cancel();
+    });
+}
+
+TEST(timer_model, ALaterTimerAfterACancelledOneRuns) {
+    a_timer_after_a_cancelled_one_runs(std::chrono::nanoseconds(2));
+}
+
+TEST(timer_model, AnEarlierTimerAfterACancelledOneRuns) {
+    a_timer_after_a_cancelled_one_runs(std::chrono::nanoseconds(0));
+}
+
+// What is due sets the next timer in the thread that serves both.
+class repeated_timer final : public core::timer {
+public:
+    bool claim() noexcept override { return true; }
+    void run() noexcept override {
+        cancel();
+        if (++runs_ == 1) {
+            set(now());
+            return;
+        }
+        done_.store(1, std::memory_order_release);
+        model::futex_wake(&done_);
+    }
+    void wait() {
+        while (done_.load(std::memory_order_acquire) == 0) (void)model::futex_wait(&done_, 0);
+    }
+
+private:
+    int runs_ = 0;
+    model::atomic<std::uint32_t> done_{0};
+};
+
+TEST(timer_model, ATimerThatIsSetByADueOneRuns) {
+    holds_within(2, [](run& r) {
+        const background_threads have;
+        core::timer::start(now());
+        repeated_timer one;
+        counted_timer other;
+        r.spawn("setter", [&] {
+            other.set(now());
+            other.wait();
+            other.cancel();
+        });
+        one.set(now());
+        one.wait();
+        r.join_all();
+    });
+}
+
 TEST(timer_model, APostponedTimerRunsLater) {
     holds_within(2, [](run&) {
         const background_threads have;

@@ -136,6 +136,27 @@ TEST(set_timer_model, ADisarmedTimerIsNotReported) {
     });
 }
 
+// A thread arms it again while another waits. Each arming is due once, and the next tick is an hour away.
+TEST(set_timer_model, ATimerThatRepeatsIsReportedOnceForEachTick) {
+    holds_within(2, [](run& r) {
+        wait_timer timer;
+        wait_set set;
+        set.add(timer, 0);
+        tally seen;
+        r.spawn("armer", [&] {
+            timer.reset_every(now(), std::chrono::hours(1));
+            timer.reset_every(now(), std::chrono::hours(1));
+        });
+        r.spawn("waiter", [&] { seen.wait(set); });
+        r.join_all();
+        seen.wait_for_what_is_left(set);
+        r.check(seen.of[0] >= 1 && seen.of[0] <= 2 && timer.is_armed() && timer.ticks() == 1,
+                "once or twice armed, as often reported, and armed for the next tick");
+        seen.wait_for_what_is_left(set);
+        r.check(seen.of[0] <= 2, "the next tick is not due");
+    });
+}
+
 // It was found due, but there was no room to report it.
 TEST(set_timer_model, ATimerThatIsMovedIsNotReportedForItsFormerDeadline) {
     holds_within(2, [](run& r) {

@@ -7,6 +7,7 @@
 #include "posix.hpp"
 #include "refused_calls.hpp"
 #include "sanitizer.hpp"
+#include "system_calls.hpp"
 #include "task.hpp"
 #include "threads.hpp"
 
@@ -388,6 +389,29 @@ TEST(AwaitDeadline, AnEarlierOneIsNotDelayedByALaterOneAndBothAreWithdrawn) {
     EXPECT_EQ(late, wait_status::signaled);
 }
 
+#if defined(__linux__)
+// The commonest use: one request at a time, each with a time-out that never comes. The thread that serves deadlines
+// already sleeps until an earlier moment.
+TEST(AwaitDeadline, AStartAndAnEndBeforeItMakeNoSystemCall) {
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer can't follow a child that starts threads";
+    const auto wait_and_set = [] {
+        auto_reset_event answered;
+        std::optional<wait_status> status;
+        const task request = note_status(answered, 5h, {}, status);
+        answered.set();
+        return status == wait_status::signaled;
+    };
+    const auto calls = support::system_calls_of([&] { wait_and_set(); },
+                                                [&] {
+                                                    for (int i = 0; i != 100; ++i)
+                                                        if (!wait_and_set()) _exit(1);
+                                                });
+    REQUIRE_KNOWN_CALLS(calls);
+    EXPECT_EQ(calls.exit_code, 0);
+    EXPECT_TRUE(calls.numbers.empty()) << testing::PrintToString(calls);
+}
+#endif
+
 TEST(AwaitAny, ATimerIsASource) {
     auto_reset_event event;
     manual_reset_event ended;
@@ -469,17 +493,148 @@ TEST(AwaitExecutor, MayBeATemporaryAndItsThreadMayResumeAtOnce) {
     threads.join();
 }
 
-TEST(AwaitExecutorDeathTest, MayNotResumeInsideTheCall) {
-    testing::FLAGS_gtest_death_test_style = "threadsafe";
-    EXPECT_DEATH_IF_SUPPORTED(
-        {
-            auto_reset_event event;
-            const task one = [](auto& on) -> task {
-                co_await async_wait(on).on([](std::coroutine_handle<> frame) { frame.resume(); });
-            }(event);
-            event.set();
-        },
-        "resumed a coroutine inside the call");
+// Its exceptions leave it.
+struct throwing_task {
+    struct promise_type {
+        throwing_task get_return_object() noexcept { return {}; }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_never final_suspend() noexcept { return {}; }
+        void return_void() noexcept {}
+        void unhandled_exception() { throw; }
+    };
+};
+
+// A dispatching executor, such as a strand's: it resumes the coroutine inside the call.
+struct dispatching {
+    void operator()(std::coroutine_handle<> frame) {
+        ++calls;
+        frame.resume();
+    }
+    int calls = 0;
+};
+
+TEST(AwaitExecutor, MayResumeInsideTheCall) {
+    dispatching executor;
+    auto_reset_event event;
+    auto_reset_event other;
+    std::vector<int> order;
+    const task one = [](auto& on, auto& more, auto& where, auto& list) -> task {
+        co_await async_wait(on).on(where);
+        list.push_back(1);
+        const auto how = co_await async_wait_any({.until = 1h}, on, more).on(where);
+        EXPECT_EQ(how.index, 1u);
+        list.push_back(2);
+    }(event, other, executor, order);
+    event.set();
+    EXPECT_EQ(order, (std::vector{1}));
+    other.set();
+    EXPECT_EQ(order, (std::vector{1, 2}));
+    EXPECT_EQ(executor.calls, 2);
+    EXPECT_TRUE(one.done());
+}
+
+// The executor is in the coroutine's frame, which is gone when the resumption returns.
+TEST(AwaitExecutor, MayFinishTheCoroutineInsideTheCall) {
+    auto_reset_event event;
+    int ended = 0;
+    const auto run = [](auto& on, int& count) -> throwing_task {
+        co_await async_wait(on).on([](std::coroutine_handle<> frame) { frame.resume(); });
+        co_await async_wait_any({.until = 1h}, on).on([](std::coroutine_handle<> frame) { frame.resume(); });
+        ++count;
+    };
+    run(event, ended);
+    event.set();
+    EXPECT_EQ(ended, 0);
+    event.set();
+    EXPECT_EQ(ended, 1);
+}
+
+TEST(AwaitExecutor, MayDestroyTheCoroutineInsideTheCall) {
+    auto_reset_event event;
+    for (const bool limited : {false, true}) {
+        const auto destroys = [](std::coroutine_handle<> frame) { frame.destroy(); };
+        [](auto& on, bool limits, auto executor) -> throwing_task {
+            if (limits) {
+                co_await async_wait_any({.until = 1h}, on).on(executor);
+            } else {
+                co_await async_wait(on).on(executor);
+            }
+            ADD_FAILURE() << "resumed";
+        }(event, limited, destroys);
+        event.set();
+        EXPECT_TRUE(event.try_wait()) << "given back";
+    }
+}
+
+TEST(AwaitExecutor, IsCalledWhenEverybodyElseHasBeenReleased) {
+    dispatching executor;
+    hand_cranked loop;
+    manual_reset_event gate;
+    std::vector<int> order;
+    std::optional<task> second;
+    std::optional<task> third;
+    const task first = [](auto& on, auto& where, auto& two, auto& three, auto& list) -> task {
+        co_await async_wait(on).on(where);
+        list.push_back(1);
+        two.reset();  // whose wait the same set() has ended
+        three.reset();
+    }(gate, executor, second, third, order);
+    second = [](auto& on, auto& where, auto& list) -> task {
+        co_await async_wait(on).on(where);
+        list.push_back(2);
+    }(gate, loop, order);
+    third = [](auto& on, auto& list) -> task {
+        co_await async_wait_any({.until = 1h}, on);
+        list.push_back(3);
+    }(gate, order);
+    const task fourth = [](auto& on, auto& where, auto& list) -> task {
+        co_await async_wait_any({.until = 1h}, on).on(where);
+        list.push_back(4);
+    }(gate, executor, order);
+    gate.set();
+    EXPECT_EQ(order, (std::vector{1, 4}));
+    EXPECT_EQ(loop.run(), 0u);
+    EXPECT_TRUE(first.done() && fourth.done());
+}
+
+TEST(AwaitExecutor, IsCalledAtOnceThoughItsThreadRunsACoroutine) {
+    for (const bool dispatched : {false, true}) {
+        dispatching executor;
+        hand_cranked loop;
+        auto_reset_event event;
+        auto_reset_event inner;
+        const task waits = [](auto& on, auto& where) -> task { co_await async_wait(on).on(where); }(inner,
+                                                                                                    loop);
+        const task sets = [](auto& on, auto& where, bool there, auto& next, auto& queue) -> task {
+            if (there) {
+                co_await async_wait(on).on(where);
+            } else {
+                co_await async_wait(on);
+            }
+            next.set();
+            EXPECT_EQ(queue.run(), 1u) << "handed over inside set()";
+        }(event, executor, dispatched, inner, loop);
+        event.set();
+        EXPECT_TRUE(sets.done() && waits.done());
+    }
+}
+
+// Each coroutine sets the event of the next.
+TEST(AwaitExecutor, ThatResumesInsideTheCallGrowsNoStack) {
+    constexpr std::size_t count = 20'000;
+    dispatching executor;
+    std::vector<auto_reset_event> events(count + 1);
+    std::vector<task> all;
+    all.reserve(count);
+    for (std::size_t i = 0; i != count; ++i) {
+        all.push_back([](auto& own, auto& next, auto& where) -> task {
+            co_await async_wait(own).on(where);
+            next.set();
+        }(events[i], events[i + 1], executor));
+    }
+    events[0].set();
+    EXPECT_TRUE(events[count].is_set());
+    EXPECT_EQ(executor.calls, static_cast<int>(count));
 }
 
 // Refuses what it is given.
@@ -510,38 +665,6 @@ TEST(AwaitExecutor, OneThatRefusesLeavesTheCoroutineToTheThreadThatEndsTheWait) 
     EXPECT_EQ(in, (std::vector{2, std::this_thread::get_id()}));
     EXPECT_TRUE(one.done() && two.done());
 }
-
-// What the executor is given meanwhile for another coroutine changes nothing.
-TEST(AwaitExecutorDeathTest, MayNotResumeInsideTheCallAfterAnotherCallInsideIt) {
-    testing::FLAGS_gtest_death_test_style = "threadsafe";
-    EXPECT_DEATH_IF_SUPPORTED(
-        {
-            hand_cranked loop;
-            auto_reset_event inner;
-            const task other = [](auto& on, auto& where) -> task { co_await async_wait(on).on(where); }(inner,
-                                                                                                        loop);
-            auto_reset_event event;
-            const task one = [](auto& on, auto& sets) -> task {
-                co_await async_wait(on).on([&sets](std::coroutine_handle<> frame) {
-                    sets.set();
-                    frame.resume();
-                });
-            }(event, inner);
-            event.set();
-        },
-        "resumed a coroutine inside the call");
-}
-
-// Its exceptions leave it.
-struct throwing_task {
-    struct promise_type {
-        throwing_task get_return_object() noexcept { return {}; }
-        std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
-        void return_void() noexcept {}
-        void unhandled_exception() { throw; }
-    };
-};
 
 TEST(AwaitDeathTest, AnExceptionThatLeavesAResumedCoroutineEndsTheProgram) {
     testing::FLAGS_gtest_death_test_style = "threadsafe";

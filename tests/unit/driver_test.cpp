@@ -210,6 +210,30 @@ TEST(Driver, ChangedIsCalledOnceUntilTheLoopAsksAgain) {
     EXPECT_EQ(calls, 2) << "after run_due(), the loop asks before it sleeps";
 }
 
+// The commonest use: one request at a time, each with a time-out that never comes. The loop sleeps until the time-out
+// of a request that has ended, and need not be told of later ones.
+TEST(Driver, ChangedIsNotCalledForATimeOutThatIsLaterThanTheLoopsSleep) {
+    int calls = 0;
+    const auto changed = [&]() noexcept { ++calls; };
+    chosen_driver one(changed);
+    (void)one.next_deadline();
+    constexpr int requests = 1'000;
+    int ended = 0;
+    const auto request = [](auto_reset_event& answered, int& count) -> task {
+        EXPECT_EQ(co_await async_wait({.until = 5h}, answered), wait_status::signaled);
+        ++count;
+    };
+    for (int i = 0; i != requests; ++i) {
+        auto_reset_event answered;
+        const task each = request(answered, ended);
+        if (i == 0) (void)one.next_deadline();
+        answered.set();
+    }
+    EXPECT_EQ(ended, requests);
+    EXPECT_EQ(calls, 1);
+    EXPECT_TRUE(one.next_deadline().is_never());
+}
+
 TEST(Driver, OneWaitMayNameItsDriver) {
     chosen_driver by_default;
     driver one;

@@ -931,18 +931,85 @@ TEST(OperationDeathTest, AnEndIsCalledOnce) {
 }
 #endif
 
-TEST(OperationExecutorDeathTest, MayNotCallTheFunctionInsideTheCall) {
-    testing::FLAGS_gtest_death_test_style = "threadsafe";
-    EXPECT_DEATH_IF_SUPPORTED(
-        {
-            auto at_once = [](ended_operation one) { one(); };
-            auto_reset_event event;
-            record seen;
-            auto wait = any_operation(std::ref(seen), event);
-            wait.on(at_once).start();
-            event.set();
+// A dispatching executor: it calls the function inside the call.
+struct dispatching {
+    void operator()(ended_operation one) {
+        ++calls;
+        one();
+    }
+    int calls = 0;
+};
+
+TEST(OperationExecutor, MayCallTheFunctionInsideTheCall) {
+    dispatching at_once;
+    auto_reset_event event;
+    auto_reset_event other;
+    record seen;
+    auto single = any_operation(std::ref(seen), event);
+    single.on(at_once).start();
+    event.set();
+    EXPECT_EQ(seen.calls, 1);
+    other.set();
+    auto several = any_operation(std::ref(seen), tocsin::limits{.until = 1h}, event, other);
+    several.on(at_once).start();
+    EXPECT_EQ(seen.calls, 2) << "inside start()";
+    several.start();
+    event.set();
+    EXPECT_EQ(seen.calls, 3);
+    several.start();
+    EXPECT_TRUE(several.cancel());
+    EXPECT_EQ(seen.calls, 4);
+    EXPECT_EQ(at_once.calls, 4);
+}
+
+TEST(OperationExecutor, TheFunctionInsideTheCallMayDestroyTheOperation) {
+    dispatching at_once;
+    auto_reset_event event;
+    int calls = 0;
+    const auto run = [&]<class... Limits>(bool ready, const Limits&... how) {
+        const auto function = [&](auto& where) {
+            return [&](any_result) noexcept {
+                ++calls;
+                where.reset();
+            };
+        };
+        struct holder {
+            void reset() noexcept { destroy(); }
+            std::function<void()> destroy;
+        } held;
+        using made = decltype(any_operation(function(held), how..., event));
+        alignas(made) std::byte memory[sizeof(made)];
+        auto* const wait = ::new (memory) made(any_operation(function(held), how..., event));
+        held.destroy = [wait, &memory] {
+            std::destroy_at(wait);
+            std::ranges::fill(memory, std::byte{0xee});
+        };
+        if (ready) event.set();
+        wait->on(at_once).start();
+        if (!ready) event.set();
+    };
+    for (const bool ready : {false, true}) {
+        run(ready);
+        run(ready, tocsin::limits{.until = 1h});
+    }
+    EXPECT_EQ(calls, 4);
+}
+
+// Each call starts the operation again, which ends at once.
+TEST(OperationExecutor, ThatCallsTheFunctionInsideTheCallGrowsNoStack) {
+    constexpr int rounds = 200'000;
+    dispatching at_once;
+    manual_reset_event open(true);
+    int calls = 0;
+    std::function<void()> again;
+    auto wait = any_operation(
+        [&](any_result) noexcept {
+            if (++calls != rounds) again();
         },
-        "inside the call");
+        open);
+    again = [&] { wait.start(); };
+    wait.on(at_once).start();
+    EXPECT_EQ(calls, rounds);
 }
 
 TEST(OperationFunctionDeathTest, AnExceptionThatLeavesItEndsTheProgram) {

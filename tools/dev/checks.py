@@ -2,6 +2,7 @@
 """The stage `check`: what can be seen without running the library."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -10,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dev.needs import tool
 from dev.run import Count, configure, one, quietly
 from dev.tree import BUILD, JOBS, ROOT, TOOLS, cpp_files, say
+
+STD_CALLS = TOOLS / "std_calls"
 
 
 def format_is_right():
@@ -45,23 +48,54 @@ def changed_sources(preset):
     return [source for source in built_sources(preset) if source in changed]
 
 
+def on_all(title, sources, command_of):
+    """Runs a command for each source; shows the output of those that fail."""
+    began = time.monotonic()
+
+    def run(source):
+        return subprocess.run(command_of(source), cwd=ROOT, capture_output=True, text=True, check=False)
+
+    with ThreadPoolExecutor(JOBS) as pool:
+        bad = [result for result in pool.map(run, sources) if result.returncode != 0]
+    for result in bad:
+        say(result.stdout + result.stderr)
+    say(f"  {title:<12} {time.monotonic() - began:6.1f} s  {'FAILED' if bad else 'ok'}")
+    return one(not bad)
+
+
+def std_calls_config():
+    """The configuration of clang-tidy that finds unqualified calls of names that std has, too."""
+    functions = [name for line in (STD_CALLS / "functions.txt").read_text().splitlines()
+                 if not line.startswith("#") for name in line.split()]
+    names = ", ".join(f'"{name}"' for name in functions)
+    config = BUILD / "std_calls.yml"
+    config.write_text((STD_CALLS / "clang-tidy.yml").read_text().replace("hasAnyName(NAMES)", f"hasAnyName({names})"))
+    return [tool("clang-tidy"), "--quiet", "--experimental-custom-checks", f"--config-file={config}"]
+
+
+def sample_is_refused(command):
+    """Whether the check finds what it must find in its sample, and nothing else."""
+    sample = STD_CALLS / "sample.cpp"
+    wanted = [number for number, line in enumerate(sample.read_text().splitlines(), 1) if line.endswith("// found")]
+    output = subprocess.run([*command, sample, "--", "-std=c++20"], cwd=ROOT, capture_output=True, text=True,
+                            check=False).stdout
+    found = sorted({int(line) for line in re.findall(r"sample\.cpp:(\d+):\d+: warning: namespace std has", output)})
+    if found != wanted:
+        say(f"  {sample.relative_to(ROOT)}: the check of calls finds lines {found} instead of {wanted}\n{output}")
+    return one(found == wanted)
+
+
 def clang_tidy(preset, choose):
     """Static analysis of the sources that `choose` names once the preset is configured."""
     program = tool("clang-tidy")
     if not configure(preset):
         return Count(failed=1)
-    began = time.monotonic()
-
-    def tidy(source):
-        command = [program, "--quiet", "-p", BUILD / preset, "--warnings-as-errors=*", source]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-
-    with ThreadPoolExecutor(JOBS) as pool:
-        bad = [result for result in pool.map(tidy, choose(preset)) if result.returncode != 0]
-    for result in bad:
-        say(result.stdout + result.stderr)
-    say(f"  {'clang-tidy':<12} {time.monotonic() - began:6.1f} s  {'FAILED' if bad else 'ok'}")
-    return one(not bad)
+    sources = choose(preset)
+    refuse = ["-p", BUILD / preset, "--warnings-as-errors=*"]
+    calls = std_calls_config()
+    return (on_all("clang-tidy", sources, lambda source: [program, "--quiet", *refuse, source])
+            + sample_is_refused(calls)
+            + on_all("std calls", sources, lambda source: [*calls, *refuse, "--extra-arg=-w", source]))
 
 
 def check():

@@ -56,19 +56,29 @@ FOR_BROWSER = [
     Need("Chromium", "chromium", on_path("chromium")),
     Need("a font", "fonts-dejavu-core", lambda: next(Path("/usr/share/fonts").rglob("*.ttf"), None)),
 ]
-CLANG = Need("clang 19", "clang-19", on_path("clang++-19"))
-LIBCXX = [
-    Need("libc++ 19", "libc++-19-dev", Path("/usr/lib/llvm-19/include/c++/v1").is_dir),
-    Need("its ABI library", "libc++abi-19-dev", Path("/usr/lib/llvm-19/lib/libc++abi.a").is_file),
-]
+
+
+def gcc(version):
+    return Need(f"GCC {version}", f"g++-{version}", on_path(f"g++-{version}"))
+
+
+def clang(version):
+    return Need(f"clang {version}", f"clang-{version}", on_path(f"clang++-{version}"))
+
+
+def libcxx(version):
+    folder = Path(f"/usr/lib/llvm-{version}")
+    return [
+        Need(f"libc++ {version}", f"libc++-{version}-dev", (folder / "include/c++/v1").is_dir),
+        Need("its ABI library", f"libc++abi-{version}-dev", (folder / "lib/libc++abi.a").is_file),
+    ]
+
+
+CLANG = clang(19)
+LIBCXX = libcxx(19)
 FOR_CLANG = [
     CLANG,
     Need("its sanitizers", "libclang-rt-19-dev", Path("/usr/lib/llvm-19/lib/clang/19/lib").is_dir),
-]
-FOR_COMPILERS = [
-    Need("clang 16", "clang-16", on_path("clang++-16")),
-    CLANG,
-    *LIBCXX,
 ]
 FOR_TARGETS = [
     Need("GoogleTest's source", "googletest", Path("/usr/src/googletest/googletest/CMakeLists.txt").is_file),
@@ -146,6 +156,20 @@ def may_install():
     return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
+@functools.cache
+def packages_offered():
+    """The names of all packages that this system can install."""
+    if not may_install() or update():
+        return frozenset()
+    listed = subprocess.run(["apt-cache", "pkgnames"], text=True, capture_output=True, check=False)
+    return frozenset(listed.stdout.split())
+
+
+def offered(needs):
+    """Whether the system has all these, or can install them."""
+    return all(need.present() or need.package in packages_offered() for need in needs)
+
+
 def provide(needs, optional=False):
     """Installs what is missing where that is possible; elsewhere says exactly what is missing."""
     missing = [need for need in needs if not need.present()]
@@ -182,8 +206,13 @@ def apt_get(*arguments):
     command = ["apt-get", *arguments]
     result = subprocess.run(command, env={**ENVIRONMENT, "DEBIAN_FRONTEND": "noninteractive"}, stdin=subprocess.DEVNULL,
                             text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    failed = result.returncode != 0
-    return f"`{' '.join(command)}` failed; is there a network?\n{result.stdout}" if failed else ""
+    if result.returncode == 0:
+        return ""
+    unknown = re.findall(r"^E: Unable to locate package (\S+)|^E: Package '(\S+)' has no installation candidate",
+                         result.stdout, re.MULTILINE)
+    if unknown:
+        return f"this system has no package {', '.join(a or b for a, b in unknown)}"
+    return f"`{' '.join(command)}` failed; is there a network?\n{result.stdout}"
 
 
 def provide_for_build():

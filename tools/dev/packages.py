@@ -195,7 +195,7 @@ def known_to_git():
 
 def files_of_the_tree():
     """The files of a release."""
-    return [name for name in known_to_git() if not name.startswith(("packaging/debian/", "lab/results/"))]
+    return [name for name in known_to_git() if not name.startswith("packaging/debian/")]
 
 
 def write_orig(path, prefix):

@@ -4,6 +4,7 @@
 import json
 import re
 import subprocess
+import sys
 import time
 import xml.etree.ElementTree as xml
 from dataclasses import dataclass, field
@@ -107,12 +108,34 @@ def build(preset, *targets):
     return quietly("build", command, f"{preset}-build")
 
 
-def run_workflow(name, only=None, before_test=None):
+def build_in_sight(folder, target):
+    """Builds one target of a folder, with a line that moves: somebody waits for it."""
+    path, began, last = LOGS / f"{folder.name}-build.log", time.monotonic(), 0.0
+    moves = sys.stdout.isatty()
+    command = ["cmake", "--build", folder, "--target", target, "--", f"-j{JOBS}"]
+    with path.open("w") as log, subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+                                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as build_:
+        for line in build_.stdout:
+            log.write(line)
+            step = re.match(r"\[(\d+)/(\d+)\]", line)
+            if step and time.monotonic() - last > (0.2 if moves else 10):
+                last = time.monotonic()
+                text = f"  build        {last - began:6.1f} s  {step[1]} of {step[2]}"
+                print(f"\r{text}" if moves else text, end="" if moves else "\n", flush=True)
+    say(f"{chr(13) if moves else ''}  build        {time.monotonic() - began:6.1f} s  "
+        f"{'ok' if build_.returncode == 0 else 'FAILED'}{' ' * 12 if moves else ''}")
+    if build_.returncode != 0:
+        say(tail(path.read_text(errors="replace")))
+    return build_.returncode == 0
+
+
+def run_workflow(name, only=None, before_test=None, definitions=()):
     """What `cmake --workflow --preset NAME` does, with a log for each step, and the cases counted.
 
-    `only` is a regular expression for the names of cases; `before_test` is called when all is built."""
+    `only` is a regular expression for the names of cases; `before_test` is called when all is built; `definitions` are
+    options of the step that configures."""
     for kind, preset in steps_of(name):
-        if kind == "configure" and not configure(preset) or kind == "build" and not build(preset):
+        if kind == "configure" and not configure(preset, *definitions) or kind == "build" and not build(preset):
             return Count(failed=1)
         if kind == "test":
             if before_test:

@@ -5,12 +5,11 @@ import sys
 import time
 from dataclasses import dataclass
 
-from dev import checks, copies, needs, old_glibc, packages
+from dev import checks, compilers, copies, needs, old_glibc, packages
 from dev.run import Count, one, quietly, run_script, run_workflow
 from dev.tree import BUILD, JOBS, LAB, ROOT, TOOLS, say
 from dev.wine import Wine
 
-COMPILERS = ("gcc-cxx23", "gcc-bare", "clang-16", "clang-19-cxx23", "libcxx", "clang-16-libcxx")
 # Systems that are not at hand.
 BUILDS = ("aarch64-macos", "x86_64-macos", "x86_64-freebsd", "x86_64-openbsd")
 # Systems that others have, whom .github/workflows/ci.yml serves.
@@ -197,8 +196,8 @@ STAGES = {
                     whole(twenty_copies), always=False, has_cases=False),
     "packages": seldom("Conan, vcpkg, Meson, Debian and cpack; the single header; same bytes from two builds (-R: one "
                        "kind)", all_packages),
-    "compilers": seldom("clang, libc++, C++23, and without exceptions: the smoke test",
-                        workflows(COMPILERS, needs.FOR_COMPILERS)),
+    "compilers": seldom("the oldest and the newest clang here, libc++, C++23, no exceptions: the smoke test",
+                        compilers.run),
     "builds": seldom("macOS, FreeBSD and OpenBSD: the library and the smoke test, linked",
                      workflows(BUILDS, needs.FOR_TARGETS, needs.provide_zig)),
     "musl": seldom("unit, internal and stress tests on Linux with musl",

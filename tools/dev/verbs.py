@@ -9,18 +9,20 @@ import subprocess
 import sys
 
 from dev import needs, stages
-from dev.run import build, configure, read_log
+from dev.run import build, build_in_sight, configure, fresh_if_moved, quietly, read_log
 from dev.tree import BUILD, LAB, ROOT, TOOLS, Refusal, cpp_files, refuse, require_writable, say
 
 
 def lab(arguments):
-    """measures how fast threads wake here, beside the alternatives; --help lists its arguments"""
+    """measures how fast threads wake here, beside the alternatives, in three minutes; --help lists its arguments"""
     # The lab's own parser answers help and wrong arguments at once, before anything is fetched or built.
     sys.path.insert(0, str(LAB))
-    from tocsin_lab.arguments import DEFAULT_WORKERS, NEED_WORKERS, parse
+    from tocsin_lab.arguments import ANSWERS_WORKERS, DEFAULT_WORKERS, NEED_WORKERS, parse
     options = parse(arguments)
     require_writable()
     python = needs.python_with(LAB / "requirements.txt")
+    if options.command in NEED_WORKERS and options.workers == ANSWERS_WORKERS and not build_answers():
+        return 1
     if options.command in NEED_WORKERS and options.workers == DEFAULT_WORKERS and not build_workers(options.all):
         return 1
     if options.command == "defects" and not options.result and not build_workers(options.all, "lab/defects/all"):
@@ -39,6 +41,17 @@ def build_workers(with_all_contestants, target="lab/all"):
     for left_out in re.findall("^-- (Lab: .*)$", read_log("release-configure"), re.MULTILINE):
         say(f"  {left_out}")
     return build("release", target)
+
+
+def build_answers():
+    """The one worker that plain `./dev lab` needs, in a folder of its own, without what only the tests need."""
+    needs.provide_for_build()
+    folder = BUILD / "answers"
+    command = ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+               "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG", "-DTOCSIN_BUILD_LAB=ON", "-DTOCSIN_LAB_ONLY_ANSWERS=ON",
+               "-DTOCSIN_BUILD_TESTS=OFF", "-DTOCSIN_BUILD_EXAMPLES=OFF", "-DTOCSIN_BUILD_C=OFF", "-DTOCSIN_WIN32=OFF",
+               *fresh_if_moved(folder)]
+    return quietly("configure", command, "answers-configure") and build_in_sight(folder, "tocsin_lab_worker_answers")
 
 
 def become(command):

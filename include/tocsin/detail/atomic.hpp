@@ -7,6 +7,18 @@
 
 #include <tocsin/detail/sanitizer.hpp>
 
+#include <type_traits>
+
+namespace tocsin::detail {
+
+// A value of which every bit counts. An atomic of any other value is a trap. Its padding differs from one standard
+// library to the next: those of GCC 13 to 15 clear it when the atomic is made, so `constinit` no longer holds. And
+// where nobody clears it, a compare-and-swap may fail although the values are equal.
+template <class T>
+concept value_without_padding = std::has_unique_object_representations_v<T>;
+
+}  // namespace tocsin::detail
+
 #if defined(TOCSIN_MODEL)
 
 #include <explorer/atomic.hpp>
@@ -16,7 +28,7 @@
 
 namespace tocsin::detail {
 
-template <class T>
+template <value_without_padding T>
 using atomic = model::atomic<T>;
 template <class T>
 using plain = model::plain<T>;
@@ -43,7 +55,7 @@ inline std::uint64_t load_erased(const volatile void* address, unsigned size) no
 
 namespace tocsin::detail {
 
-template <class T>
+template <value_without_padding T>
 using atomic = std::atomic<T>;
 
 // A field that a lock protects: only the thread that holds the lock touches it. In a model build, the explorer checks

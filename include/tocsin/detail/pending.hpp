@@ -29,7 +29,7 @@ class pending_wait;  // src/pending.hpp
 inline constexpr std::size_t wait_slot_size = 128;
 inline constexpr std::size_t wait_core_size = 192;
 inline constexpr std::size_t wait_limits_size = 224;
-inline constexpr std::size_t wait_mixture_size = 432;
+inline constexpr std::size_t wait_mixture_size = 496;
 
 // An event that can be waited for.
 template <class T>
@@ -134,6 +134,8 @@ protected:
     // For coroutines, once the wait has ended.
     TOCSIN_API any_result result();
     TOCSIN_API void destroy() noexcept;
+    // Called once the wait has taken what `how` says, right before the result is used.
+    void note_taken(const any_result& how) const noexcept;
 
     const std::span<const source>& sources() const noexcept { return sources_; }
     // Whether this is a wait for any of one source, the source is in the lot, and the wait has no limits.

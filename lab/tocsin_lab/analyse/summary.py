@@ -130,6 +130,22 @@ def judgement_of(
     return Judgement(column, judge(mine, other), peer, paired_ratio(mine, other))
 
 
+def measured_columns(cases: list[CaseSummary]) -> list[Column]:
+    """The columns of a scenario that hold a figure in one of these cases, and always the first."""
+    columns = cases[0].scenario.columns
+    return [
+        one
+        for one in columns
+        if one is columns[0] or any(one.key in figures for case in cases for figures in case.figures.values())
+    ]
+
+
+def tally(cases: list[CaseSummary]) -> dict[Verdict, int]:
+    """How many comparisons with the best peer came out how. The terminal and the report count the same ones."""
+    found = [one.verdict for case in cases for one in case.judgements]
+    return {each: found.count(each) for each in Verdict}
+
+
 def undecided(result: Result) -> set[tuple[str, Parameters, str]]:
     """What must be measured further before all verdicts are decided, as scenario, case and contestant. In a case with
     an open verdict, the contestants are tocsin, the floor, and every peer that tocsin does not certainly beat."""

@@ -8,19 +8,19 @@ from enum import Enum
 
 from tocsin_lab.analyse.statistics import estimate, paired_ratio
 
-LEVEL_WITHIN = 1.25  # "no difference" excludes a loss of more than a quarter
+LEVEL_WITHIN = 1.25  # "not slower" excludes a loss of more than a quarter
 
 
 class Verdict(Enum):
     WIN = "win"
-    TIE = "no difference"
+    TIE = "not slower"
     OPEN = "not decided"
     LOSS = "loss"
 
 
 def judge(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Verdict:
     """Less is better. A difference is claimed only where the two intervals don't overlap and the interval of the paired
-    ratio excludes 1. Otherwise, "no difference" is claimed only where the ratio's interval excludes a loss of more than
+    ratio excludes 1. Otherwise, "not slower" is claimed only where the ratio's interval excludes a loss of more than
     a quarter. Everything else is not decided; one sample, which has no interval, decides nothing."""
     mine, other = estimate(list(ours.values())), estimate(list(theirs.values()))
     if mine is None or other is None or min(mine.count, other.count) < 2:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`./dev lab`: measures, saves the result and its report, and shows the tables."""
+"""`./dev lab`: measures, saves the result and its report, and shows the answers; a longer run also shows each case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tocsin_lab.analyse.summary import undecided
-from tocsin_lab.arguments import RESULTS, ROOT
+from tocsin_lab.arguments import ANSWERS, RESULTS, ROOT
 from tocsin_lab.errors import INTERRUPTED, NOT_SAVED, complain
 from tocsin_lab.files import reason_of, why_not_writable
 from tocsin_lab.measure.interruption import Interruption
@@ -22,8 +22,10 @@ from tocsin_lab.measure.progress import make_progress
 from tocsin_lab.measure.results import save_or_print
 from tocsin_lab.measure.session import Session
 from tocsin_lab.measure.workers import open_catalogue
+from tocsin_lab.present.quotes import QUOTED
 from tocsin_lab.present.report import save_report
 from tocsin_lab.present.tables import make_console, print_tables
+from tocsin_lab.records import Parameters
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,6 +33,9 @@ def run(options: argparse.Namespace) -> int:
     mode = with_overrides(MODES[options.mode], options.rounds, options.budget_ms)
     selection = Selection(tuple(options.scenario), tuple(options.contestant), dict(options.where), options.all)
     pairs = select(catalogue, selection, mode.tier)
+    if options.mode == ANSWERS:
+        asked = {(one.scenario, Parameters(one.where)) for one in QUOTED}
+        pairs = [one for one in pairs if one.case in asked]
     if not pairs:
         raise UnknownName("nothing to run: no contestant can take part in what was asked for (--list says why)")
     seed = options.seed if options.seed is not None else secrets.randbits(32)
@@ -42,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
             catalogue, pairs, mode, seed, observer, ROOT, interruption,
             count_syscalls=mode.counts_syscalls and not options.no_syscalls, undecided=undecided,
         )  # fmt: skip
-        return measure(make_console(), session, options.out or default_path(mode.name))
+        path = options.out or default_path(mode.name)
+        return measure(make_console(), session, path, every_case=options.mode != ANSWERS)
 
 
 def default_path(mode: str) -> Path:
@@ -50,7 +56,7 @@ def default_path(mode: str) -> Path:
     return RESULTS / f"{now}_{mode}.json"
 
 
-def measure(console: Console, session: Session, path: Path) -> int:
+def measure(console: Console, session: Session, path: Path, *, every_case: bool = True) -> int:
     if reason := why_not_writable(path):
         session.observer.say(f"{path} can't be written: {reason}; the result will be printed instead")
     try:
@@ -64,13 +70,13 @@ def measure(console: Console, session: Session, path: Path) -> int:
     page = path.with_suffix(".html")
     reported = saved and bool(result.samples) and save_report(result, page)
     try:
-        print_tables(console, result)
+        print_tables(console, result, every_case=every_case)
         if saved:
-            console.print(f"  Everything measured: {path}", soft_wrap=True)
+            console.print(f"Everything measured: {path}", soft_wrap=True)
         if reported:
-            console.print(f"  Report, to open in a browser: {page}", soft_wrap=True)
+            console.print(f"Report, to open in a browser: {page}", soft_wrap=True)
         elif not result.samples:
-            console.print("  Nothing was measured, so there is no report.")
+            console.print("Nothing was measured, so there is no report.")
         sys.stdout.flush()
     except OSError as error:  # a full disk, a closed pipe or terminal
         complain(f"the tables can't be printed: {reason_of(error)}")

@@ -58,7 +58,7 @@ class LineProgress:
 
     def phase(self, name: str, steps: int) -> None:
         self._name, self._steps, self._done, self._last = name, steps, 0, time.monotonic()
-        self._console.print(f"{name}: {steps} steps", highlight=False)
+        self._console.print(f"{name}: {steps} steps", highlight=False, soft_wrap=True)
 
     def step(self, what: str, seconds_left: float) -> None:
         self._done += 1
@@ -67,10 +67,11 @@ class LineProgress:
             self._console.print(
                 f"{self._name}: {self._done}/{self._steps}, about {duration(seconds_left)} left ({what})",
                 highlight=False,
+                soft_wrap=True,
             )
 
     def say(self, text: str) -> None:
-        self._console.print(text, highlight=False)
+        self._console.print(text, highlight=False, soft_wrap=True)
 
     def stop(self) -> None:
         pass

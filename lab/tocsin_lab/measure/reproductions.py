@@ -3,60 +3,31 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 from tocsin_lab.defects import FORMAT, Defect, Findings, Row, Side, Trial
 from tocsin_lab.errors import LabError
 from tocsin_lab.measure.interruption import Interruption
 from tocsin_lab.measure.results import ResultError, read_json
-from tocsin_lab.measure.workers import LAST_WORDS, ON_WINDOWS, PROGRAM_OF_WINDOWS, ask
+from tocsin_lab.measure.workers import LAST_WORDS, ask
 from tocsin_lab.parsing import Malformed, parse
 
 PREFIX = "tocsin_lab_defect_"
-SCRIPTS = Path(__file__).resolve().parents[2] / "defects"
+SOURCES = Path(__file__).resolve().parents[2] / "defects"
 # A program may need this much longer than its budget: for setting up, and for 3 s of looks at each hang.
 GRACE_S = 30.0
-# A new Windows of Wine takes most of a minute to start.
-START_OF_WINE_S = 180.0
+TOLD = "told in words, because its program would not end on its own"
 
 
 def program(name: str, folder: Path) -> Path:
-    """A script is run as it is. A source file was built into the folder; if its name begins with windows_, for
-    Windows."""
-    path = SCRIPTS / name
-    if path.suffix == ".py":
-        return path
-    return folder / f"{PREFIX}{path.stem}{PROGRAM_OF_WINDOWS if path.stem.startswith('windows_') else ''}"
-
-
-def start_wine(folder: Path) -> bool:
-    """Called before a program's own time runs. Uses the Windows that the environment names, else one beside the
-    programs."""
-    own = {"WINEPREFIX": str(folder.resolve() / "wine"), "WINEDEBUG": "-all", "DISPLAY": "",
-           "WINEDLLOVERRIDES": "mscoree,mshtml,winemenubuilder.exe="}  # fmt: skip
-    for name, value in own.items():
-        os.environ.setdefault(name, value)
-    # Its output goes nowhere, because Wine's server stays for some seconds and would keep a pipe open.
-    with suppress(OSError, subprocess.TimeoutExpired):
-        done = subprocess.run(["wineboot", "-i"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, timeout=START_OF_WINE_S, check=False)  # fmt: skip
-        return done.returncode == 0
-    return False
+    """What the source file of that name was built into."""
+    return folder / f"{PREFIX}{Path(name).stem}"
 
 
 def try_side(path: Path, side: str, budget_s: float, interruption: Interruption, missing: str) -> Side:
     """Whatever happens to the program is an answer, not an error."""
     if not path.is_file():
         return Side(absent=f"not here: needs {missing}" if missing else "not built here")
-    if path.suffix == PROGRAM_OF_WINDOWS and not ON_WINDOWS:
-        if shutil.which("wine") is None:
-            return Side(absent="not here: needs Wine")
-        if not start_wine(path.parent):
-            return Side(absent="not here: Wine does not start")
     try:
         return Side(trial=parse(Trial, ask(path, [side, f"{budget_s:g}"], budget_s + GRACE_S, interruption)))
     except Malformed as error:
@@ -67,7 +38,10 @@ def try_side(path: Path, side: str, budget_s: float, interruption: Interruption,
 
 def try_defect(defect: Defect, folder: Path, budget_s: float, interruption: Interruption) -> Row | None:
     """None: interrupted before the peer's outcome was known."""
-    peer = try_side(program(defect.program, folder), "peer", budget_s, interruption, defect.needs)
+    if defect.program is None:
+        peer = Side(absent=TOLD)
+    else:
+        peer = try_side(program(defect.program, folder), "peer", budget_s, interruption, defect.needs)
     if interruption.requested and peer.trial is None:
         return None
     if defect.ours is None:

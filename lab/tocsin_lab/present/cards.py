@@ -56,7 +56,7 @@ def headline_of(context: Context, one: Answer) -> tuple[str, str]:
     place = standing(context, one)
     if len(one.level) > 1 and place is not Standing.BEHIND:
         number = NUMBERS[len(one.level)] if len(one.level) < len(NUMBERS) else str(len(one.level))
-        return f"{'Not decided' if place is Standing.OPEN else 'No difference'} among {number}", ""
+        return f"{'Not decided' if place is Standing.OPEN else 'Level'} among {number}", ""
     return context.label(one.ranking[0]), figure_of(one, one.ranking[0])
 
 

@@ -89,7 +89,8 @@ def row_in_words(row: Row) -> str:
     """A row for the terminal."""
     defect = BY_ID[row.defect]
     version = row.peer.trial.version if row.peer.trial else defect.peer
-    lines = [f"{defect.id}: {defect.title}", f"  {version:<34} {outcome(row.peer, defect.tries)}"]
+    seen = f"not run here; we saw it {defect.before}" if defect.told else outcome(row.peer, defect.tries)
+    lines = [f"{defect.id}: {defect.title}", f"  {version:<34} {seen}"]
     if row.peer.trial and row.peer.trial.note:
         lines.append(f"  {'':<34} {row.peer.trial.note}")
     ours = f"tocsin {defect.counterpart}" if defect.ours else "tocsin"
@@ -110,7 +111,11 @@ def article(row: Row) -> Article:
     ours = f"tocsin: {defect.counterpart}" if defect.ours else "tocsin"
     peer = f"{defect.peer}: {row.peer.trial.version}" if row.peer.trial else defect.peer
     absence = "Not run" if defect.ours else "No counterpart"
-    cards = (card(peer, row.peer, defect.tries), card(ours, row.ours, defect.tries, absence))
+    cards = (
+        Card(peer, "none", "Told in words", f"We saw it {defect.before}.", "")
+        if defect.told else card(peer, row.peer, defect.tries),
+        card(ours, row.ours, defect.tries, absence),
+    )  # fmt: skip
     return Article(defect, cards, sources(defect.sources))
 
 
@@ -119,6 +124,7 @@ def make_page(findings: Findings) -> str:
     parts = {
         "findings": findings,
         "articles": [article(row) for row in rows],
+        "told": sum(1 for row in rows if BY_ID[row.defect].told),
         "seen": sum(1 for row in rows if row.peer.trial and row.peer.trial.seen),
         "ours": sum(1 for row in rows if row.ours_fails),
         "compared": sum(1 for row in rows if row.ours.trial),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report's first sentence: in how many questions tocsin is ahead, level, behind, or not decided."""
+"""The standing of tocsin in each question, and the questions in which it is furthest ahead and furthest behind."""
 
 from __future__ import annotations
 
@@ -32,17 +32,8 @@ class Extreme:
 
 @dataclass(frozen=True)
 class Findings:
-    ahead: int
-    level: int
-    open: int
-    behind: int
     most_ahead: Extreme | None
-    widest_level: Extreme | None
     most_behind: Extreme | None
-
-    @property
-    def questions(self) -> int:
-        return self.ahead + self.level + self.open + self.behind
 
 
 def standing(context: Context, one: Answer) -> Standing:
@@ -69,11 +60,8 @@ def findings(context: Context, answers: list[Answer]) -> Findings:
     for number, one in enumerate(answers):
         found[standing(context, one)].append((number, one))
     return Findings(
-        *(len(found[each]) for each in (Standing.AHEAD, Standing.LEVEL, Standing.OPEN, Standing.BEHIND)),
         most_ahead=extreme(context, [(number, one, one.ranking[1], one.ranking[0])
                                      for number, one in found[Standing.AHEAD]], of_first=True),
-        widest_level=extreme(context, [(number, one, context.ours, one.ranking[0])
-                                       for number, one in found[Standing.LEVEL]]),
         most_behind=extreme(context, [(number, one, context.ours, one.ranking[0])
                                       for number, one in found[Standing.BEHIND]]),
     )  # fmt: skip

@@ -13,8 +13,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from tocsin_lab.analyse.summary import tally
 from tocsin_lab.analyse.targets import Outcome
-from tocsin_lab.analyse.verdict import Verdict
 from tocsin_lab.errors import LabError, complain
 from tocsin_lab.files import reason_of, write_whole
 from tocsin_lab.parsing import as_json
@@ -67,7 +67,7 @@ def make_report(result: Result) -> str:
     if not context.cases:
         raise ReportError("nothing was measured, so there is nothing to report")
     goals = targets(context)
-    judgements = [one.verdict for case in context.cases for one in case.judgements]
+    counts = tally(context.cases)
     outcomes = [one.outcome for one in goals]
     answers = answer_all(context.cases, context.contestants)
     parts = {
@@ -83,8 +83,9 @@ def make_report(result: Result) -> str:
         "groups": groups(context),
         "toolchains": toolchains(context),
         "quiet": quiet(context),
-        "verdicts": {one: judgements.count(one) for one in Verdict},
-        "outcomes": {one: outcomes.count(one) for one in Outcome},
+        "verdicts": {one.name: count for one, count in counts.items()},
+        "compared": sum(counts.values()),
+        "outcomes": {one.name: outcomes.count(one) for one in Outcome},
         "licences": (PAGE / "licences.txt").read_text(),
         "style": Markup((PAGE / "page.css").read_text()),
         "script": Markup((PAGE / "page.js").read_text()),

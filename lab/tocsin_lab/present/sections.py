@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from tocsin_lab.analyse.figures import Figure
-from tocsin_lab.analyse.summary import CaseSummary
+from tocsin_lab.analyse.summary import CaseSummary, measured_columns
 from tocsin_lab.analyse.verdict import Verdict
 from tocsin_lab.present.answers import Answer
 from tocsin_lab.present.charts import case_charts, comparison_of_cases, growth_charts, single
@@ -68,16 +68,11 @@ class Section:
     """The first charts are open; more charts, and the cases, are closed."""
 
     scenario: Scenario
+    columns: list[Column] = field(default_factory=list)
     overview: list[Picture] = field(default_factory=list)
     more: list[Picture] = field(default_factory=list)
     rows: list[TableRow] = field(default_factory=list)  # of a scenario with one contestant: a row for each case
     views: list[CaseView] = field(default_factory=list)
-
-    @property
-    def tally(self) -> dict[Verdict, int]:
-        """How many judgements of its cases came out how."""
-        found = [one.verdict for view in self.views for one in view.verdicts]
-        return {each: found.count(each) for each in Verdict if each in found}
 
 
 def sections(context: Context, answers: list[Answer]) -> list[Section]:
@@ -89,8 +84,8 @@ def sections(context: Context, answers: list[Answer]) -> list[Section]:
 
 
 def section(context: Context, cases: list[CaseSummary], quoted: set[tuple[str, str]]) -> Section:
-    found = Section(cases[0].scenario)
-    columns = found.scenario.columns
+    found = Section(cases[0].scenario, columns=measured_columns(cases))
+    columns = found.columns
     if only := single(cases):
         found.overview = [context.picture(comparison_of_cases(cases, only), CAPTIONS["ranking"])]
         found.rows = [row(context, only, case.figures[only], columns, label=case.title) for case in cases]
@@ -113,7 +108,7 @@ def case_pictures(context: Context, case: CaseSummary, prefix: str = "") -> list
 
 
 def view(context: Context, case: CaseSummary, pictures: list[Picture]) -> CaseView:
-    columns = case.scenario.columns
+    columns = tuple(measured_columns([case]))
     return CaseView(
         title=case.title or "the only case",
         pictures=pictures,

@@ -12,22 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from tocsin_lab.analyse.figures import Figure
-from tocsin_lab.analyse.summary import CaseSummary, Judgement, summarise
+from tocsin_lab.analyse.summary import CaseSummary, Judgement, measured_columns, summarise, tally
 from tocsin_lab.analyse.targets import Outcome, TargetResult
 from tocsin_lab.analyse.verdict import Verdict
 from tocsin_lab.present.numerals import interval, quantity, ratio, three_figures
-from tocsin_lab.present.quotes import quoted
+from tocsin_lab.present.quotes import WIDEST, rows_of
 from tocsin_lab.records import Contestant, Result
 
 STYLES = {"ours": "bold green", "floor": "cyan", "variant": "green", "reference": "dim", "rejected": "dim"}
 VERDICT_STYLES = {Verdict.WIN: "green", Verdict.TIE: "yellow", Verdict.OPEN: "magenta", Verdict.LOSS: "bold red"}
 OUTCOME_STYLES = {Outcome.REACHED: "green", Outcome.WITHIN_ERROR: "yellow", Outcome.MISSED: "bold red"}
-PLURALS = {
-    Verdict.WIN: "wins",
-    Verdict.TIE: "without a difference",
-    Verdict.OPEN: "not decided",
-    Verdict.LOSS: "losses",
-}
 LOG_WIDTH = 140  # of tables that go to a file
 
 
@@ -36,14 +30,16 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=LOG_WIDTH)
 
 
-def print_tables(console: Console, result: Result) -> None:
+def print_tables(console: Console, result: Result, *, every_case: bool) -> None:
+    """The answers; with `every_case`, first a table for each case, and by name all losses and missed targets."""
     cases = summarise(result)
-    contestants = result.by_name
-    for _, group in groupby(cases, key=lambda case: case.scenario.name):
-        print_scenario(console, list(group), contestants)
-    print_conclusion(console, cases, contestants)
+    if every_case:
+        for _, group in groupby(cases, key=lambda case: case.scenario.name):
+            print_scenario(console, list(group), result.by_name)
+        print_losses(console, cases, result.by_name)
     print_answers(console, result)
     print_circumstances(console, result)
+    print_finding(console, cases)
 
 
 def print_scenario(console: Console, cases: list[CaseSummary], contestants: Mapping[str, Contestant]) -> None:
@@ -55,7 +51,7 @@ def print_scenario(console: Console, cases: list[CaseSummary], contestants: Mapp
 
 
 def print_case(console: Console, case: CaseSummary, contestants: Mapping[str, Contestant]) -> None:
-    columns = case.scenario.columns
+    columns = measured_columns([case])
     table = Table(title=escape(case.title) or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("", no_wrap=True, min_width=max(len(contestants[name].label) for name in case.figures))
     for column in columns:
@@ -109,27 +105,34 @@ def print_remarks(console: Console, case: CaseSummary, contestants: Mapping[str,
         console.print(Text(f"  note: {note} ({whose})", "yellow"))
 
 
-def print_conclusion(console: Console, cases: list[CaseSummary], contestants: Mapping[str, Contestant]) -> None:
-    """Wins, ties and losses; then every loss and every missed target by name."""
-    judgements = [(case, one) for case in cases for one in case.judgements]
-    console.rule("[bold]tocsin against the best peer of each case", align="left")
-    counts = Text("  ")
-    for verdict in Verdict:
-        count = sum(one.verdict is verdict for _, one in judgements)
-        counts.append(f"{count} {PLURALS[verdict]}   ", VERDICT_STYLES[verdict])
-    console.print(counts)
-    for case, one in judgements:
-        if one.verdict is Verdict.LOSS:
-            console.print(Text(f"  loss: {loss_in_words(case, one, contestants)}", "red"))
-    targets = [(case, one) for case in cases for one in case.targets]
-    counts = Text("  targets: ")
-    for outcome in Outcome:
-        count = sum(one.outcome is outcome for _, one in targets)
-        counts.append(f"{count} {outcome.value}   ", OUTCOME_STYLES[outcome])
-    console.print(counts)
-    for case, one in targets:
-        if one.outcome is Outcome.MISSED:
-            console.print(Text(f"  missed: {target_in_words(case, one)}", "red"))
+def print_losses(console: Console, cases: list[CaseSummary], contestants: Mapping[str, Contestant]) -> None:
+    """Every loss and every missed target by name."""
+    console.rule("[bold]Where tocsin takes more than the best of the others", align="left")
+    for case in cases:
+        for one in case.judgements:
+            if one.verdict is Verdict.LOSS:
+                console.print(Text(f"  {loss_in_words(case, one, contestants)}", "red"))
+    console.rule("[bold]Targets that it misses", align="left")
+    for case in cases:
+        for one in case.targets:
+            if one.outcome is Outcome.MISSED:
+                console.print(Text(f"  {target_in_words(case, one)}", "red"))
+
+
+def print_finding(console: Console, cases: list[CaseSummary]) -> None:
+    if any((counts := tally(cases)).values()):
+        console.print(f"\n{finding(counts)}", soft_wrap=True)
+
+
+def finding(counts: Mapping[Verdict, int]) -> str:
+    """What a run found, in one sentence."""
+    compared = sum(counts.values())
+    undecided = f"; not decided: {counts[Verdict.OPEN]}" if counts[Verdict.OPEN] else ""
+    return (
+        f"In {compared} comparison{'' if compared == 1 else 's'} with the best of the others, tocsin takes less in "
+        f"{counts[Verdict.WIN]}, is not slower in {counts[Verdict.TIE]} and takes more in {counts[Verdict.LOSS]}"
+        f"{undecided}."
+    )
 
 
 def loss_in_words(case: CaseSummary, one: Judgement, contestants: Mapping[str, Contestant]) -> str:
@@ -143,20 +146,19 @@ def target_in_words(case: CaseSummary, one: TargetResult) -> str:
 
 
 def print_answers(console: Console, result: Result) -> None:
-    """The last screen: what the README quotes, as this machine measured it."""
-    rows = quoted(result)
+    """The one table that says what this machine answers. It fits into 80 columns."""
+    rows = rows_of(result)
     if not rows:
         return
-    console.rule("[bold]This machine's answers", align="left")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    table.add_column("tocsin", justify="right", style="bold green")
-    table.add_column("best of the others", justify="right")
-    table.add_column("")
-    table.add_column("", justify="right")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("", no_wrap=True, width=WIDEST)
+    table.add_column("tocsin", justify="right", style="bold green", no_wrap=True)
+    table.add_column("best of", justify="right", no_wrap=True)
+    table.add_column("the others", max_width=23, no_wrap=True)
+    table.add_column("takes", justify="right", no_wrap=True)
     for one in rows:
-        times = Text(one.comparison, VERDICT_STYLES[one.verdict])
-        table.add_row(Text(one.question), one.ours, one.best, Text(one.who, "dim"), times)
+        style = VERDICT_STYLES[one.verdict]
+        table.add_row(Text(one.question), one.ours, one.best, Text(one.who, "dim"), Text(one.comparison, style))
     console.print(table)
 
 

@@ -6,6 +6,7 @@
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <utility>
@@ -38,6 +39,39 @@ public:
 
     private:
         asio_timer_event& event_;
+        std::uint64_t ended_ = 0;
+    };
+
+    // A wait with a deadline that is far away: a second timer, which the end of the wait cancels.
+    class timed_wait {
+    public:
+        explicit timed_wait(asio_timer_event& on) : event_(on) {}
+        void start() {
+            const std::scoped_lock held(event_.mutex_);
+            if (std::exchange(event_.is_set_, false)) {
+                ++ended_;
+                return;
+            }
+            limit_.expires_after(std::chrono::hours(1));
+            limit_.async_wait([this](const asio::error_code& error) {
+                if (!error) event_.release();
+            });
+            event_.timer_.async_wait([this](const asio::error_code&) {
+                ++ended_;
+                limit_.cancel();
+            });
+        }
+        std::uint64_t ended() const noexcept { return ended_; }
+        bool cancel() {
+            const std::scoped_lock held(event_.mutex_);
+            const std::uint64_t before = ended_;
+            event_.release();
+            return ended_ != before;
+        }
+
+    private:
+        asio_timer_event& event_;
+        asio::steady_timer limit_{context()};
         std::uint64_t ended_ = 0;
     };
 

@@ -24,7 +24,8 @@ struct async_wait : scenario_of<async_wait, async_events> {
             .method =
                 "one thread pinned to a core, in batches; a second thread sleeps, so that mutexes lock as "
                 "in other programs. ready: sets an auto event, then starts a wait, which ends at once. "
-                "comes: starts the wait, then sets. cancelled: starts the wait, then cancels it (a "
+                "comes: starts the wait, then sets. timed: the same, with a deadline in an hour. cancelled: "
+                "starts the wait, then cancels it (a "
                 "coroutine is destroyed and made again). A sender is connected for each wait. Not here: Go "
                 "and Java, whose waits block a goroutine or a virtual thread and call no function",
             .columns = {{"time", "median", "time", "ns", true},
@@ -34,6 +35,7 @@ struct async_wait : scenario_of<async_wait, async_events> {
                         syscalls_column},
             .cases = {{{{"outcome", "ready"}}, tier::quick},
                       {{{"outcome", "comes"}}, tier::quick},
+                      {{{"outcome", "timed"}}, tier::quick},
                       {{{"outcome", "cancelled"}}, tier::quick}},
             .floor = "two exchanges of one byte",
         };
@@ -44,6 +46,7 @@ struct async_wait : scenario_of<async_wait, async_events> {
     static std::string refuses_type(const parameters& given) {
         const std::string& outcome = given.text("outcome");
         if (outcome != "ready" && requires { E::never_waits; }) return "never waits";
+        if (outcome == "timed" && !requires { typename E::timed_wait; }) return "has no deadlines";
         return outcome == "cancelled" && !can_cancel<E> ? "can't cancel a wait" : "";
     }
 
@@ -54,10 +57,10 @@ struct async_wait : scenario_of<async_wait, async_events> {
         run.value("allocations", 0);
     }
 
-    template <class E>
+    template <class E, class Wait = typename E::wait>
     struct waited {
         E event;
-        typename E::wait wait{event};
+        Wait wait{event};
         std::uint64_t rounds = 0;
     };
 
@@ -77,6 +80,14 @@ struct async_wait : scenario_of<async_wait, async_events> {
                 one.wait.start();
                 one.event.set();
             });
+        } else if (outcome == "timed") {
+            if constexpr (requires { typename E::timed_wait; }) {
+                time_rounds<E, typename E::timed_wait>(run, [](waited<E, typename E::timed_wait>& one) {
+                    ++one.rounds;
+                    one.wait.start();
+                    one.event.set();
+                });
+            }
         } else if constexpr (can_cancel<E>) {
             time_rounds<E>(run, [](waited<E>& one) {
                 ++one.rounds;
@@ -86,11 +97,11 @@ struct async_wait : scenario_of<async_wait, async_events> {
         }
     }
 
-    template <class E, class Round>
+    template <class E, class Wait = typename E::wait, class Round>
     static void time_rounds(context& run, Round round) {
         thread_group sleeper(1, [](std::size_t) {});  // its thread sleeps until go()
         if (!run.require(sleeper.shortage().empty(), "the system creates a thread")) return;
-        waited<E> subject;
+        waited<E, Wait> subject;
         time_batches(run, "time", subject, round);
         constexpr std::uint64_t counted = 1'000;
         const std::uint64_t before = allocations();

@@ -33,6 +33,8 @@ public:
         if (due.claim()) due_.append(due);
     }
 
+    bool empty() const noexcept { return due_.empty(); }
+
     // Runs all of them, which calls executors, before any coroutine resumes. Then resumes coroutines and calls
     // functions, unless an outer defer_resumes is to do so. Returns how many completions there were.
     std::size_t run() noexcept {

@@ -3,13 +3,19 @@
 // whose function is to be called.
 //
 // State: each wait has a word `posted` in its detail::executor_reference. It says whether the call of the executor is
-// over, or whether a thread sleeps until that call is over.
+// over, or whether a thread sleeps until that call is over. The thread that calls the executor has an activity_scope.
 //
 // Invariants
 //   handover-1  The thread that hands an ended wait over stores `posted` when the executor has returned. Afterwards the
 //       thread uses nothing of the wait but the address of `posted`, unless the executor has refused the wait.
 //   handover-2  If an ended wait may have been handed over, whoever runs or destroys it first waits for `posted`. So
-//       the executor and the wait exist until the call of the executor is over.
+//       the executor and the wait exist until the call of the executor is over. There is one exception: a dispatching
+//       executor runs or destroys the wait inside its call, in the same thread. That thread then marks its own
+//       activity_scope, and does not wait. When the executor returns, the thread finds the mark, and touches nothing of
+//       the wait: the wait may be gone, or another one may be at its address.
+//   handover-3  An executor is called when its thread has made all its releases (core/lot/resume_queue.hpp). So a
+//       coroutine that a dispatching executor resumes runs under no lock, and may destroy any other wait, as a
+//       coroutine without an executor may.
 //
 // Memory order
 //   [posted]  The store of `posted` releases; the load of it by whoever runs or destroys the wait acquires.
@@ -30,18 +36,14 @@ namespace tocsin::core {
 inline constexpr std::uint32_t posted = 1;
 inline constexpr std::uint32_t awaited = 2;  // a thread sleeps until `posted` is stored
 
-// The messages for an executor that does at once what it must do later.
-inline constexpr const char* resumed_too_early =
-    "tocsin: an executor resumed a coroutine inside the call that was to have it resumed\n";
-inline constexpr const char* called_too_early =
-    "tocsin: an executor called an operation's function inside the call that was to have it called\n";
-
-// Gives `who` to the executor. Returns false if the executor has refused it.
+// Gives `who` to the executor. Returns false if the executor has refused it. `what` may be gone afterwards, unless the
+// executor has refused.
 inline bool post(detail::executor_reference& to, const resumable& what, void* who) noexcept {
     bool taken;
     {
         const activity_scope inside(activity::post, &what);
         taken = to.post(to.object, who);
+        if (inside.was_left()) return true;  // handover-2
     }
     if (to.posted.exchange(posted, std::memory_order_release) == awaited) {  // [posted]
         platform::futex::wake_one(&to.posted);                               // the address alone
@@ -49,10 +51,9 @@ inline bool post(detail::executor_reference& to, const resumable& what, void* wh
     return taken;
 }
 
-// If this thread is still inside the call of the executor, ends the program with the message `misuse`.
-inline void wait_until_posted(detail::executor_reference& to, const resumable& what,
-                              const char* misuse) noexcept {
-    if (activity_scope::is_inside(activity::post, &what)) platform::die(misuse);
+// Called by whoever runs or destroys an ended wait that may have been handed over.
+inline void wait_until_posted(detail::executor_reference& to, const resumable& what) noexcept {
+    if (activity_scope::leave(activity::post, &what)) return;  // handover-2
     std::uint32_t seen = 0;
     to.posted.compare_exchange_strong(seen, awaited,
                                       std::memory_order_relaxed);  // no order: the load after it

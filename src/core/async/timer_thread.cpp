@@ -10,12 +10,21 @@
 //       either the timer was claimed before and runs, or nobody will ever claim it.
 //   timer_thread-3  Timers run under no lock. All that are due run before any coroutine resumes
 //       (core/lot/resume_queue.hpp).
-//   timer_thread-4  A thread sleeps on a word (a futex) until the deadline that it saw under the lock. If a timer
-//       becomes the earliest when it is set, the thread that sets it changes this word, and then wakes the sleeping
-//       thread. (After a cancel(), the sleeping thread may wake for nothing. It then looks again.)
+//   timer_thread-4  The queue knows when the thread looks at it next, at the latest (served_timers): at the deadline
+//       until which the thread sleeps on its word (a futex), or before it sleeps, while it runs what is due. If a timer
+//       is set that is due earlier, the thread that sets it changes the word, and then wakes the sleeping thread. So
+//       the thread need not be woken for a timer that is due later than one that has been cancelled: it wakes at the
+//       deadline of the cancelled one, and looks again.
+//       legal: the thread sleeps until a moment at which nothing is due. Cost: it looks once for nothing.
+//       illegal: a timer is due before the thread looks, and nobody has changed the word since the thread looked.
 //
-// No lost wake-up: the thread reads its word under the lock, together with the earliest timer. If the word changes
-// before the thread is asleep, the futex does not let the thread sleep (timer_thread-4).
+// No lost wake-up: the thread reads its word under the lock, and in the same critical section tells the queue when it
+// looks next. If the word changes before the thread is asleep, the futex does not let the thread sleep. A timer that is
+// set while the thread runs what is due is seen by the look that follows (timer_thread-4).
+//
+// What it costs: a start and a cancel of a wait whose time-out never comes make no system call, except about one in
+// each time-out's length. A wait that the thread itself starts, as a coroutine does that the thread has resumed, wakes
+// nobody: if its time runs out, it costs the one call in which the thread sleeps.
 //
 // Locks: no thread takes another lock while it holds a lock of this file. No thread takes a lock of this file while it
 // holds a lock of the lot.
@@ -77,7 +86,7 @@ public:
                 const std::lock_guard guard(lock_);
                 timers_.claim_due(due);
                 seen = changed_.load(std::memory_order_relaxed);  // no order: under the lock (timer_thread-4)
-                next = timers_.next();
+                due.empty() ? void(next = timers_.next()) : timers_.will_look();
             }
             if (!due.run(thread_.makers_signals())) (void)platform::futex::wait(changed_, seen, next);
         }

@@ -46,10 +46,13 @@ class served_timers {
 public:
     explicit constexpr served_timers(timer_queue::clock which) noexcept : queue_(which) {}
 
-    // Returns whether the timer is now the earliest.
+    // Returns whether the server must be told, so that it looks at the timers earlier than it is going to. After it was
+    // told, it need not be told of a timer that is due later.
     bool insert(timer& one, const deadline& when) noexcept {
         queue_.insert(one, when);
-        return queue_.first() == &one;
+        if (!timer_queue::is_due_before(one, looks_at_)) return false;
+        looks_at_ = queue_.first_due();
+        return true;
     }
     // Does nothing if the timer isn't in a queue.
     void remove(timer& one) noexcept { queue_.remove(one); }
@@ -66,13 +69,23 @@ public:
         }
     }
 
-    deadline next() noexcept { return queue_.next(); }
+    // When the server has to look at the timers again. It undertakes to look then, or earlier.
+    deadline next() noexcept {
+        looks_at_ = queue_.first_due();
+        return queue_.next();
+    }
+    // The server undertakes to look again, or to call next(), before it sleeps. Until then, it need not be told of any
+    // timer.
+    void will_look() noexcept { looks_at_ = timer_queue::at_once; }
 
     // The clock of a timer that is set. Postponing does not change it.
     static timer_queue::clock clock_of(const timer& one) noexcept { return timer_queue::clock_of(one.when_); }
 
 private:
     timer_queue queue_;
+    // When the server looks at the timers at the latest, on the queue's clock. A timer that is due earlier than this is
+    // one of which the server has been told, or is being told.
+    detail::plain<std::int64_t> looks_at_{timer_queue::no_limit};
 };
 
 }  // namespace tocsin::core

@@ -88,8 +88,12 @@ private:
 
     static constexpr void add_thread(platform::layout_hash& all) {
         all.add<defer_resumes>(
-            {TOCSIN_MEMBER(defer_resumes, is_outermost_), TOCSIN_MEMBER(defer_resumes, queue_)});
-        all.add<activity_scope>({TOCSIN_MEMBER(activity_scope, what_), TOCSIN_MEMBER(activity_scope, whose_),
+            {TOCSIN_MEMBER(defer_resumes, is_outermost_), TOCSIN_MEMBER(defer_resumes, is_level_),
+             TOCSIN_MEMBER(defer_resumes, has_ended_), TOCSIN_MEMBER(defer_resumes, to_resume_),
+             TOCSIN_MEMBER(defer_resumes, to_hand_over_), TOCSIN_MEMBER(defer_resumes, outer_level_),
+             TOCSIN_MEMBER(defer_resumes, innermost_), TOCSIN_MEMBER(defer_resumes, levels_)});
+        all.add<activity_scope>({TOCSIN_MEMBER(activity_scope, what_), TOCSIN_MEMBER(activity_scope, left_),
+                                 TOCSIN_MEMBER(activity_scope, whose_),
                                  TOCSIN_MEMBER(activity_scope, outer_)});
 #if !defined(TOCSIN_MODEL) && !defined(_WIN32) && !defined(__wasm__)
         using calls = deferred_calls;

@@ -67,6 +67,7 @@
 #include "core/sync/counters.hpp"
 #include "core/sync/probe.hpp"
 #include "platform/futex/futex.hpp"
+#include "platform/futex/sleeper_table.hpp"
 
 namespace tocsin::core {
 namespace {
@@ -142,6 +143,7 @@ void waiter::suspend_unqueued() noexcept {
 }
 
 bool waiter::sleep_until_released(const deadline& until) noexcept {
+    platform::before_sleep(until);
     const std::uint32_t seen =
         word_.load(std::memory_order_relaxed);  // no order: this thread's own, or `released`
     if (seen == running_to_share || seen == sharing) {

@@ -177,6 +177,16 @@ public:
     }
 
     static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+    static constexpr std::int64_t at_once = std::numeric_limits<std::int64_t>::min();
+
+    // Whether the entry, which is in the queue, is due before `time`, in nanoseconds on the queue's clock.
+    static bool is_due_before(const timer_entry& one, std::int64_t time) noexcept { return one.due_ < time; }
+    // When the first entry is due, in nanoseconds on the queue's clock: `no_limit` if there is no entry.
+    std::int64_t first_due() noexcept {
+        const timer_entry* const one = first();
+        if (one == nullptr) return no_limit;
+        return one->due_;
+    }
 
     // If the first entry's deadline has passed, takes that entry out of the queue and returns it. Otherwise returns
     // null. An entry that is due after `limit`, in nanoseconds on the queue's clock, stays in the queue.
@@ -220,7 +230,7 @@ private:
     std::int64_t nanoseconds_of(const deadline& when) const noexcept {
         if (when.which() == clock_) return when.nanoseconds();
         const std::int64_t from = now();
-        return from + std::min(when.remaining(), std::numeric_limits<std::int64_t>::max() - from);
+        return from + std::min(when.longest_sleep(), std::numeric_limits<std::int64_t>::max() - from);
     }
 
     const clock clock_;

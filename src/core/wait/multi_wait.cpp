@@ -7,6 +7,7 @@
 //   rundown_  (rundown.hpp) Acquired by a thread that looks at another thread's all-wait, so that the wait doesn't
 //             return during the look.
 //   missing_  How many of an all-wait's timers and custom sources have not become ready yet.
+//   looked_to_  The source of an all-wait that a look found unready last, or the first source.
 //
 // Invariants
 //   multi_wait-1  A wait takes only what it is claimed for, and only after this claim. If it is claimed for something
@@ -34,6 +35,11 @@
 //       then, since the wait has not returned.
 //   multi_wait-6  No code of the user runs under a lock of the lot. So under these locks, custom sources and timers are
 //       not asked. Each of them is reported ready once, and is then no longer counted in `missing_`.
+//   multi_wait-7  A look at an all-wait begins with any source, and follows the list round, from the last source to the
+//       first, until it has seen one unready source or all sources. So where it begins changes no answer, only the
+//       cost: a look begins where the last one ended, and passes only sources that have become ready since then. If
+//       sources stay ready once they are, all looks of the sets of n sources together pass some 2n sources, whatever
+//       the order of the sets.
 //
 // No lost wake-up
 //   A wait for any does for each source what a wait for one event does (event.cpp): under the lock, it queues its node
@@ -213,12 +219,18 @@ void multi_wait::delist() noexcept {
     if (is_all()) rundown_.wait_until_unused();
 }
 
-bool multi_wait::looks_ready(const wait_node* offered) const noexcept {
+bool multi_wait::looks_ready(const wait_node* offered) noexcept {
     if (self.is_claimed() || missing_.load(std::memory_order_acquire) != 0) return false;  // [all-arrived]
-    for (std::size_t i = 0; i != sources_.size(); ++i) {
+    const std::size_t count = sources_.size();
+    const std::size_t begin = looked_to_.load(std::memory_order_relaxed);  // only for speed: multi_wait-7
+    for (std::size_t looked = 0; looked != count; ++looked) {
+        const std::size_t i = (begin + looked) % count;
         const auto* const node = std::get_if<wait_node>(&slots_[i]);
         if (node == nullptr || node == offered) continue;
-        if (!sources_[i].lot().looks_ready(sources_[i].object())) return false;
+        if (sources_[i].lot().looks_ready(sources_[i].object())) continue;
+        // Only for speed. Written only if it changes, so that setters share the cache line.
+        if (looked != 0) looked_to_.store(static_cast<std::uint32_t>(i), std::memory_order_relaxed);
+        return false;
     }
     return true;
 }

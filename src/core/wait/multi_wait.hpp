@@ -55,7 +55,7 @@ public:
     waiter self;
 
     // For all-waits. Whether all sources look ready, without a lock. The source of the node `offered` counts as ready.
-    bool looks_ready(const wait_node* offered) const noexcept;
+    bool looks_ready(const wait_node* offered) noexcept;
     // If the wait looks ready, acquires the rundown, which keeps the wait from returning, and replies `undecided`.
     reply on_wake(const wait_node* offered) noexcept override;
     // Takes all sources, if all are ready at one instant and nothing else has ended the wait. Then it releases the
@@ -96,7 +96,8 @@ private:
     std::uint32_t bucket_count_ = 0;
     std::uint32_t enlisted_ = 0;
     detail::plain<bool> committed_{false};
-    detail::atomic<std::uint32_t> missing_{0};  // sources outside the lot that are not ready yet
+    detail::atomic<std::uint32_t> missing_{0};    // sources outside the lot that are not ready yet
+    detail::atomic<std::uint32_t> looked_to_{0};  // where the next look at an all-wait begins
     rundown rundown_;
 };
 

@@ -29,8 +29,8 @@
 //       The sleeper exists at least as long: one that is claimed cannot continue before it is released (waiter-2 in
 //       waiter.cpp).
 //   ready_list-6  Every change of a timer is one step under the lock: it is armed, moved, made ready, reported or
-//       removed. A reported timer is idle. A ready timer that is armed or moved leaves the list. So each arming is
-//       reported at most once, and never after the timer was moved or removed.
+//       removed. A reported timer is idle, or, if it repeats, armed for its next tick. A ready timer that is armed or
+//       moved leaves the list. So each arming is reported at most once, and never after the timer was moved or removed.
 //   ready_list-7  A sleeper sleeps at most until its `until`. While the ready_list knows a sleeper, no armed timer
 //       needs to end the sleep earlier:
 //       - Of the armed timers on the clock of `until`, none is due before `until`.
@@ -39,7 +39,8 @@
 //       If a thread arms or moves a timer and this would break the invariant, the thread claims the sleeper in the same
 //       step, and the sleeper looks again. The thread can't compare a timer on another clock with `until`. So it claims
 //       the sleeper whenever such a timer becomes the first on that clock. (If the timer that `until` comes from is
-//       moved to a later time or removed, the sleeper wakes for nothing, and looks again.)
+//       moved to a later time or removed, the sleeper wakes for nothing, and looks again. So it does, once a second, if
+//       the wait's own deadline is on a clock of the user.)
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
 // not, it makes the member ready. If begin_sleep() takes the lock of the ready_list after the set(), it finds that
@@ -196,13 +197,14 @@ void ready_list::add(timer_member& joining, std::uint64_t tag) noexcept {
         timers_.append(joining);
     }
     const deadline when = joining.when_;
-    if (!when.is_never()) arm(joining, when);
+    if (!when.is_never()) arm(joining, when, joining.period_);
 }
 
-void ready_list::arm(timer_member& which, const deadline& when) noexcept {
+void ready_list::arm(timer_member& which, const deadline& when, std::int64_t period) noexcept {
     release_list freed;
     {
         const guard here(*this);
+        which.period_ = period;
         clear_ready(which);
         timer_queue& queue = queue_for(when);
         if (when.is_never() || which.queue_ != &queue) disarm(which);
@@ -218,6 +220,23 @@ void ready_list::arm(timer_member& which, const deadline& when) noexcept {
 bool ready_list::is_armed(const timer_member& which) noexcept {
     const guard here(*this);
     return which.ready_ || timer_queue::is_queued(which);
+}
+
+std::uint32_t ready_list::ticks(const timer_member& which) noexcept {
+    const guard here(*this);
+    return which.ticks_;
+}
+
+// Called under the lock when a wait reports the timer. If the timer repeats, arms it for its next tick. No thread
+// sleeps here now, because only the waiting thread reports.
+void ready_list::report(timer_member& which) noexcept {
+    which.ticks_ = 1;
+    if (which.period_ == 0) return;
+    deadline next = which.when_;
+    const std::uint64_t ticks = detail::take_ticks(next, which.period_);
+    which.ticks_ =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(ticks, std::numeric_limits<std::uint32_t>::max()));
+    if (!next.is_never()) which.queue_->insert(which, next);
 }
 
 void ready_list::disarm(timer_member& which) noexcept {
@@ -272,6 +291,7 @@ std::size_t ready_list::take_ready(std::span<ready_item> out, const member* skip
                 continue;
             }
             if (next->what_ == member::kind::timer) {
+                report(static_cast<timer_member&>(*next));
                 out[found++] = {next->tag_, readiness::none};
                 continue;
             }
@@ -310,6 +330,10 @@ bool ready_list::begin_sleep(sleeper& self, const deadline& until) noexcept {
     make_due_ready(1);
     if (!ready_.empty()) return false;
     self.until = until;
+    if (until.which() == deadline::clock::other) {  // may jump: the sleeper looks at it again in time
+        self.until = std::chrono::nanoseconds(until.longest_sleep());
+        self.until_timer = true;
+    }
     for (timer_queue* const queue : {&steady_timers_, &system_timers_}) {
         const deadline next = queue->next();
         if (next.is_never() || next.remaining() >= self.until.remaining()) continue;

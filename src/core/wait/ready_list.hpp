@@ -74,16 +74,23 @@ public:
     // forks() at the time of add(). If it has changed, the ready_list and its lock belong to another process.
     std::uint32_t forks() const noexcept { return forks_; }
     // Called while the timer is in no ready_list. add() then arms the timer with this deadline.
-    void set_deadline(const deadline& when) noexcept { when_ = when; }
+    void set_deadline(const deadline& when, std::int64_t period) noexcept {
+        when_ = when;
+        period_ = period;
+    }
     const deadline& when() const noexcept { return when_; }
+    std::uint32_t ticks() const noexcept { return ticks_; }
 
 private:
     friend class ready_list;
 
     ready_list* list_ = nullptr;
     std::uint32_t forks_ = 0;
-    // The queue that it was in last. Under the lock of the ready_list.
-    detail::plain<timer_queue*> queue_{nullptr};
+    // Under the lock of the ready_list, while the timer is a member:
+    detail::plain<std::uint32_t> ticks_{
+        0};  // for how many ticks the last report stands; at most the greatest
+    detail::plain<std::int64_t> period_{0};       // in nanoseconds; 0: the timer does not repeat
+    detail::plain<timer_queue*> queue_{nullptr};  // that it was in last
 };
 
 class ready_list {
@@ -115,8 +122,10 @@ public:
     // Adds a timer, and arms it if it has a deadline.
     void add(timer_member& joining, std::uint64_t tag) noexcept;
     // Called by any thread, while the timer is a member. Arms the timer, or moves it if it is armed. A deadline of
-    // `never` disarms it.
-    void arm(timer_member& which, const deadline& when) noexcept;
+    // `never` disarms it. If `period` is not 0, each report arms it again.
+    void arm(timer_member& which, const deadline& when, std::int64_t period) noexcept;
+    // For how many ticks the timer's last report stands.
+    std::uint32_t ticks(const timer_member& which) noexcept;
     // Whether the timer has a deadline that no wait has reported yet.
     bool is_armed(const timer_member& which) noexcept;
     // Afterwards the timer is in no list and not armed, and may be destroyed.
@@ -156,6 +165,7 @@ private:
     bool examine(source_member& which, ready_item& found) noexcept;
     void claim_sleeper(release_list& freed) noexcept;
     timer_queue& queue_for(const deadline& when) noexcept;
+    void report(timer_member& which) noexcept;
     void make_due_ready(std::size_t most) noexcept;
     void disarm(timer_member& which) noexcept;
     void forget(timer_member& leaving) noexcept;

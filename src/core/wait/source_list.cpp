@@ -78,14 +78,49 @@ void check_distinct(std::span<const source> sources, std::span<std::uint32_t> or
     refuse(function, text);
 }
 
-const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept {
-    const deadline* first = &own;
+latest_end::latest_end(std::span<const source> sources, const deadline& own) noexcept
+    : sources_(sources), own_(own), when_(&own) {
+    int deadlines = 0;
+    bool may_jump = false;
+    const auto count = [&](const deadline& one) {
+        if (!one.is_never()) ++deadlines;
+        if (one.which() == deadline::clock::other) may_jump = true;
+    };
+    count(own);
     for (const source& each : sources) {
-        if (each.what() == source::kind::timer && each.when().remaining() < first->remaining()) {
-            first = &each.when();
-        }
+        if (each.what() == source::kind::timer) count(each.when());
+    }
+    if (may_jump && deadlines > 1) {
+        all_ = deadline(this, [](const void* of) noexcept {
+            return static_cast<const latest_end*>(of)->earliest().remaining();
+        });
+        when_ = &all_;
+    } else {
+        when_ = &earliest();
+    }
+}
+
+const deadline& latest_end::earliest() const noexcept {
+    const deadline* first = &own_;
+    std::int64_t left = own_.remaining();
+    for (const source& each : sources_) {
+        if (each.what() != source::kind::timer) continue;
+        const std::int64_t remaining = each.when().remaining();
+        if (remaining >= left) continue;
+        left = remaining;
+        first = &each.when();
     }
     return *first;
+}
+
+std::uint32_t latest_end::timer_that_passed() const noexcept {
+    // If a clock has been set back since, none may have passed. Then the earliest counts.
+    const deadline& first = when_ == &all_ ? earliest() : *when_;
+    for (std::uint32_t i = 0; i != sources_.size(); ++i) {
+        if (sources_[i].what() != source::kind::timer) continue;
+        if (&sources_[i].when() == &first || sources_[i].when().has_passed()) return i;
+    }
+    return multi_wait::none;
 }
 
 std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept {
@@ -104,14 +139,6 @@ const deadline* last_timer(std::span<const source> sources, timers of, const dea
         last = &each.when();
     }
     return last;
-}
-
-std::uint32_t timer_that_passed(std::span<const source> sources, const deadline& first) noexcept {
-    for (std::uint32_t i = 0; i != sources.size(); ++i) {
-        if (sources[i].what() != source::kind::timer) continue;
-        if (&sources[i].when() == &first || sources[i].when().has_passed()) return i;
-    }
-    return multi_wait::none;
 }
 
 std::size_t descriptors::count(std::span<const source> sources) noexcept {

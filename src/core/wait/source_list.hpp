@@ -21,8 +21,30 @@ void check_all(std::span<const source> sources, const char* function);
 // For a wait for all: refuses the same source twice. `order` is storage with one number for each source.
 void check_distinct(std::span<const source> sources, std::span<std::uint32_t> order, const char* function);
 
-// Returns the deadline that is the first to pass: that of a timer, or the wait's own.
-const deadline& first_deadline(std::span<const source> sources, const deadline& own) noexcept;
+// When a wait for any ends at the latest: at its own deadline, or when the first of its timers passes, whichever is
+// earlier. This is judged once, by the present times of the clocks. But if one of several deadlines is on a clock of
+// the user, that clock may jump. Then when() asks all of them again and again.
+class latest_end {
+public:
+    // Refers to the sources and to `own`.
+    latest_end(std::span<const source> sources, const deadline& own) noexcept;
+    latest_end(const latest_end&) = delete;
+    latest_end& operator=(const latest_end&) = delete;
+
+    const deadline& when() const noexcept { return *when_; }
+    // Call it after when() has passed. Returns the index of the first timer in the list that has passed, or
+    // multi_wait::none if only the wait's own deadline has passed.
+    std::uint32_t timer_that_passed() const noexcept;
+
+private:
+    const deadline& earliest() const noexcept;
+
+    const std::span<const source> sources_;
+    const deadline& own_;
+    const deadline* when_;
+    deadline all_ = deadline::never();  // if `when_` refers to it: asks all deadlines
+};
+
 // Selects timers: all, those on the system clock, or those on other clocks. A coroutine's timers of the last two kinds
 // are served by two different threads (core/async/timer_thread.hpp).
 enum class timers : std::uint8_t { all, of_system_clock, of_others };
@@ -31,9 +53,6 @@ std::uint32_t count_timers(std::span<const source> sources, timers of) noexcept;
 // Returns null if all have passed. Ignores `except`, which is known to have passed.
 const deadline* last_timer(std::span<const source> sources, timers of,
                            const deadline* except = nullptr) noexcept;
-// Call it after `first` has passed. Returns the index of the first timer in the list that has passed, or
-// multi_wait::none if only the wait's own deadline has passed.
-std::uint32_t timer_that_passed(std::span<const source> sources, const deadline& first) noexcept;
 
 // A source that is ready. For a descriptor, `found` says what it is ready for.
 struct found_source {
@@ -83,6 +102,18 @@ private:
 // over descriptors. With `polled`, it polls all descriptors at once, but only if no source in front of the first
 // descriptor is ready. That poll may throw.
 found_source take_first_ready(std::span<const source> sources, descriptors* polled = nullptr);
+
+// Called by a wait that has taken this source, as its last step, in the thread or coroutine that waited. Moves a ticker
+// to its next tick.
+inline void note_taken(const source& taken) noexcept {
+    if (taken.repeats() != nullptr) taken.repeats()->advance();
+}
+// The same for a wait for all, whose list may have a ticker twice.
+inline void note_taken(std::span<const source> all) noexcept {
+    for (const source& each : all) {
+        if (each.repeats() != nullptr && each.when().has_passed()) each.repeats()->advance();
+    }
+}
 
 // Gives back a source that a wait has taken, if that source can be given back. The source is then ready again.
 void give_back(const source& taken) noexcept;

@@ -81,7 +81,7 @@ template <>
 void** futex::sleepers() noexcept;
 
 // Calls `sleep(until)` if the deadline is `never`, or is on the steady or the system clock. Does not sleep if the
-// deadline is `passed`. For a deadline on another clock, the thread asks the deadline how much time is left, sleeps
+// deadline is `passed`. For a deadline on another clock, the thread asks the deadline how long it may sleep, sleeps
 // that long on the steady clock, and then asks again.
 template <class Sleep>
 sleep_result sleep_until(const deadline& until, Sleep sleep) noexcept {
@@ -93,7 +93,7 @@ sleep_result sleep_until(const deadline& until, Sleep sleep) noexcept {
         case deadline::clock::other: break;
     }
     for (;;) {
-        const std::int64_t left = until.remaining();
+        const std::int64_t left = until.longest_sleep();
         if (left <= 0) return sleep_result::timed_out;
         if (sleep(deadline(std::chrono::nanoseconds(left))) == sleep_result::returned) {
             return sleep_result::returned;

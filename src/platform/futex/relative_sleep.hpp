@@ -30,7 +30,7 @@ sleep_result sleep_in_slices(const deadline& until, Sleep sleep) noexcept {
     const std::int64_t longest =
         until.which() == deadline::clock::system ? longest_unaware_of_set_clock : longest_sleep;
     for (;;) {
-        const std::int64_t left = until.remaining();
+        const std::int64_t left = until.longest_sleep();
         if (left <= 0) return sleep_result::timed_out;
         if (sleep(std::min(left, longest)) == sleep_result::returned) return sleep_result::returned;
     }

@@ -82,7 +82,7 @@ inline constexpr std::int64_t no_timeout = -1;
 template <class Call>
 int poll_until(const deadline& until, Call call) noexcept {
     for (;;) {
-        const int found = static_cast<int>(call(until.is_never() ? no_timeout : until.remaining()));
+        const int found = static_cast<int>(call(until.is_never() ? no_timeout : until.longest_sleep()));
         if (found > 0) return found;
         if (found < 0 && errno != EINTR) return -errno;
         if (found == 0 && until.has_passed()) return 0;

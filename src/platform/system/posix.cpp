@@ -47,6 +47,17 @@ void yield_thread() noexcept {
     ::sched_yield();
 }
 
+std::int64_t boot_time() noexcept {
+#if defined(CLOCK_BOOTTIME)
+    constexpr clockid_t clock = CLOCK_BOOTTIME;
+#else
+    constexpr clockid_t clock = CLOCK_MONOTONIC;  // on macOS it runs while the machine sleeps
+#endif
+    timespec now{};
+    if (::clock_gettime(clock, &now) == 0) return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 std::int64_t recent_time() noexcept {
     using clock = std::chrono::steady_clock;
 #if defined(__linux__)

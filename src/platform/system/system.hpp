@@ -41,6 +41,9 @@ void yield_thread() noexcept;
 // this takes a fifth of the time that the exact one takes.
 std::int64_t recent_time() noexcept;
 
+// Nanoseconds on a steady clock that also runs while the machine is suspended, if the system has such a clock.
+std::int64_t boot_time() noexcept;
+
 // A number that identifies the calling thread among the running threads. People may read it, too: on Linux it is the
 // kernel's id of the thread.
 std::uint64_t thread_number() noexcept;

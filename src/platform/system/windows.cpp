@@ -30,6 +30,15 @@ unsigned processors() noexcept {
 
 void yield_thread() noexcept { ::SwitchToThread(); }
 
+std::int64_t boot_time() noexcept {
+    using query = void WINAPI(ULONGLONG*);  // in units of 100 ns; Windows 10 and later
+    static query* const interrupt_time = exported<query>(L"kernelbase.dll", "QueryInterruptTime");
+    if (interrupt_time == nullptr) return static_cast<std::int64_t>(::GetTickCount64()) * 1'000'000;
+    ULONGLONG now = 0;
+    interrupt_time(&now);
+    return static_cast<std::int64_t>(now) * 100;
+}
+
 std::int64_t recent_time() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 std::uint64_t thread_number() noexcept { return ::GetCurrentThreadId(); }

@@ -27,7 +27,7 @@ Function* exported(const wchar_t* module, const char* name) noexcept {
 inline DWORD milliseconds_left(const deadline& until) noexcept {
     if (until.is_never()) return INFINITE;
     constexpr std::int64_t longest = 1 << 30;
-    const std::int64_t left = until.remaining();
+    const std::int64_t left = until.longest_sleep();
     return static_cast<DWORD>(std::min(left / 1'000'000 + (left % 1'000'000 != 0 ? 1 : 0), longest));
 }
 

@@ -85,6 +85,7 @@ unsigned processors() noexcept { return library_model::processors; }
 void yield_thread() noexcept {}
 
 std::int64_t recent_time() noexcept { return library_model::now; }
+std::int64_t boot_time() noexcept { return 0; }  // nobody reads it
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
 std::uint64_t thread_number_or_nickname() noexcept { return thread_number(); }
 learnt_number learn_thread_number() noexcept { return {thread_number(), 0}; }
