@@ -102,14 +102,15 @@ void forget_hold(event_byte& state) noexcept {
 }
 
 // Queues the node and returns false. If the event is set by now, takes the event instead and returns true.
-bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node, bool may_share) noexcept {
-    const auto origin = core::wait_origin::here();
+bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node, bool may_share,
+                  queue_order order) noexcept {
+    const auto origin = core::wait_origin::here(order);
     core::locked_queue queue(node.key);
     forget_hold(state);
     for (;;) {
         if (event_try_wait(state, mode)) return true;
         if (mark_parked(state)) {
-            may_share ? queue.append_to_share(node, origin) : queue.append(node, origin);
+            may_share ? queue.append_to_share(node, origin) : queue.join(node, origin, order);
             return false;
         }
     }
@@ -259,6 +260,11 @@ constexpr lot_source source_of{
 
 const lot_source manual_reset_source = source_of<reset_mode::manual_reset>;
 const lot_source auto_reset_source = source_of<reset_mode::auto_reset>;
+const lot_source auto_reset_priority_source = [] {
+    lot_source made = source_of<reset_mode::auto_reset>;
+    made.order = queue_order::priority;
+    return made;
+}();
 const lot_source latch_source = source_of<reset_mode::manual_reset, event_use::latch>;
 const lot_source barrier_source = source_of<reset_mode::manual_reset, event_use::barrier>;
 
@@ -317,7 +323,7 @@ wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_optio
     core::wait_node node(key_of(state), self, core::can_cancel(options), 0, options.use);
     const bool may_share =
         mode == reset_mode::manual_reset && (options.stop == nullptr || !options.stop->stop_possible());
-    if (take_or_park(state, mode, node, may_share)) return wait_status::signaled;
+    if (take_or_park(state, mode, node, may_share, options.order)) return wait_status::signaled;
     const core::claim how = looking.spin_then_sleep(self);
     if (how != core::claim::signaled) withdraw(state, node);
     return core::status_from(how, wait_status::signaled);

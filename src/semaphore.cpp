@@ -22,6 +22,8 @@
 //       queue when it lacks none. So a wait for several permits never holds a permit that an older wait for several
 //       permits needs. (A node whose wait has just ended otherwise, at a deadline for example, may still hold permits,
 //       and collect more. Its thread is about to hand them out.)
+//       (In a queue by priority, a node joins in front of less urgent ones. It does not pass a node that has collected
+//       permits. So read "in front" for "older" here.)
 //   semaphore-5  A release gives its permits in steps, under the lock: it hands a permit to a node, or adds permits to
 //       the count, or commits a wait for all. The release does not touch the semaphore after the step that gives the
 //       last of them. It may still search the queue of the semaphore's address for all_waiters. If it finds a node
@@ -184,9 +186,7 @@ void withdraw(semaphore_word& word, core::collector_node& node, std::uint32_t wa
     if (collected != 0) (void)hand_out(word, collected, most);  // semaphore-3
 }
 
-}  // namespace
-
-const lot_source semaphore_lot_source{
+constexpr lot_source source_of_semaphore{
     .wait_kind = static_cast<std::uint8_t>(core::wait_kind::semaphore),
     .try_take = [](void* semaphore) noexcept { return semaphore_try_acquire(word_at(semaphore), 1); },
     .looks_ready =
@@ -232,6 +232,15 @@ const lot_source semaphore_lot_source{
             if (!core::signal_deferral::defer(give_one, semaphore)) give_one(semaphore);
         },
 };
+
+}  // namespace
+
+const lot_source semaphore_lot_source = source_of_semaphore;
+const lot_source semaphore_priority_source = [] {
+    lot_source made = source_of_semaphore;
+    made.order = queue_order::priority;
+    return made;
+}();
 
 // A signal handler can't wait for the thread that it has interrupted. So if that thread is inside the library, the
 // handler does not take the lock here, and finds no permit in a semaphore that is held.
@@ -302,13 +311,13 @@ wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
 
     core::waiter self;
     core::collector_node node(key_of(word), self, core::can_cancel(options), permits);
-    const auto origin = core::wait_origin::here();
+    const auto origin = core::wait_origin::here(options.order);
     {
         core::locked_queue queue(node.key);
         forget_hold(word);
         node.missing = permits - take_or_mark_parked(word, permits);
         if (node.missing == 0) return wait_status::signaled;
-        queue.append(node, origin);
+        queue.join(node, origin, options.order);
     }
     const core::claim how = looking.spin_then_sleep(self);
     how == core::claim::signaled ? looking.begin_turn() : withdraw(word, node, permits);

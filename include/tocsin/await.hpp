@@ -186,7 +186,7 @@ class basic_event_awaiter : protected Base {
 public:
     bool await_ready() noexcept { return event_try_wait(this->event(), mode_.mode()); }
     bool await_suspend(std::coroutine_handle<> who) noexcept {
-        return this->suspend(event_source(mode_.mode()), who, WithExecutor);
+        return this->suspend(event_source(mode_.mode(), event_use::event, mode_.order()), who, WithExecutor);
     }
     wait_status await_resume() noexcept {
         if (this->has_parked()) this->finish(WithExecutor);
@@ -197,7 +197,8 @@ protected:
     explicit basic_event_awaiter(basic_event<Mode>& event) noexcept
         : Base(source(event).object()), mode_(mode_of(event)) {}
     ~basic_event_awaiter() {
-        if (this->has_parked()) this->abandon(event_source(mode_.mode()), WithExecutor);
+        if (this->has_parked())
+            this->abandon(event_source(mode_.mode(), event_use::event, mode_.order()), WithExecutor);
     }
 
 private:

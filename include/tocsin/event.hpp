@@ -25,10 +25,11 @@
 namespace tocsin {
 namespace detail {
 
-template <reset_mode Mode, event_use Use = event_use::event>
+template <reset_mode Mode, event_use Use = event_use::event, queue_order Order = queue_order::arrival>
 struct fixed_mode {
     static constexpr reset_mode mode() noexcept { return Mode; }
     static constexpr event_use use() noexcept { return Use; }
+    static constexpr queue_order order() noexcept { return Order; }
 };
 
 class chosen_mode {
@@ -36,6 +37,7 @@ public:
     constexpr explicit chosen_mode(reset_mode mode) noexcept : mode_(mode) {}
     constexpr reset_mode mode() const noexcept { return mode_; }
     static constexpr event_use use() noexcept { return event_use::event; }
+    static constexpr queue_order order() noexcept { return queue_order::arrival; }
 
 private:
     reset_mode mode_;
@@ -176,7 +178,7 @@ public:
 
     // For wait_any() and wait_all() (wait.hpp).
     operator source() & noexcept TOCSIN_LIFETIMEBOUND {
-        return {&state_, event_source(mode_.mode(), mode_.use())};
+        return {&state_, event_source(mode_.mode(), mode_.use(), mode_.order())};
     }
 
     // Checked builds: ends the program if a thread still waits. The message calls the event a `type`.
@@ -218,7 +220,7 @@ private:
     }
 
     wait_status wait_with(const deadline& until, const stop_token* stop, spin_policy spin) noexcept {
-        return event_wait_slow(state_, mode_.mode(), {until, stop, spin, mode_.use()});
+        return event_wait_slow(state_, mode_.mode(), {until, stop, spin, mode_.use(), mode_.order()});
     }
 
     event_byte state_{event_state::unset};  // the first member, so its address is the event's
@@ -240,6 +242,13 @@ class manual_reset_event : public detail::basic_event<detail::fixed_mode<reset_m
 // A token: set() releases exactly one thread, either one that waits or the next that arrives. Setting an event that is
 // set already adds no second token.
 class auto_reset_event : public detail::basic_event<detail::fixed_mode<reset_mode::auto_reset>> {
+    using basic_event::basic_event;
+};
+
+// The same, but set() releases the most urgent of the waiting threads first (queue_order.hpp).
+class auto_reset_priority_event
+    : public detail::basic_event<
+          detail::fixed_mode<reset_mode::auto_reset, detail::event_use::event, queue_order::priority>> {
     using basic_event::basic_event;
 };
 

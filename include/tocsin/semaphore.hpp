@@ -79,7 +79,10 @@ inline bool semaphore_try_acquire(semaphore_word& word, std::uint32_t permits) n
 // How a wait for several sources uses a semaphore. semaphore_source() is a function, because the address of an object
 // in a DLL is not a constant.
 TOCSIN_API extern const lot_source semaphore_lot_source;
-inline const lot_source& semaphore_source() noexcept { return semaphore_lot_source; }
+TOCSIN_API extern const lot_source semaphore_priority_source;
+inline const lot_source& semaphore_source(queue_order order = queue_order::arrival) noexcept {
+    return order == queue_order::arrival ? semaphore_lot_source : semaphore_priority_source;
+}
 
 }  // namespace detail
 
@@ -114,7 +117,11 @@ inline const lot_source& semaphore_source() noexcept { return semaphore_lot_sour
 // The message names the semaphore's address, except in the constructor. Checked builds also stop the program if a
 // semaphore is destroyed while threads wait on it. Without exceptions, a refusal ends the program with the same
 // message.
-template <std::ptrdiff_t LeastMaxValue = std::ptrdiff_t{detail::semaphore_state::most}>
+//
+// `Order` says in which order queued waiters are served: queue_order.hpp. What is said here about the oldest waiter is
+// true of the default. With queue_order::priority, read "the first in the queue".
+template <std::ptrdiff_t LeastMaxValue = std::ptrdiff_t{detail::semaphore_state::most},
+          queue_order Order = queue_order::arrival>
 class counting_semaphore {
     static_assert(LeastMaxValue >= 0, "tocsin: a semaphore cannot count to less than zero");
     static_assert(LeastMaxValue <= std::ptrdiff_t{detail::semaphore_state::most},
@@ -244,7 +251,7 @@ public:
     // As a source, a semaphore is ready while a permit is free. A wait takes one permit exactly when it takes the
     // semaphore. If a coroutine or an operation is destroyed after a permit was handed to its wait, the permit goes
     // back, even beyond max().
-    operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&word_, detail::semaphore_source()}; }
+    operator source() & noexcept TOCSIN_LIFETIMEBOUND { return {&word_, detail::semaphore_source(Order)}; }
 
 private:
     static constexpr std::uint32_t word_of(std::ptrdiff_t desired) {
@@ -266,13 +273,15 @@ private:
     wait_status take(std::uint32_t permits, const deadline& until, const stop_token* stop,
                      spin_policy spin) noexcept {
         if (detail::semaphore_try_acquire(word_, permits)) return wait_status::signaled;
-        return detail::semaphore_wait_slow(word_, permits, {until, stop, spin});
+        return detail::semaphore_wait_slow(word_, permits,
+                                           {until, stop, spin, detail::event_use::event, Order});
     }
     template <class Rep, class Period>
     wait_status take_for(std::uint32_t permits, std::chrono::duration<Rep, Period> longest,
                          const stop_token* stop, spin_policy spin) noexcept {
         if (detail::semaphore_try_acquire(word_, permits)) return wait_status::signaled;
-        return detail::semaphore_wait_slow(word_, permits, {longest, stop, spin});
+        return detail::semaphore_wait_slow(word_, permits,
+                                           {longest, stop, spin, detail::event_use::event, Order});
     }
 
     detail::semaphore_word word_;  // the only member, so its address is the semaphore's

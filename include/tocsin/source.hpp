@@ -28,6 +28,7 @@
 #include <tocsin/detail/event_use.hpp>
 #include <tocsin/detail/intrusive_list.hpp>
 #include <tocsin/detail/repetition.hpp>
+#include <tocsin/queue_order.hpp>
 #include <tocsin/readiness.hpp>
 
 #include <concepts>
@@ -66,6 +67,7 @@ struct lot_source {
     void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again; null: it stays ready
     event_use use = event_use::event;
     bool is_event = false;  // the first look reads the event's byte itself, without a call
+    queue_order order = queue_order::arrival;
 };
 
 // Lets an event's set(wake_list&) add to a wake_list.

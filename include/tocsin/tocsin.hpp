@@ -24,6 +24,7 @@
 #include <tocsin/operation.hpp>
 #include <tocsin/pollable.hpp>
 #include <tocsin/process.hpp>
+#include <tocsin/queue_order.hpp>
 #include <tocsin/readiness.hpp>
 #include <tocsin/semaphore.hpp>
 #include <tocsin/signal.hpp>

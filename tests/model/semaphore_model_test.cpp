@@ -281,6 +281,39 @@ TEST(semaphore_model, TwoThatWantSeveralDoNotDeadlock) {
     });
 }
 
+TEST(semaphore_model, AQueueByPriorityLosesNoPermit) {
+    holds_within(1, [](run& r) {
+        counting_semaphore<3, queue_order::priority> permits(1);
+        for (const unsigned more : {0u, 1u}) {
+            r.spawn("two", [&, more] {
+                be_urgent(more);
+                permits.acquire(2, sleep_at_once);
+                permits.release(2);
+            });
+        }
+        r.spawn("releaser", [&] { permits.release(); });
+        r.join_all();
+        r.check(permits.try_acquire(2), "both permits are back");
+    });
+}
+
+TEST(semaphore_model, ATimedWaitInAQueueByPriorityEatsNoPermit) {
+    holds_within(1, [](run& r) {
+        counting_semaphore<3, queue_order::priority> permits(0);
+        r.spawn("urgent, timed", [&] {
+            be_urgent(1);
+            if (permits.try_acquire_until(some_time(), sleep_at_once)) permits.release();
+        });
+        r.spawn("patient", [&] {
+            permits.acquire(sleep_at_once);
+            permits.release();
+        });
+        r.spawn("releaser", [&] { permits.release(); });
+        r.join_all();
+        r.check(permits.try_acquire(), "the permit is back");
+    });
+}
+
 TEST(semaphore_model, TheOldestIsServedFirstHoweverManyItWants) {
     holds_within(2, [](run& r) {
         semaphore permits(0);

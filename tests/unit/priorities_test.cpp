@@ -196,6 +196,81 @@ TEST(Priorities, ASlowThreadIsPassedOverSixteenTimesAtMost) {
     EXPECT_EQ(std::find(order.begin(), order.end(), 0) - order.begin(), 16);
 }
 
+// Parks threads of nice 19, 10 and 0, twice, in this order. Then releases one after the other.
+std::vector<int> order_of_release(const volatile void* parked_on, const std::function<void()>& wait,
+                                  const std::function<void()>& release) {
+    std::vector<int> order;
+    std::atomic<std::size_t> released{0};
+    thread_group threads;
+    for (int i = 0; i != 6; ++i) {
+        threads.start("waiter", [&, i] {
+            constexpr int nice_values[] = {19, 10, 0};
+            EXPECT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice_values[i % 3]), 0);
+            wait();
+            order.push_back(i);
+            released.fetch_add(1);
+        });
+        until_parked(parked_on, static_cast<std::size_t>(i) + 1);
+    }
+    for (std::size_t i = 1; i != 7; ++i) {
+        release();
+        support::until("one more is released", [&] { return released.load() == i; });
+    }
+    threads.join();
+    return order;
+}
+
+TEST(Priorities, ASemaphoreServesByPriorityIfAsked) {
+    tocsin::counting_semaphore<8, tocsin::queue_order::priority> permits(0);
+    const auto release = [&] { permits.release(); };
+    const std::vector by_priority{2, 5, 1, 4, 0, 3};
+    EXPECT_EQ(order_of_release(&permits, [&] { permits.acquire(); }, release), by_priority);
+    EXPECT_EQ(order_of_release(
+                  &permits, [&] { EXPECT_EQ(tocsin::wait_any(permits).index, 0u); }, release),
+              by_priority);
+    EXPECT_EQ(
+        order_of_release(&permits, [&] { EXPECT_TRUE(permits.try_acquire_for(1h)); }, release), by_priority);
+}
+
+TEST(Priorities, AnEventServesByPriorityIfAsked) {
+    tocsin::auto_reset_priority_event event;
+    static_assert(sizeof event == 1);
+    EXPECT_EQ(order_of_release(
+                  &event, [&] { event.wait(); }, [&] { event.set(); }),
+              (std::vector{2, 5, 1, 4, 0, 3}));
+}
+
+TEST(Priorities, OtherQueuesKeepTheOrderOfArrival) {
+    tocsin::counting_semaphore<> permits(0);
+    const std::vector by_arrival{0, 1, 2, 3, 4, 5};
+    EXPECT_EQ(order_of_release(&permits, [&] { permits.acquire(); }, [&] { permits.release(); }), by_arrival);
+    tocsin::auto_reset_event event;
+    EXPECT_EQ(order_of_release(&event, [&] { event.wait(); }, [&] { event.set(); }), by_arrival);
+}
+
+// If the urgent one came first, both would hold a permit that the other needs.
+TEST(Priorities, AWaitThatHasBegunToCollectKeepsItsPlace) {
+    tocsin::counting_semaphore<8, tocsin::queue_order::priority> permits(1);
+    std::vector<int> order;
+    thread_group threads;
+    threads.start("slow", [&] {
+        be_slow();
+        permits.acquire(2);
+        order.push_back(0);
+        permits.release(2);
+    });
+    until_parked(&permits, 1);
+    threads.start("ordinary", [&] {
+        permits.acquire(2);
+        order.push_back(1);
+        permits.release(2);
+    });
+    until_parked(&permits, 2);
+    permits.release();
+    threads.join();
+    EXPECT_EQ(order, (std::vector{0, 1}));
+}
+
 // A real-time thread between two others hogs the only processor that all three may use.
 class RealTime : public testing::Test {
 protected:

@@ -106,9 +106,12 @@ TOCSIN_API void event_check_destroyed(const event_byte& state, const char* type)
 TOCSIN_API extern const lot_source manual_reset_source;
 TOCSIN_API extern const lot_source auto_reset_source;
 // The same for the manual-reset events that latches and barriers have.
+TOCSIN_API extern const lot_source auto_reset_priority_source;
 TOCSIN_API extern const lot_source latch_source;
 TOCSIN_API extern const lot_source barrier_source;
-inline const lot_source& event_source(reset_mode mode, event_use use = event_use::event) noexcept {
+inline const lot_source& event_source(reset_mode mode, event_use use = event_use::event,
+                                      queue_order order = queue_order::arrival) noexcept {
+    if (order == queue_order::priority) return auto_reset_priority_source;
     if (use != event_use::event) return use == event_use::latch ? latch_source : barrier_source;
     return mode == reset_mode::manual_reset ? manual_reset_source : auto_reset_source;
 }

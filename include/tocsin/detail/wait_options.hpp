@@ -5,6 +5,7 @@
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/event_use.hpp>
+#include <tocsin/queue_order.hpp>
 #include <tocsin/spin.hpp>
 
 namespace tocsin::detail {
@@ -14,6 +15,7 @@ struct wait_options {
     const stop_token* stop;  // or null
     spin_policy spin;
     event_use use = event_use::event;  // of the event that is waited for
+    queue_order order = queue_order::arrival;
 };
 
 }  // namespace tocsin::detail

@@ -56,7 +56,8 @@
 //       with these bits, or is below these six.
 //   lot-8  A walk over a queue may free the lock after it has looked at a node that stays when a wake reaches it. The
 //       walk then leaves a cursor at that node. Whoever takes that node out of the queue moves the cursor to the node
-//       before it. Whoever detaches the whole queue moves the cursor to the head. Nodes join only at the end. So the
+//       before it. Whoever detaches the whole queue moves the cursor to the head. While
+//       a bucket has cursors, nodes join only at the end. So the
 //       nodes behind the cursor are those that the walk has not passed, in the order of arrival.
 //   lot-9  If nodes of a queue differ in urgency, `differs` is on in the queue's first node. (It may be on although
 //       they do not: those that differed have left.)
@@ -166,6 +167,32 @@ void wait_queue::append(wait_node& last, const wait_origin& from) noexcept {
     last.origin = from;
     TOCSIN_PROBE(park, last.owner, last.key.address, last.key.what, from.thread);
     link(last);
+}
+
+// Where a node is to be inserted: behind the returned one. Null: in front of all.
+wait_node* wait_queue::last_at_least_as_urgent_as(const wait_node& joining) const noexcept {
+    wait_node* each = nodes_.last();
+    if (bucket_.cursors != nullptr) return each;  // lot-8
+    while (each != nullptr && each->urgency < joining.urgency) {
+        if (each->what == kind::collector && static_cast<const collector_node*>(each)->has_collected()) break;
+        each = wait_list::previous(*each);
+    }
+    return each;
+}
+
+void wait_queue::insert_by_urgency(wait_node& joining, const wait_origin& from) noexcept {
+    set_urgency(joining);
+    wait_node* const before = last_at_least_as_urgent_as(joining);
+    if (before == nodes_.last()) return append(joining, from);
+    joining.origin = from;
+    TOCSIN_PROBE(park, joining.owner, joining.key.address, joining.key.what, from.thread);
+    wait_node& old_first = *nodes_.first();
+    nodes_.insert_after(before, joining);
+    joining.queued = true;
+    if (before == nullptr) replace_first(old_first);
+    state().last = nodes_.last();
+    nodes_.first()->differs = 1;  // lot-9: a less urgent node is behind this one
+    count(joining, one_more);
 }
 
 void wait_queue::link(wait_node& last) noexcept {

@@ -150,6 +150,11 @@ public:
 
     // `from` is the origin of the wait that the node belongs to. A subscriber's node has none.
     void append(wait_node& last, const wait_origin& from = {}) noexcept;
+    // The same, or puts the node behind the last one that is at least as urgent. In the second case, the node does not
+    // pass a collector_node that has collected something, and joins at the end during a walk in parts (lot-8).
+    void join(wait_node& joining, const wait_origin& from, queue_order order) noexcept {
+        order == queue_order::arrival ? append(joining, from) : insert_by_urgency(joining, from);
+    }
     // Appends the node of a thread that leaves the queue only together with all others, or at its deadline
     // (shared_word-1). Makes the thread a sharer, which sleeps on one word with others, or a delegate, which wakes
     // sharers.
@@ -224,6 +229,8 @@ private:
     wait_node* find(const wait_key& key) noexcept;
     bool take_off(wait_node& node) noexcept;
     static void set_urgency(wait_node& joining) noexcept;
+    void insert_by_urgency(wait_node& joining, const wait_origin& from) noexcept;
+    wait_node* last_at_least_as_urgent_as(const wait_node& joining) const noexcept;
     void link(wait_node& last) noexcept;
     void unlink(wait_node& gone) noexcept;
     void count(const wait_node& node, std::uint32_t change) noexcept;

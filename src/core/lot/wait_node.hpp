@@ -137,12 +137,18 @@ struct wait_node : detail::list_links<wait_node> {
 // The node of a thread that waits until it has been given several of the same thing, such as permits of a semaphore.
 struct collector_node : wait_node {
     collector_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t wanted) noexcept
-        : wait_node(of, its_owner, can_cancel), missing(wanted) {
+        : wait_node(of, its_owner, can_cancel), missing(wanted), wanted_(wanted) {
         what = kind::collector;
     }
 
+    // Called under the bucket's lock.
+    bool has_collected() const noexcept { return missing != wanted_; }
+
     detail::plain<std::uint32_t>
         missing;  // how often it is still to be given something; under the bucket's lock
+
+private:
+    const std::uint32_t wanted_;
 };
 
 using wait_list = detail::intrusive_list<wait_node>;

@@ -5,6 +5,8 @@
 #include "core/sync/lock_owners.hpp"
 #include "platform/system/system.hpp"
 
+#include <tocsin/queue_order.hpp>
+
 #include <chrono>
 #include <cstdint>
 
@@ -18,7 +20,8 @@ struct wait_origin {
     std::int64_t since = 0;  // in ticks of the steady clock
 
     // The origin of a wait that the calling thread begins now. Also learns how urgent the thread is (lot-9 in lot.cpp).
-    static wait_origin here() noexcept {
+    static wait_origin here(queue_order order = queue_order::arrival) noexcept {
+        if (order == queue_order::priority) platform::forget_thread_urgency();  // asks the system each time
         const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
         (void)platform::thread_urgency(now);
         return begun_at(now);

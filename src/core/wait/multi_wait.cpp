@@ -176,7 +176,7 @@ multi_wait::progress multi_wait::enlist_in_lot(wait_node& node, const source& fr
             return mine ? progress::done : progress::waiting;
         }
         if (how.mark_parked(from.object(), is_all())) {
-            queue.append(node, origin);
+            queue.join(node, origin, how.order);
             return progress::waiting;
         }
     }

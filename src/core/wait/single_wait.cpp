@@ -44,7 +44,7 @@ bool single_wait::park(const detail::lot_source& how) noexcept {
             return false;
         }
         if (how.mark_parked(object(), false)) {
-            queue.append(node_, origin);
+            queue.join(node_, origin, how.order);
             return true;
         }
     }
