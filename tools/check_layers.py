@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # The vocabulary of every part: how long to wait, how, and with which result. Any header may include it.
-VOCABULARY = {"deadline", "limits", "readiness", "source", "spin", "status", "stop_token",
+VOCABULARY = {"deadline", "limits", "queue_order", "readiness", "source", "spin", "status", "stop_token",
               "execution"}
 
 # Features that are built on another feature. Everything else that features share belongs in core.
