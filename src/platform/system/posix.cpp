@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of system.hpp on POSIX systems. For a few things Linux has a better way, and Emscripten needs another.
+#include "platform/system/cached_urgency.hpp"
 #include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/signals_blocked.hpp"
 #include "platform/system/system.hpp"
@@ -135,9 +136,7 @@ void forget_thread_number() noexcept {
 
 namespace {
 
-// The upper bits hold when the thread last asked the system, the lower ones the answer plus 1. 0: it has not asked.
-constinit thread_local std::uint32_t known_urgency = 0;
-constexpr unsigned answer_bits = urgency_bits + 1;
+constinit thread_local cached_urgency known_urgency;
 
 #if defined(__linux__)
 // The kernel's struct sched_attr, as it was first published.
@@ -180,20 +179,15 @@ unsigned ask_urgency() noexcept {
 }  // namespace
 
 unsigned thread_urgency(std::int64_t now) noexcept {
-    const auto second = static_cast<std::uint32_t>(static_cast<std::uint64_t>(now) >> 30) << answer_bits;
-    if (known_urgency == 0 || ((known_urgency ^ second) >> answer_bits) != 0) {
+    return known_urgency.at(now, []() noexcept {
         const errno_guard guard;
-        known_urgency = second | (ask_urgency() + 1);
-    }
-    return known_thread_urgency();
+        return ask_urgency();
+    });
 }
 
-unsigned known_thread_urgency() noexcept {
-    const std::uint32_t answer = known_urgency & ((1u << answer_bits) - 1);
-    return answer != 0 ? answer - 1 : ordinary_urgency;
-}
+unsigned known_thread_urgency() noexcept { return known_urgency.known(); }
 
-void forget_thread_urgency() noexcept { known_urgency = 0; }
+void forget_thread_urgency() noexcept { known_urgency.forget(); }
 
 bool exchange_look_due(bool due) noexcept {
     constinit thread_local bool is_due = false;
