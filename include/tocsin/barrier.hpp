@@ -185,7 +185,8 @@ public:
     void wait(arrival_token&& token, spin_policy spin = {}) const noexcept {
         detail::phases::take(token).wait(spin);
     }
-    // These leave the token as it is, so that you can wait with the same token again.
+    // These leave the token as it is, so that you can wait with the same token again. The arrival counts however a wait
+    // ends: a timeout or a stop takes nothing back, and breaks no phase.
     [[nodiscard]] bool try_wait(const arrival_token& token) const noexcept {
         return detail::phases::event_of(token).try_wait();
     }
