@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the search of the site ranks what it finds. The reference comes before the guides, and in it first the header that
-// has a part of the name that is looked for (wait.hpp for wait_any). The decisions come last. Sphinx reads this object
-// in place of its own.
+// How the search of the site ranks what it finds. The reference comes before the guides, and in it first the header
+// that has a part of the name that is looked for (wait.hpp for wait_any). The decisions come last. Sphinx reads this
+// object in place of its own.
 var Scorer = {
   score: ([docname, , , , score]) => {
     const wanted = new URLSearchParams(window.location.search).get("q") || "";
