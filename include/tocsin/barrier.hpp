@@ -88,7 +88,7 @@ public:
 
     private:
         friend class phases;
-        explicit arrival_token(barrier_gate& ended) noexcept : ended_(&ended) {}
+        explicit arrival_token(barrier_gate& ended TOCSIN_LIFETIMEBOUND) noexcept : ended_(&ended) {}
 
         barrier_gate& event() const noexcept {
             if (ended_ == nullptr) [[unlikely]]
@@ -136,7 +136,9 @@ public:
             refuse_arrivals("barrier", this, "more threads drop than it expects");
     }
 
-    static arrival_token token_of(barrier_gate& ended) noexcept { return arrival_token(ended); }
+    static arrival_token token_of(barrier_gate& ended TOCSIN_LIFETIMEBOUND) noexcept {
+        return arrival_token(ended);
+    }
     static barrier_gate& event_of(const arrival_token& token) noexcept { return token.event(); }
     static barrier_gate& take(arrival_token& token) noexcept {
         barrier_gate& ended = token.event();

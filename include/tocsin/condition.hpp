@@ -307,7 +307,7 @@ private:
     // [registered] needs no order. [last-look] acquires: the caller may destroy the condition next.
     bool is_waited_on() const noexcept { return word_.load(std::memory_order_acquire) != 0; }
 
-    source as_source() noexcept { return {&word_, detail::condition_source()}; }
+    source as_source() noexcept TOCSIN_LIFETIMEBOUND { return {&word_, detail::condition_source()}; }
 
     static cv_status as_standard(wait_status how) noexcept {
         return how == wait_status::timed_out ? cv_status::timeout : cv_status::no_timeout;

@@ -105,12 +105,12 @@ public:
 
     // For an executor that keeps a pointer.
     void* address() const noexcept { return of_; }
-    static ended_operation from_address(void* address) noexcept {
+    static ended_operation from_address(void* address TOCSIN_LIFETIMEBOUND) noexcept {
         return ended_operation(static_cast<operation_base*>(address));
     }
 
 private:
-    explicit ended_operation(operation_base* of) noexcept : of_(of) {}
+    explicit ended_operation(operation_base* of TOCSIN_LIFETIMEBOUND) noexcept : of_(of) {}
 
     operation_base* of_;
 };
@@ -143,8 +143,8 @@ public:
 protected:
     using called = void (*)(operation_base& self, const any_result& how) noexcept;
 
-    operation_base(called function, std::span<const source> sources, bool all, detail::wait_needs needs,
-                   const limits& how, const detail::wait_storage& storage) noexcept
+    operation_base(called function TOCSIN_LIFETIMEBOUND, std::span<const source> sources, bool all,
+                   detail::wait_needs needs, const limits& how, const detail::wait_storage& storage) noexcept
         : pending_base(sources, {detail::wait_form::operation, all, needs}, how, storage),
           function_(function) {}
     ~operation_base() = default;
@@ -258,13 +258,13 @@ public:
     // idle; a checked build ends the program otherwise.
     template <class Executor>
         requires calls_operations<Executor>
-    operation& on(Executor& executor TOCSIN_LIFETIMEBOUND) noexcept {
+    operation& on(Executor& executor TOCSIN_CAPTURED_BY_THIS) noexcept TOCSIN_LIFETIMEBOUND {
         call_by(executor);
         return *this;
     }
     // Lets the driver, instead of the default, serve the deadlines and descriptors (driver.hpp). Call it while the
     // operation is idle; a checked build ends the program otherwise.
-    operation& by(driver& which TOCSIN_LIFETIMEBOUND) noexcept {
+    operation& by(driver& which TOCSIN_CAPTURED_BY_THIS) noexcept TOCSIN_LIFETIMEBOUND {
         serve_by(which);
         return *this;
     }
@@ -382,13 +382,13 @@ public:
     TOCSIN_API void start(const limits& how);
     template <class Executor>
         requires calls_operations<Executor>
-    span_operation& on(Executor& executor TOCSIN_LIFETIMEBOUND) noexcept {
+    span_operation& on(Executor& executor TOCSIN_CAPTURED_BY_THIS) noexcept TOCSIN_LIFETIMEBOUND {
         call_by(executor);
         return *this;
     }
     // Lets the driver, instead of the default, serve the deadlines and descriptors (driver.hpp). Call it while the
     // operation is idle; a checked build ends the program otherwise.
-    span_operation& by(driver& which TOCSIN_LIFETIMEBOUND) noexcept {
+    span_operation& by(driver& which TOCSIN_CAPTURED_BY_THIS) noexcept TOCSIN_LIFETIMEBOUND {
         serve_by(which);
         return *this;
     }

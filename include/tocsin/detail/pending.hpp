@@ -107,7 +107,7 @@ public:
     pending_base& operator=(const pending_base&) = delete;
 
 protected:
-    pending_base(std::span<const source> sources, wait_traits what, const limits& how,
+    pending_base(std::span<const source> sources TOCSIN_LIFETIMEBOUND, wait_traits what, const limits& how,
                  const wait_storage& storage) noexcept
         : until_(how.until), sources_(sources), storage_(storage), what_(what) {
         if (how.stop.get() != nullptr) stop_ = *how.stop.get();
@@ -137,7 +137,7 @@ protected:
     // Called once the wait has taken what `how` says, right before the result is used.
     void note_taken(const any_result& how) const noexcept;
 
-    const std::span<const source>& sources() const noexcept { return sources_; }
+    const std::span<const source>& sources() const noexcept TOCSIN_LIFETIMEBOUND { return sources_; }
     // Whether this is a wait for any of one source, the source is in the lot, and the wait has no limits.
     bool is_for_one_in_the_lot() const noexcept {
         return what_.needs == wait_needs::objects && !what_.all && sources_.size() == 1 &&
