@@ -132,6 +132,15 @@ def docs(arguments):
     return become([python, TOOLS / "docs" / "site.py"])
 
 
+def release(arguments):
+    """makes everything that a release publishes, in build/releases; no tag; --help lists its arguments"""
+    from dev import release as releases
+    given = releases.parse(arguments)  # answers help and wrong arguments
+    require_writable()
+    needs.provide_for_build()
+    return releases.make(given)
+
+
 def clean(arguments):
     """removes what was built; the local Python environment stays"""
     if arguments:
@@ -140,10 +149,10 @@ def clean(arguments):
     return 0
 
 
-VERBS = {verb.__name__: verb for verb in (lab, test, check, fmt, docs, prove, soak, clean)}
+VERBS = {verb.__name__: verb for verb in (lab, test, check, fmt, docs, prove, soak, release, clean)}
 
 
-HAVE_HELP = (lab, test, prove)  # their own
+HAVE_HELP = (lab, test, prove, release)  # their own
 
 
 def main(arguments):
@@ -160,7 +169,7 @@ def main(arguments):
 def answer(arguments):
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         for name, verb in VERBS.items():
-            say(f"./dev {name:<6} {verb.__doc__}")
+            say(f"./dev {name:<7} {verb.__doc__}")
         return 0
     verb = VERBS.get(arguments[0])
     if verb is None:
