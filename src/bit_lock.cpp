@@ -4,7 +4,8 @@
 // State: a bit of a word that the user owns, and a queue in the lot. The bit is on while a thread holds the lock.
 // The queue's key is the address of the word together with the number of the bit. A waiter's node has a mark, `woken`.
 // An unlock() that is to wake the node's thread turns the mark on. The mark stays on while that thread is on its way to
-// look at the bit.
+// look at the bit. The node also has the time at which the mark was turned on, and a count of the unlocks that woke a
+// more urgent thread instead.
 //
 // Invariants
 //   bit_lock-1  Each bit has a key of its own. So a wake for one bit is never spent on a waiter for another bit, nor on
@@ -13,33 +14,42 @@
 //       word.
 //   bit_lock-3  A node stays in the queue from the first time its thread parks until that thread has the lock or gives
 //       up. A thread that was woken and finds the lock taken moves its node to the end, and clears the mark in the same
-//       step. Marks change under the bucket's lock. Whenever that lock is free:
-//       legal: no node is marked; only the first node is marked.
-//       illegal: a node that is not the first is marked.
-//   bit_lock-4  At most one wake is in flight: an unlock() that finds the first node marked wakes nobody. The marked
-//       thread does one of these:
+//       step. Marks change under the bucket's lock.
+//   bit_lock-4  An unlock() wakes nobody only if it finds the queue empty, or finds a marked node. The marked thread
+//       does one of these:
 //       - It clears the mark under the bucket's lock, and looks at the lock's bit before it frees the bucket's lock. If
 //         the lock's bit is on, the thread's node goes to the end of the queue.
 //       - It gives up. Then it looks at the lock's bit after its node has left the queue.
 //       - It gets the lock without clearing the mark. Then its node leaves the queue before the thread can unlock.
+//   bit_lock-5  One wake is in flight, with two exceptions. An unlock() wakes a thread that is more urgent than each
+//       thread that is on its way. And it does not count a thread that has been on its way for `overdue` or longer.
 //
 // No lost wake-up: for a thread that parks for the first time, the reasons are those for address waits (address.cpp).
 // The lock's bit is the value, and the read-modify-write of unlock() is the change. Once the thread has parked, the
 // filter bit stays on, because the node stays in the queue.
-// An unlock() that finds a mark wakes nobody. It has found the mark under the bucket's lock. There are three cases:
+// An unlock() that finds a mark may wake nobody. It has found the mark under the bucket's lock. There are three cases:
 // - The marked thread has the lock's bit, or gets it before it next takes the bucket's lock. Then its own unlock() is
-//   still to come, finds the mark gone, and wakes the first thread of the queue.
+//   still to come, finds the mark gone, and wakes a thread of the queue, or finds another mark.
 // - The marked thread next takes the bucket's lock, to clear the mark or to remove its node. Then it looks at the bit
 //   (bit_lock-4), and takes it if it is off. Its own unlock() is then still to come, as in the first case.
 // - It does the same, but finds the bit on, because another thread has taken the lock since. Then the unlock() of that
-//   thread is still to come. That unlock() finds the mark gone, and wakes the first thread of the queue.
+//   thread is still to come. That unlock() finds the mark gone, and wakes a thread of the queue, or finds another mark.
 // A thread may time out just before an unlock() marks its node. Then the mark is on, but this unlock() can't claim the
 // thread's waiter, and does not release it. The thread still counts as one that is on its way, because it looks at the
 // bit after its node has left the queue.
 //
 // Why only one wake is in flight: if threads keep the lock for long, a woken thread often finds it taken again. If each
-// unlock() woke another thread, all waiters would run, fail and sleep again in turn. The price: while the woken thread
-// waits for a processor, no other thread is told that the lock is free.
+// unlock() woke another thread, all waiters would run, fail and sleep again in turn.
+//
+// What happens while the woken thread gets no processor (docs/priorities.md). Let S be that thread, and U another one
+// that sleeps while the lock is free.
+// - U is more urgent than S. Whoever unlocked last has woken U, too (bit_lock-5). This holds if U is among the first
+//   `most_looks` threads of the queue.
+// - U is not more urgent. Then what keeps S from a processor would mostly keep U from it, too. If that is not so (S is
+//   stopped, or has used up its group's quota), the next unlock() wakes U, once S has been on its way for `overdue`.
+// A thread is woken instead of an older one only if it is more urgent. A real-time thread always goes first. Any other
+// goes first at most `most_passes` times, and then the first of the queue is woken: the system also gives the less
+// urgent one a share of the processors.
 //
 // Why a thread that was woken in vain goes to the end: it was the last to go to sleep, so a wake reaches it soon, often
 // on an idle processor. If this thread stayed in front, each unlock() would wake it, and most of these wakes would be
@@ -63,6 +73,8 @@
 
 #include <tocsin/bit_lock.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -74,9 +86,19 @@ core::wait_key key_of(const void* word, unsigned bit) noexcept {
     return {word, static_cast<core::wait_kind>(static_cast<unsigned>(core::wait_kind::lock_bit_0) + bit)};
 }
 
+// How long a woken thread is waited for, in ticks of the steady clock. Twice as long as a recent_time() may be old.
+constexpr std::int64_t overdue =
+    std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::milliseconds(20)).count();
+// How often the first thread of a queue is passed over for more urgent ones that are not real-time threads.
+constexpr std::uint8_t most_passes = 16;
+// How many nodes of a queue an unlock looks at, if its threads differ in urgency.
+constexpr std::uint32_t most_looks = 64;
+
 struct lock_node : core::wait_node {
     lock_node(const core::wait_key& of, core::waiter& who) noexcept : wait_node(of, who, true) {}
     plain<bool> woken{false};
+    plain<std::uint8_t> passes{0};    // how often a more urgent thread was woken instead
+    plain<std::int64_t> woken_at{0};  // if the mark is on: the recent_time() of that
 };
 
 // One thread's wait for a lock. Its queue holds lock_nodes only (bit_lock-1).
@@ -123,12 +145,62 @@ private:
     lock_node node_;
 };
 
+lock_node* behind(const lock_node& node) noexcept {
+    return static_cast<lock_node*>(core::wait_list::next(node));
+}
+
+// Whether the node's thread is on its way, and may still be waited for.
+bool is_awaited(const lock_node& node, std::int64_t now) noexcept {
+    return node.woken && now - node.woken_at < overdue;
+}
+
+// For a queue in which all threads are equally urgent.
+lock_node* oldest_to_wake(lock_node& first, std::int64_t now) noexcept {
+    lock_node* each = &first;
+    for (std::uint32_t looks = 0; each != nullptr && looks != most_looks; ++looks, each = behind(*each)) {
+        if (!each->woken) return each;
+        if (is_awaited(*each, now)) return nullptr;
+    }
+    return nullptr;
+}
+
+// For a queue in which threads may differ in urgency.
+lock_node* most_urgent_to_wake(core::wait_queue& queue, lock_node& first, std::int64_t now) noexcept {
+    lock_node* chosen = nullptr;
+    int awaited = -1;  // the greatest urgency of those that are on their way
+    bool differ = false;
+    lock_node* each = &first;
+    for (std::uint32_t looks = 0; each != nullptr && looks != most_looks; ++looks, each = behind(*each)) {
+        differ |= each->urgency != first.urgency;
+        const int urgency = static_cast<int>(each->urgency);
+        if (each->woken) {
+            if (is_awaited(*each, now) && urgency > awaited) awaited = urgency;
+        } else if (chosen == nullptr || each->urgency > chosen->urgency) {
+            chosen = each;
+        }
+    }
+    if (!differ && each == nullptr) queue.set_equal_in_urgency();
+    if (chosen == nullptr || static_cast<int>(chosen->urgency) <= awaited) return nullptr;
+    if (chosen == &first || first.woken) return chosen;
+    if (chosen->urgency >= platform::real_time_urgency || first.passes != most_passes) {
+        if (first.passes != most_passes) first.passes = static_cast<std::uint8_t>(first.passes + 1);
+        return chosen;
+    }
+    first.passes = 0;
+    return &first;
+}
+
 // Called under the bucket's lock. Returns the waiter that unlock() must release, or null.
-core::waiter* next_to_wake(const core::wait_queue& queue) noexcept {
+core::waiter* next_to_wake(core::wait_queue& queue) noexcept {
     auto* const first = static_cast<lock_node*>(queue.first());
-    if (first == nullptr || first->woken) return nullptr;
-    first->woken = true;
-    return first->owner->try_claim(core::claim::signaled) ? first->owner : nullptr;
+    if (first == nullptr) return nullptr;
+    const std::int64_t now = platform::recent_time();
+    lock_node* const next =
+        queue.differs_in_urgency() ? most_urgent_to_wake(queue, *first, now) : oldest_to_wake(*first, now);
+    if (next == nullptr) return nullptr;
+    next->woken = true;
+    next->woken_at = now;
+    return next->owner->try_claim(core::claim::signaled) ? next->owner : nullptr;
 }
 
 // Out of line, so that an unlock that finds nobody stays short.
@@ -141,7 +213,7 @@ void wake_next(const core::wait_key& key, [[maybe_unused]] const void* word,
                [[maybe_unused]] unsigned bit) noexcept {
     core::waiter* next;
     {
-        const core::locked_queue queue(key);
+        core::locked_queue queue(key);
         next = next_to_wake(queue);
     }
     TOCSIN_PROBE(unlock, word, bit, next);

@@ -114,7 +114,7 @@ void notify(condition_word& word, bool all) noexcept {
     }
     TOCSIN_PROBE(notify, &word, core::wait_kind::condition, most, taken);
     if (!in_turn) return freed.wake();
-    if (!freed.empty()) core::release_in_turn(*freed.take_nodes().first());
+    freed.wake_in_turn();
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ struct own_flush {
 void release_alone(member& one) noexcept {
     core::wait_list only;
     only.append(one);
-    core::release_list(std::move(only)).wake();
+    core::release_list(std::move(only), nullptr, false).wake();
 }
 
 deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanoseconds longest) noexcept {
@@ -236,6 +236,7 @@ group_commit_statistics commit_engine::statistics() const noexcept {
 // Returns true if the caller leads.
 bool commit_engine::state::join_or_lead(member& self) noexcept {
     core::waiter* full = nullptr;
+    (void)platform::thread_urgency(self.joined.time_since_epoch().count());
     {
         const std::lock_guard held(lock);
         if (!led) {
@@ -386,12 +387,14 @@ void commit_engine::state::settle(member& self, group& all, group left, bool fai
         ++counts.sizes[std::min<std::size_t>(std::bit_width(all.size) - 1, counts.sizes.size() - 1)];
         queue.put_back(std::move(left));
         next = next_leader();
-        if (next != nullptr && 2 * (queue.size() + 1) < all.size)
+        if (next != nullptr && 2 * (queue.size() + 1) < all.size) {
             all.members.append(*std::exchange(next, nullptr));
+            all.differs = true;  // perhaps
+        }
     }
     if (next != nullptr) release_alone(*next);
     all.members.remove(self);
-    core::release_list(std::move(all.members)).wake();
+    core::release_list(std::move(all.members), nullptr, all.differs).wake();
 }
 
 // Called by a leader that withdraws before it has taken a group.

@@ -50,6 +50,7 @@ inline const member* member_of(const core::wait_node* node) noexcept {
 struct group {
     core::wait_list members;
     std::size_t size = 0;
+    bool differs = false;  // whether the members may differ in urgency (relay-4 in core/lot/relay.cpp)
 };
 
 // Used only under its owner's lock.
@@ -59,7 +60,10 @@ public:
 
     void append(member& last) noexcept {
         last.queued = true;
+        last.set_urgency_of_this_thread();
+        if (nodes_.empty()) differs_ = false;
         nodes_.append(last);
+        if (last.urgency != nodes_.first()->urgency) differs_ = true;
         ++size_;
         if (last.may_withdraw()) ++cancelables_;
     }
@@ -68,6 +72,7 @@ public:
     void put_back(group left) noexcept {
         nodes_.insert_after(nullptr, std::move(left.members));
         size_ += left.size;
+        differs_ = true;  // perhaps
     }
 
     void remove(core::wait_node& gone) noexcept {
@@ -92,10 +97,11 @@ public:
         group taken;
         if (cancelables_ == 0 && size_ <= most) {
             // `queued` stays on, since nobody reads it (lot-2 in core/lot/lot.cpp).
-            taken = {std::move(nodes_), size_};
+            taken = {std::move(nodes_), size_, differs_};
             size_ = 0;
             return taken;
         }
+        taken.differs = differs_;
         for (; taken.size != most; ++taken.size) {
             member* const each = take_first();
             if (each == nullptr) break;
@@ -108,6 +114,7 @@ private:
     core::wait_list nodes_;
     plain<std::size_t> size_{0};         // including members that are about to withdraw
     plain<std::size_t> cancelables_{0};  // members that may withdraw
+    plain<bool> differs_{false};         // whether members may differ in urgency
 };
 
 // The words on which members sleep together, so that one call wakes a batch of them. Used only under its owner's lock.

@@ -60,22 +60,24 @@ wake_list waiting_list::notify_all() noexcept {
 }
 
 void detail::left_wakes::add(wake_list& to, core::release_list&& freed) noexcept {
-    core::release_list all(std::move(to.nodes_), to.last_coroutine_);
+    core::release_list all(std::move(to.nodes_), to.last_coroutine_, to.differs_);
     all.append(std::move(freed));
     to.last_coroutine_ = all.last_coroutine();
+    to.differs_ = all.differs_in_urgency();
     to.nodes_ = all.take_nodes();
 }
 
 void wake_list::append(wake_list&& more) noexcept {
     entries_.insert_after(entries_.last(), std::move(more.entries_));
     detail::left_wakes::add(
-        *this, core::release_list(std::move(more.nodes_), std::exchange(more.last_coroutine_, nullptr)));
+        *this, core::release_list(std::move(more.nodes_), std::exchange(more.last_coroutine_, nullptr),
+                                  std::exchange(more.differs_, false)));
 }
 
 void wake_list::wake() noexcept {
     const core::defer_resumes after_all;
     wake_list all(std::move(*this));  // a woken thread may destroy this list
-    core::release_list(std::move(all.nodes_), all.last_coroutine_).wake();
+    core::release_list(std::move(all.nodes_), all.last_coroutine_, all.differs_).wake();
     // Each entry is taken off the list first: after its wake, the entry may be gone.
     while (wait_entry* const next = all.entries_.take_first()) next->wait_->wake_notified();
 }

@@ -45,7 +45,9 @@ TOCSIN_API void note_freed(const void* word, unsigned bit) noexcept;
 // - Not recursive.
 // - Not fair, as std::mutex is not: a thread that arrives while the lock is free may take it before a thread that was
 //   just woken. The woken thread then goes to the end of the queue.
-// - One wake is in flight at a time: while a woken thread is on its way to the lock, an unlock wakes nobody else.
+// - One wake is in flight at a time: while a woken thread is on its way to the lock, an unlock wakes nobody else. There
+//   are two exceptions. A thread that is more urgent than those on their way is woken at once. And once a woken thread
+//   has been on its way for 20 ms, an unlock wakes another (docs/priorities.md).
 // - Each bit of a word is a lock of its own: an unlock never wakes a thread that waits for another bit.
 // - Do not destroy the word while another thread holds, takes or waits for the lock. A thread that has the lock may
 //   destroy the word even before the previous holder's unlock() has returned.

@@ -114,7 +114,8 @@ public:
     wake_list(wake_list&& from) noexcept
         : entries_(std::move(from.entries_)),
           nodes_(std::move(from.nodes_)),
-          last_coroutine_(std::exchange(from.last_coroutine_, nullptr)) {}
+          last_coroutine_(std::exchange(from.last_coroutine_, nullptr)),
+          differs_(std::exchange(from.differs_, false)) {}
     // This list must be empty. To add to a list that is not empty, call append().
     wake_list& operator=(wake_list&& from) noexcept {
         if (!empty()) [[unlikely]]
@@ -122,6 +123,7 @@ public:
         entries_ = std::move(from.entries_);
         nodes_ = std::move(from.nodes_);
         last_coroutine_ = std::exchange(from.last_coroutine_, nullptr);
+        differs_ = std::exchange(from.differs_, false);
         return *this;
     }
     // Destroying a list that is not empty is a mistake, and so is assigning to one. Checked builds then stop the
@@ -152,6 +154,7 @@ private:
     detail::intrusive_list<wait_entry> entries_;     // waits for custom sources
     detail::intrusive_list<core::wait_node> nodes_;  // waits for events: coroutines first
     core::wait_node* last_coroutine_ = nullptr;
+    bool differs_ = false;  // whether the threads may differ in urgency
 };
 
 // The queue of the waits for one source, first in, first out. It owns and allocates nothing. Guard it with a lock of

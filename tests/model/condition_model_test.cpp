@@ -277,6 +277,27 @@ TEST(condition_model, AWaitWithADeadlineAndAStopEndsByEither) {
 }
 
 // A wait that has been notified can no longer time out; a wait that has timed out gets no turn.
+TEST(condition_model, ThreadsOfDifferentUrgencyTakeTurns) {
+    holds_within(1, [](run& r) {
+        mutex lock;
+        condition changed;
+        bool sent = false;
+        for (const unsigned more : {0u, 1u}) {
+            r.spawn("waiter", [&, more] {
+                be_urgent(more);
+                guard held(lock);
+                changed.wait(held, [&] { return sent; }, sleep_at_once);
+            });
+        }
+        r.spawn("notifier", [&] {
+            const guard held(lock);
+            sent = true;
+            changed.notify_all();
+        });
+        r.join_all();
+    });
+}
+
 TEST(condition_model, TimedWaitsTakeTurnsToo) {
     holds_within(1, [](run& r) {
         mutex lock;

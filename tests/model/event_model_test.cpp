@@ -158,6 +158,44 @@ TEST(event_model, ASetOfAGatePublishesToAllThatPass) {
     });
 }
 
+// A set releases the most urgent thread first, whoever has queued first. All are released.
+TEST(event_model, ASetReleasesThreadsOfDifferentUrgency) {
+    holds_within(1, [](run& r) {
+        manual_reset_event event;
+        plain<int> data{0};
+        for (const unsigned more : {0u, 1u, 2u}) {
+            r.spawn("waiter", [&, more] {
+                be_urgent(more);
+                event.wait(sleep_at_once);
+                model::check(data == 42, "what the setter wrote is visible");
+            });
+        }
+        r.spawn("setter", [&] {
+            data = 42;
+            event.set();
+        });
+        r.join_all();
+    });
+}
+
+TEST(event_model, AListReleasesThreadsOfDifferentUrgency) {
+    holds_within(1, [](run& r) {
+        auto_reset_event events[2];
+        for (const unsigned more : {0u, 1u}) {
+            r.spawn("waiter", [&, more] {
+                be_urgent(more);
+                events[more].wait(sleep_at_once);
+            });
+        }
+        r.spawn("setter", [&] {
+            wake_list freed;
+            for (auto& each : events) each.set(freed);
+            freed.wake();
+        });
+        r.join_all();
+    });
+}
+
 // A set still under way must not release a wait that began after a later reset (decision 3).
 TEST(event_model, ASetUnderWayDoesNotReleaseAWaitBegunAfterAReset) {
     holds_within(2, [](run& r) {

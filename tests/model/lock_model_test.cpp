@@ -133,6 +133,77 @@ TEST(lock_model, AThreadThatIsWokenInVainIsWokenAgain) {
     });
 }
 
+// An unlock may wake a more urgent thread although another one is on its way. Either may be the first that has the
+// lock.
+TEST(lock_model, ThreadsOfDifferentUrgencyLoseNoWakeUp) {
+    holds_within(2, [](run& r) {
+        word_lock<> lock;
+        plain<int> data{0};
+        lock.lock(sleep_at_once);
+        for (const unsigned more : {0u, 1u}) {
+            r.spawn(more == 0 ? "ordinary" : "urgent", [&, more] {
+                be_urgent(more);
+                lock.lock(sleep_at_once);
+                data = data + 1;
+                lock.unlock();
+            });
+        }
+        r.spawn("holder", [&] {
+            lock.unlock();
+            lock.lock(sleep_at_once);
+            data = data + 1;
+            lock.unlock();
+        });
+        r.join_all();
+        r.check(data == 3, "all were inside, one after the other");
+    });
+}
+
+TEST(lock_model, AnUrgentThreadThatGivesUpHidesNoUnlock) {
+    holds_within(2, [](run& r) {
+        word_lock<> lock;
+        lock.lock(sleep_at_once);
+        r.spawn("urgent, timed", [&] {
+            be_urgent(1);
+            if (lock.try_lock_until(some_time(), sleep_at_once)) lock.unlock();
+        });
+        r.spawn("patient", [&] {
+            lock.lock(sleep_at_once);
+            lock.unlock();
+        });
+        r.spawn("holder", [&] {
+            lock.unlock();
+            lock.lock(sleep_at_once);
+            lock.unlock();
+        });
+        r.join_all();
+    });
+}
+
+// At the second unlock, a thread that was woken by the first is overdue.
+TEST(lock_model, AWakeBesideAnOverdueOneLosesNone) {
+    holds_within(2, [](run& r) {
+        word_lock<> lock;
+        plain<int> data{0};
+        lock.lock(sleep_at_once);
+        for (const char* name : {"first", "second"}) {
+            r.spawn(name, [&] {
+                lock.lock(sleep_at_once);
+                data = data + 1;
+                lock.unlock();
+            });
+        }
+        r.spawn("holder", [&] {
+            lock.unlock();
+            lock.lock(sleep_at_once);
+            now += 3'600'000'000'000;
+            lock.unlock();
+        });
+        r.join_all();
+        r.check(data == 2, "all were inside, one after the other");
+    });
+}
+
 TEST(lock_model, TheNextHolderMayDestroyTheLock) {
     holds_always([](run& r) {
         auto* lock = new word_lock<>;

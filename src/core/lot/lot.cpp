@@ -58,6 +58,8 @@
 //       walk then leaves a cursor at that node. Whoever takes that node out of the queue moves the cursor to the node
 //       before it. Whoever detaches the whole queue moves the cursor to the head. Nodes join only at the end. So the
 //       nodes behind the cursor are those that the walk has not passed, in the order of arrival.
+//   lot-9  If nodes of a queue differ in urgency, `differs` is on in the queue's first node. (It may be on although
+//       they do not: those that differed have left.)
 //
 // How long a call holds the lock:
 // - To find one of n queues: about log2(n) steps; at most 52 if no address uses its upper eight bits (lot-7).
@@ -153,7 +155,14 @@ void wait_queue::clear_filter() noexcept {
     bucket_.filter.store(filter & ~filter_bit(), std::memory_order_relaxed);  // no order: lot-1
 }
 
+// Only a thread's node has an urgency of its own: a coroutine resumes in the releasing thread, or where its executor
+// says.
+void wait_queue::set_urgency(wait_node& joining) noexcept {
+    if (joining.has_waiter() && !joining.owner->is_coroutine()) joining.set_urgency_of_this_thread();
+}
+
 void wait_queue::append(wait_node& last, const wait_origin& from) noexcept {
+    set_urgency(last);
     last.origin = from;
     TOCSIN_PROBE(park, last.owner, last.key.address, last.key.what, from.thread);
     link(last);
@@ -166,7 +175,10 @@ void wait_queue::link(wait_node& last) noexcept {
     if (is_first) {
         if (link_ == nullptr) (void)find(last.key);
         last.queue = wait_node::queue_state{};
+        last.differs = 0;
         *link_ = &last;
+    } else if (last.urgency != nodes_.first()->urgency) {
+        nodes_.first()->differs = 1;  // lot-9
     }
     state().last = &last;
     count(last, one_more);
@@ -208,6 +220,7 @@ wait_list wait_queue::detach_all() noexcept {
 void wait_queue::replace_first(wait_node& old) noexcept {
     wait_node* const first = nodes_.first();
     first->queue = old.queue;
+    first->differs = old.differs;  // lot-9
     *link_ = first;  // NOLINT(clang-analyzer-core.NullDereference): known, since the queue is not empty
 }
 
@@ -246,7 +259,8 @@ release_list wait_queue::take(std::size_t most, std::size_t& taken) noexcept {
     if (empty()) return {};
     if (state().cancelables == 0 && most >= state().count && !is_sharer(first())) {  // lot-2, shared_word-4
         taken = state().count;
-        return release_list(detach_all());
+        const bool differs = differs_in_urgency();
+        return release_list(detach_all(), nullptr, differs);
     }
     if (state().all_waiters == state().count) return {};
     release_list freed;

@@ -160,6 +160,10 @@ public:
     }
 
     bool empty() const noexcept { return nodes_.empty(); }
+    // Whether the nodes may differ in urgency (lot-9). If it returns false, they don't.
+    bool differs_in_urgency() const noexcept { return !empty() && nodes_.first()->differs != 0; }
+    // Called by a thread that has found that the nodes don't differ.
+    void set_equal_in_urgency() noexcept { nodes_.first()->differs = 0; }
     wait_node* first() const noexcept { return nodes_.first(); }
     // Whether the queue has any node that stays when a wake reaches it: a subscriber's or an all_waiter's.
     bool has_subscribers() const noexcept { return !empty() && state().subscribers != 0; }
@@ -219,6 +223,7 @@ private:
     wait_node::queue_state& state() const noexcept { return nodes_.first()->queue; }
     wait_node* find(const wait_key& key) noexcept;
     bool take_off(wait_node& node) noexcept;
+    static void set_urgency(wait_node& joining) noexcept;
     void link(wait_node& last) noexcept;
     void unlink(wait_node& gone) noexcept;
     void count(const wait_node& node, std::uint32_t change) noexcept;

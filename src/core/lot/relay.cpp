@@ -16,6 +16,10 @@
 //   relay-3  Coroutines come first in a chain. The waker releases all of them, since they are resumed in its thread.
 //       (take() may detach a whole queue without sorting it, but only if no node in it is cancelable. A coroutine's
 //       nodes are cancelable, so that queue has no node of a coroutine.)
+//   relay-4  In a chain, nobody comes behind a less urgent thread. (A list may have another order until wake(), or
+//       wake_in_turn(), which puts the most urgent threads first.) So a thread is never given the node of a more urgent
+//       one. While a thread waits for a processor, the chain that it was given waits, too. Whoever is in that chain is
+//       at most as urgent, and would hardly have got a processor sooner.
 //
 // To append one list to another, append() visits the coroutines of the second list. The threads of the second list move
 // in one step, behind all other nodes.
@@ -105,6 +109,7 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
 
 void release_list::append(wait_node& node) noexcept {
     using kind = wait_node::kind;
+    if (!nodes_.empty() && node.urgency != nodes_.last()->urgency) differs_ = true;
     if (node.what == kind::waiter && node.owner->is_coroutine()) {
         nodes_.insert_after(last_coroutine_, node);
         last_coroutine_ = &node;
@@ -127,7 +132,33 @@ void release_list::append(release_list&& more) noexcept {
         if (&each == more.last_coroutine_) more.last_coroutine_ = nullptr;
         append(each);
     }
+    differs_ |= more.differs_ || (!nodes_.empty() && !more.nodes_.empty() &&
+                                  nodes_.last()->urgency != more.nodes_.first()->urgency);
     nodes_.insert_after(nodes_.last(), std::move(more.nodes_));
+}
+
+// relay-4. A radix sort, which needs no memory: one pass for each bit in which urgencies differ. Nodes of equal urgency
+// keep their order, so batches (shared_word.cpp) stay together.
+void release_list::put_most_urgent_first() noexcept {
+    if (!differs_) return;
+    differs_ = false;
+    wait_node* const first =
+        last_coroutine_ != nullptr ? wait_list::next(*last_coroutine_) : nodes_.first();  // relay-3
+    if (first == nullptr) return;
+    wait_list threads = nodes_.take_from(*first);
+    unsigned different = 0;
+    for (const wait_node* each = first; each != nullptr; each = wait_list::next(*each))
+        different |= each->urgency ^ first->urgency;
+    for (unsigned bit = 1; bit <= different; bit <<= 1) {
+        if ((different & bit) == 0) continue;
+        wait_list more_urgent;
+        wait_list others;
+        while (wait_node* const each = threads.take_first())
+            ((each->urgency & bit) != 0 ? more_urgent : others).append(*each);
+        more_urgent.insert_after(more_urgent.last(), std::move(others));
+        threads = std::move(more_urgent);
+    }
+    nodes_.insert_after(nodes_.last(), std::move(threads));
 }
 
 void release_list::raise_views() noexcept {
@@ -140,7 +171,15 @@ void release_list::raise_views() noexcept {
     }
 }
 
-void release_list::wake() noexcept { release_chain(nodes_.first(), waker_wakes()); }
+void release_list::wake() noexcept {
+    put_most_urgent_first();
+    release_chain(nodes_.first(), waker_wakes());
+}
+
+void release_list::wake_in_turn() noexcept {
+    put_most_urgent_first();
+    if (!nodes_.empty()) release_in_turn(*nodes_.first());
+}
 
 void pass_on(wait_node& first) noexcept { release_chain(&first, relay_wakes); }
 

@@ -13,8 +13,9 @@ namespace tocsin::core {
 class [[nodiscard]] release_list {
 public:
     release_list() noexcept = default;
-    explicit release_list(wait_list&& nodes, wait_node* last_coroutine = nullptr) noexcept
-        : nodes_(std::move(nodes)), last_coroutine_(last_coroutine) {}
+    // `differs`: whether the nodes may differ in urgency.
+    release_list(wait_list&& nodes, wait_node* last_coroutine, bool differs) noexcept
+        : nodes_(std::move(nodes)), last_coroutine_(last_coroutine), differs_(differs) {}
 
     bool empty() const noexcept { return nodes_.empty(); }
 
@@ -31,17 +32,24 @@ public:
 
     // Releases a few waiters. If more are left, the last of those few releases further waiters before its wait returns.
     void wake() noexcept;
+    // Releases the first two waiters, and gives the second the nodes behind it to keep (release_in_turn()). For a list
+    // of threads.
+    void wake_in_turn() noexcept;
 
     // For a list whose nodes are kept elsewhere before wake() (tocsin::wake_list).
     wait_node* last_coroutine() const noexcept { return last_coroutine_; }
+    bool differs_in_urgency() const noexcept { return differs_; }
     wait_list take_nodes() noexcept { return std::move(nodes_); }
 
 private:
+    void put_most_urgent_first() noexcept;
+
     wait_list nodes_;
     wait_node* last_coroutine_ = nullptr;
     wait_node* last_of_batches_ =
         nullptr;              // the last delegate or sharer that append(node) has put into the list
     bool has_views_ = false;  // whether append(node) has put a raise into the list
+    bool differs_ = false;    // whether the nodes may differ in urgency (relay-4)
 };
 
 // Called by a released thread. Releases the nodes that this thread was given: `first` and those behind it.

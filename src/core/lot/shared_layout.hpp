@@ -21,10 +21,10 @@ namespace tocsin::core {
 // Classes with private members declare this class a friend.
 struct shared_layout {
     static constexpr std::uint64_t number() {
-        // Raise the "3" when copies would no longer understand each other although all sizes and offsets are the same.
+        // Raise the "4" when copies would no longer understand each other although all sizes and offsets are the same.
         // Examples: other states of a waiter, another order of writes, or virtual functions with another order or
         // meaning.
-        platform::layout_hash all("3");
+        platform::layout_hash all("4");
         add_table(all);
         add_node(all);
         add_waiter(all);
@@ -64,9 +64,10 @@ private:
         all.add<wait_node>({of_links<wait_node>(),
                             {offsetof(wait_node, key), key_size, alignof(wait_key)},
                             TOCSIN_MEMBER(wait_node, owner),
-                            TOCSIN_MEMBER(wait_node, index),
                             TOCSIN_MEMBER(wait_node, what),
                             {offsetof(wait_node, what) + 1, 1, 1},  // the bits `cancelable` and `use`
+                            // `index`, `urgency` and `differs`
+                            {offsetof(wait_node, owner) - sizeof(std::uint32_t), sizeof(std::uint32_t), 1},
                             TOCSIN_MEMBER(wait_node, queued),
                             TOCSIN_MEMBER(wait_node, queue),
                             TOCSIN_MEMBER(wait_node, origin)});

@@ -53,6 +53,8 @@
 //       (In the child of a fork, a thread that forked during a release may subtract sharers that the child has not
 //       counted. Then another batch may have the word at the same time, or perhaps no batch ever has it again. Either
 //       costs additional calls, and nothing else.)
+//   shared_word-6  The threads of a batch are equally urgent: a thread shares a word only if the thread in front of it
+//       is as urgent as it is. So a delegate never releases more urgent sharers (relay-4 in relay.cpp).
 //
 // No lost wake-up: a thread loads wakes_, looks at its state word, and sleeps if wakes_ is still the number that it has
 // loaded. A releaser marks the state word, adds 1 to wakes_, and wakes. If the thread's load sees the addition, its
@@ -139,6 +141,7 @@ shared_word* wait_queue::begin_batch(std::uint32_t batch) const noexcept {
 shared_word* wait_queue::last_batch() const noexcept {
     const wait_node* each = nodes_.last();
     for (std::size_t looks = 0; looks != most_looks_for_batch && each != nullptr; ++looks) {
+        if (each->urgency != nodes_.last()->urgency) break;  // shared_word-6
         if (is_sharer(each)) return &each->owner->shared();
         if (each->what == wait_node::kind::delegate) break;
         each = wait_list::previous(*each);
@@ -148,12 +151,15 @@ shared_word* wait_queue::last_batch() const noexcept {
 
 void wait_queue::append_to_share(wait_node& last, const wait_origin& from) noexcept {
     using kind = wait_node::kind;
+    set_urgency(last);
     const std::uint32_t before = empty() ? 0 : static_cast<std::uint32_t>(state().count);
     if (before != 0 && first()->what == kind::waiter && !first()->owner->is_coroutine()) {
         first()->what = kind::delegate;
     }
     shared_word* word = nullptr;
-    if (before % waiters_per_batch != 0 && first()->what == kind::delegate) {  // shared_word-4
+    // shared_word-4, shared_word-6
+    if (before % waiters_per_batch != 0 && first()->what == kind::delegate &&
+        nodes_.last()->urgency == last.urgency) {
         word = last_batch();
         if (word != nullptr) {
             word->join_batch();

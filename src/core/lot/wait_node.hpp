@@ -4,6 +4,7 @@
 
 #include "core/sync/probe.hpp"
 #include "core/sync/wait_origin.hpp"
+#include "platform/system/system.hpp"
 
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/event_use.hpp>
@@ -54,10 +55,18 @@ struct wait_node : detail::list_links<wait_node> {
         resumable,   // never in a queue; releasing it resumes the resumable
     };
 
-    // A waiter may have several nodes. When the waiter is claimed, `number` says for which of its nodes.
+    static constexpr std::uint32_t most_index = 0xFF'FFFF;
+
+    // A waiter may have several nodes. When the waiter is claimed, `number` says for which of its nodes. (Only the
+    // lowest 24 bits of the number count.)
     wait_node(const wait_key& of, waiter& its_owner, bool can_cancel, std::uint32_t number = 0,
               detail::event_use in = {}) noexcept
-        : key(of), what(kind::waiter), cancelable(can_cancel), use(in), index(number), owner(&its_owner) {}
+        : key(of),
+          what(kind::waiter),
+          cancelable(can_cancel),
+          use(in),
+          index(number & most_index),
+          owner(&its_owner) {}
     wait_node(const wait_key& of, all_waiter& its_owner, detail::event_use in = {}) noexcept
         : key(of), what(kind::all_waiter), cancelable(true), use(in), index(0), all(&its_owner) {}
     wait_node(const wait_key& of, subscriber& its_owner) noexcept
@@ -79,11 +88,15 @@ struct wait_node : detail::list_links<wait_node> {
     bool is_wait() const noexcept { return has_waiter() || what == kind::all_waiter; }
     // Whether `owner` is its waiter.
     bool has_waiter() const noexcept { return !stays() && what != kind::resumable; }
+    // Called by the node's thread, before the node is queued and after wait_origin::here().
+    void set_urgency_of_this_thread() noexcept {
+        urgency = platform::known_thread_urgency() & ((1u << platform::urgency_bits) - 1);
+    }
     // Whether the node stays in its queue when a wake reaches it.
     bool stays() const noexcept { return what == kind::all_waiter || what == kind::subscriber; }
 
-    // The five members behind the key fit into the key's unused last bytes. That saves eight bytes in every coroutine
-    // frame that holds a node.
+    // The members behind the key, up to `differs`, fit into the key's unused last bytes. That saves eight bytes in
+    // every coroutine frame that holds a node.
     [[no_unique_address]] const wait_key key;
     detail::plain<kind> what;  // a waiter may become a sharer or a delegate
     // Whether the wait may also end without this queue (by a deadline, a stop, another source). If so, whoever takes
@@ -94,7 +107,12 @@ struct wait_node : detail::list_links<wait_node> {
     const detail::event_use use : 7;  // for diagnose.hpp, if the key is an event's
     // Whether the node is still in the queue. Kept up to date only for cancelable nodes (lot-2).
     detail::plain<bool> queued{false};
-    const std::uint32_t index;
+    const std::uint32_t index : 24;
+    // The rest of this word belongs to the queue, and to whoever has taken the node off. How urgent the waiting thread
+    // was when it queued (platform/system/system.hpp). A node that blocks no thread has the ordinary urgency.
+    std::uint32_t urgency : platform::urgency_bits = platform::ordinary_urgency;
+    // In the first node of a queue: whether the nodes may differ in urgency (lot-9).
+    std::uint32_t differs : 1 = 0;
     union {  // by `what`
         waiter* const owner;
         all_waiter* const all;

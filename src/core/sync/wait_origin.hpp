@@ -17,9 +17,11 @@ struct wait_origin {
     std::uint64_t thread = 0;
     std::int64_t since = 0;  // in ticks of the steady clock
 
-    // The origin of a wait that the calling thread begins now.
+    // The origin of a wait that the calling thread begins now. Also learns how urgent the thread is (lot-9 in lot.cpp).
     static wait_origin here() noexcept {
-        return begun_at(std::chrono::steady_clock::now().time_since_epoch().count());
+        const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+        (void)platform::thread_urgency(now);
+        return begun_at(now);
     }
     // The same for a wait that blocks no thread: `since` may be up to 10 ms too early.
     static wait_origin of_suspension() noexcept { return begun_at(platform::recent_time()); }

@@ -30,7 +30,9 @@ single_wait::single_wait(void (*released)(resumable&) noexcept, const wait_key& 
                          detail::event_use use) noexcept
     : resumable(released), self_(this), node_(key, self_, true, forks(), use) {}
 
-bool single_wait::is_of_this_process() const noexcept { return forks() == node_.index; }
+bool single_wait::is_of_this_process() const noexcept {
+    return (forks() & wait_node::most_index) == node_.index;
+}
 
 bool single_wait::park(const detail::lot_source& how) noexcept {
     self_.suspend_unqueued();

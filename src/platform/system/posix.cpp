@@ -133,6 +133,68 @@ void forget_thread_number() noexcept {
 #endif
 }
 
+namespace {
+
+// The upper bits hold when the thread last asked the system, the lower ones the answer plus 1. 0: it has not asked.
+constinit thread_local std::uint32_t known_urgency = 0;
+constexpr unsigned answer_bits = urgency_bits + 1;
+
+#if defined(__linux__)
+// The kernel's struct sched_attr, as it was first published.
+struct scheduling {
+    std::uint32_t size;
+    std::uint32_t policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime;
+    std::uint64_t deadline;
+    std::uint64_t period;
+};
+#endif
+
+unsigned ask_urgency() noexcept {
+#if defined(__linux__)
+    constexpr std::uint32_t fifo = 1, round_robin = 2, idle = 5, by_deadline = 6;  // policies
+    scheduling now{};
+    if (::syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) != 0) return ordinary_urgency;
+    switch (now.policy) {
+        case fifo:
+        case round_robin: return real_time_urgency - 1 + now.priority;
+        case by_deadline: return real_time_urgency + 99;
+        case idle: return 0;
+        default: return 1 + static_cast<unsigned>(20 - now.nice) * 9 / 20;  // nice 20 - 0 - -20: 1 - 10 - 19
+    }
+#elif defined(__EMSCRIPTEN__) || defined(__wasm__)
+    return ordinary_urgency;
+#else
+    int policy = SCHED_OTHER;
+    sched_param now{};
+    if (::pthread_getschedparam(::pthread_self(), &policy, &now) != 0) return ordinary_urgency;
+    if (policy != SCHED_FIFO && policy != SCHED_RR) return ordinary_urgency;
+    const int above = now.sched_priority - ::sched_get_priority_min(policy);
+    return real_time_urgency + static_cast<unsigned>(above < 0 ? 0 : above > 99 ? 99 : above);
+#endif
+}
+
+}  // namespace
+
+unsigned thread_urgency(std::int64_t now) noexcept {
+    const auto second = static_cast<std::uint32_t>(static_cast<std::uint64_t>(now) >> 30) << answer_bits;
+    if (known_urgency == 0 || ((known_urgency ^ second) >> answer_bits) != 0) {
+        const errno_guard guard;
+        known_urgency = second | (ask_urgency() + 1);
+    }
+    return known_thread_urgency();
+}
+
+unsigned known_thread_urgency() noexcept {
+    const std::uint32_t answer = known_urgency & ((1u << answer_bits) - 1);
+    return answer != 0 ? answer - 1 : ordinary_urgency;
+}
+
+void forget_thread_urgency() noexcept { known_urgency = 0; }
+
 bool exchange_look_due(bool due) noexcept {
     constinit thread_local bool is_due = false;
     return std::exchange(is_due, due);

@@ -62,6 +62,20 @@ learnt_number learn_thread_number() noexcept;
 // nickname is forgotten, too.
 void forget_thread_number() noexcept;
 
+// How urgent a thread is to the system's scheduler: a greater number gets a processor first. Two threads of equal
+// urgency share the processors, whatever the system calls that. Numbers from `real_time_urgency` on are those of
+// real-time policies.
+inline constexpr unsigned urgency_bits = 7;
+inline constexpr unsigned ordinary_urgency = 10;  // also of what is no thread, such as a coroutine
+inline constexpr unsigned real_time_urgency = 21;
+// The urgency of the calling thread, as it is now or was at most about a second before `now`, a time of the steady
+// clock in ticks. So a thread asks the system once a second at most.
+unsigned thread_urgency(std::int64_t now) noexcept;
+// What the calling thread's last thread_urgency() has returned; ordinary_urgency before the first.
+unsigned known_thread_urgency() noexcept;
+// Makes the calling thread's next thread_urgency() ask the system.
+void forget_thread_urgency() noexcept;
+
 // Sets the calling thread's mark, which says whether its next wait_any() with descriptors looks at them first
 // (src/wait.cpp). Returns the mark's former value. A new thread's mark is off.
 bool exchange_look_due(bool due) noexcept;

@@ -46,6 +46,30 @@ std::uint64_t thread_number_or_nickname() noexcept { return thread_number(); }
 learnt_number learn_thread_number() noexcept { return {thread_number(), 0}; }
 void forget_thread_number() noexcept {}
 
+namespace {
+constinit thread_local std::uint32_t known_urgency = 0;  // as in posix.cpp
+constexpr unsigned answer_bits = urgency_bits + 1;
+}  // namespace
+
+unsigned thread_urgency(std::int64_t now) noexcept {
+    const auto second = static_cast<std::uint32_t>(static_cast<std::uint64_t>(now) >> 30) << answer_bits;
+    if (known_urgency == 0 || ((known_urgency ^ second) >> answer_bits) != 0) {
+        const int priority = ::GetThreadPriority(::GetCurrentThread());  // -15 to 15 in most classes
+        const int urgency = priority < -10 || priority > 15 ? static_cast<int>(ordinary_urgency)
+                            : priority == 15                ? static_cast<int>(real_time_urgency)
+                                                            : static_cast<int>(ordinary_urgency) + priority;
+        known_urgency = second | (static_cast<std::uint32_t>(priority == -15 ? 0 : urgency) + 1);
+    }
+    return known_thread_urgency();
+}
+
+unsigned known_thread_urgency() noexcept {
+    const std::uint32_t answer = known_urgency & ((1u << answer_bits) - 1);
+    return answer != 0 ? answer - 1 : ordinary_urgency;
+}
+
+void forget_thread_urgency() noexcept { known_urgency = 0; }
+
 bool exchange_look_due(bool due) noexcept {
     constinit thread_local bool is_due = false;
     return std::exchange(is_due, due);

@@ -36,7 +36,16 @@ inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
 
 // Of each thread of a run (platform/shared_table/thread_slots.hpp).
 inline void* slots[64][platform::thread_slots] = {};
-inline bool looks_due[64] = {};  // platform::exchange_look_due()
+inline bool looks_due[64] = {};      // platform::exchange_look_due()
+inline unsigned urgencies[64] = {};  // how much more urgent than an ordinary thread: be_urgent()
+
+// The time of a run (platform::recent_time()), which tests move forward.
+inline std::int64_t now = 0;
+
+// Makes the calling thread of a run more urgent than ordinary threads.
+inline void be_urgent(unsigned more) noexcept {
+    urgencies[static_cast<std::size_t>(model::this_thread())] = more;
+}
 
 // A deadline that may pass at any point of a run.
 inline deadline some_time() { return std::chrono::hours(1); }
@@ -151,6 +160,8 @@ inline void explore_both(const char* search, model::options how, const model::te
         for (auto& of_thread : slots)
             std::ranges::fill(of_thread, nullptr);  // what a run that was cut short left
         std::ranges::fill(looks_due, false);
+        std::ranges::fill(urgencies, 0u);
+        now = 0;
         program(r);
     };
     for (const bool x86 : {false, true}) {

@@ -84,12 +84,18 @@ unsigned processors() noexcept { return library_model::processors; }
 
 void yield_thread() noexcept {}
 
-std::int64_t recent_time() noexcept { return 0; }  // nobody reads it
-std::int64_t boot_time() noexcept { return 0; }    // nor this
+std::int64_t recent_time() noexcept { return library_model::now; }
+std::int64_t boot_time() noexcept { return 0; }  // nobody reads it
 std::uint64_t thread_number() noexcept { return static_cast<std::uint64_t>(model::this_thread()); }
 std::uint64_t thread_number_or_nickname() noexcept { return thread_number(); }
 learnt_number learn_thread_number() noexcept { return {thread_number(), 0}; }
 void forget_thread_number() noexcept {}
+
+unsigned thread_urgency(std::int64_t) noexcept { return known_thread_urgency(); }
+unsigned known_thread_urgency() noexcept {
+    return ordinary_urgency + library_model::urgencies[static_cast<std::size_t>(model::this_thread())];
+}
+void forget_thread_urgency() noexcept {}
 
 bool exchange_look_due(bool due) noexcept {
     return std::exchange(library_model::looks_due[static_cast<std::size_t>(model::this_thread())], due);
