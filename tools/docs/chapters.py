@@ -4,7 +4,8 @@ their README.md."""
 
 CHAPTERS = {
     "Use it": ["docs/guide.md", "docs/coming_from.md", "docs/porting_from_windows.md", "docs/windows_differences.md",
-               "docs/group_commit.md", "docs/diagnosis.md", "docs/c.md", "docs/platforms.md", "docs/packaging.md"],
+               "docs/group_commit.md", "docs/diagnosis.md", "docs/c.md", "docs/python.md", "docs/platforms.md",
+               "docs/packaging.md"],
     "How it works": ["docs/design.md", "docs/proofs.md", "proofs/README.md", "docs/requirements.md",
                      "docs/traps.md", "docs/decisions/README.md"],
     "How fast": ["lab/README.md", "docs/benchmarking.md", "docs/scaling.md", "docs/soak.md"],
