@@ -57,6 +57,7 @@ AREAS = (
     ("examples/", "outside"),
     ("c/", "outside"),
     ("win32/", "win32"),
+    ("python/", "python"),
 )
 
 MAY_INCLUDE = {
@@ -66,9 +67,10 @@ MAY_INCLUDE = {
     "platform": {"detail", "vocabulary", "platform"},
     "core": {"detail", "vocabulary", "platform", "core"},
     "feature": {"detail", "vocabulary", "platform", "core"},
-    "inside": {"detail", "vocabulary", "public", "platform", "core", "feature", "inside", "outside"},
+    "inside": {"detail", "vocabulary", "public", "platform", "core", "feature", "inside", "outside", "python"},
     "outside": {"vocabulary", "public", "outside"},
     "win32": {"detail", "vocabulary", "public", "win32"},  # a library of its own, checked by the same models
+    "python": {"detail", "vocabulary", "public", "python"},  # the extension module of the Python package
 }
 
 # The folders of core and platform, and for each the other folders of its layer that it may include.
@@ -210,7 +212,7 @@ def check_orders(files):
 
 def check(root):
     files = {}
-    for folder in ("include", "src", "tests", "lab", "examples", "c", "win32"):
+    for folder in ("include", "src", "tests", "lab", "examples", "c", "win32", "python"):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".hpp", ".cpp", ".h"):
                 files[path.relative_to(root).as_posix()] = path.read_text().splitlines()
@@ -219,7 +221,7 @@ def check(root):
         if area_of(path):
             complaints += check_includes(root, path, lines)
     complaints += check_orders(
-        {path: lines for path, lines in files.items() if path.startswith(("include/", "src/", "win32/"))})
+        {path: lines for path, lines in files.items() if path.startswith(("include/", "src/", "win32/", "python/"))})
     return complaints
 
 

@@ -47,7 +47,7 @@ def use_compiler_cache():
 
 
 def cpp_files():
-    folders = ("include", "src", "tests", "lab", "examples", "c", "win32")
+    folders = ("include", "src", "tests", "lab", "examples", "c", "win32", "python")
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*")
                   if path.suffix in (".hpp", ".cpp"))
 
