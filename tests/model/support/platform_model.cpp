@@ -91,6 +91,8 @@ std::uint64_t thread_number_or_nickname() noexcept { return thread_number(); }
 learnt_number learn_thread_number() noexcept { return {thread_number(), 0}; }
 void forget_thread_number() noexcept {}
 
+std::uint32_t drawn_number() noexcept { return 0; }
+
 bool exchange_look_due(bool due) noexcept {
     return std::exchange(library_model::looks_due[static_cast<std::size_t>(model::this_thread())], due);
 }
