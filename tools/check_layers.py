@@ -25,6 +25,7 @@ BUILT_ON = {
     "await": {"wait", "pending", "driver"},  # the same, for coroutines
     "latch": {"event"},  # a count, and an event to wait for
     "barrier": {"event"},  # the same with two events
+    "wait_group": {"event"},  # the same with a count that also goes up
     "condition": {"wait", "word_lock", "bit_lock"},  # its wait for several things; locks whose number it knows
     "word_lock": {"bit_lock"},  # a bit lock on a word of its own
     "channel": {"channel_base", "wait"},  # the same with items

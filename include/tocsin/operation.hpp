@@ -142,6 +142,7 @@ public:
 
 protected:
     using called = void (*)(operation_base& self, const any_result& how) noexcept;
+    using pending_base::looks_as_listed;
 
     operation_base(called function TOCSIN_LIFETIMEBOUND, std::span<const source> sources, bool all,
                    detail::wait_needs needs, const limits& how, const detail::wait_storage& storage) noexcept
@@ -237,7 +238,7 @@ public:
     // event that is set and has its mode in its type. Otherwise, what a co_await of the same sources and limits costs.
     void start() noexcept(!All && Needs == detail::wait_needs::objects) {
         if constexpr (!All && leading != 0) {
-            if (may_be_quick()) [[likely]] {
+            if (may_be_quick() && (Needs < detail::wait_needs::limits || looks_as_listed())) [[likely]] {
                 if (const std::size_t i = take_leading(); i != any_result::npos) {
                     count_quick();
                     return call_with({wait_status::signaled, i});
