@@ -3,6 +3,7 @@
 """Runs the laboratory: `./dev lab` builds the workers and calls this. `--help` lists the arguments."""
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -16,6 +17,18 @@ from tocsin_lab.errors import BAD_REQUEST, INTERRUPTED, LabError, complain  # no
 
 
 def main(arguments: list[str]) -> int:
+    """The exit code. A reader that has seen enough, as `head` has, is no error."""
+    try:
+        try:
+            return answer(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
+        return 0
+
+
+def answer(arguments: list[str]) -> int:
     options = parse(arguments)
     try:
         # Only the command that was asked for, since most need packages; help, wrong arguments and --smoke need none.

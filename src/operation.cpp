@@ -329,8 +329,7 @@ void operation_base::check_no_cancel() const noexcept {
 
 void operation_base::set_limits(const limits& how) noexcept {
     if (TOCSIN_CHECKED && busy_) platform::die("tocsin: an operation was started that has not ended\n");
-    until_ = how.until;
-    stop_ = how.stop.get() != nullptr ? *how.stop.get() : stop_token();
+    limit(how);
 }
 
 // Where the parts of a span_operation are, in bytes from its beginning.

@@ -201,6 +201,12 @@ any_result pending_wait::found(int* error) const {
     return {wait_status::signaled, index, found};
 }
 
+bool pending_base::is_stopped_first() noexcept {
+    if (!stop_first_ || !stop_.stop_requested()) return false;
+    std::construct_at(&result_, any_result{wait_status::stopped});
+    return true;
+}
+
 bool pending_base::look() {
     const bool awaited = what_.form == wait_form::awaited;
     if (what_.all) {
@@ -209,11 +215,13 @@ bool pending_base::look() {
         auto* const order = static_cast<std::uint32_t*>(storage_.slots);  // there are no slots yet
         std::uninitialized_default_construct_n(order, sources_.size());
         core::check_distinct(sources_, {order, sources_.size()}, call);
-        return false;
+        return is_stopped_first();
     }
     core::check(sources_, awaited ? "async_wait_any" : "any_operation");
+    if (is_stopped_first()) return true;
     core::descriptors polled(sources_, static_cast<platform::poll_entry*>(storage_.descriptors));
-    if (const core::found_source first = core::take_first_ready(sources_, &polled)) {
+    const std::uint32_t begin = core::first_to_look_at(sources_, order_);
+    if (const core::found_source first = core::take_first_ready(sources_, &polled, begin)) {
         std::construct_at(&result_, any_result{wait_status::signaled, first.index, first.found});
     } else if (stop_.stop_requested()) {
         std::construct_at(&result_, any_result{wait_status::stopped});

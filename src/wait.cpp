@@ -263,11 +263,25 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
     return sleep_for_any(sources, first, until_first, looks, looking, lock);
 }
 
+// In the order of the list, queue_for_any() polls the descriptors if that is due (wait-1 to wait-5). In a fair order, a
+// descriptor may come before a source that is ready, so they are polled at once.
+core::found_source first_look(std::span<const source> sources, wait_order order) {
+    if (order == wait_order::listed) return core::take_first_ready(core::before_descriptors(sources));
+    descriptor_storage storage(core::descriptors::count(sources));
+    core::descriptors polled(sources, storage.get());
+    const core::found_source first =
+        core::take_first_ready(sources, &polled, core::first_to_look_at(sources, order));
+    if (first && sources[first.index].what() == source::kind::descriptor)
+        polled.check(0, platform::no_culprit);
+    return first;
+}
+
 wait_status sleep_for_all(std::span<const source> sources, const limits& how) {
     const wait_options options = detail::options_of(how);
     core::check_all(sources, "wait_all");
     slot_storage slots(sources.size());
     core::check_distinct(sources, slots.order(), "wait_all");
+    if (detail::is_stopped_first(how)) return wait_status::stopped;
     const std::uint32_t timers = core::count_timers(sources, core::timers::all);
     const deadline* last = core::last_timer(sources, core::timers::all);
     multi_wait wait(sources, multi_wait::mode::all, slots.slots(), slots.buckets());
@@ -306,7 +320,8 @@ namespace detail {
 
 any_result wait_any_slow(std::span<const source> sources, const limits& how, held_lock* lock) {
     core::check(sources, "wait_any");
-    const auto first = core::take_first_ready(core::before_descriptors(sources));
+    if (is_stopped_first(how)) return {wait_status::stopped};
+    const auto first = first_look(sources, how.order);
     const any_result ended = first ? signaled(first) : queue_for_any(sources, options_of(how), lock);
     if (ended.status == wait_status::signaled) core::note_taken(sources[ended.index]);
     return ended;

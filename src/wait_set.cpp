@@ -427,6 +427,7 @@ bool wait_set::remove(wait_timer& timer) noexcept { return state_->remove(timer.
 set_result wait_set::wait(const limits& how, std::span<ready_item> out) {
     if (out.empty())
         detail::throw_or_die(std::invalid_argument("tocsin::wait_set: no room for what is ready"));
+    if (detail::is_stopped_first(how)) return {wait_status::stopped};
     return state_->wait(out, detail::options_of(how));
 }
 

@@ -25,6 +25,7 @@ BUILT_ON = {
     "await": {"wait", "pending", "driver"},  # the same, for coroutines
     "latch": {"event"},  # a count, and an event to wait for
     "barrier": {"event"},  # the same with two events
+    "wait_group": {"event"},  # the same with a count that also goes up
     "condition": {"wait", "word_lock", "bit_lock"},  # its wait for several things; locks whose number it knows
     "word_lock": {"bit_lock"},  # a bit lock on a word of its own
     "channel": {"channel_base", "wait"},  # the same with items
@@ -57,6 +58,7 @@ AREAS = (
     ("examples/", "outside"),
     ("c/", "outside"),
     ("win32/", "win32"),
+    ("python/", "python"),
 )
 
 MAY_INCLUDE = {
@@ -66,9 +68,10 @@ MAY_INCLUDE = {
     "platform": {"detail", "vocabulary", "platform"},
     "core": {"detail", "vocabulary", "platform", "core"},
     "feature": {"detail", "vocabulary", "platform", "core"},
-    "inside": {"detail", "vocabulary", "public", "platform", "core", "feature", "inside", "outside"},
+    "inside": {"detail", "vocabulary", "public", "platform", "core", "feature", "inside", "outside", "python"},
     "outside": {"vocabulary", "public", "outside"},
     "win32": {"detail", "vocabulary", "public", "win32"},  # a library of its own, checked by the same models
+    "python": {"detail", "vocabulary", "public", "python"},  # the extension module of the Python package
 }
 
 # The folders of core and platform, and for each the other folders of its layer that it may include.
@@ -210,7 +213,7 @@ def check_orders(files):
 
 def check(root):
     files = {}
-    for folder in ("include", "src", "tests", "lab", "examples", "c", "win32"):
+    for folder in ("include", "src", "tests", "lab", "examples", "c", "win32", "python"):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".hpp", ".cpp", ".h"):
                 files[path.relative_to(root).as_posix()] = path.read_text().splitlines()
@@ -219,7 +222,7 @@ def check(root):
         if area_of(path):
             complaints += check_includes(root, path, lines)
     complaints += check_orders(
-        {path: lines for path, lines in files.items() if path.startswith(("include/", "src/", "win32/"))})
+        {path: lines for path, lines in files.items() if path.startswith(("include/", "src/", "win32/", "python/"))})
     return complaints
 
 

@@ -73,7 +73,8 @@ class Answers(unittest.TestCase):
 
     def test_help_needs_no_network_and_no_build(self):
         for arguments in (("--help",), ("lab", "--help"), ("lab", "-h"), ("lab", "report", "--help"),
-                          ("test", "--help"), ("test", "--list"), ("prove", "--help")):
+                          ("test", "--help"), ("test", "--list"), ("prove", "--help"), ("docs", "--help"),
+                          ("soak", "-h"), ("clean", "--help")):
             with self.subTest(arguments):
                 result = self.dev(*arguments)
                 self.assertEqual((0, ""), (result.returncode, result.stderr))
@@ -81,9 +82,11 @@ class Answers(unittest.TestCase):
         self.assertEqual(self.before, sorted(self.root.rglob("*")))
 
     def test_wrong_arguments_are_refused_at_once(self):
-        for arguments, part in ((("nonsense",), "nonsense"), (("lab", "--nonsense"), "--nonsense"),
+        for arguments, part in ((("nonsense",), "nonsense"), (("tset",), "unknown verb `tset`; did you mean `test`?"),
+                                (("test", "tsna"), "unknown stage `tsna`; did you mean `tsan`?"),
+                                (("lab", "raport"), "unknown verb raport (did you mean report?)"), (("lab", "--nonsense"), "--nonsense"),
                                 (("lab", "nonsense"), "nonsense"), (("lab", "--rounds", "-1"), "--rounds"),
-                                (("lab", "--scenario", "tset"), "unknown scenario tset; valid: address_change, "),
+                                (("lab", "--scenario", "tset"), "unknown scenario tset (did you mean select?); valid: "),
                                 (("test", "nonsense"), "nonsense"), (("test", "--nonsense"), "--nonsense"),
                                 (("test", "check", "-R", "x"), "no cases to choose from"),
                                 (("test", "--minutes", "0"), "--minutes takes a number above 0"),
@@ -95,6 +98,16 @@ class Answers(unittest.TestCase):
                 self.assertEqual((2, ""), (result.returncode, result.stdout))
                 self.assertIn(part, result.stderr)
         self.assertEqual(self.before, sorted(self.root.rglob("*")))
+
+    def test_a_reader_that_has_seen_enough_is_no_error(self):
+        for arguments in (("--help",), ("lab", "--help"), ("test", "--list")):
+            with self.subTest(arguments):
+                reader, writer = os.pipe()
+                os.close(reader)  # as `head` has, once it has read its lines
+                result = subprocess.run([sys.executable, tree.ROOT / "tools" / "dev", *arguments], stdout=writer,
+                                        stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+                os.close(writer)
+                self.assertEqual((0, ""), (result.returncode, result.stderr))
 
     def test_a_tree_that_cannot_be_written_to_is_named(self):
         (self.root / "build").write_text("")  # permissions do not stop root

@@ -96,6 +96,17 @@ class ReferenceTest(unittest.TestCase):
         self.assertEqual(undocumented(self.page, Path("bell.hpp")), ["bell.hpp: bell: int untold() const;",
                           "bell.hpp: bell::tone: int unexplained = 0;", "bell.hpp: bell::bare"])
 
+    def test_angle_brackets_outside_of_code_stay_text(self) -> None:
+        text = prose("As the standard's <semaphore>, channel<T> and `vector<T>`:\n\n    channel<int> a;\n\na < b, <-> c")
+        for expected in (r"\<semaphore>", r"channel\<T>", "`vector<T>`", "channel<int> a;", "a < b, <-> c"):
+            self.assertIn(expected, text)
+
+    def test_no_header_loses_what_is_in_angle_brackets(self) -> None:
+        for path in sorted((TOOLS.parent / "include" / "tocsin").glob("*.hpp")):
+            page = markdown(path, read(path.read_text()))
+            outside = re.sub(r"^```.*?^```|`[^`\n]+`", "", page, flags=re.MULTILINE | re.DOTALL)
+            self.assertNotRegex(outside, r"(?<!\\)<\w", path.name)
+
     def test_makes_headings_and_code_of_comments(self) -> None:
         self.assertEqual(prose(self.page.about).split("\n\n"),
                          ["Bells.", "```cpp\nbell one;\n```", "\n**Order**", "First in, first out."])

@@ -52,6 +52,17 @@ class Programs(unittest.TestCase):
             self.assertRegex(built, rf"\b{Path(program).stem}\b")
 
 
+class Questions(unittest.TestCase):
+    def test_each_answer_is_checked_by_tests_that_exist(self):
+        page = (ROOT / "docs" / "coming_from_questions.md").read_text(encoding="utf-8")
+        named = re.findall(r"`(\w+)\.(\w+)`", page)
+        self.assertGreater(len(named), 40)
+        texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "unit").glob("*_test.cpp")]
+        known = {(suite, case) for text in texts
+                 for suite, case in re.findall(r"^(?:TYPED_)?TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", text, re.MULTILINE)}
+        self.assertEqual([], [f"{suite}.{case}" for suite, case in named if (suite, case) not in known])
+
+
 class Chapters(unittest.TestCase):
     def setUp(self):
         self.listed = [page for pages in CHAPTERS.values() for page in pages]

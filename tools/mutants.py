@@ -66,7 +66,7 @@ def compiler():
 def compile_one(tree, source, out, buckets=1):
     """The object of a source of `tree`, a copy of the project's folders that the models use."""
     target = out / (source.as_posix().replace("/", "_") + ".o")
-    include = [f"-I{tree / part}" for part in ("include", "src", "win32/src", "tests/model")]
+    include = [f"-I{tree / part}" for part in ("include", "src", "win32/src", "python/src", "tests/model")]
     bits = f"-DTOCSIN_BUCKET_BITS={buckets.bit_length() - 1}"
     subprocess.run([compiler(), *FLAGS, bits, *include, "-MMD", "-c", tree / source, "-o", target],
                    check=True, capture_output=True, text=True)
@@ -101,7 +101,7 @@ def run_one(mutant, explorer, unchanged):
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tocsin-mutant-") as folder:
         tree = pathlib.Path(folder)
-        for part in ("include", "src", "win32/src", "tests/model", "tests/support"):
+        for part in ("include", "src", "win32/src", "python/src", "tests/model", "tests/support"):
             shutil.copytree(ROOT / part, tree / part)
         source = tree / mutant["file"]
         source.write_text(code(mutant["old"]).sub(lambda _: mutant["new"], source.read_text()))

@@ -149,7 +149,7 @@ void refer_to_executor(executor_reference& from, Executor& executor) noexcept {
 // The part of a wait for one event that does not depend on the event's class.
 class event_awaiter_base {
 protected:
-    explicit event_awaiter_base(void* event) noexcept : object(event) {}
+    explicit event_awaiter_base(void* event TOCSIN_LIFETIMEBOUND) noexcept : object(event) {}
     event_awaiter_base(const event_awaiter_base&) = delete;
     event_awaiter_base& operator=(const event_awaiter_base&) = delete;
     ~event_awaiter_base() = default;

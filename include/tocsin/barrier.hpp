@@ -88,7 +88,7 @@ public:
 
     private:
         friend class phases;
-        explicit arrival_token(barrier_gate& ended) noexcept : ended_(&ended) {}
+        explicit arrival_token(barrier_gate& ended TOCSIN_LIFETIMEBOUND) noexcept : ended_(&ended) {}
 
         barrier_gate& event() const noexcept {
             if (ended_ == nullptr) [[unlikely]]
@@ -136,7 +136,9 @@ public:
             refuse_arrivals("barrier", this, "more threads drop than it expects");
     }
 
-    static arrival_token token_of(barrier_gate& ended) noexcept { return arrival_token(ended); }
+    static arrival_token token_of(barrier_gate& ended TOCSIN_LIFETIMEBOUND) noexcept {
+        return arrival_token(ended);
+    }
     static barrier_gate& event_of(const arrival_token& token) noexcept { return token.event(); }
     static barrier_gate& take(arrival_token& token) noexcept {
         barrier_gate& ended = token.event();
@@ -185,7 +187,8 @@ public:
     void wait(arrival_token&& token, spin_policy spin = {}) const noexcept {
         detail::phases::take(token).wait(spin);
     }
-    // These leave the token as it is, so that you can wait with the same token again.
+    // These leave the token as it is, so that you can wait with the same token again. The arrival counts however a wait
+    // ends: a timeout or a stop takes nothing back, and breaks no phase.
     [[nodiscard]] bool try_wait(const arrival_token& token) const noexcept {
         return detail::phases::event_of(token).try_wait();
     }

@@ -23,7 +23,7 @@ struct boot_clock {
     using rep = duration::rep;
     using period = duration::period;
     using time_point = std::chrono::time_point<boot_clock>;
-    static constexpr bool is_steady = true;
+    static constexpr bool is_steady = true;  // nobody sets it
 
     // Cost: a look at the clock (no system call on Linux).
     TOCSIN_API static time_point now() noexcept;

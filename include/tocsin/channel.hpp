@@ -104,7 +104,9 @@ namespace detail {
 template <class T>
 class channel_receiving : public channel_transfer {
 public:
-    channel_receiving(channel<T>& from, std::optional<T>& into) noexcept : channel_(from), into_(into) {}
+    channel_receiving(channel<T>& from TOCSIN_LIFETIMEBOUND,
+                      std::optional<T>& into TOCSIN_LIFETIMEBOUND) noexcept
+        : channel_(from), into_(into) {}
 
     // What makes it a source (source.hpp). Only waits call these three.
     bool try_wait() noexcept;
@@ -172,7 +174,8 @@ public:
 private:
     friend class channel<T>;
 
-    send_transfer(channel<T>& to, T& item) noexcept : channel_(to), item_(item) {}
+    send_transfer(channel<T>& to TOCSIN_LIFETIMEBOUND, T& item TOCSIN_LIFETIMEBOUND) noexcept
+        : channel_(to), item_(item) {}
 
     channel<T>& channel_;
     T& item_;
@@ -194,7 +197,8 @@ public:
 private:
     friend class channel<T>;
 
-    explicit receive_transfer(channel<T>& from) noexcept : detail::channel_receiving<T>(from, this->item_) {}
+    explicit receive_transfer(channel<T>& from TOCSIN_LIFETIMEBOUND) noexcept
+        : detail::channel_receiving<T>(from, this->item_) {}
 };
 
 // A channel. Its members that do not depend on T, such as close() and size(), are in detail/channel_base.hpp.

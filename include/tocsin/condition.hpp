@@ -203,9 +203,9 @@ public:
     void wait(Lock& lock, spin_policy spin = {}) {
         (void)wait_with(lock, deadline::never(), nullptr, spin);
     }
-    // Waits until the predicate, which is called with the lock held, returns true. If the first call returns true, the
-    // wait does not give up the lock. This predicate may return a type that converts to bool only explicitly, such as a
-    // std::shared_ptr.
+    // Waits until the predicate returns true. The waiting thread calls it, with the lock held. If the first call
+    // returns true, the wait does not give up the lock. This predicate may return a type that converts to bool only
+    // explicitly, such as a std::shared_ptr.
     template <basic_lockable Lock, detail::condition_question Predicate>
     void wait(Lock& lock, Predicate pred, spin_policy spin = {}) {
         while (!pred()) wait(lock, spin);
@@ -226,9 +226,10 @@ public:
     // The same with a deadline: a duration from now or a time point of any clock (deadline.hpp). No wait ends before
     // its deadline unless it is notified or stopped. If a notification was spent on a wait, the wait reports it, even
     // after the deadline. With a duration of zero or less, or a time in the past, a wait gives up the lock and takes it
-    // back, with no other step. Without a stop token, the wait returns std::cv_status. With a stop token, it returns
-    // how it ended. With a predicate, it returns what the predicate returned last. The standard's order, in which the
-    // stop token precedes the time, is allowed where there is a predicate.
+    // back, with no other step; a predicate that is false is called once before that and once after. Without a stop
+    // token, the wait returns std::cv_status. With a stop token, it returns how it ended. With a predicate, it returns
+    // what the predicate returned last. The standard's order, in which the stop token precedes the time, is allowed
+    // where there is a predicate.
     template <basic_lockable Lock>
     cv_status wait_until(Lock& lock, const deadline& until, spin_policy spin = {}) {
         return as_standard(wait_with(lock, until, nullptr, spin));
@@ -306,7 +307,7 @@ private:
     // [registered] needs no order. [last-look] acquires: the caller may destroy the condition next.
     bool is_waited_on() const noexcept { return word_.load(std::memory_order_acquire) != 0; }
 
-    source as_source() noexcept { return {&word_, detail::condition_source()}; }
+    source as_source() noexcept TOCSIN_LIFETIMEBOUND { return {&word_, detail::condition_source()}; }
 
     static cv_status as_standard(wait_status how) noexcept {
         return how == wait_status::timed_out ? cv_status::timeout : cv_status::no_timeout;

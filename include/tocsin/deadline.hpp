@@ -43,6 +43,7 @@ constexpr std::int64_t nanoseconds_up(std::chrono::duration<Rep, Period> duratio
 //   point of the steady or system clock that is not after that clock's epoch, such as time_point().
 // - A wait until a time on the steady or the system clock follows that clock itself, even if somebody sets the system
 //   clock while the thread sleeps. (wait.hpp and wait_set.hpp describe waits on several clocks.)
+// - Time in which the process is stopped counts. Time in which the machine is suspended counts as the clock counts it.
 // - A clock of your own needs only a now() that does not throw. A wait estimates when the deadline comes, and calls
 //   now() again at that time, and at least once a second until then. So if the clock jumps, every wait notices within a
 //   second (and a thread that waits wakes up once a second). The deadline refers to the time point from which it was

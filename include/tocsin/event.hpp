@@ -64,7 +64,7 @@ public:
 
     // Sets the event.
     // - A manual-reset event releases every thread that waits at this moment, even if reset() follows at once. It lets
-    //   later threads pass until reset().
+    //   later threads pass until reset(). In which order the released threads run is up to the system.
     // - An auto-reset event hands itself to exactly one waiter: the one that has queued longest among those that can
     //   take it. If there is none, the event stays set until a wait consumes it. So two set() calls release two
     //   waiters, even if neither waiter has run in between.

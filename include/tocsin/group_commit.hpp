@@ -62,7 +62,8 @@ namespace detail {
 
 // One submission as the library sees it. It is on its submitter's stack.
 struct submission {
-    explicit submission(const volatile void* object) noexcept : what(const_cast<void*>(object)) {}
+    explicit submission(const volatile void* object TOCSIN_LIFETIMEBOUND) noexcept
+        : what(const_cast<void*>(object)) {}
     void* const what;
 };
 TOCSIN_API submission* next_submission(const submission* before) noexcept;
@@ -132,11 +133,11 @@ public:
 
     private:
         friend commit_group;
-        explicit iterator(detail::submission* at) noexcept : at_(at) {}
+        explicit iterator(detail::submission* at TOCSIN_LIFETIMEBOUND) noexcept : at_(at) {}
         detail::submission* at_ = nullptr;
     };
 
-    explicit commit_group(detail::flushed_group& group) noexcept : group_(&group) {}
+    explicit commit_group(detail::flushed_group& group TOCSIN_LIFETIMEBOUND) noexcept : group_(&group) {}
 
     // The submissions, in the order in which they joined the group.
     iterator begin() const noexcept { return iterator(group_->first); }

@@ -116,7 +116,7 @@ private:
         [](void* storage) { (**std::launder(static_cast<Call**>(storage)))(); },
         [](void* storage) noexcept { delete *std::launder(static_cast<Call**>(storage)); }};
 
-    job(const actions& what, void* pointer) noexcept : what_(&what) {
+    job(const actions& what TOCSIN_LIFETIMEBOUND, void* pointer) noexcept : what_(&what) {
         ::new (static_cast<void*>(storage_)) void*(pointer);
     }
 
@@ -264,7 +264,7 @@ class handler_thread::sent_call {
 public:
     using result = std::invoke_result_t<Call&>;
 
-    explicit sent_call(Call& call) noexcept : call_(call) {}
+    explicit sent_call(Call& call TOCSIN_LIFETIMEBOUND) noexcept : call_(call) {}
 
     job as_job() noexcept { return job(actions, this); }
 

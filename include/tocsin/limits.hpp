@@ -43,6 +43,15 @@ private:
     const stop_token* token_ = nullptr;
 };
 
+// In which order a wait for any looks at its sources when it begins. (Once it sleeps, the first source that becomes
+// ready ends it.)
+enum class wait_order : bool {
+    listed,  // takes the ready source with the lowest index, as Windows does. A source that is always ready hides all
+             // sources behind it, timers among them.
+    fair,  // begins with a source chosen at random, and continues in the order of the list, and then from its front. So
+    // each of n sources that stay ready is taken by at least one of n waits, on average.
+};
+
 // Write the limits directly in the call, as in the examples above. A `limits` object refers to its stop token. So if
 // you give the object a name, it must not outlive the token. If its deadline was made from a time point of a clock of
 // your own, the object must not outlive that time point, either.
@@ -52,18 +61,34 @@ struct limits {
     // duration above zero costs a look at the clock.) A time point may be of any clock.
     deadline until = deadline::never();
     // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait (for a wait
-    // for all: if all are), the wait takes it first, even if the stop was requested before.
+    // for all: if all are), the wait takes it first, even if the stop was requested before. See `stop_first`.
     stop_reference stop{};
     // How long wait_any(), also that of a condition, and a wait_set look for what is ready before they sleep. A
     // group_commit asks only whether the policy is adaptive: if it is, a thread that joins may yield before it sleeps.
     // All other calls that take limits ignore the policy: they sleep, or suspend, at once.
     spin_policy spin{};
+    // For waits for any of several sources: of threads, coroutines, operations and senders, and of a condition.
+    wait_order order = wait_order::listed;
+    // If true, a stop that was requested before the wait begins ends it at once, even if a source is ready. For waits
+    // for any or for all, of threads, coroutines, operations and senders, and for waits of a wait_set. So a loop whose
+    // sources are always ready ends when it is to stop. (A deadline is never looked at first. Let a timer, at(), be a
+    // source.)
+    bool stop_first = false;
 };
 
 namespace detail {
 
 template <class...>
 inline constexpr bool never = false;  // for a static_assert that fails only if its function is called
+
+// Whether a stop has been requested that ends a wait before it looks at its sources.
+inline bool is_stopped_first(const limits& how) noexcept {
+    return how.stop_first && how.stop.get() != nullptr && how.stop.get()->stop_requested();
+}
+// Whether the first look may begin with the first source.
+inline bool looks_as_listed(const limits& how) noexcept {
+    return how.order == wait_order::listed && !how.stop_first;
+}
 
 inline wait_options options_of(const limits& how) noexcept { return {how.until, how.stop.get(), how.spin}; }
 

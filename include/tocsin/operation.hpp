@@ -105,12 +105,12 @@ public:
 
     // For an executor that keeps a pointer.
     void* address() const noexcept { return of_; }
-    static ended_operation from_address(void* address) noexcept {
+    static ended_operation from_address(void* address TOCSIN_LIFETIMEBOUND) noexcept {
         return ended_operation(static_cast<operation_base*>(address));
     }
 
 private:
-    explicit ended_operation(operation_base* of) noexcept : of_(of) {}
+    explicit ended_operation(operation_base* of TOCSIN_LIFETIMEBOUND) noexcept : of_(of) {}
 
     operation_base* of_;
 };
@@ -142,9 +142,10 @@ public:
 
 protected:
     using called = void (*)(operation_base& self, const any_result& how) noexcept;
+    using pending_base::looks_as_listed;
 
-    operation_base(called function, std::span<const source> sources, bool all, detail::wait_needs needs,
-                   const limits& how, const detail::wait_storage& storage) noexcept
+    operation_base(called function TOCSIN_LIFETIMEBOUND, std::span<const source> sources, bool all,
+                   detail::wait_needs needs, const limits& how, const detail::wait_storage& storage) noexcept
         : pending_base(sources, {detail::wait_form::operation, all, needs}, how, storage),
           function_(function) {}
     ~operation_base() = default;
@@ -237,7 +238,7 @@ public:
     // event that is set and has its mode in its type. Otherwise, what a co_await of the same sources and limits costs.
     void start() noexcept(!All && Needs == detail::wait_needs::objects) {
         if constexpr (!All && leading != 0) {
-            if (may_be_quick()) [[likely]] {
+            if (may_be_quick() && (Needs < detail::wait_needs::limits || looks_as_listed())) [[likely]] {
                 if (const std::size_t i = take_leading(); i != any_result::npos) {
                     count_quick();
                     return call_with({wait_status::signaled, i});
@@ -258,13 +259,13 @@ public:
     // idle; a checked build ends the program otherwise.
     template <class Executor>
         requires calls_operations<Executor>
-    operation& on(Executor& executor TOCSIN_LIFETIMEBOUND) noexcept {
+    operation& on(Executor& executor TOCSIN_CAPTURED_BY_THIS) noexcept TOCSIN_LIFETIMEBOUND {
         call_by(executor);
         return *this;
     }
     // Lets the driver, instead of the default, serve the deadlines and descriptors (driver.hpp). Call it while the
     // operation is idle; a checked build ends the program otherwise.
-    operation& by(driver& which TOCSIN_LIFETIMEBOUND) noexcept {
+    operation& by(driver& which TOCSIN_CAPTURED_BY_THIS) noexcept TOCSIN_LIFETIMEBOUND {
         serve_by(which);
         return *this;
     }
@@ -382,13 +383,13 @@ public:
     TOCSIN_API void start(const limits& how);
     template <class Executor>
         requires calls_operations<Executor>
-    span_operation& on(Executor& executor TOCSIN_LIFETIMEBOUND) noexcept {
+    span_operation& on(Executor& executor TOCSIN_CAPTURED_BY_THIS) noexcept TOCSIN_LIFETIMEBOUND {
         call_by(executor);
         return *this;
     }
     // Lets the driver, instead of the default, serve the deadlines and descriptors (driver.hpp). Call it while the
     // operation is idle; a checked build ends the program otherwise.
-    span_operation& by(driver& which TOCSIN_LIFETIMEBOUND) noexcept {
+    span_operation& by(driver& which TOCSIN_CAPTURED_BY_THIS) noexcept TOCSIN_LIFETIMEBOUND {
         serve_by(which);
         return *this;
     }

@@ -80,7 +80,8 @@ struct left_wakes {
 // The entry of one wait in the waiting_list of one source. It is valid from enlist() until delist() returns.
 class wait_entry : public detail::list_links<wait_entry> {
 public:
-    wait_entry(core::multi_wait& wait, std::uint32_t index) noexcept : wait_(&wait), index_(index) {}
+    wait_entry(core::multi_wait& wait TOCSIN_LIFETIMEBOUND, std::uint32_t index) noexcept
+        : wait_(&wait), index_(index) {}
     wait_entry(const wait_entry&) = delete;
     wait_entry& operator=(const wait_entry&) = delete;
 
@@ -233,10 +234,10 @@ public:
     source() noexcept : kind_(kind::custom) {}
     template <waitable T>
     source(T& object TOCSIN_LIFETIMEBOUND) noexcept  // implicit on purpose
-        : source(&object, custom_operations<T>) {}
-    source(void* object, const operations& how) noexcept
+        : kind_(kind::custom), object_(&object), operations_(&custom_operations<T>) {}
+    source(void* object TOCSIN_LIFETIMEBOUND, const operations& how TOCSIN_LIFETIMEBOUND) noexcept
         : kind_(kind::custom), object_(object), operations_(&how) {}
-    source(void* object, const detail::lot_source& how) noexcept
+    source(void* object TOCSIN_LIFETIMEBOUND, const detail::lot_source& how TOCSIN_LIFETIMEBOUND) noexcept
         : kind_(kind::lot), object_(object), lot_(&how) {}
     explicit source(const deadline& when) noexcept : kind_(kind::timer), when_(when) {}
     explicit source(detail::repetition& ticks TOCSIN_LIFETIMEBOUND) noexcept
@@ -251,7 +252,7 @@ public:
     void* object() const noexcept { return object_; }
     const operations& custom() const noexcept { return *operations_; }
     const detail::lot_source& lot() const noexcept { return *lot_; }
-    // For a custom source.
+    // For a custom source. The label refers to the object, not to this source, so `this` has no mark.
     source_label label() const noexcept {
         if (operations_->label != nullptr) return operations_->label(object_);
         return {"source", object_};

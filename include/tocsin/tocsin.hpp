@@ -34,6 +34,7 @@
 #include <tocsin/stop_token.hpp>
 #include <tocsin/ticker.hpp>
 #include <tocsin/wait.hpp>
+#include <tocsin/wait_group.hpp>
 #include <tocsin/wait_set.hpp>
 #include <tocsin/watchdog.hpp>
 #include <tocsin/word_lock.hpp>

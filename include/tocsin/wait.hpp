@@ -114,7 +114,10 @@ std::size_t take_leading(Sources&... from) noexcept {
 template <class... Sources>
 any_result wait_any_each(const limits& how, Sources&... from) {
     if constexpr (are_sources<Sources...>()) {
-        if (const auto i = take_leading(from...); i != any_result::npos) return {wait_status::signaled, i};
+        if (looks_as_listed(how)) [[likely]] {
+            if (const auto i = take_leading(from...); i != any_result::npos)
+                return {wait_status::signaled, i};
+        }
         return wait_any_slow(list_of(from...), how);
     } else {
         return refused<any_result>();
@@ -133,7 +136,8 @@ wait_status wait_all_each(const limits& how, Sources&... from) {
 
 // Waits until a source is ready, and takes that source and no other. Taking consumes an auto-reset event or a permit of
 // a semaphore, and leaves a manual-reset event set. If several sources are ready at the start, takes the one with the
-// lowest index. It does so even if the deadline has passed or a stop was requested. The same source may occur twice.
+// lowest index. It does so even if the deadline has passed or a stop was requested. (`order` and `stop_first` of the
+// limits choose otherwise.) The same source may occur twice.
 // What other threads did before they made the taken source ready is visible to the caller, as after a wait for that
 // source alone. Never returns spuriously.
 // A wait that times out or is stopped has taken nothing, so it never eats a signal. The index in its result is npos.
@@ -142,8 +146,10 @@ wait_status wait_all_each(const limits& how, Sources&... from) {
 // source to leave the queue, and one system call to sleep. With 64 events on one core, that is some three times the
 // processor time of a wait in a wait_set (wait_set.hpp).
 [[nodiscard]] inline any_result wait_any(const limits& how, std::span<const source> sources) {
-    if (const auto i = detail::take_leading(sources); i != any_result::npos)
-        return {wait_status::signaled, i};
+    if (detail::looks_as_listed(how)) [[likely]] {
+        if (const auto i = detail::take_leading(sources); i != any_result::npos)
+            return {wait_status::signaled, i};
+    }
     return detail::wait_any_slow(sources, how);
 }
 template <class... Sources>

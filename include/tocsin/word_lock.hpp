@@ -34,7 +34,7 @@ public:
     void unlock() noexcept { bit().unlock(); }
 
 private:
-    bit_lock<Word> bit() noexcept { return bit_lock<Word>(word_, 0); }
+    bit_lock<Word> bit() noexcept TOCSIN_LIFETIMEBOUND { return bit_lock<Word>(word_, 0); }
 
     detail::atomic<Word> word_{0};
 };

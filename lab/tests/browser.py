@@ -236,6 +236,12 @@ class BrowserTest(unittest.TestCase):
             self.assertEqual(wide, 0)
             self.assertEqual(self.said, [])
 
+    def test_the_ticks_of_an_axis_are_apart(self) -> None:
+        for width in (PHONE, DESKTOP):
+            page = self.open(width)
+            self.open_everything(page)
+            self.assertEqual(page.evaluate(TOUCHING), [], width)
+
     def test_the_filter_takes_contestants_out_of_charts_and_tables(self) -> None:
         page = self.open()
         self.open_everything(page)
@@ -342,6 +348,15 @@ class BrowserTest(unittest.TestCase):
         self.assertEqual(page.locator("img").count(), 0)
         self.assertTrue(page.is_visible("#partial"))
 
+
+# Pairs of labels of one horizontal axis with less than 4 pixels between them.
+TOUCHING = """[...document.querySelectorAll('.chart svg .role-axis-label')].flatMap((axis) => {
+  const boxes = [...axis.querySelectorAll('text')].filter((text) => getComputedStyle(text).opacity !== '0')
+    .map((text) => ({text: text.textContent, box: text.getBoundingClientRect()})).filter((one) => one.text)
+    .sort((one, other) => one.box.left - other.box.left);
+  return boxes.slice(1).filter((one, at) => Math.abs(one.box.top - boxes[at].box.top) < 3 &&
+    one.box.left - boxes[at].box.right < 4).map((one) => one.text);
+})"""
 
 CONTRAST = """([text, ground]) => {
   const style = getComputedStyle(document.documentElement);

@@ -54,9 +54,9 @@ class SelectTest(unittest.TestCase):
 
     def test_unknown_names_are_answered_with_the_valid_ones(self) -> None:
         for selection, expected in (
-            (Selection(scenarios=("sprnt",)), "unknown scenario sprnt; valid: sprint, rest"),
+            (Selection(scenarios=("sprnt",)), "unknown scenario sprnt (did you mean sprint?); valid: sprint, rest"),
             (Selection(contestants=("nobody",)), "valid: floor, tocsin, fast, slow, wrong_way"),
-            (Selection(where={"thread": ("1",)}), "unknown parameter thread; valid: threads"),
+            (Selection(where={"thread": ("1",)}), "unknown parameter thread (did you mean threads?); valid: threads"),
         ):
             with self.assertRaises(UnknownName) as caught:
                 select(catalogue(), selection, "quick")

@@ -234,7 +234,7 @@ class VerbTest(unittest.TestCase):
 
     def test_unknown_names_are_answered_with_the_valid_ones(self) -> None:
         for arguments, expected in (
-            (("raport",), "invalid choice: 'raport' (choose from 'report', 'compare', 'scaling', 'quote', 'defects')"),
+            (("raport",), "unknown verb raport (did you mean report?); valid: report, compare, scaling, quote, defects"),
             (("compare", self.slow, self.fast, "--scenario", "marathon"), "valid: sprint, rest"),
             (("compare", self.slow, self.fast, "--contestant", "nobody"), "valid: floor, tocsin, fast"),
             (("report", self.folder / "none.json"), "No such file"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tocsin_lab.analyse.scaling import CORES, MOST_CORES, MOST_WAITERS, NEEDED, WAITERS
 from tocsin_lab.defects import BY_ID
+from tocsin_lab.errors import unknown
 from tocsin_lab.files import why_not_replaceable
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,19 +22,23 @@ ANSWERS = "answers"  # what a run without arguments measures
 ANSWERS_WORKERS = ROOT / "build" / "answers" / "lab" / "answers"
 NEED_WORKERS = ("measure", "smoke", "list")  # the commands for which the workers must have been built
 DEFECT_BUDGET_S = 30.0
+VERBS = ("report", "compare", "scaling", "quote", "defects")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """`command` says what to do; it is the name of a module in commands/. Ends the program with help or with what is
     wrong."""
     if arguments and not arguments[0].startswith("-"):
-        return verb_parser().parse_args(arguments)
+        verbs = verb_parser()
+        if arguments[0] not in VERBS:
+            verbs.error(unknown("verb", arguments[:1], VERBS))
+        return verbs.parse_args(arguments)
     parser = run_parser()
     options = parser.parse_args(arguments)
     if options.workers is None:  # other workers may know other scenarios; the run itself asks them
         known = scenario_names()
-        if unknown := [name for name in options.scenario if name not in known]:
-            parser.error(f"unknown scenario {', '.join(unknown)}; valid: {', '.join(known)}")
+        if strange := [name for name in options.scenario if name not in known]:
+            parser.error(unknown("scenario", strange, known))
     options.command = "smoke" if options.smoke else "list" if options.list else "measure"
     narrowed = options.scenario or options.contestant or options.where or options.all
     if options.mode is None:
@@ -146,10 +151,9 @@ def add_defects(parser: argparse.ArgumentParser) -> None:
 
 def defect_ids(text: str) -> list[str]:
     found = names(text)
-    unknown = [name for name in found if name not in BY_ID]
-    if unknown or not found:
-        named = ", ".join(unknown) or repr(text)
-        raise argparse.ArgumentTypeError(f"unknown defect {named}; valid: {', '.join(BY_ID)}")
+    strange = [name for name in found if name not in BY_ID]
+    if strange or not found:
+        raise argparse.ArgumentTypeError(unknown("defect", strange or [repr(text)], BY_ID))
     return found
 
 

@@ -13,6 +13,7 @@ from dev.run import Count, configure, one, quietly
 from dev.tree import BUILD, JOBS, ROOT, TOOLS, cpp_files, say
 
 STD_CALLS = TOOLS / "std_calls"
+LIFETIMES = ROOT / "tests" / "lifetimes"
 
 
 def format_is_right():
@@ -98,10 +99,39 @@ def clang_tidy(preset, choose):
             + on_all("std calls", sources, lambda source: [*calls, *refuse, "--extra-arg=-w", source]))
 
 
+def lifetimes():
+    """What clang's lifetime analysis says of the public headers (nothing), and of each misuse in tests/lifetimes."""
+    began = time.monotonic()
+    config = "{Checks: '-*,clang-diagnostic-*,misc-unused-alias-decls', HeaderFilterRegex: '/include/tocsin/'}"
+
+    def said_of(source, *options):
+        command = [tool("clang-tidy"), "--quiet", f"--config={config}", source, "--", "-x", "c++", "-std=c++20",
+                   f"-I{ROOT / 'include'}", "-Wlifetime-safety", *options]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        return "".join(line for line in (result.stdout + result.stderr).splitlines(keepends=True)
+                       if re.search(r": (warning|error): ", line))
+
+    def wrong(case):
+        expected = re.match(r"// expect: (.+)", case.read_text())[1]
+        fine, misuse = said_of(case), said_of(case, "-DMISUSE")
+        fits = not fine and re.search(expected, misuse) and "[clang-diagnostic-error]" not in misuse
+        return "" if fits else f"{case.relative_to(ROOT)}: without MISUSE:\n{fine}with MISUSE:\n{misuse}"
+
+    with ThreadPoolExecutor(JOBS) as pool:
+        headers = pool.submit(said_of, ROOT / "include" / "tocsin" / "tocsin.hpp",
+                              "-Wno-pragma-once-outside-header", "-Wlifetime-safety-lifetimebound-violation")
+        bad = [text for text in pool.map(wrong, sorted(LIFETIMES.glob("*.cpp"))) if text]
+    bad += [headers.result()] if headers.result() else []
+    for text in bad:
+        say(text)
+    say(f"  {'lifetimes':<12} {time.monotonic() - began:6.1f} s  {'FAILED' if bad else 'ok'}")
+    return one(not bad)
+
+
 def check():
-    return format_is_right() + clang_tidy("dev", built_sources) + text_is_right()
+    return format_is_right() + clang_tidy("dev", built_sources) + lifetimes() + text_is_right()
 
 
 def check_changes():
     """The same, with static analysis only of the sources that have changed."""
-    return format_is_right() + clang_tidy("quick", changed_sources) + text_is_right()
+    return format_is_right() + clang_tidy("quick", changed_sources) + lifetimes() + text_is_right()

@@ -5,7 +5,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from dev import checks, compilers, copies, needs, old_glibc, packages
+from dev import checks, compilers, copies, needs, old_glibc, packages, python_package
 from dev.run import Count, one, quietly, run_script, run_workflow
 from dev.tree import BUILD, JOBS, LAB, ROOT, TOOLS, say
 from dev.wine import Wine
@@ -172,6 +172,10 @@ STAGES = {
     "release": Stage("the same tests, optimised and unchecked", workflow("release")),
     "asan": Stage("the same tests under AddressSanitizer and UBSan", workflow("asan")),
     "tsan": Stage("the same tests under ThreadSanitizer", workflow("tsan")),
+    "python-one": Stage("the Python package on one interpreter, 3.11 if there is one: about two minutes",
+                        whole(python_package.preferred), has_cases=False),
+    "python": Stage("the Python package on every interpreter from 3.9 to 3.13 that is there", whole(python_package.every),
+                    always=False, has_cases=False),
     "prove": Stage("model tests, bounded", whole(prove), has_cases=False),
     "lab": Stage("every scenario × contestant once", whole(lab), has_cases=False),
     "report": Stage("the lab's report in a browser, at phone and desktop width", whole(report), always=False,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where things are in the tree, and what every part of `./dev` shares."""
 
+import difflib
 import os
 import shutil
 import sys
@@ -18,6 +19,12 @@ ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}  # of every program that is st
 
 class Refusal(Exception):
     """The request makes no sense or cannot be carried out; the text says why, in one sentence."""
+
+
+def unknown(what, name, valid):
+    """The refusal of a name that does not exist. A name like one that does exist is a slip of the pen."""
+    close = difflib.get_close_matches(name, valid, 1)
+    return f"unknown {what} `{name}`; {f'did you mean `{close[0]}`? ' if close else ''}valid: {', '.join(valid)}"
 
 
 def say(text):
@@ -40,7 +47,7 @@ def use_compiler_cache():
 
 
 def cpp_files():
-    folders = ("include", "src", "tests", "lab", "examples", "c", "win32")
+    folders = ("include", "src", "tests", "lab", "examples", "c", "win32", "python")
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*")
                   if path.suffix in (".hpp", ".cpp"))
 

@@ -10,7 +10,7 @@ import sys
 
 from dev import needs, stages
 from dev.run import build, build_in_sight, configure, fresh_if_moved, quietly, read_log
-from dev.tree import BUILD, LAB, ROOT, TOOLS, Refusal, cpp_files, refuse, require_writable, say
+from dev.tree import BUILD, LAB, ROOT, TOOLS, Refusal, cpp_files, refuse, require_writable, say, unknown
 
 
 def lab(arguments):
@@ -81,7 +81,7 @@ def test(arguments):
     names = [each for name in given.names or ["usual"] for each in (usual if name == "usual" else [name])]
     for name in names:
         if name not in stages.STAGES:
-            return refuse(f"test: unknown stage `{name}`; valid: usual, {', '.join(stages.STAGES)}")
+            return refuse(f"test: {unknown('stage', name, ['usual', *stages.STAGES])}")
         if given.only and not stages.STAGES[name].has_cases:
             return refuse(f"test: the stage `{name}` has no cases to choose from by -R")
     require_writable()
@@ -132,6 +132,15 @@ def docs(arguments):
     return become([python, TOOLS / "docs" / "site.py"])
 
 
+def release(arguments):
+    """makes everything that a release publishes, in build/releases; no tag; --help lists its arguments"""
+    from dev import release as releases
+    given = releases.parse(arguments)  # answers help and wrong arguments
+    require_writable()
+    needs.provide_for_build()
+    return releases.make(given)
+
+
 def clean(arguments):
     """removes what was built; the local Python environment stays"""
     if arguments:
@@ -140,17 +149,34 @@ def clean(arguments):
     return 0
 
 
-VERBS = {verb.__name__: verb for verb in (lab, test, check, fmt, docs, prove, soak, clean)}
+VERBS = {verb.__name__: verb for verb in (lab, test, check, fmt, docs, prove, soak, release, clean)}
+
+
+HAVE_HELP = (lab, test, prove, release)  # their own
 
 
 def main(arguments):
+    """The exit code. A reader that has seen enough, as `head` has, is no error."""
+    try:
+        code = answer(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
+        return 0
+
+
+def answer(arguments):
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         for name, verb in VERBS.items():
-            say(f"./dev {name:<6} {verb.__doc__}")
+            say(f"./dev {name:<7} {verb.__doc__}")
         return 0
     verb = VERBS.get(arguments[0])
     if verb is None:
-        return refuse(f"unknown verb `{arguments[0]}`; valid: {', '.join(VERBS)}")
+        return refuse(unknown("verb", arguments[0], list(VERBS)))
+    if verb not in HAVE_HELP and set(arguments[1:]) & {"-h", "--help"}:
+        say(f"./dev {arguments[0]}: {verb.__doc__}")
+        return 0
     try:
         return verb(arguments[1:])
     except Refusal as refusal:

@@ -321,7 +321,14 @@ def prose(comment: str) -> str:
             is_under_heading = is_under_heading and not line.strip()
             out.append(line)
         index += 1
-    return "\n".join(out)
+    return as_text("\n".join(out))
+
+
+def as_text(markdown: str) -> str:
+    """Outside of code, a `<` begins no tag: the standard's <semaphore> is text."""
+    parts = re.split(r"(^```.*?^```|`[^`\n]+`)", markdown, flags=re.MULTILINE | re.DOTALL)
+    parts[::2] = [re.sub(r"<(?=[\w/!])", r"\<", one) for one in parts[::2]]
+    return "".join(parts)
 
 
 def in_list(out: list[str], line: str) -> bool:

@@ -163,7 +163,9 @@ def main() -> int:
     made.make()
     for mistake in made.mistakes:
         print(f"docs: {mistake}", file=sys.stderr)
-    shutil.copyfile(Path(__file__).with_name("conf.py"), source / "conf.py")
+    for name in ("conf.py", "scorer.js"):
+        shutil.copyfile(Path(__file__).with_name(name), source / name)
+    shutil.copytree(Path(__file__).with_name("static"), source / "static")
     failed = sphinx(["-q", "-W", "--keep-going", "-b", "html", "-d", str(out / "cache"), str(source), str(site)])
     for page in site.rglob("*.html"):
         if (source / page.relative_to(site)).with_suffix(".md").exists() or page.name in ("search.html", "genindex.html"):

@@ -15,7 +15,7 @@ namespace detail {
 // A driver, or none.
 class chosen_driver {
 public:
-    void choose(driver& which) noexcept { which_ = &which; }
+    void choose(driver& which TOCSIN_CAPTURED_BY_THIS) noexcept { which_ = &which; }
     // Gives the driver to an operation that is idle.
     template <class Operation>
     void serve(Operation& wait) const noexcept {

@@ -32,6 +32,19 @@
 #define TOCSIN_LIFETIMEBOUND
 #endif
 
+// Marks a parameter that the object refers to after the call, although the result does not refer to it. Clang 23
+// has the first spelling, and calls the second one deprecated.
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetime_capture_by_this)
+#define TOCSIN_CAPTURED_BY_THIS [[clang::lifetime_capture_by_this]]
+#elif __has_cpp_attribute(clang::lifetime_capture_by)
+#define TOCSIN_CAPTURED_BY_THIS [[clang::lifetime_capture_by(this)]]
+#endif
+#endif
+#if !defined(TOCSIN_CAPTURED_BY_THIS)
+#define TOCSIN_CAPTURED_BY_THIS
+#endif
+
 // Marks a member that takes no space if its type is empty.
 #if defined(_MSC_VER)
 #define TOCSIN_NO_UNIQUE_ADDRESS [[msvc::no_unique_address]]

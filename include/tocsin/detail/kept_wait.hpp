@@ -50,13 +50,17 @@ auto keep_source(Argument& from) noexcept {
 }
 
 struct kept_limits {
-    explicit kept_limits(const limits& how) : until(how.until) {
+    explicit kept_limits(const limits& how) : until(how.until), order(how.order), stop_first(how.stop_first) {
         if (how.stop.get() != nullptr) stop = *how.stop.get();
     }
-    limits get() const noexcept { return {.until = until, .stop = stop}; }
+    limits get() const noexcept {
+        return {.until = until, .stop = stop, .order = order, .stop_first = stop_first};
+    }
 
     deadline until;
     stop_token stop;
+    wait_order order;
+    bool stop_first;
 };
 struct kept_no_limits {
     explicit kept_no_limits(const limits&) noexcept {}

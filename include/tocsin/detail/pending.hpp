@@ -107,10 +107,10 @@ public:
     pending_base& operator=(const pending_base&) = delete;
 
 protected:
-    pending_base(std::span<const source> sources, wait_traits what, const limits& how,
+    pending_base(std::span<const source> sources TOCSIN_LIFETIMEBOUND, wait_traits what, const limits& how,
                  const wait_storage& storage) noexcept
-        : until_(how.until), sources_(sources), storage_(storage), what_(what) {
-        if (how.stop.get() != nullptr) stop_ = *how.stop.get();
+        : sources_(sources), storage_(storage), what_(what) {
+        limit(how);
     }
     ~pending_base() {
         if (waiting_ != nullptr) destroy();
@@ -137,7 +137,17 @@ protected:
     // Called once the wait has taken what `how` says, right before the result is used.
     void note_taken(const any_result& how) const noexcept;
 
-    const std::span<const source>& sources() const noexcept { return sources_; }
+    // Takes the limits of the next wait.
+    void limit(const limits& how) noexcept {
+        until_ = how.until;
+        stop_ = how.stop.get() != nullptr ? *how.stop.get() : stop_token();
+        order_ = how.order;
+        stop_first_ = how.stop_first;
+    }
+    // Whether a look may begin with the first source.
+    bool looks_as_listed() const noexcept { return order_ == wait_order::listed && !stop_first_; }
+
+    const std::span<const source>& sources() const noexcept TOCSIN_LIFETIMEBOUND { return sources_; }
     // Whether this is a wait for any of one source, the source is in the lot, and the wait has no limits.
     bool is_for_one_in_the_lot() const noexcept {
         return what_.needs == wait_needs::objects && !what_.all && sources_.size() == 1 &&
@@ -146,7 +156,7 @@ protected:
     // The memory for slots, free for use by an operation whose wait has ended before it had slots.
     void* unused_slots() const noexcept { return storage_.slots; }
 
-    deadline until_;
+    deadline until_ = deadline::never();
     stop_token stop_;
     executor_reference executor_;
     struct parts_of_begin {
@@ -165,9 +175,13 @@ protected:
 private:
     friend class pending_wait;
 
+    bool is_stopped_first() noexcept;
+
     const std::span<const source> sources_;
     const wait_storage storage_;
     const wait_traits what_;
+    wait_order order_ = wait_order::listed;
+    bool stop_first_ = false;
 };
 
 }  // namespace tocsin::detail

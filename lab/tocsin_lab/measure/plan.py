@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tocsin_lab.errors import LabError
+from tocsin_lab.errors import LabError, unknown
 from tocsin_lab.measure.workers import Catalogue, Pair
 from tocsin_lab.records import Parameters
 
@@ -57,9 +57,9 @@ class Selection:
 
 def require_known(what: str, names: Iterable[str], valid: Iterable[str]) -> None:
     known = list(valid)
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise UnknownName(f"unknown {what} {', '.join(unknown)}; valid: {', '.join(known)}")
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise UnknownName(unknown(what, strange, known))
 
 
 def parameters_of(catalogue: Catalogue) -> dict[str, list[str]]:

@@ -204,9 +204,9 @@ void ready_list::arm(timer_member& which, const deadline& when, std::int64_t per
     release_list freed;
     {
         const guard here(*this);
-        which.period_ = period;
         clear_ready(which);
         timer_queue& queue = queue_for(when);
+        which.period_ = period;
         if (when.is_never() || which.queue_ != &queue) disarm(which);
         if (!when.is_never()) {
             which.queue_ = &queue;
@@ -329,11 +329,10 @@ bool ready_list::begin_sleep(sleeper& self, const deadline& until) noexcept {
     const guard here(*this);
     make_due_ready(1);
     if (!ready_.empty()) return false;
-    self.until = until;
-    if (until.which() == deadline::clock::other) {  // may jump: the sleeper looks at it again in time
-        self.until = std::chrono::nanoseconds(until.longest_sleep());
-        self.until_timer = true;
-    }
+    const bool may_jump =
+        until.which() == deadline::clock::other;  // then the sleeper looks at it again in time
+    self.until = may_jump ? deadline(std::chrono::nanoseconds(until.longest_sleep())) : until;
+    self.until_timer = may_jump;
     for (timer_queue* const queue : {&steady_timers_, &system_timers_}) {
         const deadline next = queue->next();
         if (next.is_never() || next.remaining() >= self.until.remaining()) continue;

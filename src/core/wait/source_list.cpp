@@ -208,10 +208,12 @@ void descriptors::check(int error, std::size_t culprit) const {
     detail::throw_or_die(std::system_error(error, platform::error_category(), message));
 }
 
-found_source take_first_ready(std::span<const source> sources, descriptors* polled) {
+found_source take_first_ready(std::span<const source> sources, descriptors* polled, std::uint32_t begin) {
     bool looked = false;
-    std::size_t entry = 0;
-    for (std::uint32_t i = 0; i != sources.size(); ++i) {
+    std::size_t entry = polled == nullptr ? 0 : descriptors::count(sources.first(begin));
+    const auto count = static_cast<std::uint32_t>(sources.size());
+    for (std::uint32_t looks = 0, i = begin; looks != count; ++looks, ++i) {
+        if (i == count) i = 0, entry = 0;
         if (sources[i].what() != source::kind::descriptor) {
             if (multi_wait::take_if_ready(sources[i])) return {i};
             continue;
@@ -221,6 +223,11 @@ found_source take_first_ready(std::span<const source> sources, descriptors* poll
         if (const readiness found = polled->all()[entry++].found; found != readiness::none) return {i, found};
     }
     return {};
+}
+
+std::uint32_t first_to_look_at(std::span<const source> sources, wait_order order) noexcept {
+    if (order == wait_order::listed) return 0;
+    return static_cast<std::uint32_t>(platform::drawn_number() % sources.size());
 }
 
 void give_back(const source& taken) noexcept {

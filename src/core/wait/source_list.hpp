@@ -7,6 +7,7 @@
 #include "platform/poller/poller.hpp"
 
 #include <tocsin/deadline.hpp>
+#include <tocsin/limits.hpp>
 #include <tocsin/source.hpp>
 
 #include <cstddef>
@@ -100,8 +101,12 @@ private:
 
 // The first look of every wait: takes the first ready source, in the order of the list. Without `polled`, it passes
 // over descriptors. With `polled`, it polls all descriptors at once, but only if no source in front of the first
-// descriptor is ready. That poll may throw.
-found_source take_first_ready(std::span<const source> sources, descriptors* polled = nullptr);
+// descriptor is ready. That poll may throw. The order may begin with another source than the first. The sources before
+// that one then come last.
+found_source take_first_ready(std::span<const source> sources, descriptors* polled = nullptr,
+                              std::uint32_t begin = 0);
+// With which source the first look of a wait begins.
+std::uint32_t first_to_look_at(std::span<const source> sources, wait_order order) noexcept;
 
 // Called by a wait that has taken this source, as its last step, in the thread or coroutine that waited. Moves a ticker
 // to its next tick.

@@ -194,6 +194,11 @@ bool exchange_look_due(bool due) noexcept {
     return std::exchange(is_due, due);
 }
 
+std::uint32_t drawn_number() noexcept {
+    constinit thread_local std::uint32_t state = 0;
+    return draw(state);
+}
+
 static_assert(sizeof(sigset_t) <= sizeof(signal_mask) && alignof(sigset_t) <= alignof(signal_mask));
 
 signal_mask signal_mask::current() noexcept {

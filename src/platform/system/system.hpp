@@ -80,6 +80,9 @@ void forget_thread_urgency() noexcept;
 // (src/wait.cpp). Returns the mark's former value. A new thread's mark is off.
 bool exchange_look_due(bool due) noexcept;
 
+// A number that differs from call to call, for choices that should be fair. Anybody may predict it.
+std::uint32_t drawn_number() noexcept;
+
 // The signals that a thread blocks. On Windows a mask is always empty.
 class signal_mask {
 public:
@@ -119,6 +122,15 @@ constexpr std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept {
         return number ^ (number >> 31);
     };
     return stir(stir(one) + other);
+}
+
+// Draws the next number of a thread (Marsaglia's xorshift). `state` begins with zero.
+inline std::uint32_t draw(std::uint32_t& state) noexcept {
+    if (state == 0) state = static_cast<std::uint32_t>(mix(reinterpret_cast<std::uintptr_t>(&state), 1)) | 1;
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state;
 }
 
 // Keeps this copy of the library from being unloaded. After the first call, this is only a load. Call it under no lock

@@ -72,6 +72,11 @@ bool exchange_look_due(bool due) noexcept {
     return std::exchange(is_due, due);
 }
 
+std::uint32_t drawn_number() noexcept {
+    constinit thread_local std::uint32_t state = 0;
+    return draw(state);
+}
+
 signal_mask signal_mask::current() noexcept { return {}; }
 signal_mask signal_mask::exchange() const noexcept { return {}; }
 

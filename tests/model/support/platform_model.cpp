@@ -96,6 +96,7 @@ unsigned known_thread_urgency() noexcept {
     return ordinary_urgency + library_model::urgencies[static_cast<std::size_t>(model::this_thread())];
 }
 void forget_thread_urgency() noexcept {}
+std::uint32_t drawn_number() noexcept { return 0; }
 
 bool exchange_look_due(bool due) noexcept {
     return std::exchange(library_model::looks_due[static_cast<std::size_t>(model::this_thread())], due);

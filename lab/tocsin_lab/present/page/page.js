@@ -47,9 +47,12 @@ const expressionFunctions = {
 // Scales
 
 // Logarithmic where no value is zero: one round number a decade, more where the range is short.
+// Labels of an axis that would touch: the later one is left out.
+const APART = {labelOverlap: "greedy", labelSeparation: 10};
+
 function axisOf(values, unit, title) {
   const least = Math.min(...values), most = Math.max(...values);
-  const axis = {title, labelExpr: `tick(datum.value, '${unit}')`, labelOverlap: true};
+  const axis = {title, labelExpr: `tick(datum.value, '${unit}')`, ...APART};
   if (!(least > 0) || most / least < 1.5) return {scale: {type: "linear", zero: !(least > 0), nice: true}, axis};
   const decades = Math.log10(most / least);
   const steps = decades > 4 ? [1] : decades > 1.5 ? [1, 3] : [1, 1.5, 2, 3, 5, 7];
@@ -157,7 +160,7 @@ function percentiles(chart, width) {
   const values = [Math.log10(2), 1, 2, 3, 4].filter((nines) => nines <= furthest * 1.02);
   return lines(rows, who, width,
     {field: "nines", type: "quantitative", scale: {domain: [0, furthest], nice: false},
-     axis: {title: "share of all values", values, labelExpr: "percent(datum.value)", labelOverlap: true}},
+     axis: {title: "share of all values", values, labelExpr: "percent(datum.value)", ...APART}},
     {field: "value", type: "quantitative", ...axisOf(rows.map((row) => row.value), chart.unit, null)});
 }
 

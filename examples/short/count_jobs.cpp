@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for jobs that start further jobs: nobody knows their number beforehand.
+#include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
+#include <tocsin/wait_group.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+namespace {
+
+tocsin::wait_group jobs;
+std::atomic<int> worked{0};
+
+void start_job(int depth);
+
+void work(int depth) {
+    ++worked;
+    for (int i = 0; i != depth; ++i) start_job(depth - 1);  // before this job's own done()
+}
+
+void start_job(int depth) {
+    jobs.add();
+    std::thread([depth] {
+        work(depth);
+        jobs.done();
+    }).detach();
+}
+
+}  // namespace
+
+int main() {
+    using namespace std::chrono_literals;
+    tocsin::manual_reset_event shutdown;
+    start_job(3);
+    const auto [status, index, found] = tocsin::wait_any({.until = 10s}, shutdown, jobs);
+    std::printf("%d jobs are done\n", worked.load());
+    return index == 1 && worked == 16 ? 0 : 1;
+}

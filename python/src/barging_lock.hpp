@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lock behind tocsin.Lock: any thread may free it, and a running thread may take it before a woken one.
+//
+// A lock that hands itself to the oldest waiter would make every release a switch of threads: the new owner has to get
+// the interpreter's lock first, and the thread that released it blocks at its next acquire. So this lock is only ever
+// taken by a thread that runs. Why not tocsin::word_lock: a wait in the main thread must also end when a signal
+// arrives, so the lock needs something that a wait over several sources takes, an event.
+//
+// State: a word with the bits `locked` and `waking` and a count of waiters, and an auto-reset event on which waiters
+// sleep.
+//
+// Invariants
+//   barging-1  A thread counts as a waiter from before it looks at `locked` for the last time until after it has taken
+//              the lock or given up.
+//   barging-2  `waking` is on from a release that found waiters until a waiter has taken the event that this release
+//              set. While it is on, the event is set, is about to be set, or was handed to such a waiter. So there is
+//              one wake-up in flight at most.
+//   barging-3  A waiter that takes the event turns `waking` off, and then looks at `locked`.
+//
+// No lost wake-up: suppose that the lock is free and a waiter sleeps. The last release has found the waiter counted
+// (barging-1: otherwise the waiter's look, which comes later in the order of changes of the word, has found the lock
+// free). That release either set the event, or found `waking` on. In both cases some waiter takes the event, turns
+// `waking` off and looks (barging-3); the look comes later than the release, so it finds the lock free or taken by a
+// thread whose release comes later still. A waiter that gives up without the event leaves the event to the others. If
+// there are none, the event stays set with `waking` on, and the next waiter takes it at once and looks again.
+//
+// Memory order: [barging] a release of the lock releases, and whoever takes the lock acquires. The count and `waking`
+// need no order of their own: all changes are of one word.
+//
+// Checked by: tests/model/barging_lock_model_test.cpp, python/tests.
+#pragma once
+
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/event.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace tocsin::python {
+
+class barging_lock {
+public:
+    barging_lock() noexcept = default;
+    barging_lock(const barging_lock&) = delete;
+    barging_lock& operator=(const barging_lock&) = delete;
+
+    bool is_locked() const noexcept {
+        return (word_.load(std::memory_order_relaxed) & locked) != 0;  // no order: a guess
+    }
+
+    bool try_lock() noexcept {
+        std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: the exchange decides
+        while ((seen & locked) == 0) {
+            // [barging] with the release in unlock()
+            if (word_.compare_exchange_weak(seen, seen | locked, std::memory_order_acquire,
+                                            std::memory_order_relaxed))
+                return true;
+        }
+        return false;
+    }
+
+    // Sleeps with `sleep`, which waits for the event that it is given and returns whether it has taken the event.
+    // Returns true once it has taken the lock, and false if `sleep` has not taken the event.
+    template <class Sleep>
+    bool lock_slow(Sleep sleep) noexcept(noexcept(sleep(std::declval<auto_reset_event&>()))) {
+        // No order: barging-1. All changes of the word have one order.
+        std::uint32_t seen = word_.fetch_add(one_waiter, std::memory_order_relaxed) + one_waiter;
+        for (;;) {
+            while ((seen & locked) == 0) {
+                // [barging] with the release in unlock()
+                if (word_.compare_exchange_weak(seen, (seen | locked) - one_waiter, std::memory_order_acquire,
+                                                std::memory_order_relaxed))
+                    return true;
+            }
+            if (!sleep(event_)) {
+                word_.fetch_sub(one_waiter, std::memory_order_relaxed);  // no order: barging-1
+                return false;
+            }
+            seen = word_.fetch_and(~waking, std::memory_order_relaxed) & ~waking;  // no order: barging-3
+        }
+    }
+
+    // Frees the lock. Returns false if it was free. Otherwise `wake` says whether the caller has to set event().
+    bool unlock(bool& wake) noexcept {
+        std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: the exchange decides
+        std::uint32_t then = 0;
+        do {
+            if ((seen & locked) == 0) return false;
+            wake = seen >= one_waiter && (seen & waking) == 0;
+            then = (seen & ~locked) | (wake ? waking : 0);
+            // [barging] with the acquire of whoever takes the lock next
+        } while (
+            !word_.compare_exchange_weak(seen, then, std::memory_order_release, std::memory_order_relaxed));
+        return true;
+    }
+    auto_reset_event& event() noexcept { return event_; }
+
+    // In the child of a fork: free, with no waiters.
+    void reset_after_fork() noexcept {
+        word_.store(0, std::memory_order_relaxed);  // no order: the only thread
+        event_.reset();
+    }
+
+private:
+    static constexpr std::uint32_t locked = 0b01;
+    static constexpr std::uint32_t waking = 0b10;
+    static constexpr std::uint32_t one_waiter = 0b100;
+
+    detail::atomic<std::uint32_t> word_{0};
+    auto_reset_event event_;
+};
+
+}  // namespace tocsin::python

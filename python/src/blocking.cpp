@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a Python thread sleeps.
+//
+// A thread that runs no signal handlers gives up the interpreter's lock, waits as a C++ thread does, and takes the lock
+// back. From CPython 3.14 a thread may hang where it takes the lock back, and before that it may end there
+// (pthread_exit), once the interpreter is being finalized. So at that point no frame of ours has an object with a
+// destructor, nor is it noexcept: whatever may throw or owns something is inside catching() or in a function that has
+// returned.
+//
+// The main thread runs Python's signal handlers. Its sleep must end when a signal arrives, keep its place in the queues
+// while the handler runs, and lose no signal that arrives just before the sleep.
+//
+// State of such a sleep
+//   An operation (tocsin/operation.hpp) waits for the events and semaphores. Its function stores the result and sets
+//   `done`, an event on this thread's stack. At first the thread sleeps on `done` alone, for a fifth of a millisecond
+//   at most. If that was not enough, it sleeps in one wait_any() for `done`, for the caller's descriptors and timers,
+//   and for a pipe. Python's C handler writes a byte into the descriptor of signal.set_wakeup_fd(), the slot; during
+//   this second sleep that is the pipe. The first sleep saves the four system calls that the slot and the pipe cost, in
+//   waits that are over soon. A signal that arrives in it is seen at its end.
+//
+// Invariants
+//   blocking-1  The operation stays started while handlers run. So a set() during a handler hands over to this wait as
+//               if the thread slept, and set(); clear() releases it.
+//   blocking-2  The pipe is in the slot before PyErr_CheckSignals() looks, and stays there until the sleep has ended.
+//               So a signal is either seen by that look, or leaves a byte that ends the sleep, whichever thread of the
+//               process gets it. There is no window between the look and the sleep. (A handler that runs in this look
+//               may change the slot. Then begin() puts the pipe there again.)
+//   blocking-3  Each byte is handed on to the descriptor that had the slot before.
+//   blocking-4  If a wait ends by a deadline, a descriptor or an exception, cancel() decides: true means that nothing
+//               was taken. After false, the operation has taken its sources. Then the wait is `ready`, except after an
+//               exception, which gives them back.
+//
+// No lost wake-up: `done` is an event, and the pipe keeps its byte until it is read.
+//
+// The slot is changed by Python's function, because interpreters before 3.13 don't export PySignal_SetWakeupFd(),
+// although their documentation has it (findings/python.sh).
+//
+// Checked by: python/tests/test_signals.py, test_fork.py.
+#include "blocking.hpp"
+
+#include <tocsin/fd.hpp>
+#include <tocsin/operation.hpp>
+#include <tocsin/semaphore.hpp>
+#include <tocsin/wait.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+namespace tocsin::python {
+namespace {
+
+std::atomic<unsigned long> main_thread{0};
+std::atomic<unsigned> forks{0};
+std::atomic<bool> has_warned{false};
+int pipe_ends[2] = {-1, -1};  // only the main thread uses it, and the child of a fork
+
+// Of the main interpreter, which alone runs handlers.
+PyObject* set_wakeup_fd = nullptr;
+PyObject* no_warning_name = nullptr;  // the names of its keyword arguments
+
+constexpr std::chrono::microseconds first_sleep(200);
+
+void after_fork_in_child() {
+    // The parent reads the same pipe.
+    for (int& end : pipe_ends) {
+        if (end >= 0) ::close(end);
+        end = -1;
+    }
+    main_thread.store(PyThread_get_thread_ident(), std::memory_order_relaxed);  // no order: the only thread
+    forks.fetch_add(1, std::memory_order_relaxed);                              // no order: the only thread
+}
+
+bool open_pipe() {
+    if (pipe_ends[0] >= 0) return true;
+#if defined(__linux__)
+    const bool opened = ::pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) == 0;
+#else
+    const bool opened = ::pipe(pipe_ends) == 0;
+    for (const int end : pipe_ends) {
+        if (!opened) break;
+        ::fcntl(end, F_SETFD, FD_CLOEXEC);
+        ::fcntl(end, F_SETFL, O_NONBLOCK);
+    }
+#endif
+    if (opened) return true;
+    pipe_ends[0] = pipe_ends[1] = -1;
+    PyErr_SetFromErrno(PyExc_OSError);
+    return false;
+}
+
+bool put_into_slot(int descriptor, long& former) {
+    PyObject* const number = PyLong_FromLong(descriptor);
+    if (number == nullptr) return false;
+    PyObject* const arguments[] = {number, Py_False};
+    PyObject* const before = PyObject_Vectorcall(set_wakeup_fd, arguments, 1, no_warning_name);
+    Py_DECREF(number);
+    if (before == nullptr) return false;
+    former = PyLong_AsLong(before);
+    Py_DECREF(before);
+    return former != -1 || !PyErr_Occurred();
+}
+
+// What the operation's function leaves for the sleeping thread.
+struct completion {
+    manual_reset_event done;
+    any_result how{wait_status::stopped};
+};
+
+bool belongs_to_operation(const source& one, bool all) noexcept {
+    return all || (one.what() != source::kind::descriptor && one.what() != source::kind::timer);
+}
+
+// The sleep of the main thread. It has a destructor, so it lives in functions that never take the interpreter's lock
+// back while another thread could end the interpreter: only the main thread does that.
+class main_sleep {
+public:
+    main_sleep(const source* sources, std::size_t count, bool all, const deadline& until) noexcept
+        : sources_(sources), count_(count), all_(all), until_(until) {}
+    main_sleep(const main_sleep&) = delete;
+    main_sleep& operator=(const main_sleep&) = delete;
+    ~main_sleep() {
+        drop_operation();
+        PyMem_RawFree(block_);
+    }
+
+    outcome run() {
+        if (!allocate()) {
+            PyErr_NoMemory();
+            return {};
+        }
+        if (listed_ == 2 && operation_sources_ != 0) {
+            const deadline soon(first_sleep);
+            const bool is_short = until_.remaining() <= soon.remaining();
+            bool ended = false;
+            const caught error = released([&] {
+                start();
+                ended = end_.done.wait_until(is_short ? until_ : soon) == wait_status::signaled;
+            });
+            if (error.number != -1) return fail(error);
+            if (ended) return taken();
+        }
+        for (;;) {
+            const unsigned generation = signal_watch::generation();
+            const auto watching = watch_.begin();
+            if (watching == signal_watch::beginning::failed) {
+                if (!cancelled()) give_back_taken();
+                return {};
+            }
+            if (generation != signal_watch::generation()) {  // a handler has forked, and this is the child
+                drop_operation();
+                watch_.end();
+                continue;
+            }
+            const bool watches = watching == signal_watch::beginning::watches;
+            if (watches) list_[listed_ - 1] = readable(signal_watch::descriptor());
+            any_result found{wait_status::stopped};
+            const caught error = released([&] {
+                start();
+                found =
+                    wait_any({.until = until_}, std::span<const source>(list_, listed_ - (watches ? 0 : 1)));
+            });
+            if (watches) watch_.end();
+            if (error.number != -1) return fail(error);
+            const bool signaled = found.status == wait_status::signaled;
+            if (signaled && found.index == listed_ - 1) {
+                watch_.forward();
+                continue;
+            }
+            if ((signaled && operation_sources_ != 0 && found.index == 0) || !cancelled()) return taken();
+            if (!signaled) return {ending::timed_out};
+            return {ending::ready, map_[operation_sources_ + found.index - first_other()]};
+        }
+    }
+
+private:
+    template <class Function>
+    static caught released(Function function) {
+        caught error;
+        Py_BEGIN_ALLOW_THREADS;
+        error = catching(function);
+        Py_END_ALLOW_THREADS;
+        return error;
+    }
+
+    outcome fail(const caught& error) {
+        if (!cancelled()) give_back_taken();
+        raise_error(error.number, error.message);
+        return {};
+    }
+
+    std::size_t first_other() const noexcept { return operation_sources_ == 0 ? 0 : 1; }
+
+    bool allocate() {
+        for (std::size_t i = 0; i != count_; ++i)
+            operation_sources_ += belongs_to_operation(sources_[i], all_) ? 1 : 0;
+        const std::size_t others = count_ - operation_sources_;
+        listed_ = first_other() + others + 1;
+        const std::size_t operation_bytes =
+            operation_sources_ == 0 ? 0 : span_operation::size(operation_sources_);
+        const std::size_t bytes = operation_bytes + (operation_sources_ + listed_) * sizeof(source) +
+                                  count_ * sizeof(std::size_t) + operation_alignment;
+        void* start = small_;
+        if (bytes > sizeof small_) start = block_ = PyMem_RawMalloc(bytes);
+        if (start == nullptr) return false;
+        std::size_t room = bytes;
+        memory_ = static_cast<char*>(std::align(operation_alignment, operation_bytes, start, room));
+        chosen_ = reinterpret_cast<source*>(memory_ + (operation_bytes + alignof(source) - 1) /
+                                                          alignof(source) * alignof(source));
+        list_ = chosen_ + operation_sources_;
+        map_ = reinterpret_cast<std::size_t*>(list_ + listed_);
+        std::size_t chosen = 0;
+        std::size_t other = first_other();
+        for (std::size_t i = 0; i != count_; ++i) {
+            if (belongs_to_operation(sources_[i], all_)) {
+                map_[chosen] = i;
+                std::construct_at(chosen_ + chosen++, sources_[i]);
+            } else {
+                map_[operation_sources_ + other - first_other()] = i;
+                std::construct_at(list_ + other++, sources_[i]);
+            }
+        }
+        if (operation_sources_ != 0) std::construct_at(list_, source(end_.done));
+        std::construct_at(list_ + listed_ - 1);
+        return true;
+    }
+
+    void start() {
+        if (operation_ != nullptr || operation_sources_ == 0) return;
+        operation_ = &span_operation::make(
+            memory_, all_, std::span<const source>(chosen_, operation_sources_), {},
+            [](void* to, const any_result& how) noexcept {
+                auto& end = *static_cast<completion*>(to);
+                end.how = how;
+                end.done.set();
+            },
+            &end_);
+        started_ = false;
+        operation_->start();
+        started_ = true;
+    }
+
+    // Ends the operation, and returns true if it had taken nothing.
+    bool cancelled() noexcept {
+        if (operation_ == nullptr || !started_) return true;
+        if (!operation_->cancel()) end_.done.wait();  // soon: another thread is in the operation's function
+        return end_.how.status != wait_status::signaled;
+    }
+
+    void drop_operation() noexcept {
+        if (operation_ != nullptr) std::destroy_at(operation_);
+        operation_ = nullptr;
+        end_.done.reset();
+    }
+
+    outcome taken() const noexcept { return {ending::ready, all_ ? 0 : map_[end_.how.index]}; }
+
+    void give_back_taken() noexcept {
+        if (all_) {
+            for (std::size_t i = 0; i != count_; ++i) give_back(sources_[i]);
+        } else {
+            give_back(chosen_[end_.how.index]);
+        }
+    }
+
+    const source* const sources_;
+    const std::size_t count_;
+    const bool all_;
+    const deadline until_;
+    std::size_t operation_sources_ = 0;
+    std::size_t listed_ = 0;      // `done` if there is an operation, the other sources, the pipe
+    char* memory_ = nullptr;      // of the operation
+    source* chosen_ = nullptr;    // the operation's sources
+    source* list_ = nullptr;      // what the thread waits for
+    std::size_t* map_ = nullptr;  // the caller's index: of the operation's sources, then of the others
+    void* block_ = nullptr;
+    span_operation* operation_ = nullptr;
+    bool started_ = false;
+    completion end_;
+    signal_watch watch_;
+    alignas(std::max_align_t) char small_[3072];
+};
+
+// A thread that runs no handlers. Nothing here has a destructor.
+outcome plain_sleep(const source* sources, std::size_t count, bool all, const deadline& until) {
+    any_result found{wait_status::stopped};
+    caught error;
+    Py_BEGIN_ALLOW_THREADS;
+    error = catching([&] {
+        const std::span<const source> list(sources, count);
+        if (all) {
+            found.status = wait_all({.until = until}, list);
+        } else {
+            found = wait_any({.until = until}, list);
+        }
+    });
+    Py_END_ALLOW_THREADS;
+    if (error.number != -1) {
+        raise_error(error.number, error.message);
+        return {};
+    }
+    if (found.status != wait_status::signaled) return {ending::timed_out};
+    return {ending::ready, all ? 0 : found.index};
+}
+
+}  // namespace
+
+signal_watch::beginning signal_watch::begin() {
+    if (!open_pipe()) return beginning::failed;
+    if (!put_into_slot(pipe_ends[1], former_)) {
+        PyErr_Clear();
+        main_thread.store(0, std::memory_order_relaxed);  // no order: a number
+        return PyErr_CheckSignals() == 0 ? beginning::cannot : beginning::failed;
+    }
+    if (former_ == pipe_ends[1]) former_ = -1;
+    const int before = pipe_ends[1];
+    bool good = PyErr_CheckSignals() == 0;
+    long now = before;
+    if (good) good = open_pipe() && put_into_slot(pipe_ends[1], now);  // a handler may have forked
+    if (now != before && now != pipe_ends[1]) former_ = now;
+    if (good) return beginning::watches;
+    end();
+    return beginning::failed;
+}
+
+void signal_watch::end() {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    long ours = -1;
+    if (!put_into_slot(static_cast<int>(former_), ours)) {
+        PyErr_Clear();  // the former owner has closed its descriptor
+        if (!put_into_slot(-1, ours)) PyErr_Clear();
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
+int signal_watch::descriptor() noexcept { return pipe_ends[0]; }
+
+unsigned signal_watch::generation() noexcept {
+    return forks.load(std::memory_order_relaxed);  // no order: it changes only in a fork
+}
+
+void signal_watch::forward() const noexcept {
+    char bytes[64];
+    for (;;) {
+        const ssize_t got = ::read(pipe_ends[0], bytes, sizeof bytes);
+        if (got <= 0) return;
+        if (former_ >= 0) (void)!::write(static_cast<int>(former_), bytes, static_cast<std::size_t>(got));
+        if (static_cast<std::size_t>(got) < sizeof bytes) return;
+    }
+}
+
+bool prepare_blocking(unsigned long thread) {
+    static const bool registered = ::pthread_atfork(nullptr, nullptr, after_fork_in_child) == 0;
+    if (!registered) {
+        PyErr_NoMemory();
+        return false;
+    }
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) return true;
+    PyObject* const module = PyImport_ImportModule("_signal");
+    if (module == nullptr) return false;
+    Py_XSETREF(set_wakeup_fd, PyObject_GetAttrString(module, "set_wakeup_fd"));
+    Py_DECREF(module);
+    Py_XSETREF(no_warning_name, Py_BuildValue("(s)", "warn_on_full_buffer"));
+    main_thread.store(thread, std::memory_order_relaxed);  // no order: a number, written before any use
+    return set_wakeup_fd != nullptr && no_warning_name != nullptr;
+}
+
+bool runs_handlers() noexcept {
+    return PyThread_get_thread_ident() ==
+               main_thread.load(
+                   std::memory_order_relaxed) &&  // no order: this thread's own number, or another's
+           PyInterpreterState_Get() == PyInterpreterState_Main();
+}
+
+void raise_error(int number, const char* message) {
+    if (number == ENOMEM) {
+        PyErr_NoMemory();
+    } else if (number == 0) {
+        PyErr_SetString(PyExc_ValueError, message);
+    } else if (PyObject* const arguments = Py_BuildValue("(is)", number, message)) {
+        PyErr_SetObject(PyExc_OSError, arguments);
+        Py_DECREF(arguments);
+    }
+}
+
+void give_back(const source& taken) noexcept {
+    if (taken.what() == source::kind::lot && taken.lot().give_back != nullptr)
+        taken.lot().give_back(taken.object());
+}
+
+bool may_block() {
+    if (has_warned.load(std::memory_order_relaxed)) return true;  // no order: a hint
+    PyObject* const name = PyUnicode_InternFromString("_asyncio");
+    if (name == nullptr) return false;
+    PyObject* const asyncio = PyImport_GetModule(name);
+    Py_DECREF(name);
+    if (asyncio == nullptr) return !PyErr_Occurred();
+    PyObject* const loop = PyObject_CallMethod(asyncio, "_get_running_loop", nullptr);
+    Py_DECREF(asyncio);
+    if (loop == nullptr) {
+        PyErr_Clear();
+        return true;
+    }
+    const bool runs = loop != Py_None;
+    Py_DECREF(loop);
+    if (!runs || has_warned.exchange(true, std::memory_order_relaxed))
+        return true;  // no order: one of them warns
+    return PyErr_WarnEx(PyExc_RuntimeWarning,
+                        "a blocking wait of tocsin in a coroutine stops the event loop of this thread; use "
+                        "`await event` or `await tocsin.wait_async(...)`",
+                        1) == 0;
+}
+
+outcome block_on(const single& one, const deadline& until) {
+    if (!may_block()) return {};
+    if (runs_handlers()) return main_sleep(&one.from, 1, false, until).run();
+    bool taken;
+    Py_BEGIN_ALLOW_THREADS;
+    taken = one.wait(one.object, until);
+    Py_END_ALLOW_THREADS;
+    return {taken ? ending::ready : ending::timed_out};
+}
+
+outcome block_on(const source* sources, std::size_t count, bool all, const deadline& until) {
+    if (!may_block()) return {};
+    if (runs_handlers()) return main_sleep(sources, count, all, until).run();
+    return plain_sleep(sources, count, all, until);
+}
+
+}  // namespace tocsin::python

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// tocsin.Event and tocsin.AutoResetEvent.
+#include "objects.hpp"
+
+namespace tocsin::python {
+namespace {
+
+template <class Object>
+PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
+    PyObject* const self = type->tp_alloc(type, 0);
+    if (self != nullptr) new (&as<Object>(self).event) decltype(Object::event);
+    return self;
+}
+
+// A subclass may pass its own arguments to __new__, but __init__ takes none.
+int refuse_arguments(PyObject* self, PyObject* arguments, PyObject* keywords) {
+    if (PyTuple_GET_SIZE(arguments) == 0 && (keywords == nullptr || PyDict_GET_SIZE(keywords) == 0)) return 0;
+    PyErr_Format(PyExc_TypeError, "%s() takes no arguments", Py_TYPE(self)->tp_name);
+    return -1;
+}
+
+template <class Object>
+PyObject* set(PyObject* self, PyObject*) {
+    set_and_wake([self](wake_list& freed) noexcept { as<Object>(self).event.set(freed); });
+    Py_RETURN_NONE;
+}
+
+template <class Object>
+PyObject* clear(PyObject* self, PyObject*) {
+    as<Object>(self).event.reset();
+    Py_RETURN_NONE;
+}
+
+template <class Object>
+PyObject* is_set(PyObject* self, PyObject*) {
+    return boolean(as<Object>(self).event.is_set());
+}
+
+template <class Object>
+PyObject* wait(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* names) {
+    static const char* const known[] = {"timeout"};
+    PyObject* timeout = nullptr;
+    if ((positional != 0 || names != nullptr) &&
+        !read_arguments("wait", given, positional, names, known, 1, &timeout))
+        return nullptr;
+    deadline until = deadline::never();
+    if (!read_timeout(timeout, until)) return nullptr;
+    auto& event = as<Object>(self).event;
+    if (event.try_wait()) Py_RETURN_TRUE;
+    if (until.which() == deadline::clock::passed) Py_RETURN_FALSE;
+    const outcome end = block_on({&event,
+                                  [](void* it, const deadline& limit) noexcept {
+                                      return static_cast<decltype(Object::event)*>(it)->wait_until(limit) ==
+                                             wait_status::signaled;
+                                  },
+                                  source(event)},
+                                 until);
+    if (end.how == ending::failed) return nullptr;
+    return boolean(end.how == ending::ready);
+}
+
+template <class Object>
+PyObject* represent(PyObject* self) {
+    return PyUnicode_FromFormat("<%s at %p: %s>", Py_TYPE(self)->tp_name, self,
+                                as<Object>(self).event.is_set() ? "set" : "unset");
+}
+
+// threading.Event has a condition here, and CPython's tests take it. This one stands for a lock that is always taken.
+PyObject* condition(PyObject* self, void*) {
+    PyObject* const module = PyImport_ImportModule("tocsin._conditions");
+    if (module == nullptr) return nullptr;
+    PyObject* const found = PyObject_GetAttrString(module, "_inside");
+    Py_DECREF(module);
+    (void)self;
+    return found;
+}
+PyGetSetDef attributes[] = {
+    {"_cond", condition, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+// In the child of a fork nobody waits; what the event says stays.
+PyObject* reinit(PyObject*, PyObject*) { Py_RETURN_NONE; }
+
+template <class Object>
+PyMethodDef methods[] = {
+    {"set", set<Object>, METH_NOARGS,
+     "set($self, /)\n--\n\nRelease every thread that waits at this moment, and let later ones pass until "
+     "clear()."},
+    {"clear", clear<Object>, METH_NOARGS,
+     "clear($self, /)\n--\n\nMake the event unset. Threads that were released stay released."},
+    {"is_set", is_set<Object>, METH_NOARGS,
+     "is_set($self, /)\n--\n\nReturn whether the event is set now. Takes nothing."},
+    {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(wait<Object>)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "wait($self, /, timeout=None)\n--\n\nWait until the event is set, at most `timeout` seconds. Return "
+     "whether it "
+     "was set."},
+    {"_at_fork_reinit", reinit, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+constexpr const char event_doc[] =
+    "Event()\n--\n\nA gate: set() releases every thread that waits, also if clear() follows at once, and "
+    "lets later "
+    "ones pass.";
+constexpr const char auto_doc[] =
+    "AutoResetEvent()\n--\n\nA token: each set() releases exactly one thread, one that waits or the next "
+    "that "
+    "arrives.";
+
+template <class Object>
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(make<Object>)},
+    {Py_tp_init, reinterpret_cast<void*>(refuse_arguments)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(represent<Object>)},
+    {Py_tp_methods, methods<Object>},
+    {Py_tp_members, weak_reference_members},
+    {Py_tp_getset, attributes},
+    {Py_am_await, reinterpret_cast<void*>(await_object)},
+    {Py_tp_doc, nullptr},
+    {0, nullptr},
+};
+
+template <class Object>
+PyTypeObject* add(PyObject* module, const char* name, const char* text) {
+    for (PyType_Slot* slot = slots<Object>; slot->slot != 0; ++slot)
+        if (slot->slot == Py_tp_doc) slot->pfunc = const_cast<char*>(text);
+    PyType_Spec spec{name, sizeof(Object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots<Object>};
+    return add_type(module, spec);
+}
+
+}  // namespace
+
+bool add_event_types(PyObject* module) {
+    auto& state = state_of(module);
+    state.event = add<event_object>(module, "tocsin.Event", event_doc);
+    state.auto_reset_event = state.event == nullptr
+                                 ? nullptr
+                                 : add<auto_reset_event_object>(module, "tocsin.AutoResetEvent", auto_doc);
+    return state.auto_reset_event != nullptr;
+}
+
+}  // namespace tocsin::python

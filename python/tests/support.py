@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts that tests wait for, and threads whose exceptions count."""
+
+import threading
+import time
+
+from tocsin import _core
+
+
+def wait_for(fact):
+    """Waits until fact() is true: something that no event announces."""
+    until = time.monotonic() + 60
+    while not fact():
+        if time.monotonic() > until:
+            raise AssertionError("the fact has not come true within a minute")
+        time.sleep(0.0005)
+
+
+def wait_until_parked(source, number):
+    """Waits until so many waits are queued for an object."""
+    wait_for(lambda: _core.waiting_on(source) == number)
+
+
+class Threads:
+    """Threads that run a function; their exceptions are raised by join()."""
+
+    def __init__(self, number, function):
+        self._errors = []
+
+        def run():
+            try:
+                function()
+            except BaseException as error:
+                self._errors.append(error)
+
+        self._all = [threading.Thread(target=run, daemon=True) for _ in range(number)]
+
+    def __enter__(self):
+        for thread in self._all:
+            thread.start()
+        return self
+
+    def __exit__(self, *exception):
+        return None
+
+    def join(self):
+        for thread in self._all:
+            thread.join(60)
+            if thread.is_alive():
+                raise AssertionError("a thread is still there after a minute")
+        if self._errors:
+            raise self._errors[0]

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits of coroutines: results, cancelling, many of them, and what they cost."""
+
+import asyncio
+import gc
+import os
+import socket
+import threading
+import tracemalloc
+import unittest
+
+import support
+import tocsin
+from tocsin import _asyncio
+
+
+def run(coroutine):
+    return asyncio.run(asyncio.wait_for(coroutine, 60))
+
+
+class Coroutines(unittest.TestCase):
+    def test_await_an_event_that_a_thread_sets(self):
+        async def main():
+            event, token, permits = tocsin.Event(), tocsin.AutoResetEvent(), tocsin.Semaphore(0)
+            for source, give in ((event, event.set), (token, token.set), (permits, permits.release)):
+                def far(source=source, give=give):
+                    support.wait_until_parked(source, 1)
+                    give()
+                with support.Threads(1, far) as threads:
+                    self.assertIs(await source, True)
+                    threads.join()
+            self.assertFalse(token.is_set())
+            self.assertEqual(permits.value, 0)
+            self.assertIs(await event, True)
+        run(main())
+
+    def test_any_all_and_time(self):
+        async def main():
+            a, b = tocsin.AutoResetEvent(), tocsin.Semaphore(0)
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                self.assertIsNone(await tocsin.wait_async(a, b, timeout=0.01))
+                self.assertIsNone(await tocsin.wait_async(a, b, timeout=0))
+                self.assertIsNone(await tocsin.wait_async(a, deadline=tocsin.monotonic_deadline(0.01)))
+                asyncio.get_running_loop().call_later(0.01, b.release)
+                self.assertEqual(await tocsin.wait_async(a, b, ours), 1)
+                asyncio.get_running_loop().call_later(0.01, theirs.send, b"x")
+                self.assertEqual(await tocsin.wait_async(a, b, ours), 2)
+                self.assertEqual(await tocsin.wait_async(a, tocsin.monotonic_deadline(0.01)), 1)
+            waiting = asyncio.ensure_future(tocsin.wait_all_async(a, b))
+            await asyncio.sleep(0)
+            a.set()
+            await asyncio.sleep(0.01)
+            self.assertTrue(a.is_set())
+            b.release()
+            self.assertIs(await waiting, True)
+            self.assertEqual((a.is_set(), b.value), (False, 0))
+            self.assertIs(await tocsin.wait_all_async(a, b, timeout=0.001), False)
+            with self.assertRaises(ValueError):
+                await tocsin.wait_async()
+            with self.assertRaises(TypeError):
+                await tocsin.wait_async(object())
+        run(main())
+
+    def test_a_queue_between_a_thread_and_a_coroutine(self):
+        async def main():
+            queue = tocsin.Queue(5)
+
+            def produce():
+                for i in range(1000):
+                    queue.put(i)
+                queue.close()
+
+            seen = []
+            with support.Threads(1, produce) as threads:
+                while True:
+                    await tocsin.wait_async(queue)
+                    try:
+                        seen.append(queue.get_nowait())
+                    except tocsin.QueueClosed:
+                        break
+                threads.join()
+            self.assertEqual(seen, list(range(1000)))
+        run(main())
+
+    def test_a_cancelled_wait_takes_nothing(self):
+        async def main():
+            token = tocsin.AutoResetEvent()
+            for give_first in (False, True):
+                task = asyncio.ensure_future(tocsin.wait_async(token))
+                await asyncio.sleep(0)
+                if give_first:
+                    token.set()  # handed to the wait, whose future does not know yet
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                if not give_first:
+                    token.set()
+                self.assertTrue(token.wait(0))
+                self.assertEqual(tocsin.waiting_on(token), 0)
+        run(main())
+
+    def test_a_task_cancelled_after_its_future_has_the_token(self):
+        async def main():
+            token = tocsin.AutoResetEvent()
+            loop = asyncio.get_running_loop()
+            task = asyncio.ensure_future(tocsin.wait_async(token))
+            await asyncio.sleep(0)
+            token.set()
+            # The bridge resolves the future; the task is cancelled before it runs.
+            tocsin._core._run_bridge(_asyncio._bridges[loop])
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertTrue(token.wait(0))
+        run(main())
+
+    def test_cancelling_races_with_sets(self):
+        async def main():
+            token, taken, gone = tocsin.AutoResetEvent(), 0, 0
+            stop = tocsin.Event()
+            sets = [0]
+
+            def set_often():
+                while not stop.is_set():
+                    if not token.is_set():
+                        token.set()
+                        sets[0] += 1
+                    stop.wait(0.00005)
+
+            with support.Threads(1, set_often) as threads:
+                for i in range(500):
+                    task = asyncio.ensure_future(tocsin.wait_async(token))
+                    await asyncio.sleep(0 if i % 3 else 0.0001)
+                    task.cancel()
+                    try:
+                        await task
+                        taken += 1
+                    except asyncio.CancelledError:
+                        gone += 1
+                stop.set()
+                threads.join()
+            for _ in range(3):
+                await asyncio.sleep(0.01)
+            # A set that finds the event set is absorbed, and so is a token that is given back to a set event.
+            self.assertEqual(taken + gone, 500)
+            self.assertLessEqual(taken, sets[0])
+            self.assertGreaterEqual(taken + token.is_set(), 1)
+        run(main())
+
+    def test_a_closed_loop_leaves_the_token(self):
+        token = tocsin.AutoResetEvent()
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(tocsin.wait_async(token))
+        loop.run_until_complete(asyncio.sleep(0))
+        token.set()
+        loop.close()
+        task._log_destroy_pending = False
+        del task
+        gc.collect()
+        self.assertTrue(token.wait(0))
+
+    def test_ten_thousand_waits(self):
+        async def main():
+            event = tocsin.Event()
+            await tocsin.wait_async(event, timeout=0.0001)  # makes the bridge
+            futures = []
+            loop = asyncio.get_running_loop()
+            bridge = _asyncio._bridges[loop]
+            descriptors = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+            gc.collect()
+            tracemalloc.start()
+            before = tracemalloc.get_traced_memory()[0]
+            waits = []
+            for _ in range(10_000):
+                future = loop.create_future()
+                futures.append(future)
+                waits.append(tocsin._core._begin_async(bridge, future, (event,), False))
+            each = (tracemalloc.get_traced_memory()[0] - before) / 10_000
+            tracemalloc.stop()
+            if descriptors:
+                self.assertLessEqual(len(os.listdir("/proc/self/fd")), descriptors)
+            self.assertLessEqual(each, 1024)
+            threading.Thread(target=event.set).start()
+            await asyncio.gather(*futures)
+        run(main())
+
+    def test_several_loops_share_an_event(self):
+        token = tocsin.AutoResetEvent()
+        counts = []
+
+        def loop():
+            async def main():
+                for _ in range(200):
+                    await token
+                    token.set()
+                return 200
+            counts.append(asyncio.run(main()))
+
+        with support.Threads(3, loop) as threads:
+            token.set()
+            threads.join()
+        self.assertEqual(counts, [200] * 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

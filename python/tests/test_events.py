@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What threading's own tests don't ask of events, semaphores, locks and waits for several things."""
+
+import asyncio
+import gc
+import math
+import pickle
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import warnings
+import weakref
+
+import support
+import tocsin
+from tocsin import _core
+
+
+class Events(unittest.TestCase):
+    def test_set_then_clear_releases_everyone_who_waited(self):
+        event = tocsin.Event()
+        with support.Threads(20, lambda: self.assertTrue(event.wait(60))) as threads:
+            support.wait_until_parked(event, 20)
+            event.set()
+            event.clear()
+            threads.join()
+
+    def test_two_sets_release_two_threads(self):
+        event = tocsin.AutoResetEvent()
+        with support.Threads(2, lambda: self.assertTrue(event.wait(60))) as threads:
+            support.wait_until_parked(event, 2)
+            event.set()
+            event.set()
+            threads.join()
+        self.assertFalse(event.is_set())
+
+    def test_is_small_and_can_be_referred_to_weakly(self):
+        for kind in (tocsin.Event, tocsin.AutoResetEvent, tocsin.Semaphore, tocsin.Lock, tocsin.RLock):
+            one = kind()
+            self.assertLessEqual(sys.getsizeof(one), 64)
+            reference = weakref.ref(one)
+            self.assertIs(reference(), one)
+            del one
+            gc.collect()
+            self.assertIsNone(reference())
+
+    def test_set_in_a_destructor_and_in_a_weakref_callback(self):
+        event = tocsin.Event()
+
+        class Sets:
+            def __del__(self):
+                event.set()
+
+        one = Sets()
+        one.itself = one
+        del one
+        gc.collect()
+        self.assertTrue(event.is_set())
+        event.clear()
+        one = tocsin.Lock()
+        reference = weakref.ref(one, lambda _: event.set())
+        del one
+        self.assertTrue(event.is_set())
+        del reference
+
+    def test_a_subclass_may_override_set_and_take_arguments(self):
+        class Counting(tocsin.Event):
+            def __init__(self, name):
+                super().__init__()
+                self.name = name
+                self.sets = 0
+
+            def set(self):
+                self.sets += 1
+                super().set()
+
+        one = Counting("x")
+        one.set()
+        self.assertEqual((one.sets, one.is_set(), tocsin.wait_any(one)), (1, True, 0))
+
+    def test_a_trace_function_inside_a_wait(self):
+        event = tocsin.Event()
+
+        def trace(frame, what, argument):
+            event.is_set()
+            event.wait(0)
+            return trace
+
+        sys.settrace(trace)
+        try:
+            self.assertFalse(event.wait(0.01))
+        finally:
+            sys.settrace(None)
+
+
+class Refusals(unittest.TestCase):
+    def test_timeouts(self):
+        event = tocsin.Event()
+        with self.assertRaisesRegex(ValueError, "nan"):
+            event.wait(math.nan)
+        with self.assertRaisesRegex(TypeError, "number of seconds or None, not str"):
+            event.wait("soon")
+        self.assertFalse(event.wait(-3))
+        event.set()
+        for long in (1e300, math.inf, 10**400):
+            self.assertTrue(event.wait(long))
+        event.clear()
+        for short in (-math.inf, -10**400):
+            self.assertFalse(event.wait(short))
+        with self.assertRaises(TypeError):
+            event.wait(1, 2)
+        with self.assertRaisesRegex(TypeError, "no argument 'seconds'"):
+            event.wait(seconds=1)
+        self.assertRaises(OverflowError, tocsin.Lock().acquire, timeout=1e100)
+
+    def test_a_time_out_is_never_early(self):
+        event = tocsin.Event()
+        for seconds in (0.001, 0.01, 0.0123456):
+            began = time.monotonic()
+            self.assertFalse(event.wait(seconds))
+            self.assertGreaterEqual(time.monotonic() - began, seconds)
+
+    def test_constructors(self):
+        self.assertRaises(TypeError, tocsin.Event, 1)
+        self.assertRaises(ValueError, tocsin.Semaphore, -1)
+        self.assertRaises(OverflowError, tocsin.Semaphore, 1 << 40)
+        one = tocsin.Semaphore(3)
+        self.assertRaises(RuntimeError, one.__init__, 4)
+        self.assertEqual(one.value, 3)
+
+    def test_what_is_no_source(self):
+        for wrong, words in ((queue.Queue(), "use tocsin.Queue"), (queue.SimpleQueue(), "use tocsin.Queue"),
+                             (threading.Event(), "use tocsin's"), (threading.Lock(), "use tocsin's"),
+                             (1.5, "timeout="), (True, "timeout="), ([], r"wait_any\(\*sources\)"),
+                             (None, "no event"), ("text", "no event")):
+            with self.subTest(wrong=wrong), self.assertRaisesRegex(TypeError, words):
+                tocsin.wait_any(wrong, timeout=0)
+
+    def test_nothing_or_twice(self):
+        self.assertRaisesRegex(ValueError, "something to wait for", tocsin.wait_any)
+        self.assertRaisesRegex(ValueError, "something to wait for", tocsin.wait_all, timeout=1)
+        one = tocsin.Event()
+        self.assertIsNone(tocsin.wait_any(one, one, timeout=0))
+        with self.assertRaisesRegex(ValueError, "the same"):
+            tocsin.wait_all(one, one, timeout=0)
+        with self.assertRaises(ValueError):
+            tocsin.wait_all(one, 0, timeout=0)
+        with self.assertRaisesRegex(TypeError, "not both"):
+            tocsin.wait_any(one, timeout=1, deadline=tocsin.monotonic_deadline(1))
+        with self.assertRaisesRegex(TypeError, "monotonic_deadline"):
+            tocsin.wait_any(one, deadline=3.0)
+
+    def test_closed_descriptors(self):
+        ours, theirs = socket.socketpair()
+        theirs.close()
+        number = ours.fileno()
+        ours.close()
+        self.assertRaises(ValueError, tocsin.wait_any, ours)
+        with self.assertRaises(OSError) as raised:
+            tocsin.wait_any(tocsin.Event(), number)
+        self.assertIn(str(number), str(raised.exception))
+
+    def test_pickling(self):
+        for one in (tocsin.Event(), tocsin.Lock(), tocsin.Semaphore(), tocsin.Queue()):
+            self.assertRaises(TypeError, pickle.dumps, one)
+
+    def test_a_blocking_wait_in_a_coroutine_warns_once(self):
+        code = """if True:
+            import asyncio, tocsin, warnings
+            async def main():
+                tocsin.Event().wait(0.001)
+                tocsin.Event().wait(0.001)
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                asyncio.run(main())
+            assert len([w for w in seen if "await" in str(w.message)]) == 1, seen
+            """
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Several(unittest.TestCase):
+    def test_the_lowest_index_wins_and_nothing_else_is_taken(self):
+        first, second = tocsin.AutoResetEvent(), tocsin.AutoResetEvent()
+        second.set()
+        self.assertEqual(tocsin.wait_any(first, second), 1)
+        first.set()
+        second.set()
+        self.assertEqual(tocsin.wait_any(first, second), 0)
+        self.assertTrue(second.is_set())
+
+    def test_events_semaphores_sockets_and_deadlines_together(self):
+        event, permits = tocsin.Event(), tocsin.Semaphore(0)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            def wait(**limits):
+                return tocsin.wait_any(event, permits, ours, tocsin.monotonic_deadline(0.02), **limits)
+            self.assertEqual(wait(), 3)
+            self.assertIsNone(wait(timeout=0.001))
+            self.assertEqual(tocsin.wait_any(event, tocsin.writable(ours)), 1)
+            theirs.send(b"x")
+            self.assertEqual(wait(), 2)
+            self.assertEqual(ours.recv(1), b"x")
+            for make_ready, index in ((event.set, 0), (permits.release, 1), (lambda: theirs.send(b"y"), 2)):
+                for in_main in (True, False):
+                    event.clear()
+                    found = []
+
+                    def far(index=index):
+                        found.append(tocsin.wait_any(event, permits, ours, timeout=60))
+
+                    with support.Threads(1, make_ready if in_main else far) as threads:
+                        if in_main:
+                            far()
+                        else:
+                            support.wait_until_parked(event, 1)
+                            make_ready()
+                        threads.join()
+                    self.assertEqual(found, [index])
+                    if index == 2:
+                        ours.recv(1)
+        self.assertEqual(permits.value, 0)
+
+    def test_many_sources(self):
+        events = [tocsin.Event() for _ in range(200)]
+        with support.Threads(1, lambda: (support.wait_until_parked(events[150], 1), events[150].set())) as threads:
+            self.assertEqual(tocsin.wait_any(*events), 150)
+            threads.join()
+
+    def test_wait_all_takes_all_or_nothing(self):
+        a, b = tocsin.AutoResetEvent(), tocsin.Semaphore(0)
+        for in_main in (True, False):
+            a.set()
+            self.assertFalse(tocsin.wait_all(a, b, timeout=0.001))
+            self.assertTrue(a.is_set())
+
+            def far():
+                self.assertTrue(tocsin.wait_all(a, b, timeout=60))
+
+            def near():
+                support.wait_until_parked(b, 1)
+                b.release()
+
+            with support.Threads(1, near if in_main else far) as threads:
+                (far if in_main else near)()
+                threads.join()
+            self.assertEqual((a.is_set(), b.value), (False, 0))
+
+    def test_threads_and_processes(self):
+        go = tocsin.Event()
+        thread = threading.Thread(target=go.wait)
+        with self.assertRaisesRegex(RuntimeError, "started"):
+            tocsin.wait_any(thread)
+        with self.assertRaisesRegex(RuntimeError, "current"):
+            tocsin.wait_any(threading.current_thread())
+        thread.start()
+        self.assertIsNone(tocsin.wait_any(thread, timeout=0.01))
+        go.set()
+        self.assertEqual(tocsin.wait_any(thread, timeout=60), 0)
+        thread.join()
+        self.assertEqual(tocsin.wait_any(thread, timeout=60), 0)
+        child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+        self.assertIsNone(tocsin.wait_any(child, timeout=0.01))
+        child.stdin.close()
+        self.assertEqual(tocsin.wait_any(tocsin.Event(), child, timeout=60), 1)
+        child.wait()
+        self.assertEqual(tocsin.wait_any(child), 0)
+
+
+class Conditions(unittest.TestCase):
+    def test_a_notification_that_meets_a_time_out_is_not_lost(self):
+        condition = tocsin.Condition()
+        results = []
+
+        def wait():
+            with condition:
+                results.append(condition.wait(0.01))
+
+        with support.Threads(1, wait) as threads:
+            # The thread times out while this one has the lock, and is still on the list.
+            support.wait_for(lambda: condition._waiters)
+            with condition:
+                time.sleep(0.1)  # there is no fact to wait for: a thread that waits for the lock looks like any other
+                condition.notify()
+            threads.join()
+        self.assertEqual(results, [True])
+
+    def test_over_a_plain_lock_and_over_a_foreign_one(self):
+        for lock in (tocsin.Lock(), threading.Lock(), threading.RLock()):
+            condition = tocsin.Condition(lock)
+            ready = []
+
+            def wait():
+                with condition:
+                    self.assertTrue(condition.wait_for(lambda: ready, 60))
+
+            with support.Threads(5, wait) as threads:
+                with condition:
+                    ready.append(1)
+                    condition.notify_all()
+                threads.join()
+
+
+class Locks(unittest.TestCase):
+    def test_many_threads(self):
+        for kind in (tocsin.Lock, tocsin.RLock, tocsin.Semaphore):
+            lock, count = kind(), [0]
+
+            def work():
+                for _ in range(2000):
+                    with lock:
+                        seen = count[0]
+                        count[0] = seen + 1
+                    if lock.acquire(timeout=0.0001):
+                        lock.release()
+
+            with support.Threads(4, work) as threads:
+                threads.join()
+            self.assertEqual(count[0], 8000)
+            self.assertTrue(lock.acquire(False))
+
+
+if __name__ == "__main__":
+    unittest.main()

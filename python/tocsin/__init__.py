@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for threads: events, semaphores, queues, sockets, processes and deadlines, also several at once.
+
+    ready, stop = tocsin.Event(), tocsin.Event()
+    which = tocsin.wait_any(stop, ready, connection, timeout=1.5)   # 0, 1, 2, or None for time
+
+docs/python.md of the project is the guide.
+"""
+
+from tocsin._conditions import Barrier, BrokenBarrierError, Condition
+from tocsin._core import (
+    AutoResetEvent,
+    BoundedSemaphore,
+    Deadline,
+    Event,
+    Lock,
+    Queue,
+    RLock,
+    Semaphore,
+    WaitSet,
+    __version__,
+    monotonic_deadline,
+    readable,
+    wait_all,
+    wait_any,
+    waiting_on,
+    writable,
+)
+from tocsin._sources import QueueClosed, wait_all_async, wait_async
+
+__all__ = [
+    "AutoResetEvent",
+    "Barrier",
+    "BoundedSemaphore",
+    "BrokenBarrierError",
+    "Condition",
+    "Deadline",
+    "Event",
+    "Lock",
+    "Queue",
+    "QueueClosed",
+    "RLock",
+    "Semaphore",
+    "WaitSet",
+    "__version__",
+    "monotonic_deadline",
+    "readable",
+    "wait_all",
+    "wait_all_async",
+    "wait_any",
+    "wait_async",
+    "waiting_on",
+    "writable",
+]
