@@ -59,7 +59,7 @@
 //       before it. Whoever detaches the whole queue moves the cursor to the head. While
 //       a bucket has cursors, nodes join only at the end. So the
 //       nodes behind the cursor are those that the walk has not passed, in the order of arrival.
-//   lot-9  If nodes of a queue differ in urgency, `differs` is on in the queue's first node. (It may be on although
+//   lot-9  If nodes of a queue differ in urgency, a bit of its state says so. (It may be on although
 //       they do not: those that differed have left.)
 //
 // How long a call holds the lock:
@@ -191,7 +191,7 @@ void wait_queue::insert_by_urgency(wait_node& joining, const wait_origin& from) 
     joining.queued = true;
     if (before == nullptr) replace_first(old_first);
     state().last = nodes_.last();
-    nodes_.first()->differs = 1;  // lot-9: a less urgent node is behind this one
+    set_different_in_urgency();  // lot-9: a less urgent node is behind this one
     count(joining, one_more);
 }
 
@@ -202,10 +202,9 @@ void wait_queue::link(wait_node& last) noexcept {
     if (is_first) {
         if (link_ == nullptr) (void)find(last.key);
         last.queue = wait_node::queue_state{};
-        last.differs = 0;
         *link_ = &last;
     } else if (last.urgency != nodes_.first()->urgency) {
-        nodes_.first()->differs = 1;  // lot-9
+        set_different_in_urgency();  // lot-9
     }
     state().last = &last;
     count(last, one_more);
@@ -247,7 +246,6 @@ wait_list wait_queue::detach_all() noexcept {
 void wait_queue::replace_first(wait_node& old) noexcept {
     wait_node* const first = nodes_.first();
     first->queue = old.queue;
-    first->differs = old.differs;  // lot-9
     *link_ = first;  // NOLINT(clang-analyzer-core.NullDereference): known, since the queue is not empty
 }
 
@@ -284,9 +282,10 @@ bool wait_queue::take_off(wait_node& node) noexcept {
 release_list wait_queue::take(std::size_t most, std::size_t& taken) noexcept {
     taken = 0;
     if (empty()) return {};
-    if (state().cancelables == 0 && most >= state().count && !is_sharer(first())) {  // lot-2, shared_word-4
+    const bool differs = differs_in_urgency();
+    const std::uint32_t cancelables = state().cancelables & ~wait_node::queue_state::differs_bit;
+    if (cancelables == 0 && most >= state().count && !is_sharer(first())) {  // lot-2, shared_word-4
         taken = state().count;
-        const bool differs = differs_in_urgency();
         return release_list(detach_all(), nullptr, differs);
     }
     if (state().all_waiters == state().count) return {};

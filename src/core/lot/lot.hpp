@@ -166,9 +166,13 @@ public:
 
     bool empty() const noexcept { return nodes_.empty(); }
     // Whether the nodes may differ in urgency (lot-9). If it returns false, they don't.
-    bool differs_in_urgency() const noexcept { return !empty() && nodes_.first()->differs != 0; }
+    bool differs_in_urgency() const noexcept {
+        return !empty() && (state().cancelables & wait_node::queue_state::differs_bit) != 0;
+    }
     // Called by a thread that has found that the nodes don't differ.
-    void set_equal_in_urgency() noexcept { nodes_.first()->differs = 0; }
+    void set_equal_in_urgency() noexcept {
+        state().cancelables = state().cancelables & ~wait_node::queue_state::differs_bit;
+    }
     wait_node* first() const noexcept { return nodes_.first(); }
     // Whether the queue has any node that stays when a wake reaches it: a subscriber's or an all_waiter's.
     bool has_subscribers() const noexcept { return !empty() && state().subscribers != 0; }
@@ -229,6 +233,9 @@ private:
     wait_node* find(const wait_key& key) noexcept;
     bool take_off(wait_node& node) noexcept;
     static void set_urgency(wait_node& joining) noexcept;
+    void set_different_in_urgency() noexcept {
+        state().cancelables = state().cancelables | wait_node::queue_state::differs_bit;
+    }
     void insert_by_urgency(wait_node& joining, const wait_origin& from) noexcept;
     wait_node* last_at_least_as_urgent_as(const wait_node& joining) const noexcept;
     void link(wait_node& last) noexcept;

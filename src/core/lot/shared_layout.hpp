@@ -66,7 +66,7 @@ private:
                             TOCSIN_MEMBER(wait_node, owner),
                             TOCSIN_MEMBER(wait_node, what),
                             {offsetof(wait_node, what) + 1, 1, 1},  // the bits `cancelable` and `use`
-                            // `index`, `urgency` and `differs`
+                            // `index` and `urgency`
                             {offsetof(wait_node, owner) - sizeof(std::uint32_t), sizeof(std::uint32_t), 1},
                             TOCSIN_MEMBER(wait_node, queued),
                             TOCSIN_MEMBER(wait_node, queue),

@@ -89,13 +89,11 @@ struct wait_node : detail::list_links<wait_node> {
     // Whether `owner` is its waiter.
     bool has_waiter() const noexcept { return !stays() && what != kind::resumable; }
     // Called by the node's thread, before the node is queued and after wait_origin::here().
-    void set_urgency_of_this_thread() noexcept {
-        urgency = platform::known_thread_urgency() & ((1u << platform::urgency_bits) - 1);
-    }
+    void set_urgency_of_this_thread() noexcept { urgency = platform::known_thread_urgency() & 0xFFu; }
     // Whether the node stays in its queue when a wake reaches it.
     bool stays() const noexcept { return what == kind::all_waiter || what == kind::subscriber; }
 
-    // The members behind the key, up to `differs`, fit into the key's unused last bytes. That saves eight bytes in
+    // The members behind the key, up to `urgency`, fit into the key's unused last bytes. That saves eight bytes in
     // every coroutine frame that holds a node.
     [[no_unique_address]] const wait_key key;
     detail::plain<kind> what;  // a waiter may become a sharer or a delegate
@@ -108,11 +106,9 @@ struct wait_node : detail::list_links<wait_node> {
     // Whether the node is still in the queue. Kept up to date only for cancelable nodes (lot-2).
     detail::plain<bool> queued{false};
     const std::uint32_t index : 24;
-    // The rest of this word belongs to the queue, and to whoever has taken the node off. How urgent the waiting thread
-    // was when it queued (platform/system/system.hpp). A node that blocks no thread has the ordinary urgency.
-    std::uint32_t urgency : platform::urgency_bits = platform::ordinary_urgency;
-    // In the first node of a queue: whether the nodes may differ in urgency (lot-9).
-    std::uint32_t differs : 1 = 0;
+    // How urgent the waiting thread was when it queued (platform/system/system.hpp). A node that blocks no thread has
+    // the ordinary urgency. Written before the node is queued.
+    std::uint32_t urgency : 8 = platform::ordinary_urgency;
     union {  // by `what`
         waiter* const owner;
         all_waiter* const all;
@@ -125,7 +121,8 @@ struct wait_node : detail::list_links<wait_node> {
         detail::plain<wait_node*> below[2]{};  // the first nodes of two other queues of the bucket (lot-7)
         detail::plain<wait_node*> last{nullptr};
         detail::plain<std::uint32_t> count{0};
-        detail::plain<std::uint32_t> cancelables{0};
+        detail::plain<std::uint32_t> cancelables{0};  // and a bit: the nodes may differ in urgency (lot-9)
+        static constexpr std::uint32_t differs_bit = std::uint32_t{1} << 31;
         detail::plain<std::uint32_t> subscribers{0};  // nodes that stay, including all_waiters'
         detail::plain<std::uint32_t> all_waiters{0};
     };
