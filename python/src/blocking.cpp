@@ -112,9 +112,11 @@ struct completion {
     any_result how{wait_status::stopped};
 };
 
-// Whether the first sleep begins with a spin, learned from the waits before. The library's own spin is too short: a round
-// trip through the interpreter takes twice as long. A spin that has not paid costs more credit than one that has earns,
-// and without credit every 64th wait tries.
+// Whether the first sleep begins with a spin, learned from the waits before. The spin is longer than those of the
+// library, because a round trip through the interpreter takes longer. It is also longer than the wake-up of a thread
+// on another processor. So if both threads of a dialogue sleep, one that tries a spin sees it pay, and answers so
+// fast that the other's spin pays, too. A spin that has not paid costs more credit than one that has earns, and
+// without credit every 64th wait tries.
 class look_first {
 public:
     look_first() noexcept
@@ -127,7 +129,7 @@ public:
     }
 
 private:
-    static constexpr std::chrono::microseconds longest{12};
+    static constexpr std::chrono::microseconds longest{30};
     static constexpr int most = 15;
     inline static int credit = 2;  // the main thread's, as since_try
     inline static unsigned since_try = 0;

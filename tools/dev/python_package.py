@@ -112,15 +112,14 @@ def installed_wheel(name, program, sdist):
     folder = BUILD / "python" / f"wheel-{name}"
     log = f"python-{name}-wheel"
     shutil.rmtree(folder / "dist", ignore_errors=True)
-    made = quietly(f"wheel {name}", [program, "-m", "pip", "wheel", "--no-deps", "--disable-pip-version-check",
-                                     "-w", folder / "dist", "-C", f"build-dir={folder / 'build'}", sdist], log)
-    if not made:
-        return None
     python = folder / "venv" / "bin" / "python"
-    made = quietly("environment", [program, "-m", "venv", "--clear", folder / "venv"], log) and \
-        quietly("install", [python, "-m", "pip", "install", "--no-index", "--disable-pip-version-check",
-                            next((folder / "dist").glob("*.whl"))], log)
-    return python if made else None
+    # The pip of an old interpreter does not know -C.
+    steps = {"environment": [program, "-m", "venv", "--clear", "--upgrade-deps", folder / "venv"],
+             f"wheel {name}": [python, "-m", "pip", "wheel", "--no-deps", "--disable-pip-version-check",
+                               "-w", folder / "dist", "-C", f"build-dir={folder / 'build'}", sdist],
+             "install": [python, "-m", "pip", "install", "--no-index", "--disable-pip-version-check", "--find-links",
+                         folder / "dist", "tocsin"]}
+    return python if all(quietly(title, step, log) for title, step in steps.items()) else None
 
 
 def check_types(python, installed):
