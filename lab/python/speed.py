@@ -187,49 +187,36 @@ def contended(number):
         print()
 
 
+def trips(number, wait, event):
+    """The median of round trips in which a thread waits for the event by `wait`, which returns whether it got it."""
+    back, times = tocsin.AutoResetEvent(), []
+
+    def far():
+        for _ in range(number):
+            check(wait(), "another event")
+            back.set()
+
+    for _ in range(ROUNDS):
+        thread = threading.Thread(target=far)
+        thread.start()
+        began = time.perf_counter()
+        for _ in range(number):
+            event.set()
+            back.wait()
+        times.append((time.perf_counter() - began) / number * 1e6)
+        thread.join()
+    return statistics.median(times)
+
+
 def many(number):
-    print("\nping-pong with wait_any() over so many events, us a round trip")
+    print("\nping-pong with a wait over so many events, us a round trip: wait_any(), WaitSet")
     for count in (1, 8, 64):
-        events, back = [tocsin.AutoResetEvent() for _ in range(count)], tocsin.AutoResetEvent()
-        times = []
-
-        def far(events=events, back=back):
-            for _ in range(number):
-                check(tocsin.wait_any(*events) == len(events) - 1, "another event")
-                back.set()
-
-        for _ in range(ROUNDS):
-            thread = threading.Thread(target=far)
-            thread.start()
-            began = time.perf_counter()
-            for _ in range(number):
-                events[-1].set()
-                back.wait()
-            times.append((time.perf_counter() - began) / number * 1e6)
-            thread.join()
-        print(f"{count:4}{statistics.median(times):8.1f}")
-    print("the same in a WaitSet")
-    for count in (1, 64):
-        events, back, waits = [tocsin.AutoResetEvent() for _ in range(count)], tocsin.AutoResetEvent(), tocsin.WaitSet()
+        events, waits = [tocsin.AutoResetEvent() for _ in range(count)], tocsin.WaitSet()
+        one_by_one = trips(number, lambda events=events: tocsin.wait_any(*events) == len(events) - 1, events[-1])
         for each in events:
             waits.add(each)
-        times = []
-
-        def far_set(events=events, back=back, waits=waits):
-            for _ in range(number):
-                check(waits.wait() == [events[-1]], "another event")
-                back.set()
-
-        for _ in range(ROUNDS):
-            thread = threading.Thread(target=far_set)
-            thread.start()
-            began = time.perf_counter()
-            for _ in range(number):
-                events[-1].set()
-                back.wait()
-            times.append((time.perf_counter() - began) / number * 1e6)
-            thread.join()
-        print(f"{count:4}{statistics.median(times):8.1f}")
+        kept = trips(number, lambda waits=waits, events=events: waits.wait() == [events[-1]], events[-1])
+        print(f"{count:4}{one_by_one:8.1f}{kept:8.1f}")
 
 
 def coroutines(number):

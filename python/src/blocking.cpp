@@ -106,6 +106,15 @@ bool put_into_slot(int descriptor, long& former) {
     return former != -1 || !PyErr_Occurred();
 }
 
+// A module that somebody has imported; null, perhaps with an exception set, if nobody has.
+PyObject* loaded(const char* module) {
+    PyObject* const name = PyUnicode_InternFromString(module);
+    if (name == nullptr) return nullptr;
+    PyObject* const found = PyImport_GetModule(name);
+    Py_DECREF(name);
+    return found;
+}
+
 // What the operation's function leaves for the sleeping thread.
 struct completion {
     manual_reset_event done;
@@ -425,10 +434,7 @@ void give_back(const source& taken) noexcept {
 
 bool may_block() {
     if (has_warned.load(std::memory_order_relaxed)) return true;  // no order: a hint
-    PyObject* const name = PyUnicode_InternFromString("_asyncio");
-    if (name == nullptr) return false;
-    PyObject* const asyncio = PyImport_GetModule(name);
-    Py_DECREF(name);
+    PyObject* const asyncio = loaded("_asyncio");
     if (asyncio == nullptr) return !PyErr_Occurred();
     PyObject* const loop = PyObject_CallMethod(asyncio, "_get_running_loop", nullptr);
     Py_DECREF(asyncio);
@@ -440,6 +446,10 @@ bool may_block() {
     Py_DECREF(loop);
     if (!runs || has_warned.exchange(true, std::memory_order_relaxed))
         return true;  // no order: one of them warns
+    // A notebook runs its cells inside a loop, and a cell may wait.
+    PyObject* const notebook = loaded("ipykernel");
+    Py_XDECREF(notebook);
+    if (notebook != nullptr || PyErr_Occurred()) return notebook != nullptr;
     return PyErr_WarnEx(PyExc_RuntimeWarning,
                         "a blocking wait of tocsin in a coroutine stops the event loop of this thread; use "
                         "`await event` or `await tocsin.wait_async(...)`",

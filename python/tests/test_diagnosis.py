@@ -98,7 +98,7 @@ class Patching(unittest.TestCase):
             more = {name for name in set(sys.modules) - before if not name.startswith("tocsin")}
             assert not more & {"asyncio", "json", "subprocess", "multiprocessing", "typing", "signal"}, more
             """
-        subprocess.run([sys.executable, "-S", "-c", code], check=True)
+        subprocess.run([sys.executable, "-c", code], check=True)
 
 
 if __name__ == "__main__":
