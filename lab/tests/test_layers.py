@@ -18,7 +18,7 @@ ALLOWED = {
     "analyse": {"errors", "records", "scenarios"},
     "measure": {"errors", "parsing", "records", "defects", "files"},
     "present": {"errors", "parsing", "records", "scenarios", "defects", "files", "analyse"},
-    "arguments": {"analyse", "defects", "files"},
+    "arguments": {"analyse", "defects", "errors", "files"},
 }
 ALLOWED["commands"] = set(ALLOWED)
 

@@ -395,7 +395,6 @@ PyType_Slot wait_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(wait_destroy)},
     {Py_tp_traverse, reinterpret_cast<void*>(wait_traverse)},
     {Py_tp_methods, wait_methods},
-    {Py_tp_new, nullptr},
     {0, nullptr},
 };
 PyMethodDef bridge_methods[] = {
@@ -406,7 +405,6 @@ PyType_Slot bridge_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(bridge_destroy)},
     {Py_tp_methods, bridge_methods},
     {Py_tp_members, weak_reference_members},
-    {Py_tp_new, nullptr},
     {0, nullptr},
 };
 PyMethodDef functions[] = {

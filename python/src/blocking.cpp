@@ -106,10 +106,45 @@ bool put_into_slot(int descriptor, long& former) {
     return former != -1 || !PyErr_Occurred();
 }
 
+// A module that somebody has imported; null, perhaps with an exception set, if nobody has.
+PyObject* loaded(const char* module) {
+    PyObject* const name = PyUnicode_InternFromString(module);
+    if (name == nullptr) return nullptr;
+    PyObject* const found = PyImport_GetModule(name);
+    Py_DECREF(name);
+    return found;
+}
+
 // What the operation's function leaves for the sleeping thread.
 struct completion {
     manual_reset_event done;
     any_result how{wait_status::stopped};
+};
+
+// Whether the first sleep begins with a spin, learned from the waits before. The spin is longer than those of the
+// library, because a round trip through the interpreter takes longer. It is also longer than the wake-up of a thread
+// on another processor. So if both threads of a dialogue sleep, one that tries a spin sees it pay, and answers so
+// fast that the other's spin pays, too. A spin that has not paid costs more credit than one that has earns, and
+// without credit every 64th wait tries.
+class look_first {
+public:
+    look_first() noexcept
+        : spins_(credit > 0 || ++since_try % 64 == 0), began_(std::chrono::steady_clock::now()) {}
+    spin_policy policy() const noexcept { return spins_ ? spin_policy::fixed(longest) : spin_policy(); }
+    void learn(bool ended) const noexcept {
+        if (!spins_) return;
+        const bool paid = ended && std::chrono::steady_clock::now() - began_ < longest;
+        credit = paid ? (credit < most ? credit + 1 : most) : (credit > 2 ? credit - 2 : 0);
+    }
+
+private:
+    static constexpr std::chrono::microseconds longest{30};
+    static constexpr int most = 15;
+    inline static int credit = 2;  // the main thread's, as since_try
+    inline static unsigned since_try = 0;
+
+    const bool spins_;
+    const std::chrono::steady_clock::time_point began_;
 };
 
 bool belongs_to_operation(const source& one, bool all) noexcept {
@@ -140,7 +175,10 @@ public:
             bool ended = false;
             const caught error = released([&] {
                 start();
-                ended = end_.done.wait_until(is_short ? until_ : soon) == wait_status::signaled;
+                const look_first looking;
+                ended =
+                    end_.done.wait_until(is_short ? until_ : soon, looking.policy()) == wait_status::signaled;
+                looking.learn(ended);
             });
             if (error.number != -1) return fail(error);
             if (ended) return taken();
@@ -396,10 +434,7 @@ void give_back(const source& taken) noexcept {
 
 bool may_block() {
     if (has_warned.load(std::memory_order_relaxed)) return true;  // no order: a hint
-    PyObject* const name = PyUnicode_InternFromString("_asyncio");
-    if (name == nullptr) return false;
-    PyObject* const asyncio = PyImport_GetModule(name);
-    Py_DECREF(name);
+    PyObject* const asyncio = loaded("_asyncio");
     if (asyncio == nullptr) return !PyErr_Occurred();
     PyObject* const loop = PyObject_CallMethod(asyncio, "_get_running_loop", nullptr);
     Py_DECREF(asyncio);
@@ -411,6 +446,10 @@ bool may_block() {
     Py_DECREF(loop);
     if (!runs || has_warned.exchange(true, std::memory_order_relaxed))
         return true;  // no order: one of them warns
+    // A notebook runs its cells inside a loop, and a cell may wait.
+    PyObject* const notebook = loaded("ipykernel");
+    Py_XDECREF(notebook);
+    if (notebook != nullptr || PyErr_Occurred()) return notebook != nullptr;
     return PyErr_WarnEx(PyExc_RuntimeWarning,
                         "a blocking wait of tocsin in a coroutine stops the event loop of this thread; use "
                         "`await event` or `await tocsin.wait_async(...)`",

@@ -82,6 +82,14 @@ PyGetSetDef attributes[] = {
 // In the child of a fork nobody waits; what the event says stays.
 PyObject* reinit(PyObject*, PyObject*) { Py_RETURN_NONE; }
 
+// As threading.Event has it, deprecated since 3.10.
+template <class Object>
+PyObject* is_set_deprecated(PyObject* self, PyObject*) {
+    if (PyErr_WarnEx(PyExc_DeprecationWarning, "isSet() is deprecated, use is_set() instead", 1) != 0)
+        return nullptr;
+    return is_set<Object>(self, nullptr);
+}
+
 template <class Object>
 PyMethodDef methods[] = {
     {"set", set<Object>, METH_NOARGS,
@@ -96,6 +104,7 @@ PyMethodDef methods[] = {
      "wait($self, /, timeout=None)\n--\n\nWait until the event is set, at most `timeout` seconds. Return "
      "whether it "
      "was set."},
+    {"isSet", is_set_deprecated<Object>, METH_NOARGS, "isSet($self, /)\n--\n\nDeprecated: use is_set()."},
     {"_at_fork_reinit", reinit, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -22,6 +22,13 @@ void dealloc(PyObject* self) {
 }
 
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) {
+    // What has no constructor is made by functions only.
+    bool has_constructor = false;
+    for (const PyType_Slot* slot = spec.slots; slot->slot != 0; ++slot)
+        has_constructor |= slot->slot == Py_tp_new;
+#if PY_VERSION_HEX >= 0x030A0000
+    if (!has_constructor) spec.flags |= Py_TPFLAGS_DISALLOW_INSTANTIATION;
+#endif
     PyObject* bases = nullptr;
     if (base != nullptr) {
         bases = PyTuple_Pack(1, base);
@@ -30,6 +37,9 @@ PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) 
     PyObject* const type = PyType_FromModuleAndSpec(module, &spec, bases);
     Py_XDECREF(bases);
     if (type == nullptr) return nullptr;
+#if PY_VERSION_HEX < 0x030A0000
+    if (!has_constructor) reinterpret_cast<PyTypeObject*>(type)->tp_new = nullptr;
+#endif
     if (PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type)) != 0) {
         Py_DECREF(type);
         return nullptr;
@@ -81,6 +91,7 @@ int execute(PyObject* module) {
     const bool made = import_names(module) && add_event_types(module) && add_semaphore_types(module) &&
                       add_lock_types(module) && add_sources(module) && add_queue_type(module) &&
                       add_diagnosis(module) && add_wait_set_type(module) && add_async_types(module) &&
+                      add_signal_type(module) &&
                       PyModule_AddStringConstant(module, "__version__", TOCSIN_PYTHON_VERSION) == 0;
     return made ? 0 : -1;
 }

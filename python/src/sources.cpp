@@ -155,7 +155,6 @@ PyType_Slot ready_slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(ready_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(ready_clear)},
     {Py_tp_repr, reinterpret_cast<void*>(ready_represent)},
-    {Py_tp_new, nullptr},
     {Py_tp_doc, const_cast<char*>("A descriptor to wait for, made by readable() or writable().")},
     {0, nullptr},
 };
@@ -228,7 +227,6 @@ PyType_Slot deadline_slots[] = {
          Py_DECREF(type);
      })},
     {Py_tp_methods, deadline_methods},
-    {Py_tp_new, nullptr},
     {Py_tp_doc,
      const_cast<char*>("A moment on the monotonic clock, made by monotonic_deadline(). It is a source, and "
                        "the `deadline` of a wait.")},

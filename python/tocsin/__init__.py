@@ -15,8 +15,10 @@ from tocsin._core import (
     Event,
     Lock,
     Queue,
+    Ready,
     RLock,
     Semaphore,
+    Signal,
     WaitSet,
     __version__,
     monotonic_deadline,
@@ -26,6 +28,8 @@ from tocsin._core import (
     waiting_on,
     writable,
 )
+from tocsin._diagnosis import describe_parked_waits, name, parked_waits, parked_waits_as_json
+from tocsin._patch import patch_threading
 from tocsin._sources import QueueClosed, wait_all_async, wait_async
 
 __all__ = [
@@ -40,10 +44,17 @@ __all__ = [
     "Queue",
     "QueueClosed",
     "RLock",
+    "Ready",
     "Semaphore",
+    "Signal",
     "WaitSet",
     "__version__",
+    "describe_parked_waits",
     "monotonic_deadline",
+    "name",
+    "parked_waits",
+    "parked_waits_as_json",
+    "patch_threading",
     "readable",
     "wait_all",
     "wait_all_async",

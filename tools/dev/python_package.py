@@ -7,9 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
-from dev.run import Count, fresh_if_moved, one, quietly
+from dev.needs import python_with
+from dev.run import Count, fresh_if_moved, one, quietly, read_log, run_script
 from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, say
 
 SOURCE = ROOT / "python"
@@ -61,15 +63,13 @@ def build(name, program, options=()):
     return site
 
 
-def run_tests(name, program, site, folder="tests"):
-    """Runs the tests in one folder, and counts their cases."""
-    log = f"python-{name}-{folder}"
-    environment = {**ENVIRONMENT, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1",
-                   "TOCSIN_PYTHON_SOURCE": str(SOURCE)}
-    command = ["timeout", "600", program, "-X", "faulthandler", "-m", "unittest", "discover", "-v",
-               "-s", SOURCE / folder]
-    good = quietly(f"{folder} {name}", command, log, environment=environment)
-    text = (BUILD / "logs" / f"{log}.log").read_text(errors="replace")
+def run_tests(name, program, environment):
+    """Runs python/tests, and counts their cases."""
+    log = f"python-{name}-tests"
+    command = ["timeout", "600", program, "-X", "faulthandler", "-m", "unittest", "discover", "-v", "-s", SOURCE / "tests"]
+    environment = {**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1", "TOCSIN_PYTHON_SOURCE": str(SOURCE), **environment}
+    good = quietly(f"tests {name}", command, log, environment=environment)
+    text = read_log(log)
     for reason in sorted(set(re.findall(r"skipped '(NOT RUN.*?)'", text))):
         say(f"  {name}: {reason}")
     ran = re.search(r"^Ran (\d+) tests?", text, re.MULTILINE)
@@ -78,12 +78,7 @@ def run_tests(name, program, site, folder="tests"):
     if ran is None or (not good and not failures):
         return Count(failed=1)
     number_skipped = int(skipped[1]) if skipped else 0
-    return Count(passed=int(ran[1]) - len(failures) - number_skipped, failed=len(failures), skipped=number_skipped)
-
-
-def run_one(name, program):
-    site = build(name, program)
-    return Count(failed=1) if site is None else run_tests(name, program, site)
+    return Count(int(ran[1]) - len(failures) - number_skipped, len(failures), number_skipped, failures)
 
 
 def preferred():
@@ -94,17 +89,75 @@ def preferred():
         return Count(skipped=1)
     name = f"{PREFERRED[0]}.{PREFERRED[1]}"
     name = name if name in found else next(iter(found))
-    return run_one(name, found[name])
+    site = build(name, found[name])
+    return Count(failed=1) if site is None else run_tests(name, found[name], {"PYTHONPATH": str(site)})
+
+
+def unpacked_sdist(python):
+    """The sdist, built and unpacked in build/python; None if that fails."""
+    folder = BUILD / "python" / "dist"
+    shutil.rmtree(folder, ignore_errors=True)
+    if not quietly("sdist", [python, "-m", "build", "--sdist", "--no-isolation", "-o", folder, ROOT], "python-sdist"):
+        return None
+    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
+        top = archive.getnames()[0].split("/")[0]
+        target = BUILD / "python" / "sdist"
+        shutil.rmtree(target, ignore_errors=True)
+        archive.extractall(target, filter="data")
+    return target / top
+
+
+def installed_wheel(name, program, sdist):
+    """The Python of a fresh environment that has the wheel, built from the sdist; None if that fails."""
+    folder = BUILD / "python" / f"wheel-{name}"
+    log = f"python-{name}-wheel"
+    shutil.rmtree(folder / "dist", ignore_errors=True)
+    python = folder / "venv" / "bin" / "python"
+    # The pip of an old interpreter does not know -C.
+    steps = {"environment": [program, "-m", "venv", "--clear", "--upgrade-deps", folder / "venv"],
+             f"wheel {name}": [python, "-m", "pip", "wheel", "--no-deps", "--disable-pip-version-check",
+                               "-w", folder / "dist", "-C", f"build-dir={folder / 'build'}", sdist],
+             "install": [python, "-m", "pip", "install", "--no-index", "--disable-pip-version-check", "--find-links",
+                         folder / "dist", "tocsin"]}
+    return python if all(quietly(title, step, log) for title, step in steps.items()) else None
+
+
+def check_types(python, installed):
+    """The stubs against the module, and the examples against the stubs. The two Pythons have one version."""
+    site = subprocess.run([installed, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+                          capture_output=True, text=True, check=True).stdout.strip()
+    environment = {**ENVIRONMENT, "PYTHONPATH": site, "MYPYPATH": site}
+    examples = sorted((SOURCE / "examples").glob("*.py"))
+    commands = {"stubtest": ["-m", "mypy.stubtest", "tocsin", "--ignore-missing-stub"],
+                "mypy": ["-m", "mypy", "--strict", *examples],
+                "pyright": ["-m", "pyright", "--pythonpath", python, *examples]}
+    return sum((one(quietly(name, [python, *command], f"python-{name}", environment=environment))
+                for name, command in commands.items()), Count())
+
+
+def run_wheel(name, program, sdist):
+    """One interpreter: the wheel, our tests, and the standard library's own with the types replaced."""
+    python = installed_wheel(name, program, sdist)
+    if python is None:
+        return Count(failed=1)
+    return run_tests(name, python, {}) + run_script(
+        f"library {name}", ["timeout", "900", python, SOURCE / "tests" / "standard_library.py"], f"python-{name}-library")
 
 
 def every():
+    python = python_with(SOURCE / "requirements.txt")
+    sdist = unpacked_sdist(python)
+    if sdist is None:
+        return Count(failed=1)
     count = Count()
     found = interpreters()
-    wanted = [f"3.{minor}" for minor in range(FIRST[1], LAST[1] + 1)] + ["3.13t"]
-    for name in wanted:
+    for name in [f"3.{minor}" for minor in range(FIRST[1], LAST[1] + 1)] + ["3.13t"]:
         if name in found:
-            count += run_one(name, found[name])
+            count += run_wheel(name, found[name], sdist)
         else:
             say(f"  NOT RUN: there is no CPython {name} with headers here")
             count += Count(skipped=1)
+    same = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    if same in found:
+        count += check_types(python, BUILD / "python" / f"wheel-{same}" / "venv" / "bin" / "python")
     return count

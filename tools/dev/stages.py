@@ -174,7 +174,8 @@ STAGES = {
     "tsan": Stage("the same tests under ThreadSanitizer", workflow("tsan")),
     "python-one": Stage("the Python package on one interpreter, 3.11 if there is one: about two minutes",
                         whole(python_package.preferred), has_cases=False),
-    "python": Stage("the Python package on every interpreter from 3.9 to 3.13 that is there", whole(python_package.every),
+    "python": Stage("wheels from the sdist on every CPython from 3.9 to 3.13 that is there, with the standard library's own "
+                    "tests; types", whole(python_package.every),
                     always=False, has_cases=False),
     "prove": Stage("model tests, bounded", whole(prove), has_cases=False),
     "lab": Stage("every scenario × contestant once", whole(lab), has_cases=False),

@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How fast the Python package is, beside threading and whatever else is installed: aiologic, multiprocessing, eventfd.
+
+    PYTHONPATH=build/python/3.11/site python3 lab/python/speed.py [--quick] [PART ...]
+
+Parts: one (operations of one thread), pingpong, broadcast, contended, many, asyncio. Each contestant's answers are
+checked in the same run: a wait must have been released by the set that it waited for. Compare ratios on one machine."""
+
+import argparse
+import asyncio
+import os
+import queue
+import statistics
+import sys
+import threading
+import time
+import tracemalloc
+
+import tocsin
+
+try:
+    import aiologic
+except ImportError:
+    aiologic = None
+
+ROUNDS = 5
+
+
+def check(fact, what):
+    if not fact:
+        sys.exit(f"wrong answer: {what}")
+
+
+def nanoseconds(function, number):
+    """The best of several rounds, without the cost of the loop."""
+    def time_of(called):
+        best = float("inf")
+        for _ in range(ROUNDS):
+            began = time.perf_counter()
+            for _ in range(number):
+                called()
+            best = min(best, (time.perf_counter() - began) / number)
+        return best * 1e9
+    return max(0.0, time_of(function) - time_of(lambda: None))
+
+
+def event_types():
+    import multiprocessing
+    types = {"threading": threading.Event, "tocsin": tocsin.Event}
+    if aiologic is not None and hasattr(aiologic, "REvent"):
+        types["aiologic"] = aiologic.REvent
+    types["multiprocessing"] = multiprocessing.Event
+    return types
+
+
+def is_set_event(make):
+    event = make()
+    event.set()
+    return event
+
+
+def one(number):
+    print(f"\none thread, ns{'':21}" + "".join(f"{name:>16}" for name in event_types()))
+    rows = {
+        "create": lambda make: make,
+        "is_set": lambda make: make().is_set,
+        "set when set": lambda make: is_set_event(make).set,
+        "set and clear": lambda make: (lambda event: lambda: (event.set(), event.clear()))(make()),
+        "wait when set": lambda make: is_set_event(make).wait,
+        "wait(0) when unset": lambda make: (lambda event: lambda: event.wait(0))(make()),
+    }
+    for name, prepare in rows.items():
+        print(f"{name:34}", end="")
+        for kind, make in event_types().items():
+            fewer = 200 if kind == "multiprocessing" and name == "create" else number
+            print(f"{nanoseconds(prepare(make), fewer):16.0f}", end="", flush=True)
+        print()
+    print(f"\n{'':34}{'threading':>16}{'tocsin':>16}")
+    for name in ("Lock", "RLock", "Semaphore", "Condition", "Queue"):
+        print(f"{name:34}", end="")
+        for library in (threading, tocsin):
+            if name == "Queue":
+                each = queue.Queue() if library is threading else tocsin.Queue()
+                cycle = lambda each=each: (each.put(1), each.get())  # noqa: E731
+            else:
+                each = getattr(library, name)()
+                cycle = lambda each=each: (each.acquire(), each.release())  # noqa: E731
+            print(f"{nanoseconds(cycle, number):16.0f}", end="")
+        print()
+
+
+def pingpong(make, number, near_is_main):
+    ping, pong = make(), make()
+    answers, result = [0], []
+
+    def far():
+        for _ in range(number):
+            ping.wait()
+            ping.clear()
+            answers[0] += 1
+            pong.set()
+
+    def near():
+        began = time.perf_counter()
+        for round_number in range(1, number + 1):
+            ping.set()
+            pong.wait()
+            pong.clear()
+            check(answers[0] == round_number, "a wait has ended before its set")
+        result.append((time.perf_counter() - began) / number * 1e6)
+
+    threads = [threading.Thread(target=far)] + ([] if near_is_main else [threading.Thread(target=near)])
+    for thread in threads:
+        thread.start()
+    if near_is_main:
+        near()
+    for thread in threads:
+        thread.join()
+    return result[0]
+
+
+def pingpongs(number):
+    usable = sorted(os.sched_getaffinity(0))
+    for cores in sorted({min(2, len(usable)), 1}, reverse=True):
+        os.sched_setaffinity(0, usable[:cores])
+        rows = {(name, main): [] for name in event_types() if name != "multiprocessing" for main in (True, False)}
+        for _ in range(ROUNDS):
+            for name, main in rows:
+                rows[name, main].append(pingpong(event_types()[name], number, main))
+        print(f"\nping-pong on {cores} core(s), us a round trip (median, range)")
+        for (name, main), times in rows.items():
+            print(f"{name:16}{'with the main thread' if main else 'of two other threads':24}"
+                  f"{statistics.median(times):8.1f}  {min(times):.1f} to {max(times):.1f}")
+    os.sched_setaffinity(0, usable)
+
+
+def broadcast(make, number):
+    threading.stack_size(256 * 1024)
+    event, awake = make(), []
+    threads = [threading.Thread(target=lambda: (event.wait(), awake.append(time.perf_counter()))) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)  # until the last one sleeps
+    began = time.perf_counter()
+    event.set()
+    took = time.perf_counter() - began
+    for thread in threads:
+        thread.join()
+    check(len(awake) == number, "somebody was not released")
+    return took * 1e3, (max(awake) - began) * 1e3
+
+
+def broadcasts(number):
+    print("\nset() to 1,000 threads, ms: set() takes, the last thread runs (medians)")
+    rows = {"threading": [], "tocsin": []}
+    for _ in range(3):
+        for name, times in rows.items():
+            times.append(broadcast(event_types()[name], number))
+    for name, times in rows.items():
+        print(f"{name:16}{statistics.median(t[0] for t in times):8.2f}{statistics.median(t[1] for t in times):8.1f}")
+
+
+def contended(number):
+    print("\none lock, four threads, ns for acquire and release")
+    for name in ("Lock", "RLock", "Semaphore"):
+        print(f"{name:16}", end="")
+        for library in (threading, tocsin):
+            times = []
+            for _ in range(3):
+                lock, count = getattr(library, name)(), [0]
+
+                def work(lock=lock, count=count):
+                    for _ in range(number):
+                        with lock:
+                            count[0] += 1
+
+                threads = [threading.Thread(target=work) for _ in range(4)]
+                began = time.perf_counter()
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                times.append((time.perf_counter() - began) / number / 4 * 1e9)
+                check(count[0] == 4 * number, "two threads had the lock")
+            print(f"{library.__name__:>12}{statistics.median(times):8.0f}", end="")
+        print()
+
+
+def trips(number, wait, event):
+    """The median of round trips in which a thread waits for the event by `wait`, which returns whether it got it."""
+    back, times = tocsin.AutoResetEvent(), []
+
+    def far():
+        for _ in range(number):
+            check(wait(), "another event")
+            back.set()
+
+    for _ in range(ROUNDS):
+        thread = threading.Thread(target=far)
+        thread.start()
+        began = time.perf_counter()
+        for _ in range(number):
+            event.set()
+            back.wait()
+        times.append((time.perf_counter() - began) / number * 1e6)
+        thread.join()
+    return statistics.median(times)
+
+
+def many(number):
+    print("\nping-pong with a wait over so many events, us a round trip: wait_any(), WaitSet")
+    for count in (1, 8, 64):
+        events, waits = [tocsin.AutoResetEvent() for _ in range(count)], tocsin.WaitSet()
+        one_by_one = trips(number, lambda events=events: tocsin.wait_any(*events) == len(events) - 1, events[-1])
+        for each in events:
+            waits.add(each)
+        kept = trips(number, lambda waits=waits, events=events: waits.wait() == [events[-1]], events[-1])
+        print(f"{count:4}{one_by_one:8.1f}{kept:8.1f}")
+
+
+def coroutines(number):
+    async def trip():
+        ping, pong = tocsin.AutoResetEvent(), tocsin.AutoResetEvent()
+
+        def far():
+            for _ in range(number):
+                ping.wait()
+                pong.set()
+
+        thread = threading.Thread(target=far)
+        thread.start()
+        began = time.perf_counter()
+        for _ in range(number):
+            ping.set()
+            await pong
+        took = (time.perf_counter() - began) / number * 1e6
+        thread.join()
+        return took
+
+    async def trip_in_pool():
+        loop = asyncio.get_running_loop()
+        ping, pong = threading.Event(), threading.Event()
+
+        def far():
+            for _ in range(number):
+                ping.wait()
+                ping.clear()
+                pong.set()
+
+        thread = threading.Thread(target=far)
+        thread.start()
+        began = time.perf_counter()
+        for _ in range(number):
+            ping.set()
+            await loop.run_in_executor(None, pong.wait)
+            pong.clear()
+        took = (time.perf_counter() - began) / number * 1e6
+        thread.join()
+        return took
+
+    print("\na coroutine and a thread, us a round trip")
+    for name, each in (("await event", trip), ("run_in_executor(Event.wait)", trip_in_pool)):
+        print(f"{name:30}{statistics.median(asyncio.run(each()) for _ in range(ROUNDS)):8.1f}")
+
+    async def sizes():
+        event = tocsin.Event()
+        await tocsin.wait_async(event, timeout=0.0001)
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        tasks = [asyncio.ensure_future(tocsin.wait_async(event)) for _ in range(10_000)]
+        await asyncio.sleep(0)
+        each = (tracemalloc.get_traced_memory()[0] - before) / 10_000
+        tracemalloc.stop()
+        event.set()
+        await asyncio.gather(*tasks)
+        return each
+
+    print(f"10,000 tasks that wait: {asyncio.run(sizes()):.0f} bytes each, with task and coroutine")
+
+
+PARTS = {"one": (one, 100_000), "pingpong": (pingpongs, 5_000), "broadcast": (broadcasts, 1_000),
+         "contended": (contended, 30_000), "many": (many, 3_000), "asyncio": (coroutines, 2_000)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rounds: only whether everything runs")
+    given = parser.parse_args()
+    for name in given.parts:
+        if name not in PARTS:
+            parser.error(f"unknown part {name!r}; valid: {', '.join(PARTS)}")
+    print(f"CPython {sys.version.split()[0]}, tocsin {tocsin.__version__}, {os.cpu_count()} processors")
+    for name in given.parts or PARTS:
+        run, number = PARTS[name]
+        run(max(50, number // 10) if given.quick else number)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the standard library's own tests with threading's types replaced before anything else is imported.
+
+    python standard_library.py [MODULE ...]
+
+What is waived is named here, with its reason."""
+
+import sys
+
+import tocsin
+
+tocsin.patch_threading()
+
+import faulthandler  # noqa: E402
+import importlib  # noqa: E402
+import subprocess  # noqa: E402
+import unittest  # noqa: E402
+
+MODULES = ["test_threading", "test_thread", "test_threadsignals", "test_queue", "test_threading_local",
+           "test_threadedtempfile", "test_socketserver", "test_sched", "test_concurrent_futures",
+           "test_asyncio.test_locks"]
+
+_TYPES = "threading's Lock and Event are types of tocsin, with its name as their module; Lock is a class"
+WAIVED = {
+    "MiscTestCase.test__all__": _TYPES,
+    "test_disallow_instantiation": _TYPES,
+}
+# Tests of what an interpreter imports at its start. They fail without tocsin, too, where a .pth file imports threading.
+if subprocess.run([sys.executable, "-I", "-c", "import sys; sys.exit('threading' in sys.modules)"],
+                  check=False).returncode != 0:
+    WAIVED["test_import_from_another_thread"] = "something imports threading at the start of this interpreter"
+
+
+def waived(name):
+    return next((reason for part, reason in WAIVED.items() if part in name), None)
+
+
+def cases_of(suite):
+    for each in suite:
+        if isinstance(each, unittest.TestSuite):
+            yield from cases_of(each)
+        else:
+            yield each
+
+
+def main(modules):
+    faulthandler.dump_traceback_later(500, exit=True)
+    loader, chosen, failed = unittest.TestLoader(), unittest.TestSuite(), False
+    for name in modules:
+        try:
+            module = importlib.import_module(f"test.{name}")
+        except ImportError as error:
+            print(f"NOT RUN: test.{name}: {error}")
+            continue
+        found = loader.loadTestsFromModule(module)
+        for case in cases_of(found):
+            reason = waived(case.id())
+            if reason:
+                print(f"waived: {case.id()}: {reason}")
+            else:
+                chosen.addTest(case)
+    result = unittest.TextTestRunner(verbosity=1).run(chosen)
+    print(f"{result.testsRun - len(result.failures) - len(result.errors) - len(result.skipped)} passed, "
+          f"{len(result.failures) + len(result.errors)} failed, {len(result.skipped)} skipped")
+    faulthandler.cancel_dump_traceback_later()
+    return 0 if result.wasSuccessful() and result.testsRun else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or MODULES))
