@@ -258,7 +258,7 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
         found = core::take_first_ready(sources);
         return static_cast<bool>(found);
     };
-    if (may_look && looking.before_parking(take)) return signaled(found);
+    if (may_look && looking.before_parking(take, !looks.none())) return signaled(found);
     if (const auto ready = looks.prepare_to_sleep()) return signaled(ready);
     return sleep_for_any(sources, first, until_first, looks, looking, lock);
 }
