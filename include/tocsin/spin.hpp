@@ -35,8 +35,7 @@ public:
     // queued first, and spins for up to twice the time that waking a thread has taken here, which is measured, and for
     // no longer than 100 us and `longest`. If yielding has paid, the thread yields after it is queued. (At a lock, the
     // thread does both before it is queued. At a semaphore whose permits are held for a few microseconds at most, it
-    // yields before it is queued. At a condition it spins after it is queued, because before that it holds its caller's
-    // lock.)
+    // yields before it is queued. At a condition and at a channel it spins after it is queued.)
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(100)) noexcept {
         return spin_policy(mode::adaptive, longest.count());

@@ -369,8 +369,8 @@ TYPED_TEST(EveryFutex, ErrnoIsPreserved) {
     // ETIMEDOUT, because the wait must not take an older value of errno for an error of its own.
     for (const int value : {0, 4242, ETIMEDOUT}) {
         errno = value;
-        EXPECT_EQ(TypeParam::wait(word, 1, deadline::never()), sleep_result::returned);
-        EXPECT_EQ(TypeParam::wait(word, 1, 24h), sleep_result::returned);
+        EXPECT_NE(TypeParam::wait(word, 1, deadline::never()), sleep_result::timed_out);
+        EXPECT_NE(TypeParam::wait(word, 1, 24h), sleep_result::timed_out);
         (void)TypeParam::wait(word, 0, 100us);
         (void)TypeParam::wait(word, 0, 0s);
         TypeParam::wake_one(&word);
