@@ -249,7 +249,10 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
     const core::latest_end first(sources, options.until);
     const wait_options until_first{first.when(), options.stop, options.spin};
     core::spinner looking(learned_by(sources), until_first);
-    const bool may_look = lock == nullptr;             // a thread that holds its caller's lock does not spin
+    // A thread that holds its caller's lock does not spin before it has given up the lock. Nor does a thread that has a
+    // custom source: two threads that meet at a channel would both look, and neither would be there to be found.
+    const bool may_look =
+        lock == nullptr && std::ranges::count(sources, source::kind::custom, &source::what) == 0;
     if (may_look && looking.looks_before_parking()) {  // wait-3
         if (const auto found = looks.look()) return signaled(found);
     }
@@ -258,7 +261,7 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
         found = core::take_first_ready(sources);
         return static_cast<bool>(found);
     };
-    if (may_look && looking.before_parking(take)) return signaled(found);
+    if (may_look && looking.before_parking(take, !looks.none())) return signaled(found);
     if (const auto ready = looks.prepare_to_sleep()) return signaled(ready);
     return sleep_for_any(sources, first, until_first, looks, looking, lock);
 }

@@ -219,7 +219,7 @@ public:
             if (set_.may_have_ready()) found = set_.take_ready(out, nullptr);
             return found != 0;
         };
-        if (looking.before_parking(take)) return {wait_status::signaled, found};
+        if (looking.before_parking(take, poll_if_any() != nullptr)) return {wait_status::signaled, found};
         for (;;) {
             const set_result slept = sleep(out, options, until, looking);
             if (slept.status != wait_status::signaled || slept.count != 0) return slept;
@@ -322,7 +322,7 @@ private:
             if (poll == nullptr) {
                 const auto released = [&]() noexcept { return self.waiting.is_released(); };
                 return looking.while_parked(released) ? self.waiting.finish()
-                                                      : self.waiting.sleep(self.until);
+                                                      : looking.sleep(self.waiting, self.until);
             }
             const auto poll_once = [&]() noexcept {
                 const platform::poll_result found = poll->wait(out, self.until);

@@ -118,7 +118,7 @@ TOCSIN_C_API int64_t tocsin_boot_now(void);
 typedef enum tocsin_spin_mode TOCSIN_INT {
     TOCSIN_SPIN_DEFAULT = 0,   // the policy of the process, which is `adaptive` until somebody sets it
     TOCSIN_SPIN_NONE = 1,      // sleep at once
-    TOCSIN_SPIN_ADAPTIVE = 2,  // spin (for `nanoseconds`, 4 us at most) or yield where that has paid
+    TOCSIN_SPIN_ADAPTIVE = 2,  // spin (for `nanoseconds`, 100 us at most) or yield where that pays
     TOCSIN_SPIN_FIXED = 3      // spin for `nanoseconds` (a second at most), then sleep
 } tocsin_spin_mode;
 

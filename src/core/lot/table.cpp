@@ -9,6 +9,7 @@
 // Checked by: tests/unit/fork_test.cpp, tests/copies.
 #include "core/lot/lot.hpp"
 #include "core/lot/shared_layout.hpp"
+#include "core/lot/wake_sample.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/shared_table/shared_table.hpp"
 #include "platform/system/system.hpp"
@@ -63,6 +64,7 @@ void forget_parked() noexcept {
 
 void after_fork() noexcept {
     forks_so_far.fetch_add(1, std::memory_order_relaxed);  // no order: the only thread
+    wake_sample::forget();
     platform::forget_thread_number();
     // The copy that owns the table empties it, once in each child. This copy was loaded before all other copies that
     // use the table, so its fork handler runs first. It is never unloaded before the others.

@@ -90,6 +90,7 @@ bool waiter::try_claim(claim reason, std::uint32_t index) noexcept {
 
 void waiter::release_with(std::uintptr_t others) noexcept {
     TOCSIN_PROBE(release, this);
+    wake_sample::note_release(*this);
     others_or_word_ = others;
     resumable* const then = then_;                                                   // waiter-3
     const std::uint32_t seen = word_.exchange(released, std::memory_order_acq_rel);  // [release] [suspend]
@@ -142,7 +143,7 @@ void waiter::suspend_unqueued() noexcept {
     word_.store(suspended, std::memory_order_relaxed);
 }
 
-bool waiter::sleep_until_released(const deadline& until) noexcept {
+bool waiter::sleep_until_released(const deadline& until, sleep_report* report) noexcept {
     platform::before_sleep(until);
     const std::uint32_t seen =
         word_.load(std::memory_order_relaxed);  // no order: this thread's own, or `released`
@@ -150,9 +151,13 @@ bool waiter::sleep_until_released(const deadline& until) noexcept {
         return !enter_state(sharing) ||
                shared().sleep_until([this]() noexcept { return is_released(); }, until);
     }
-    if (!enter_state(sleeping)) return true;
-    while (!is_released()) {
-        if (platform::futex::wait(word_, sleeping, until) == platform::sleep_result::timed_out) return false;
+    sleep_report unread;
+    sleep_report& learnt = report != nullptr ? *report : unread;
+    if (!enter_state(sleeping)) return learnt.early = true;
+    for (bool first = true; !is_released(); first = false) {
+        const auto slept = platform::futex::wait(word_, sleeping, until);
+        if (slept == platform::sleep_result::timed_out) return false;
+        learnt.early = first && slept == platform::sleep_result::differed;
     }
     return true;
 }
@@ -167,8 +172,11 @@ claim waiter::finish() noexcept {
     return reason == claim::stopped ? claim::stopped : claim::signaled;
 }
 
-claim waiter::sleep(const deadline& until) noexcept {
-    if (!sleep_until_released(until)) {
+claim waiter::sleep(const deadline& until, sleep_report* report) noexcept {
+    const bool measures = report != nullptr && report->measures && wake_sample::begin(*this);
+    const bool released = sleep_until_released(until, report);
+    if (measures) report->wake = wake_sample::end();
+    if (!released) {
         TOCSIN_PROBE(timeout, this);
         if (try_claim(claim::timed_out)) return claim::timed_out;
         sleep_until_released(deadline::never());  // claimed by another thread, which releases it soon
@@ -176,8 +184,8 @@ claim waiter::sleep(const deadline& until) noexcept {
     return finish();
 }
 
-claim waiter::sleep(const detail::wait_options& options) noexcept {
-    return stoppable(options, [&]() noexcept { return sleep(options.until); });
+claim waiter::sleep(const detail::wait_options& options, sleep_report* report) noexcept {
+    return stoppable(options, [&]() noexcept { return sleep(options.until, report); });
 }
 
 bool can_cancel(const detail::wait_options& options) noexcept {

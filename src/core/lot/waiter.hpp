@@ -3,6 +3,7 @@
 // waiter.cpp.
 #pragma once
 
+#include "core/lot/wake_sample.hpp"
 #include "core/sync/probe.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
@@ -83,12 +84,12 @@ public:
     // Sleeps until released. If the options' deadline passes or a stop is requested before anybody has claimed the
     // wait, the sleep ends then. Before sleep() returns, it releases the nodes that this waiter was given. If no
     // deadline or stop can claim a waiter, the waiter may be released without a claim. It then counts as signaled.
-    claim sleep(const detail::wait_options& options) noexcept;
-    claim sleep(const deadline& until) noexcept;
+    claim sleep(const detail::wait_options& options, sleep_report* report = nullptr) noexcept;
+    claim sleep(const deadline& until, sleep_report* report = nullptr) noexcept;
 
     // For waits that do more than sleep. Sleeps until released and returns true, or until the deadline and returns
     // false. A timeout here claims nothing.
-    bool sleep_until_released(const deadline& until) noexcept;
+    bool sleep_until_released(const deadline& until, sleep_report* report = nullptr) noexcept;
     // Sleeps in the poller. Calls `poll()` again and again, until one of these happens:
     // - The waiter is released. This function returns true.
     // - `poll()` returns true, because something other than a ring of `bell` ended it. This function returns false.

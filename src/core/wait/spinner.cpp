@@ -2,21 +2,19 @@
 // What a wait tries before it sleeps, learned per address.
 //
 // Addresses with the same hash form a class. (If different addresses share a class, guesses become worse, but no result
-// becomes wrong.) Each class has a history, which is one word: two credits, one for spinning and one for yielding, and
-// a count of waits. A wait takes these steps:
-//   1. It spins if its class has credit for spinning.
+// becomes wrong.) Each class has a history, which is one word (look_history.hpp: the policy). A wait takes these steps:
+//   1. It looks, if the history says so: a short look.
 //   2. A wait for permits yields if permits are held for a moment only (turn_credit.hpp).
 //   3. It queues.
-//   4. It yields if its class has credit for yielding, and it has not yielded yet.
-//   5. It sleeps.
-// Step 2 has a credit of its own (turn_credit.hpp). The rest of this comment is about steps 1 and 4, except the bounds,
-// which hold for step 2, too.
+//   4. It looks, if the history says so and it has not looked yet: a long look, or any look in a condition's wait,
+//      which holds its caller's lock until it is queued.
+//   5. It yields, if the history says so and it has not yielded yet.
+//   6. It sleeps. It tells the history if it was released before it was asleep. Some waits also measure how long they
+//      take from their release until they run (core/lot/wake_sample.hpp).
+// Step 2 has a credit of its own (turn_credit.hpp). The rest of this comment is about the other steps, except the
+// bounds, which hold for step 2, too.
 //
-// A failure costs more credit than a success earns. A wait that is a *probe* both spins and yields, whatever the
-// credit. Only waits whose class lacks credit for spinning or for yielding can be probes. The word counts these waits
-// down to the next probe. Probes become rarer the longer they have failed.
-//
-//   Spinning pays when the signal comes from another processor within microseconds. It never pays when the signaller
+//   Looking pays when the signal comes from another processor within microseconds. It never pays when the signaller
 //   needs this processor, or when signals are far apart.
 //   Yielding pays when the signaller is ready to run but waits for a processor, because there are more threads than
 //   processors. A yield that returns late has let an unrelated thread run. That is worse than sleeping, because the
@@ -25,13 +23,13 @@
 //
 // The accesses to a history are relaxed: a race loses an update of the history, nothing more.
 //
-// Bounds: spinning ends, at the latest, after the time that the policy gives it. Yielding ends after `most_yields`
-// yields. Neither depends on a step of another thread, so no choice of priorities can make a thread hang here. On one
-// processor no thread spins.
+// Bounds: a look ends, at the latest, after the time that the spin_policy gives it, and an adaptive one after 100 us.
+// Yielding ends after `most_yields` yields. Neither depends on a step of another thread, so no choice of priorities can
+// make a thread hang here. On one processor no thread spins.
 //
-// The constants below were measured: docs/decisions/0005-spin.md.
+// The constants were measured: docs/decisions/0005-spin.md, docs/decisions/0056-bursts-of-looks.md.
 //
-// Checked by: tests/unit/spin_test.cpp.
+// Checked by: tests/unit/spin_test.cpp; the policy by tests/internal/look_history_test.cpp.
 #include "core/wait/spinner.hpp"
 
 #include "core/lot/key_hash.hpp"
@@ -43,19 +41,13 @@
 
 #include <tocsin/detail/golden_hash.hpp>
 
-#include <bit>
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 
 namespace tocsin::core {
 namespace {
 
-constexpr std::uint8_t most_credit = 15;
-constexpr std::uint8_t first_credit = 2;
-constexpr std::uint8_t failure_costs = 2;
-constexpr std::uint8_t first_probe = 5;  // the first probe comes after 2^5 waits without credit,
-constexpr std::uint8_t last_probe = 9;   // later probes after up to 2^9
-constexpr unsigned most_yields = 8;
 constexpr std::int64_t late_yield = 60'000;  // nanoseconds
 
 constexpr std::size_t classes = std::size_t{1} << 10;
@@ -63,19 +55,18 @@ constinit detail::atomic<std::uint64_t> histories[classes]{};
 
 std::size_t class_of(const wait_key& key) noexcept { return key_hash(key).index % classes; }
 
-struct history {
-    std::uint8_t spin = first_credit;
-    std::uint8_t yield = first_credit;
-    std::uint8_t probe = first_probe;
-    std::uint8_t unused = 0;
-    std::uint32_t waits_to_probe = 1u << first_probe;
-};
-
 #if defined(TOCSIN_MODEL)
 // All runs of a model must be the same. So nothing is learned there, and no time passes. Under the adaptive policy, no
-// thread spins. A thread yields only before it queues for permits, and there it always does.
-history read(const detail::atomic<std::uint64_t>&) noexcept { return {.spin = 0, .yield = 0}; }
-void write(detail::atomic<std::uint64_t>&, const history&) noexcept {}
+// thread looks. A thread yields only before it queues for permits, and there it always does.
+struct no_history {
+    static look_history::advice begin_wait() noexcept { return {}; }
+    static void end_look(const look_history::advice&, bool, std::int64_t) noexcept {}
+    static void end_yields(bool, bool) noexcept {}
+    static void end_early(const look_history::advice&) noexcept {}
+    static void note_wake(std::int64_t) noexcept {}
+};
+no_history read(const detail::atomic<std::uint64_t>&) noexcept { return {}; }
+void write(detail::atomic<std::uint64_t>&, const no_history&) noexcept {}
 std::int64_t now() noexcept { return 0; }
 
 struct always {
@@ -86,14 +77,12 @@ struct always {
 };
 constinit always turns[classes]{};
 #else
-// Stored as the difference from a new history, so that a table of zeros is a table of new histories.
-history read(const detail::atomic<std::uint64_t>& slot) noexcept {
-    return std::bit_cast<history>(slot.load(std::memory_order_relaxed) ^  // no order: a guess
-                                  std::bit_cast<std::uint64_t>(history{}));
+look_history read(const detail::atomic<std::uint64_t>& slot) noexcept {
+    return look_history::unpacked(slot.load(std::memory_order_relaxed));  // no order: a guess
 }
 
-void write(detail::atomic<std::uint64_t>& slot, const history& now) noexcept {
-    const auto packed = std::bit_cast<std::uint64_t>(now) ^ std::bit_cast<std::uint64_t>(history{});
+void write(detail::atomic<std::uint64_t>& slot, const look_history& now) noexcept {
+    const std::uint64_t packed = now.packed();
     // No order: a guess. The word is written only if it changes, so that many waiters can share its cache line.
     if (slot.load(std::memory_order_relaxed) != packed) slot.store(packed, std::memory_order_relaxed);
 }
@@ -111,23 +100,11 @@ std::uint16_t mark_of_this_thread() noexcept {
     return static_cast<std::uint16_t>(detail::golden_hash(platform::thread_mark()) >> 48);
 }
 
-void reward(std::uint8_t& credit) noexcept {
-    if (credit < most_credit) ++credit;
-}
-
-void punish(std::uint8_t& credit) noexcept {
-    credit = credit > failure_costs ? static_cast<std::uint8_t>(credit - failure_costs) : std::uint8_t{0};
-}
-
-// Counts one wait towards the next probe; returns whether this wait is the probe.
-bool count_towards_probe(history& known) noexcept {
-    if (known.waits_to_probe > 1) {
-        --known.waits_to_probe;
-        return false;
-    }
-    if (known.probe < last_probe) ++known.probe;
-    known.waits_to_probe = 1u << known.probe;
-    return true;
+template <class Learn>
+void learn(detail::atomic<std::uint64_t>& slot, Learn from) noexcept {
+    auto known = read(slot);
+    from(known);
+    write(slot, known);
 }
 
 #if defined(__GNUC__) && !defined(TOCSIN_MODEL)
@@ -156,21 +133,51 @@ spin_policy policy_of(const detail::wait_options& options) noexcept {
 spinner::spinner(const wait_key& key, const detail::wait_options& options) noexcept
     : options_(options), class_(class_of(key)), history_(histories[class_]) {
     const spin_policy policy = policy_of(options);
-    const bool may_spin = platform::processors() > 1 && policy.longest().count() > 0;
+    const bool may_look = platform::processors() > 1 && policy.longest().count() > 0;
     longest_ = policy.longest().count();
-    burns_ = policy.which() == spin_policy::mode::fixed && may_spin;
+    burns_ = policy.which() == spin_policy::mode::fixed && may_look;
     if (policy.which() != spin_policy::mode::adaptive) return;
 
-    history known = read(history_);
-    const bool probe = (known.spin == 0 || known.yield == 0) && count_towards_probe(known);
-    looks_ = may_spin && (known.spin != 0 || probe);
-    yields_left_ = known.yield != 0 || probe ? most_yields : 0;
-    write(history_, known);
+    advise();
+    advice_.look = may_look ? std::min(advice_.look, longest_) : 0;
+    advice_.measures &= may_look;
+    yields_left_ = advice_.yields ? look_history::most_yields : 0;
+}
+
+void spinner::advise() noexcept {
+#if !defined(TOCSIN_MODEL)
+    const std::uint64_t packed = history_.load(std::memory_order_relaxed);  // no order: a guess
+    is_steady_ = look_history::is_steady(packed);
+    if (is_steady_) {
+        advice_ = look_history::steady_advice(packed);
+        return;
+    }
+#endif
+    learn(history_, [this](auto& known) noexcept { advice_ = known.begin_wait(); });
 }
 
 claim spinner::spin_then_sleep(waiter& self) noexcept {
     if (while_parked([&self]() noexcept { return self.is_released(); })) return self.finish();
-    return self.sleep(options_);
+    sleep_report report{.measures = advice_.measures};
+    const claim how = self.sleep(options_, &report);
+    learn_sleep(report);
+    return how;
+}
+
+claim spinner::sleep(waiter& self, const deadline& until) noexcept {
+    sleep_report report{.measures = advice_.measures};
+    const claim how = self.sleep(until, &report);
+    learn_sleep(report);
+    return how;
+}
+
+void spinner::learn_sleep(const sleep_report& report) noexcept {
+    if (!report.early && report.wake < 0) return;
+    if (policy_of(options_).which() != spin_policy::mode::adaptive) return;
+    learn(history_, [&](auto& known) noexcept {
+        if (report.early) known.end_early(advice_);
+        if (report.wake >= 0) known.note_wake(report.wake);
+    });
 }
 
 bool spinner::keep_looking(std::int64_t longest) noexcept {
@@ -212,21 +219,18 @@ bool spinner::learn_early_yield(bool success) noexcept {
     return success;
 }
 
-bool spinner::learn_spin(bool success) noexcept {
-    history known = read(history_);
-    success ? reward(known.spin) : punish(known.spin);
-    if (success) known.probe = first_probe;
-    write(history_, known);
+bool spinner::learn_look(bool success) noexcept {
+    if (is_steady_ && success) return count_spin(true);
+    // The time of a short look is not needed, and the clock is not read before the first few looks have failed.
+    const bool timed = advice_.is_long && success && spin_until_ != 0;
+    const std::int64_t took = timed ? now() - (spin_until_ - advice_.look) : success ? 0 : advice_.look;
+    learn(history_, [&](auto& known) noexcept { known.end_look(advice_, success, took); });
     return count_spin(success);
 }
 
 bool spinner::learn_yield(bool success) noexcept {
     if (!yielded_) return false;
-    history known = read(history_);
-    success ? reward(known.yield) : punish(known.yield);
-    if (late_) known.yield = 0;
-    if (success && !late_) known.probe = first_probe;
-    write(history_, known);
+    learn(history_, [&](auto& known) noexcept { known.end_yields(success, late_); });
     if (success) count(counter::yielded);
     return success;
 }

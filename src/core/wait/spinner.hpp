@@ -4,9 +4,11 @@
 
 #include "core/lot/wait_node.hpp"
 #include "core/lot/waiter.hpp"
+#include "core/wait/look_history.hpp"
 
 #include <tocsin/detail/wait_options.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,22 +20,19 @@ public:
     spinner(const wait_key& key, const detail::wait_options& options) noexcept;
 
     // Whether before_parking() will look.
-    bool looks_before_parking() const noexcept { return looks_; }
+    bool looks_before_parking() const noexcept { return advice_.look != 0; }
 
     // Called before the thread is queued. If spinning has paid off for the address, calls `ready()` again and again,
     // for a few microseconds at most. Returns true as soon as `ready()` does. The thread is not queued yet. So if an
-    // event is set and reset again between two looks, the wait does not end.
+    // event is set and reset again between two looks, the wait does not end. If the wait is one of a burst
+    // (look_history.hpp), leaves the look to while_parked(): other threads must not find a thread unqueued for so long.
+    // If `parks_to_poll`, the caller will not call while_parked(). Then this look is short.
     template <class Ready>
-    bool before_parking(Ready ready) noexcept {
-        if (!looks_) return false;
-        spin_until_ = 0;
-        do {
-            for (unsigned look = 0; look != looks_a_check; ++look) {
-                detail::cpu_relax();
-                if (ready()) return learn_spin(true);
-            }
-        } while (keep_looking(shortest(longest_)));
-        return learn_spin(false);
+    bool before_parking(Ready ready, bool parks_to_poll = false) noexcept {
+        if (advice_.look == 0 || (advice_.is_long && !parks_to_poll)) return false;
+        has_looked_ = true;
+        advice_.look = std::min(advice_.look, look_history::short_look);
+        return learn_look(look_for(advice_.look, ready));
     }
 
     // Called before the thread is queued, by waits for permits. Under the adaptive policy, if permits are held for a
@@ -54,19 +53,17 @@ public:
     static void end_turn(const wait_key& semaphore) noexcept;
 
     // Called after the thread is queued. Under a fixed policy, calls `released()` again and again, for as long as the
-    // policy says. Under the adaptive policy, if yielding has paid off for the address, yields to other threads a few
-    // times and calls `released()` after each yield.
+    // policy says. Under the adaptive policy, does the same for 100 us at most, if the history advises that and
+    // before_parking() has not looked. Then, if
+    // yielding has paid off for the address, yields to other threads a few times and calls `released()` after each
+    // yield.
     // Returns true as soon as `released()` does.
     template <class Released>
     bool while_parked(Released released) noexcept {
-        if (burns_) {
-            spin_until_ = 0;
-            do {
-                for (unsigned look = 0; look != looks_a_check; ++look) {
-                    detail::cpu_relax();
-                    if (released()) return count_spin(true);
-                }
-            } while (keep_looking(longest_));
+        if (burns_ && look_for(longest_, released)) return count_spin(true);
+        if (!has_looked_ && advice_.look != 0) {
+            has_looked_ = true;
+            if (learn_look(look_for(advice_.look, released))) return true;
         }
         while (try_yield()) {
             if (released()) return learn_yield(true);
@@ -76,30 +73,44 @@ public:
 
     // For a waiter that is queued: looks for its release, then sleeps.
     claim spin_then_sleep(waiter& self) noexcept;
+    // For a waiter that is queued, or known otherwise: sleeps, and learns from it.
+    claim sleep(waiter& self, const deadline& until) noexcept;
 
 private:
-    static constexpr unsigned looks_a_check = 8;        // reading the clock costs about as much as one pause
-    static constexpr std::int64_t most_before = 4'000;  // nanoseconds
-    static std::int64_t shortest(std::int64_t longest) noexcept {
-        return longest < most_before ? longest : most_before;
+    static constexpr unsigned looks_a_check = 8;  // reading the clock costs about as much as one pause
+
+    template <class Over>
+    bool look_for(std::int64_t longest, Over& over) noexcept {
+        spin_until_ = 0;
+        do {
+            for (unsigned look = 0; look != looks_a_check; ++look) {
+                detail::cpu_relax();
+                if (over()) return true;
+            }
+        } while (keep_looking(longest));
+        return false;
     }
 
+    void advise() noexcept;
     bool keep_looking(std::int64_t longest) noexcept;
     bool may_yield_before_parking() noexcept;
     bool try_yield() noexcept;
     // Each of the next four counts the outcome and returns it. The first three also learn from it.
-    bool learn_spin(bool success) noexcept;
+    bool learn_look(bool success) noexcept;
     bool learn_yield(bool success) noexcept;
     bool learn_early_yield(bool success) noexcept;
     static bool count_spin(bool success) noexcept;
+    void learn_sleep(const sleep_report& report) noexcept;
 
     const detail::wait_options& options_;
     const std::size_t class_;  // of the address
     detail::atomic<std::uint64_t>& history_;
+    look_history::advice advice_;
     std::int64_t longest_ = 0;
     std::int64_t spin_until_ = 0;
     unsigned yields_left_ = 0;
-    bool looks_ = false;
+    bool has_looked_ = false;
+    bool is_steady_ = false;
     bool burns_ = false;
     bool yielded_ = false;
     bool late_ = false;

@@ -15,12 +15,14 @@ namespace tocsin::platform {
 
 using futex_word = detail::atomic<std::uint32_t>;
 
-enum class sleep_result : std::uint8_t { returned, timed_out };
+// `differed`: the word held another value, so the thread did not sleep. Backends that can't tell say `returned`.
+enum class sleep_result : std::uint8_t { returned, timed_out, differed };
 
 template <class Mechanism>
 struct futex_backend {
     // If the word holds `expected`, the thread sleeps until a wake on that word (the result is `returned`) or until the
-    // deadline `until` has passed (`timed_out`, never early). If the word holds another value, returns at once. A wait
+    // deadline `until` has passed (`timed_out`, never early). If the word holds another value, returns at once, with
+    // `differed` if the backend can tell that from a wake, and with `returned` if not. A wait
     // may also return for no reason, with `returned`, so the caller looks at the word again. The thread compares the
     // word and falls asleep in one step with respect to wakes. The wait gives no memory order; the caller's own loads
     // do. A signal handler may make the wait return for no reason. Preserves errno.
@@ -95,9 +97,8 @@ sleep_result sleep_until(const deadline& until, Sleep sleep) noexcept {
     for (;;) {
         const std::int64_t left = until.longest_sleep();
         if (left <= 0) return sleep_result::timed_out;
-        if (sleep(deadline(std::chrono::nanoseconds(left))) == sleep_result::returned) {
-            return sleep_result::returned;
-        }
+        const sleep_result result = sleep(deadline(std::chrono::nanoseconds(left)));
+        if (result != sleep_result::timed_out) return result;
     }
 }
 

@@ -43,8 +43,9 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
         return ::syscall(call, &word, operation, expected, until.is_never() ? nullptr : &end, nullptr,
                          FUTEX_BITSET_MATCH_ANY);
     });
-    const bool timed_out = result == -1 && errno == ETIMEDOUT && !cut;
-    return timed_out ? sleep_result::timed_out : sleep_result::returned;
+    if (result != -1) return sleep_result::returned;
+    if (errno == EAGAIN) return sleep_result::differed;
+    return errno == ETIMEDOUT && !cut ? sleep_result::timed_out : sleep_result::returned;
 }
 
 void wake(const void* word, int most) noexcept {
