@@ -12,6 +12,7 @@
 #include <tocsin/detail/exceptions.hpp>
 
 #include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <system_error>
@@ -23,15 +24,18 @@ static_assert(signal_source::most == platform::signal_flag::most);
 class signal_source::state : public platform::signal_flag {};
 
 signal_source::signal_source(int number) {
-    if (platform::signal_flag::refuses(number))
-        detail::throw_or_die(std::invalid_argument("tocsin::signal_source: no source can have this signal"));
+    if (const char* const reason = platform::signal_flag::refuses(number)) {
+        char message[120];
+        std::snprintf(message, sizeof message, "tocsin::signal_source: signal %d %s", number, reason);
+        detail::throw_or_die(std::invalid_argument(message));
+    }
     state_ = std::make_unique<state>();
     const int error = state_->open(number);
     if (error == 0) return;
-    detail::throw_or_die(std::system_error(
-        error, platform::error_category(),
-        error == EBUSY ? "tocsin::signal_source: another handler was installed over this library's"
-                       : "tocsin::signal_source"));
+    char message[120];
+    std::snprintf(message, sizeof message, "tocsin::signal_source: signal %d%s", number,
+                  error == EBUSY ? ": another handler was installed over that of this library" : "");
+    detail::throw_or_die(std::system_error(error, platform::error_category(), message));
 }
 
 signal_source::~signal_source() = default;

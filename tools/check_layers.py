@@ -23,6 +23,7 @@ BUILT_ON = {
     "pending": {"wait", "driver"},  # the same sources and results, without a thread that waits
     "operation": {"wait", "pending", "driver"},  # the same, for a function to call
     "await": {"wait", "pending", "driver"},  # the same, for coroutines
+    "task": {"await", "event", "wait"},  # a type for coroutines that await
     "latch": {"event"},  # a count, and an event to wait for
     "barrier": {"event"},  # the same with two events
     "wait_group": {"event"},  # the same with a count that also goes up

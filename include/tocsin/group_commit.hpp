@@ -190,8 +190,8 @@ public:
     // also wakes the others of its batch, by one system call, and the next batch. A thread with a stop token may wake a
     // few others.
     // Allocates nothing.
-    void submit(Submission& submission) { (void)engine_.submit(&submission, {}); }
-    void submit(Submission&& submission) { submit(submission); }
+    commit_status submit(Submission& submission) { return engine_.submit(&submission, {}); }
+    commit_status submit(Submission&& submission) { return submit(submission); }
 
     // The same, but withdraws the submission if the deadline passes or a stop is requested before a flush takes it. No
     // flush has seen a withdrawn submission, and none ever will. A submission that a flush has taken can't be

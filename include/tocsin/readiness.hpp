@@ -24,6 +24,12 @@ enum class readiness : std::uint16_t {
 struct ready_item {
     std::uint64_t tag = 0;              // of the member, as given to add() or change()
     readiness found = readiness::none;  // what was found, if the member is a descriptor
+
+    // The tag of a member that was added with a pointer. `T` is the type that add() was given.
+    template <class T>
+    T* pointer() const noexcept {
+        return reinterpret_cast<T*>(static_cast<std::uintptr_t>(tag));
+    }
 };
 
 constexpr readiness operator|(readiness a, readiness b) noexcept {

@@ -32,6 +32,7 @@
 #include <tocsin/spin.hpp>
 #include <tocsin/status.hpp>
 #include <tocsin/stop_token.hpp>
+#include <tocsin/task.hpp>
 #include <tocsin/ticker.hpp>
 #include <tocsin/wait.hpp>
 #include <tocsin/wait_group.hpp>

@@ -62,6 +62,12 @@ source at(const std::chrono::time_point<Clock, Duration>& when) noexcept {
     return source(deadline(when));
 }
 
+// A source that is never ready. It takes the place of a source that a list leaves out, so that the others keep their
+// indices: for a channel that has been closed and is empty, for instance, whose receive would be ready again and again.
+//
+//     wait_any(a_open ? source(next_a) : never_ready(), b_open ? source(next_b) : never_ready());
+inline source never_ready() noexcept { return source(deadline::never()); }
+
 // How a wait for any of several sources ended.
 struct any_result {
     // The index of a wait that timed out or was stopped. It names no source.

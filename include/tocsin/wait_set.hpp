@@ -144,6 +144,17 @@ public:
     // took.
     TOCSIN_API bool remove(const source& what) noexcept;
 
+    // A tag may be a pointer, to the member's own data for example. ready_item::pointer<T>() gives it back. The set
+    // only keeps the pointer. `What` is a source or a wait_timer.
+    template <class What, class T>
+    void add(What&& what, T* tag) {
+        add(what, tag_of(tag));
+    }
+    template <class What, class T>
+    void change(What&& what, T* tag) {
+        change(what, tag_of(tag));
+    }
+
     // The same for timers. A timer may be destroyed while it is a member, and may outlive the set. Allocates nothing.
     // add() throws std::system_error with EEXIST if the timer is a member of any set already.
     TOCSIN_API void add(wait_timer& timer, std::uint64_t tag);
@@ -193,6 +204,11 @@ public:
 
 private:
     class state;
+
+    template <class T>
+    static std::uint64_t tag_of(T* pointer) noexcept {
+        return reinterpret_cast<std::uintptr_t>(pointer);
+    }
 
     std::unique_ptr<state> state_;
 };

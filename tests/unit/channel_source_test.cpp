@@ -333,4 +333,22 @@ TEST(ChannelInACoroutine, ADestroyedWaitTakesNothing) {
     EXPECT_EQ(numbers.try_send(1), channel_status::not_ready);
 }
 
+// A list leaves out a channel that is closed and empty: its receive would be ready again and again.
+TEST(ChannelSource, ASourceThatIsNeverReadyStandsForAClosedChannel) {
+    tocsin::channel<int> a(1);
+    tocsin::channel<int> b(1);
+    a.close();
+    ASSERT_EQ(b.try_send(5), channel_status::done);
+    auto next_a = a.receiving();
+    auto next_b = b.receiving();
+    const auto wait = [&](bool a_open) {
+        return tocsin::wait_any({.until = std::chrono::seconds(0)},
+                                a_open ? tocsin::source(next_a) : tocsin::never_ready(),
+                                tocsin::source(next_b));
+    };
+    EXPECT_EQ(wait(true).index, 0u) << "closed, so ready";
+    EXPECT_EQ(wait(false).index, 1u);
+    EXPECT_EQ(wait(false).status, tocsin::wait_status::timed_out);
+}
+
 }  // namespace

@@ -21,6 +21,7 @@
 #include <latch>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -520,6 +521,22 @@ TEST(SignalSource, ComesAndGoesUnderAStorm) {
     threads.join();
     wait_any(always);
     EXPECT_TRUE(always.try_wait());
+}
+
+TEST(SignalSource, SaysWhichSignalItRefusesAndWhy) {
+    const auto message_of = [](int number) -> std::string {
+        try {
+            const tocsin::signal_source one(number);
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "none";
+    };
+    EXPECT_EQ(message_of(SIGKILL), "tocsin::signal_source: signal 9 can't be handled: the system acts on it");
+    EXPECT_EQ(message_of(999), "tocsin::signal_source: signal 999 does not exist");
+    EXPECT_EQ(
+        message_of(SIGSEGV),
+        "tocsin::signal_source: signal 11 is sent to a thread that can't continue: no source can have it");
 }
 
 }  // namespace

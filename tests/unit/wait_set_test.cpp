@@ -727,4 +727,30 @@ TEST(WaitSet, AWaitCostsTheSameHoweverManyAreIdle) {
     EXPECT_LT(many, few * 20);
 }
 
+// A tag may be a pointer.
+TEST(WaitSetTags, MayBePointers) {
+    struct connection {
+        int number;
+    };
+    connection one{1};
+    const connection other{2};
+    auto_reset_event a(true);
+    auto_reset_event b;
+    tocsin::wait_timer timer;
+    wait_set set;
+    set.add(a, &one);
+    set.add(b, 0);  // a number, not a null pointer
+    set.add(timer, &one);
+    set.change(timer, &other);
+    timer.reset(std::chrono::nanoseconds(1));
+    ready_item items[3];
+    ASSERT_EQ(set.wait({.until = std::chrono::seconds(0)}, items).count, 2u);
+    EXPECT_EQ(items[0].pointer<connection>(), &one);
+    EXPECT_EQ(items[1].pointer<const connection>(), &other);
+    set.change(b, &one);
+    b.set();
+    ASSERT_EQ(set.wait(items).count, 1u);
+    EXPECT_EQ(items[0].pointer<connection>()->number, 1);
+}
+
 }  // namespace

@@ -36,6 +36,12 @@ inline constexpr bool is_time_point = std::same_as<T, deadline>;
 template <class Clock, class Duration>
 inline constexpr bool is_time_point<std::chrono::time_point<Clock, Duration>> = true;
 
+// Whether a list of such objects may be meant as a list of sources.
+template <class T>
+concept may_be_in_a_list =
+    std::convertible_to<T, source> || event_like<std::remove_cvref_t<T>> ||
+    (std::is_pointer_v<std::remove_cvref_t<T>> && event_like<std::remove_pointer_t<std::remove_cvref_t<T>>>);
+
 template <class T>
 concept list_of_sources = std::convertible_to<T, std::span<const source>>;
 
@@ -94,7 +100,17 @@ constexpr bool is_source() {
         static_assert(
             accepted,
             "tocsin: a const event can't be waited for, because a wait may take it: drop the const");
-    } else if constexpr (requires(type& list) { std::begin(list); }) {
+    } else if constexpr (requires(type& channel) { channel.receiving(); }) {
+        static_assert(
+            accepted,
+            "tocsin: a channel is no source: its transfers are. Write auto next = channel.receiving(); or "
+            "auto out = channel.sending(item); and wait for that");
+    } else if constexpr (requires(type& barrier) { barrier.arrive_and_drop(); }) {
+        static_assert(accepted,
+                      "tocsin: a barrier is no source: its tokens are. Write const auto token = "
+                      "barrier.arrive(); and wait "
+                      "for that");
+    } else if constexpr (requires(type& list) { requires may_be_in_a_list<decltype(*std::begin(list))>; }) {
         static_assert(
             accepted,
             "tocsin: a list of sources is a std::span<const tocsin::source>, alone after the limits: make a "

@@ -352,10 +352,12 @@ signal_flag::~signal_flag() {
     slot_->signal = 0;
 }
 
-bool signal_flag::refuses(int number) noexcept {
-    constexpr int refused[] = {SIGKILL, SIGSTOP, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
-    return number <= 0 || number >= signal_count ||
-           std::find(std::begin(refused), std::end(refused), number) != std::end(refused);
+const char* signal_flag::refuses(int number) noexcept {
+    constexpr int fatal[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+    if (number <= 0 || number >= signal_count) return "does not exist";
+    if (number == SIGKILL || number == SIGSTOP) return "can't be handled: the system acts on it";
+    const bool is_fatal = std::find(std::begin(fatal), std::end(fatal), number) != std::end(fatal);
+    return is_fatal ? "is sent to a thread that can't continue: no source can have it" : nullptr;
 }
 
 }  // namespace tocsin::platform

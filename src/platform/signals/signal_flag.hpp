@@ -19,9 +19,9 @@ public:
     signal_flag& operator=(const signal_flag&) = delete;
     ~signal_flag();
 
-    // Whether the number belongs to no signal, to one that cannot be handled, or to one after which a thread cannot
-    // continue.
-    static bool refuses(int number) noexcept;
+    // Null, or why no source can have this signal: the number belongs to no signal, to one that cannot be handled, or
+    // to one after which a thread cannot continue.
+    static const char* refuses(int number) noexcept;
     // Must be called once, before any other function, with a number that is not refused. Returns 0 or an error.
     int open(int number) noexcept;
     int descriptor() const noexcept { return flag_.descriptor(); }

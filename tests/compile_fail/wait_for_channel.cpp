@@ -1,0 +1,17 @@
+// expect only: Write auto next = channel.receiving\(\);
+// SPDX-License-Identifier: Apache-2.0
+#include <tocsin/channel.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/wait.hpp>
+
+tocsin::auto_reset_event a;
+tocsin::channel<int> items(1);
+
+void fine() {
+    auto next = items.receiving();
+    tocsin::wait_any(a, next);
+}
+
+#if defined(MISUSE)
+void wait() { tocsin::wait_any(a, items); }
+#endif
