@@ -203,7 +203,7 @@ STAGES = {
                        "kind)", all_packages),
     "compilers": seldom("the oldest and the newest clang here, libc++, C++23, no exceptions: the smoke test",
                         compilers.run),
-    "debian-13": seldom("an empty Debian 13: README's commands, two compilers, a part of the tests; five minutes, as root",
+    "debian-13": seldom("an empty Debian 13: README's commands, the libraries by two compilers; five minutes, as root",
                         lambda only: distributions.run(["debian-13"], only, whole=False)),
     "distributions": seldom("empty Debian 13 and the newest: README's commands, every compiler, the suites; hours, as root "
                             "(-R 'SYSTEM STEP': also tsan, asan, lab ...)",
