@@ -5,7 +5,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from dev import checks, compilers, copies, needs, old_glibc, packages, python_package
+from dev import checks, compilers, copies, distributions, needs, old_glibc, packages, python_package
 from dev.run import Count, one, quietly, run_script, run_workflow
 from dev.tree import BUILD, JOBS, LAB, ROOT, TOOLS, say
 from dev.wine import Wine
@@ -203,6 +203,11 @@ STAGES = {
                        "kind)", all_packages),
     "compilers": seldom("the oldest and the newest clang here, libc++, C++23, no exceptions: the smoke test",
                         compilers.run),
+    "debian-13": seldom("an empty Debian 13: README's commands, the libraries by two compilers; five minutes, as root",
+                        lambda only: distributions.run(["debian-13"], only, whole=False)),
+    "distributions": seldom("empty Debian 13 and the newest: README's commands, every compiler, the suites; hours, as root "
+                            "(-R 'SYSTEM STEP': also tsan, asan, lab ...)",
+                            lambda only: distributions.run(distributions.SUITES, only)),
     "builds": seldom("macOS, FreeBSD and OpenBSD: the library and the smoke test, linked",
                      workflows(BUILDS, needs.FOR_TARGETS, needs.provide_zig)),
     "musl": seldom("unit, internal and stress tests on Linux with musl",

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Empty systems of Debian: the commands that a user types there, every compiler that they offer, and the suites.
+
+debootstrap makes a system in build/distributions/NAME; a second run uses it again. Programs run in it by chroot, with
+their own /proc and process numbers. A copy of this tree is in the system, in a folder whose name has a blank, and
+belongs to a user without rights; root has another. Each step writes a log, and notes what passed."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass, field
+
+from dev import needs, packages
+from dev.run import Count, one, quietly, read_log
+from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, Refusal, say
+
+SUITES = {"debian-13": "trixie", "debian-newest": "sid"}
+FOLDER = BUILD / "distributions"
+PAGE = ROOT / "docs" / "platforms.md"
+BEGIN, END = "<!-- ./dev test distributions -->\n", "<!-- end -->\n"
+STANDARDS = (20, 23, 26)
+OLDEST = {"g++": 12, "clang++": 16}
+WARNINGS = "-Wall -Wextra -Wpedantic -Wold-style-cast -Werror"  # no -Wshadow: one file has all scopes
+HOME = "/srv/user"
+USER = f"{HOME}/a tree"  # the blank is meant
+STRANGER = """
+#include <tocsin/tocsin.hpp>
+#include <thread>
+int main() {
+    tocsin::auto_reset_event work;
+    std::jthread signaller([&] { work.set(); });
+    work.wait();
+}
+"""
+
+
+def enter(root, script, user):
+    """The command that runs a script of the shell in the system, as this user, in the user's tree."""
+    tree = USER if user != "root" else "/srv/tree"
+    inside = (f"mount -t proc proc /proc && mount -t tmpfs tmpfs /dev/shm && cd '{tree}' "
+              f"&& exec su {user} --shell /bin/sh --command {shlex.quote(script)}")
+    return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", root, "/bin/sh", "-c", inside]
+
+
+@dataclass
+class System:
+    name: str
+    suite: str
+    passed: dict = field(default_factory=dict)  # step -> what it says in the table
+
+    @property
+    def root(self):
+        return FOLDER / self.name
+
+    def run(self, title, script, user="user"):
+        return quietly(title, enter(self.root, script, user), self.log(title), environment=self.environment())
+
+    def log(self, title):
+        return f"{self.name}-{title.replace(' ', '-')}"
+
+    @staticmethod
+    def environment():
+        keep = {name: ENVIRONMENT[name] for name in ("LC_ALL", "http_proxy", "https_proxy") if name in ENVIRONMENT}
+        return {**keep, "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                "CMAKE_BUILD_PARALLEL_LEVEL": str(JOBS), "DEBIAN_FRONTEND": "noninteractive"}
+
+    def says(self, script):
+        """What a script prints in the system."""
+        return self.started(script, "root").stdout.strip()
+
+    def refuses(self, script, *words):
+        """Whether the user hears these words and nothing is done."""
+        result = self.started(script, "user")
+        heard = result.stdout + result.stderr
+        fits = result.returncode != 0 and all(word in heard for word in words)
+        say(f"  `{script}` says: {heard.strip()}" if fits else f"  `{script}` ({result.returncode}) should say "
+            f"{', '.join(words)}, and says: {heard.strip()}")
+        return one(fits)
+
+    def started(self, script, user):
+        return subprocess.run(enter(self.root, script, user), env=self.environment(), stdin=subprocess.DEVNULL,
+                              text=True, capture_output=True, check=False)
+
+    def make(self):
+        """debootstrap and a fresh copy of the tree. Returns whether it succeeded."""
+        stamp = self.root / "made"
+        if not stamp.exists():
+            shutil.rmtree(self.root, ignore_errors=True)
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            if not quietly("debootstrap", ["debootstrap", "--variant=minbase", self.suite, self.root],
+                           self.log("debootstrap")):
+                return False
+            stamp.touch()
+        shutil.copy("/etc/resolv.conf", self.root / "etc" / "resolv.conf")
+        (self.root / "srv" / "tree").mkdir(exist_ok=True)
+        shutil.rmtree(self.root / HOME[1:], ignore_errors=True)
+        for tree in (self.root / "srv" / "tree", self.root / USER[1:]):
+            for name in packages.known_to_git():
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, tree / name)
+        return self.run("user", f"id user || useradd --home-dir {HOME} user; chown --recursive user {HOME}", "root")
+
+    def install(self, *names):
+        return self.run(f"install {names[0]}", f"apt-get update -q && apt-get install -y -q --no-install-recommends "
+                                               f"{' '.join(names)}", "root")
+
+    def compilers(self):
+        """The versions of both compilers that the system offers, the oldest first."""
+        listed = self.says("apt-get update -q > /dev/null; apt-cache pkgnames")
+        found = {compiler: sorted(int(number) for number in re.findall(rf"^{re.escape(package)}-(\d+)$", listed, re.M)
+                                  if int(number) >= OLDEST[compiler])
+                 for compiler, package in (("g++", "g++"), ("clang++", "clang"))}
+        return found
+
+    def count(self, title):
+        """The count that ./dev or ctest printed at the end of a step's log."""
+        text = read_log(self.log(title))
+        counts = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", text, re.M)
+        if counts:
+            return Count(*(int(number or 0) for number in counts[-1]))
+        summary = re.findall(r"(\d+) tests failed out of (\d+)", text)
+        return Count(int(summary[-1][1]) - int(summary[-1][0]), int(summary[-1][0])) if summary else Count(failed=1)
+
+    def note(self, step, text):
+        self.passed[step] = text
+
+
+# The steps. Each takes a system and whether there is time for all of it, and returns a Count.
+
+
+def empty(system, whole):
+    """What ./dev says in an empty system: the user hears what to ask for, root gets it."""
+    count = Count()
+    if not system.says("command -v python3"):
+        count += system.refuses("./dev test dev", "missing: Python 3.11 or newer (in Debian: python3)")
+    count += one(system.run("verbs", "./dev", "root"))
+    if not system.says("command -v g++"):
+        count += system.refuses("./dev test dev", *(f"(in Debian: {name})" for name in
+                                                    ("g++", "cmake", "ninja-build", "pkg-config", "libgtest-dev")))
+    some = "" if whole else " -R 'compile_fail.event_'"
+    succeeded = system.run("compile_fail", f"./dev test compile_fail{some}", "root")
+    system.note("`compile_fail`", str(system.count("compile_fail")))
+    return count + one(succeeded)
+
+
+def user(system, whole):
+    """README's commands, a first program by find_package and by pkg-config, and the single header, as the user."""
+    succeeded = one(system.install("g++", "cmake", "make", "pkg-config"))
+    succeeded += one(system.run("readme", f"""set -e
+rm -rf ~/.local ~/app
+cmake -B build/readme
+cmake --build build/readme
+cmake --install build/readme --prefix ~/.local
+mkdir ~/app && cd ~/app
+echo {shlex.quote(STRANGER)} > main.cpp
+printf 'cmake_minimum_required(VERSION 3.21)\nproject(app CXX)\nadd_executable(app main.cpp)\n' > CMakeLists.txt
+printf 'find_package(tocsin REQUIRED)\ntarget_link_libraries(app PRIVATE tocsin::tocsin)\n' >> CMakeLists.txt
+cmake -B build -DCMAKE_PREFIX_PATH=$HOME/.local
+cmake --build build
+timeout 60 build/app
+export PKG_CONFIG_PATH=$(dirname "$(find ~/.local -name tocsin.pc)")
+g++ -std=c++20 main.cpp $(pkg-config --cflags --libs tocsin) -o by_pkg_config
+timeout 60 ./by_pkg_config"""))
+    succeeded += one(system.run("single header", f"""set -e
+python3 tools/amalgamate.py build/single
+cd build/single
+echo {shlex.quote(STRANGER.replace("tocsin/tocsin.hpp", "tocsin.hpp"))} > main.cpp
+printf '#define TOCSIN_IMPLEMENTATION\n#include "tocsin.hpp"\n' > library.cpp
+g++ -std=c++20 {WARNINGS} -I. main.cpp library.cpp -pthread -o program
+timeout 60 ./program"""))
+    if whole:
+        succeeded += one(system.run("consumer", "./dev test consumer"))
+        system.note("`consumer`", str(system.count("consumer")))
+    return succeeded
+
+
+def matrix(system, whole):
+    """The library, built as one file, and the smoke test, with every compiler in every standard."""
+    offered = system.compilers()
+    standards = STANDARDS
+    if not whole:
+        default = int(system.says("g++ -dumpversion"))
+        standards = (STANDARDS[0], STANDARDS[-1])
+        offered = {"g++": [default], "clang++": offered["clang++"][-1:]}
+    wanted = [f"{'clang' if compiler == 'clang++' else compiler}-{version}" for compiler in offered
+              for version in offered[compiler]]
+    if not system.install(*wanted):
+        return Count(failed=1)
+    count = Count()
+    for compiler, versions in offered.items():
+        good = []
+        for version in versions:
+            rows = [build_one(system, f"{compiler}-{version}", standard) for standard in standards]
+            count += sum((one(row) for row in rows if row is not None), Count())
+            if False not in rows:
+                good.append(f"{version}{' (no C++26)' if rows[-1] is None else ''}")
+        system.note("GCC" if compiler == "g++" else "Clang", ", ".join(good) or "none")
+    return count
+
+
+def build_one(system, compiler, standard):
+    """Whether it succeeded; None if the compiler does not know the standard."""
+    title = f"{compiler} C++{standard}"
+    if not system.says(f"{compiler} -std=c++{standard} -E -x c++ /dev/null 2> /dev/null"):
+        say(f"  {compiler} has no C++{standard}")
+        return None
+    build = f"build/{compiler}-{standard}"
+    definitions = (f"-DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 "
+                   f"-DCMAKE_CXX_STANDARD={standard} -DCMAKE_CXX_COMPILER={compiler} -DTOCSIN_BUILD_C=ON "
+                   f"-DCMAKE_CXX_FLAGS='{WARNINGS} -O0'")
+    return system.run(title, f"""set -e
+cmake -S . -B {build} -G Ninja {definitions}
+cmake --build {build}
+{compiler} -std=c++{standard} {WARNINGS} -Iinclude tests/smoke/main.cpp {build}/src/libtocsin.a -o {build}/smoke
+timeout 60 {build}/smoke | grep 'all well'""")
+
+
+def suites(system, whole):
+    """Unit, internal and stress tests with the newest GCC and clang."""
+    offered = system.compilers()
+    newest = [f"g++-{offered['g++'][-1]}", f"clang++-{offered['clang++'][-1]}"]
+    return sum((suite(system, compiler) for compiler in newest), Count())
+
+
+def suite(system, compiler):
+    title = f"suites {compiler}"
+    folder = f"build/suites-{compiler}"
+    succeeded = system.run(title, f"""
+cmake --preset distribution -B {folder} -DCMAKE_CXX_COMPILER={compiler} &&
+cmake --build {folder} --target tocsin_suites &&
+ctest --test-dir {folder} -j {JOBS} --output-on-failure -L '^(unit|internal|stress)$' -E '^(soak|fuzz)[.]'""")
+    count = system.count(title)
+    if not succeeded:
+        count.failed = max(1, count.failed)
+        count.failures = [f"{system.name}: {title}"]
+    system.note(f"suites by {compiler}", str(count))
+    return count
+
+
+def stage(name):
+    """A stage of ./dev test in the system, as root."""
+    def run(system, whole):
+        succeeded = system.run(name, f"./dev test {name}", "root")
+        count = system.count(name)
+        count.failed = max(count.failed, 0 if succeeded else 1)
+        system.note(f"`{name}`", str(count))
+        return count
+    return run
+
+
+STEPS = {"empty": empty, "user": user, "matrix": matrix, "suites": suites}
+# These run only if -R names them.
+NAMED = {name: stage(name) for name in ("dev", "asan", "tsan", "clang", "lab", "examples", "compilers", "quick")}
+
+
+def versions(system):
+    """One line: what the system's tools are."""
+    parts = {"GCC": "g++ -dumpfullversion", "glibc": "ldd --version | sed -n '1s/.* //p'",
+             "CMake": "cmake --version | sed -n '1s/.* //p'", "Python": "python3 -c 'import platform; "
+             "print(platform.python_version())'", "GoogleTest": "dpkg-query -W -f '${Version}' libgtest-dev"}
+    return ", ".join(f"{name} {system.says(command)}" for name, command in parts.items())
+
+
+def run(names, only=None, whole=True):
+    """Runs the steps in these systems. `only` is a regular expression for 'SYSTEM STEP', which can also name steps that
+    otherwise are not run."""
+    if os.geteuid() != 0:
+        raise Refusal("debootstrap and chroot, which make and enter an empty system, must be started as root")
+    needs.provide([needs.DEBOOTSTRAP])
+    count = Count()
+    for name in names:
+        steps = {step: function for step, function in {**STEPS, **NAMED}.items()
+                 if (re.search(only, f"{name} {step}") if only else step in STEPS and (whole or step != "suites"))}
+        if not steps:
+            continue
+        system = System(name, SUITES[name])
+        say(f" {name} ({system.suite}):")
+        if not system.make():
+            count += Count(failed=1, failures=[f"{name}: debootstrap"])
+            continue
+        for step, function in steps.items():
+            count += function(system, whole)
+        note_result(system)
+    if whole and not count.failed:
+        write_table()
+    return count
+
+
+def note_result(system):
+    """Adds what passed to the results of earlier runs with the same versions."""
+    path = FOLDER / f"{system.name}.json"
+    earlier = json.loads(path.read_text()) if path.exists() else {}
+    now = {"versions": versions(system), "date": time.strftime("%Y-%m-%d"), "passed": system.passed}
+    if earlier.get("versions") == now["versions"]:
+        now["passed"] = {**earlier["passed"], **now["passed"]}
+    path.write_text(json.dumps(now, indent=1))
+
+
+def table():
+    rows = ["| system, day | versions | passed |", "| --- | --- | --- |"]
+    for path in (FOLDER / f"{name}.json" for name in SUITES):
+        if not path.exists():
+            continue
+        name, result = path.stem, json.loads(path.read_text())
+        passed = "; ".join(f"{step}: {text}" for step, text in result["passed"].items())
+        rows.append(f"| {name}, {result['date']} | {result['versions']} | {passed} |")
+    return "\n".join(rows) + "\n"
+
+
+def write_table():
+    text = PAGE.read_text()
+    before, rest = text.split(BEGIN, 1)
+    PAGE.write_text(before + BEGIN + "\n" + table() + "\n" + END + rest.split(END, 1)[1])
+    say(f"  the table is in {PAGE.relative_to(ROOT)}")
