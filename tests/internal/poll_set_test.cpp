@@ -288,7 +288,7 @@ TYPED_TEST(EveryPoller, ASetLeavesNothingBehind) {
 TEST(LinuxPoller, ASetWaitsWhereTheCallWithNanosecondsIsRefused) {
     if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
     constexpr int no_filter = 77;
-    for (const int error : {ENOSYS, EPERM}) {
+    for (const int error : support::refusals) {
         const auto ending = support::ending_of_child([error] {
             linux_poller::after_fork();
             if (!support::refuse_call(SYS_epoll_pwait2, error)) return no_filter;
@@ -312,6 +312,24 @@ TEST(LinuxPoller, ASetWaitsWhereTheCallWithNanosecondsIsRefused) {
         if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
         EXPECT_EQ(ending, "") << error;
     }
+}
+
+// If the other call is refused, too, the wait reports that.
+TEST(LinuxPoller, AWaitInASetFailsWhereBothCallsAreRefused) {
+    constexpr int no_filter = 77;
+    const auto ending = support::ending_of_child([] {
+        linux_poller::after_fork();
+        const auto set = open_set<linux_poller>();
+        if (!support::refuse_call(SYS_epoll_pwait2, EACCES) || !support::refuse_call(SYS_epoll_pwait, EACCES))
+            return no_filter;
+#if defined(SYS_epoll_wait)
+        if (!support::refuse_call(SYS_epoll_wait, EACCES)) return no_filter;
+#endif
+        std::array<poll_set::item, 4> items;
+        return set->wait(items, 20ms).error == EACCES ? 0 : 1;
+    });
+    if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+    EXPECT_EQ(ending, "");
 }
 
 TEST(LinuxPoller, AWaitInASetIsOneSystemCall) {
