@@ -3,6 +3,9 @@
 #include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/signals_blocked.hpp"
 #include "platform/system/system.hpp"
+#if defined(__linux__)
+#include "platform/system/scheduling_linux.hpp"
+#endif
 
 #include <atomic>
 #include <chrono>
@@ -27,14 +30,24 @@
 
 namespace tocsin::platform {
 
+#if defined(__linux__)
+namespace {
+
+// The first call comes while the library is being loaded: from the object below, or from processors() in
+// core/lot/table.cpp.
+const thread_scheduling& scheduling_at_load() noexcept {
+    static const thread_scheduling noted = thread_scheduling::of_first_thread();
+    return noted;
+}
+[[maybe_unused]] const thread_scheduling& noted_at_load = scheduling_at_load();
+
+}  // namespace
+#endif
+
 unsigned processors() noexcept {
-    // The first call comes while the library is being loaded (core/lot/table.cpp). At that time the affinity mask is
-    // usually the one with which the process was started. Later it may be the mask of a thread that happens to be
-    // pinned.
     static const unsigned count = [] {
 #if defined(__linux__)
-        cpu_set_t mask;
-        if (::sched_getaffinity(0, sizeof mask, &mask) == 0) return static_cast<unsigned>(CPU_COUNT(&mask));
+        if (const unsigned usable = scheduling_at_load().processors(); usable != 0) return usable;
 #endif
         const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
         return online > 0 ? static_cast<unsigned>(online) : 1u;
@@ -255,13 +268,20 @@ int start_thread(void (*run)() noexcept) noexcept {
     const errno_guard guard;
     const signals_blocked blocked;  // also in the new thread
     const auto body = [](void* what) -> void* {
+#if defined(__linux__)
+        scheduling_at_load().apply();
+#endif
         reinterpret_cast<void (*)() noexcept>(what)();
         return nullptr;
     };
     pthread_t thread;
     const int error = ::pthread_create(&thread, nullptr, body, reinterpret_cast<void*>(run));
-    if (error == 0) ::pthread_detach(thread);
-    return error;
+    if (error != 0) return error;
+#if defined(__linux__)
+    scheduling_at_load().apply_to(thread);
+#endif
+    ::pthread_detach(thread);
+    return 0;
 }
 
 bool other_threads_are_gone() noexcept { return false; }

@@ -138,8 +138,10 @@ inline std::uint32_t draw(std::uint32_t& state) noexcept {
 // constructors and destructors.
 void keep_loaded() noexcept;
 
-// Starts a thread that runs as long as the process does, and handles no signals. Call keep_loaded() first. Returns 0 or
-// the system's error.
+// Starts a thread that runs as long as the process does, and handles no signals. On Linux it is scheduled as the
+// program's first thread was when the library was loaded, not as its maker (scheduling_linux.hpp). On Windows a new
+// thread inherits nothing. On other systems it inherits what the system lets it inherit. Call keep_loaded() first.
+// Returns 0 or the system's error.
 int start_thread(void (*run)() noexcept) noexcept;
 
 // Whether the process is ending and the system has already ended its other threads, wherever they were. Windows does
