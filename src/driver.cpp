@@ -33,7 +33,7 @@
 //       after the call. The destructor waits until no thread owes a call.
 //   driver-5  The driver is destroyed only when no timer or request is set. A wait cancels all its parts before it
 //       returns or is destroyed (pending-4), whether they have run or not. So no wait uses a driver that is gone.
-//       Checked builds look at the count.
+//       Checked builds look at the count. If exit() destroys a static driver that waits use, its state is never freed.
 //
 // No lost wake-up. A thread sets a timer while the loop computes next_deadline(). Both take the lock.
 // - If the thread takes the lock first, next_deadline() finds the timer.
@@ -108,6 +108,20 @@ public:
     // Whether a thread of the parent held the lock at the fork. It may have been changing the containers. These may now
     // be half changed, so they must never be freed.
     bool is_half_changed() const noexcept { return core::forks() != forks_ && !lock_.is_free_now(); }
+
+    bool is_ours() const noexcept { return core::forks() == forks_; }
+    // If waits use a static driver that exit() destroys: makes sure that the driver calls nothing of the user's any
+    // more, and returns true. Nobody can end these waits before, so the state must be kept for them.
+    bool is_kept_at_exit() noexcept {
+        {
+            const std::lock_guard guard(lock_);
+            if (uses_ == 0 || !platform::is_exiting()) return false;
+            is_silent_ = true;
+        }
+        core::unset_default_service(*this);
+        calls_.wait_until_unused();
+        return true;
+    }
 
     void set(core::timer& one, const deadline& when) noexcept override {
         {
@@ -189,7 +203,7 @@ private:
 
     // Called under the lock. Returns whether the caller has to call call_changed() after the unlock.
     bool owe_call() noexcept {
-        if (!armed_ || changed_ == nullptr) return false;
+        if (!armed_ || changed_ == nullptr || is_silent_) return false;
         armed_ = false;
         (void)calls_.acquire();  // driver-4
         return true;
@@ -218,7 +232,8 @@ private:
 
     core::futex_lock lock_;
     detail::plain<bool> armed_{false};
-    detail::plain<std::size_t> uses_{0};  // timers and requests that are set and not yet cancelled
+    detail::plain<bool> is_silent_{false};  // during exit: `changed` may be gone
+    detail::plain<std::size_t> uses_{0};    // timers and requests that are set and not yet cancelled
     core::served_timers steady_{core::timer_queue::clock::steady};
     core::served_timers system_{core::timer_queue::clock::system};
     core::watch_table watches_;
@@ -229,7 +244,8 @@ driver::driver(void (*changed)(void*) noexcept, void* argument)
     : state_(std::make_unique<state>(changed, argument)) {}
 
 driver::~driver() {
-    if (state_->is_half_changed()) new (&state_) std::unique_ptr<state>;
+    if (state_->is_half_changed() || (state_->is_ours() && state_->is_kept_at_exit()))
+        new (&state_) std::unique_ptr<state>;
 }
 
 deadline driver::next_deadline() noexcept { return state_->next_deadline(); }

@@ -23,6 +23,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#if !defined(__EMSCRIPTEN__)
+#include <unwind.h>
+#endif
 #if defined(__linux__)
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -285,6 +288,33 @@ int start_thread(void (*run)() noexcept) noexcept {
 }
 
 bool other_threads_are_gone() noexcept { return false; }
+
+#if defined(__EMSCRIPTEN__)
+bool is_exiting() noexcept { return false; }
+#else
+bool is_exiting() noexcept {
+    const errno_guard guard;
+    bool found = false;
+    const auto look = [](_Unwind_Context* frame, void* result) -> _Unwind_Reason_Code {
+        const auto return_address = static_cast<std::uintptr_t>(_Unwind_GetIP(frame));
+        if (return_address == 0) return _URC_NO_REASON;
+        // exit() does not return, so its call may be the last thing in it, and the return address behind it.
+        Dl_info where{};
+        const auto* const call = reinterpret_cast<const void*>(return_address - 1);
+        bool is_exit = ::dladdr(call, &where) != 0 && where.dli_sname != nullptr &&
+                       std::strcmp(where.dli_sname, "exit") == 0;
+#if !defined(__ARM_EABI__)  // where the next function is not for this use
+        // A static program has no names of functions.
+        is_exit = is_exit || _Unwind_GetRegionStart(frame) == reinterpret_cast<std::uintptr_t>(&std::exit);
+#endif
+        if (!is_exit) return _URC_NO_REASON;
+        *static_cast<bool*>(result) = true;
+        return _URC_END_OF_STACK;
+    };
+    (void)_Unwind_Backtrace(look, &found);
+    return found;
+}
+#endif
 
 void on_fork_in_child(void (*child)() noexcept) noexcept { ::pthread_atfork(nullptr, nullptr, child); }
 

@@ -148,6 +148,12 @@ int start_thread(void (*run)() noexcept) noexcept;
 // that before it runs the destructors of a DLL's static objects.
 bool other_threads_are_gone() noexcept;
 
+// Whether the calling thread is inside exit(), which destroys the program's static objects while other threads run on.
+// Systems don't tell this to a program. So this function looks for exit() in the thread's stack, which takes some
+// microseconds. It says false where it can't look: under musl and Emscripten, and on Windows in a program's own static
+// objects (it knows those of DLLs).
+bool is_exiting() noexcept;
+
 // Calls `child` in the child process of every later fork, before fork returns there.
 void on_fork_in_child(void (*child)() noexcept) noexcept;
 

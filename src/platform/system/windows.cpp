@@ -138,6 +138,8 @@ bool other_threads_are_gone() noexcept {
     return shutdown_in_progress != nullptr && shutdown_in_progress() != 0;
 }
 
+bool is_exiting() noexcept { return other_threads_are_gone(); }
+
 // Windows has no fork.
 void on_fork_in_child(void (*)() noexcept) noexcept {}
 
