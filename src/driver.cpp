@@ -49,7 +49,9 @@
 //
 // Descriptors. When an entry of the table loses its last use, its descriptor may be closed, and the number may soon
 // name something else. So the next update() tells the loop to end its registration or, if somebody waits for the number
-// again, to renew it (watch_table-2). The background thread is different: its poll of a descriptor ends before cancel()
+// again, to renew it (watch_table-2). Until then the loop may find something for the old registration, or may find that
+// the descriptor is closed. It reports that with the identity of the watch, which has ended, and the report ends no
+// later wait (watch_table-4). The background thread is different: its poll of a descriptor ends before cancel()
 // returns (poll_thread-5). A driver can't end the loop's sleep like this: the thread that calls cancel() may be the
 // loop's own, or the loop may wait for that thread.
 //
@@ -165,7 +167,7 @@ public:
             const std::lock_guard guard(lock_);
             if (!watches_.take_change(told)) return false;
         }
-        next = {told.descriptor, told.asked, told.renewed};
+        next = {watch_id(told.id), told.descriptor, told.asked, told.renewed};
         return true;
     }
     deadline next_deadline() noexcept {
@@ -186,12 +188,12 @@ public:
         }
         return due.run();  // driver-2
     }
-    std::size_t notify(int descriptor, readiness found) noexcept {
+    std::size_t notify(watch_id which, readiness found) noexcept {
         core::completions due;
         {
             const std::lock_guard guard(lock_);
             armed_ = false;  // driver-3
-            watches_.claim_found(descriptor, found, due);
+            watches_.claim_found(static_cast<std::uint64_t>(which), found, due);
         }
         return due.run();  // driver-2
     }
@@ -266,9 +268,7 @@ std::size_t driver::run_due(std::chrono::steady_clock::time_point now) noexcept 
     return state_->run_due(std::chrono::duration_cast<nanoseconds>(now.time_since_epoch()).count());
 }
 
-std::size_t driver::notify(int descriptor, readiness found) noexcept {
-    return state_->notify(descriptor, found);
-}
+std::size_t driver::notify(watch_id which, readiness found) noexcept { return state_->notify(which, found); }
 
 std::size_t driver::begin_update() noexcept { return state_->begin_update(); }
 
