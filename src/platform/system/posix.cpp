@@ -7,10 +7,12 @@
 #include "platform/system/scheduling_linux.hpp"
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <ratio>
 #include <type_traits>
@@ -83,6 +85,11 @@ std::int64_t recent_time() noexcept {
         return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 #endif
     return clock::now().time_since_epoch().count();
+}
+
+std::int64_t unique_time(std::int64_t time) noexcept {
+    constinit thread_local std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    return last = std::max(time, last + 1);
 }
 
 #if defined(__linux__)

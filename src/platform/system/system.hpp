@@ -44,6 +44,11 @@ std::int64_t recent_time() noexcept;
 // Nanoseconds on a steady clock that also runs while the machine is suspended, if the system has such a clock.
 std::int64_t boot_time() noexcept;
 
+// Makes times of the steady clock unique among those for which the calling thread calls this function: returns `time`
+// or, if the thread has got that time or a later one before, the first tick after the last that it got. Each call takes
+// longer than a tick, so this does not run ahead of the clock.
+std::int64_t unique_time(std::int64_t time) noexcept;
+
 // A number that identifies the calling thread among the running threads. People may read it, too: on Linux it is the
 // kernel's id of the thread.
 std::uint64_t thread_number() noexcept;

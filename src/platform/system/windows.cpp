@@ -4,12 +4,14 @@
 
 #include "platform/system/system.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace tocsin::platform {
@@ -40,6 +42,11 @@ std::int64_t boot_time() noexcept {
 }
 
 std::int64_t recent_time() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+std::int64_t unique_time(std::int64_t time) noexcept {
+    constinit thread_local std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    return last = std::max(time, last + 1);
+}
 
 std::uint64_t thread_number() noexcept { return ::GetCurrentThreadId(); }
 std::uint64_t thread_number_or_nickname() noexcept { return thread_number(); }
