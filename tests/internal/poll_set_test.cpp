@@ -314,6 +314,45 @@ TEST(LinuxPoller, ASetWaitsWhereTheCallWithNanosecondsIsRefused) {
     }
 }
 
+// epoll keeps the entry of a descriptor that is closed while a duplicate of it is open, and no call can name that
+// entry.
+TEST(LinuxPoller, AClosedMemberWhoseDuplicateIsReadyIsReportedUntilItIsRemoved) {
+    const auto set = open_set<linux_poller>();
+    both_ends first = make_pipe();
+    const owned duplicate(::dup(first.read));
+    const int number = first.read;
+    ASSERT_EQ(set->add(number, readiness::readable, 1), 0);
+    first.read.close();
+    first.put();
+    EXPECT_EQ(tags_in(*set, 1h), tags{1});
+    EXPECT_EQ(set->remove(number), 0);
+    EXPECT_EQ(set->remove(number), EBADF);
+    EXPECT_EQ(tags_in(*set, 0s), tags{});
+    EXPECT_EQ(tags_in(*set, 10ms), tags{});
+}
+
+TEST(LinuxPoller, AMemberWithTheNumberOfAClosedOneIsReportedAlone) {
+    const auto set = open_set<linux_poller>();
+    both_ends first = make_pipe();
+    both_ends idle = make_pipe();
+    const owned duplicate(::dup(first.read));
+    const int number = first.read;
+    ASSERT_EQ(set->add(number, readiness::readable, 1), 0);
+    ASSERT_EQ(set->add(idle.read, readiness::readable, 3), 0);
+    first.put();
+    const both_ends second = make_pipe();
+    ASSERT_EQ(::dup2(second.read, number), number);
+    EXPECT_EQ(set->add(number, readiness::readable, 2), 0);
+    EXPECT_EQ(tags_in(*set, 0s), tags{});
+    thread_group threads;
+    threads.start("waits", [&] { EXPECT_EQ(tags_in(*set, 1h), tags{2}); });
+    until_sound_asleep(threads.id(0));
+    second.put();
+    threads.join();
+    idle.put();
+    EXPECT_EQ(tags_in(*set, 0s), (tags{2, 3}));
+}
+
 // If the other call is refused, too, the wait reports that.
 TEST(LinuxPoller, AWaitInASetFailsWhereBothCallsAreRefused) {
     constexpr int no_filter = 77;

@@ -18,6 +18,15 @@
 // Where epoll_pwait2 is missing or forbidden, this file rounds a timeout up to whole milliseconds. On 32-bit systems
 // ppoll has two versions, and the newer one may be missing or forbidden, too (timed_call_linux.hpp).
 //
+// Invariants
+//   linux_poller-1  A set keeps a list of its members, and epoll names an entry by the member's descriptor and a serial
+//       number. A wait reports only names that are in the list. epoll knows an entry by the descriptor's number and by
+//       the open file that the number meant in add(). If the program closes the number without a remove(), while a
+//       duplicate of it is open, the entry stays, and no call can name it any more. It then ends every sleep. A wait
+//       that begins after a remove() reports the removed member no more. So if two waits, one after the other, find the
+//       same name without a member, its entry is such a stale one. The waiting thread then replaces the epoll instance
+//       by a new one, to which it adds the members in the list.
+//
 // Timeouts of a poll. If the process is stopped in ppoll (by SIGSTOP, a debugger or a frozen control group), the kernel
 // continues the call with the time that was left before the stop. So a thread sleeps in ppoll for less than a
 // millisecond, or without a timeout. If more time is left, it first sleeps in poll for the whole milliseconds. Some
@@ -36,6 +45,7 @@
 #include "platform/poller/backend.hpp"
 #include "platform/poller/doorbells.hpp"
 #include "platform/poller/poll_list.hpp"
+#include "platform/poller/poll_set_members.hpp"
 #include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/optional_call_linux.hpp"
 #include "platform/system/system.hpp"
@@ -46,8 +56,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <mutex>
 #include <new>
 
+#include <fcntl.h>
 #include <linux/time_types.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -224,45 +236,114 @@ public:
     }
 
     int open() noexcept {
-        epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-        if (epoll_ < 0) return errno;
         if (const int error = take_bell(); error != 0) return error;
-        epoll_event event{};
-        event.events = EPOLLIN | EPOLLOUT | EPOLLET;
-        event.data.u64 = no_tag;
-        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, own_bell().wait_end(), &event) != 0) return errno;
+        if (const int error = open_instance(epoll_); error != 0) return error;
         item none;
         // epoll reports a first edge for the state that the bell had when it was added. This wait takes that edge.
         (void)wait({&none, 1}, std::chrono::nanoseconds(0));
         return 0;
     }
 
-    int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override {
-        return control(EPOLL_CTL_ADD, descriptor, asked, tag);
-    }
-    int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override {
-        return control(EPOLL_CTL_MOD, descriptor, asked, tag);
-    }
-    int remove(int descriptor) noexcept override {
-        return control(EPOLL_CTL_DEL, descriptor, readiness::none, 0);
-    }
-
+    int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
+    int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
+    int remove(int descriptor) noexcept override;
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
 
 private:
-    int control(int operation, int descriptor, readiness asked, std::uint64_t tag) const noexcept {
-        const errno_guard guard;
-        epoll_event event{};
-        event.events = static_cast<std::uint16_t>(to_poll_events(asked));
-        event.data.u64 = tag;
-        return ::epoll_ctl(epoll_, operation, descriptor, &event) == 0 ? 0 : errno;
+    struct member {
+        int descriptor;
+        readiness asked;
+        std::uint64_t tag;
+        std::uint32_t serial;
+    };
+    // What epoll calls an entry. No name is `no_tag`, because no descriptor is negative.
+    static std::uint64_t name_of(const member& of) noexcept {
+        return std::uint64_t{static_cast<std::uint32_t>(of.descriptor)} << 32 | of.serial;
     }
+
+    int open_instance(int& instance) const noexcept;
+    static int control(int instance, int operation, const member& of) noexcept {
+        epoll_event event{};
+        event.events = static_cast<std::uint16_t>(to_poll_events(of.asked));
+        event.data.u64 = name_of(of);
+        return ::epoll_ctl(instance, operation, of.descriptor, &event) == 0 ? 0 : errno;
+    }
+    int replace_instance() noexcept;  // under the mutex
 
     int sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept;
     poll_result report(std::span<const epoll_event> events, std::span<item> out) noexcept;
 
     int epoll_ = -1;
+    std::mutex mutex_;
+    // Under the mutex:
+    member_table<member> members_;
+    std::uint32_t serials_ = 0;
+
+    std::uint64_t suspect_ =
+        no_tag;  // of the waiting thread: a name without a member that the last report had
 };
+
+int epoll_set::open_instance(int& instance) const noexcept {
+    const int made = ::epoll_create1(EPOLL_CLOEXEC);
+    if (made < 0) return errno;
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLOUT | EPOLLET;
+    event.data.u64 = no_tag;
+    if (::epoll_ctl(made, EPOLL_CTL_ADD, own_bell().wait_end(), &event) != 0) {
+        const int error = errno;
+        close_descriptor(made);
+        return error;
+    }
+    instance = made;
+    return 0;
+}
+
+int epoll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
+    const errno_guard guard;
+    const std::lock_guard lock(mutex_);
+    const member made{descriptor, asked, tag, ++serials_};
+    member* const before = members_.find(descriptor);
+    if (before == nullptr) {
+        if (const int error = members_.insert(made); error != 0) return error;
+    }
+    const int error = control(epoll_, EPOLL_CTL_ADD, made);
+    if (error == 0 && before != nullptr) *before = made;
+    if (error != 0 && before == nullptr) members_.erase(*members_.find(descriptor));
+    return error;
+}
+
+int epoll_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
+    const errno_guard guard;
+    const std::lock_guard lock(mutex_);
+    member* const found = members_.find(descriptor);
+    if (found == nullptr) return why_no_member(descriptor);
+    const member made{descriptor, asked, tag, found->serial};
+    const int error = control(epoll_, EPOLL_CTL_MOD, made);
+    if (error == 0) *found = made;
+    return error;
+}
+
+int epoll_set::remove(int descriptor) noexcept {
+    const errno_guard guard;
+    const std::lock_guard lock(mutex_);
+    const member* const found = members_.find(descriptor);
+    if (found == nullptr) return why_no_member(descriptor);
+    (void)control(epoll_, EPOLL_CTL_DEL, *found);  // fails if the program has closed it
+    members_.erase(*found);
+    return 0;
+}
+
+// Replaces the instance by a new one, which has only the members (linux_poller-1). The number of its descriptor stays
+// the same. Returns 0 or an error.
+int epoll_set::replace_instance() noexcept {
+    int instance = -1;
+    if (const int error = open_instance(instance); error != 0) return error;
+    for (const member& each : members_)
+        (void)control(instance, EPOLL_CTL_ADD, each);  // fails for a closed one
+    const int error = ::dup3(instance, epoll_, O_CLOEXEC) < 0 ? errno : 0;
+    close_descriptor(instance);
+    return error;
+}
 
 // The bits that poll and epoll share have the same values, so the conversions of poll_list.hpp serve both.
 static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLPRI == POLLPRI && EPOLLERR == POLLERR &&
@@ -302,13 +383,27 @@ poll_result epoll_set::wait(std::span<item> out, const deadline& until) noexcept
 
 poll_result epoll_set::report(std::span<const epoll_event> events, std::span<item> out) noexcept {
     poll_result result;
+    std::uint64_t stale = no_tag;
+    bool again = false;
+    const std::lock_guard lock(mutex_);
     for (const epoll_event& each : events) {
-        if (each.data.u64 == no_tag) {
+        const std::uint64_t name = each.data.u64;
+        if (name == no_tag) {
             result.rung = bells::was_rung(own_bell(), static_cast<int>(each.events));
+            continue;
+        }
+        const member* const found = members_.find(static_cast<int>(name >> 32));
+        if (found != nullptr && name_of(*found) == name) {
+            out[result.ready++] = {found->tag, from_poll_events(static_cast<short>(each.events))};
         } else {
-            out[result.ready++] = {each.data.u64, from_poll_events(static_cast<short>(each.events))};
+            if (stale == no_tag) stale = name;
+            again |= name == suspect_;
         }
     }
+    suspect_ = stale;
+    if (again) result.error = replace_instance();
+    if (result.error != 0 && (result.ready != 0 || result.rung))
+        result.error = 0;  // the next wait tries again
     return result;
 }
 
