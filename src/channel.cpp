@@ -206,7 +206,7 @@ channel_status channel_base::wait(const source& transfer, const channel_status& 
 void channel_base::end_calls() noexcept {
     const both_locked held(*this);
 #if TOCSIN_CHECKED
-    if ((marks() & (senders_wait | receivers_wait)) != 0) core::die_of_destruction("channel", this);
+    if ((marks() & (senders_wait | receivers_wait)) != 0) core::refuse_destruction("channel", this);
 #endif
 }
 

@@ -33,7 +33,7 @@
 //       after the call. The destructor waits until no thread owes a call.
 //   driver-5  The driver is destroyed only when no timer or request is set. A wait cancels all its parts before it
 //       returns or is destroyed (pending-4), whether they have run or not. So no wait uses a driver that is gone.
-//       Checked builds look at the count.
+//       Checked builds look at the count. If exit() destroys a static driver that waits use, its state is never freed.
 //
 // No lost wake-up. A thread sets a timer while the loop computes next_deadline(). Both take the lock.
 // - If the thread takes the lock first, next_deadline() finds the timer.
@@ -49,7 +49,9 @@
 //
 // Descriptors. When an entry of the table loses its last use, its descriptor may be closed, and the number may soon
 // name something else. So the next update() tells the loop to end its registration or, if somebody waits for the number
-// again, to renew it (watch_table-2). The background thread is different: its poll of a descriptor ends before cancel()
+// again, to renew it (watch_table-2). Until then the loop may find something for the old registration, or may find that
+// the descriptor is closed. It reports that with the identity of the watch, which has ended, and the report ends no
+// later wait (watch_table-4). The background thread is different: its poll of a descriptor ends before cancel()
 // returns (poll_thread-5). A driver can't end the loop's sleep like this: the thread that calls cancel() may be the
 // loop's own, or the loop may wait for that thread.
 //
@@ -109,6 +111,20 @@ public:
     // be half changed, so they must never be freed.
     bool is_half_changed() const noexcept { return core::forks() != forks_ && !lock_.is_free_now(); }
 
+    bool is_ours() const noexcept { return core::forks() == forks_; }
+    // If waits use a static driver that exit() destroys: makes sure that the driver calls nothing of the user's any
+    // more, and returns true. Nobody can end these waits before, so the state must be kept for them.
+    bool is_kept_at_exit() noexcept {
+        {
+            const std::lock_guard guard(lock_);
+            if (uses_ == 0 || !platform::is_exiting()) return false;
+            is_silent_ = true;
+        }
+        core::unset_default_service(*this);
+        calls_.wait_until_unused();
+        return true;
+    }
+
     void set(core::timer& one, const deadline& when) noexcept override {
         {
             const std::lock_guard guard(lock_);
@@ -151,7 +167,7 @@ public:
             const std::lock_guard guard(lock_);
             if (!watches_.take_change(told)) return false;
         }
-        next = {told.descriptor, told.asked, told.renewed};
+        next = {watch_id(told.id), told.descriptor, told.asked, told.renewed};
         return true;
     }
     deadline next_deadline() noexcept {
@@ -172,12 +188,12 @@ public:
         }
         return due.run();  // driver-2
     }
-    std::size_t notify(int descriptor, readiness found) noexcept {
+    std::size_t notify(watch_id which, readiness found) noexcept {
         core::completions due;
         {
             const std::lock_guard guard(lock_);
             armed_ = false;  // driver-3
-            watches_.claim_found(descriptor, found, due);
+            watches_.claim_found(static_cast<std::uint64_t>(which), found, due);
         }
         return due.run();  // driver-2
     }
@@ -189,7 +205,7 @@ private:
 
     // Called under the lock. Returns whether the caller has to call call_changed() after the unlock.
     bool owe_call() noexcept {
-        if (!armed_ || changed_ == nullptr) return false;
+        if (!armed_ || changed_ == nullptr || is_silent_) return false;
         armed_ = false;
         (void)calls_.acquire();  // driver-4
         return true;
@@ -218,7 +234,8 @@ private:
 
     core::futex_lock lock_;
     detail::plain<bool> armed_{false};
-    detail::plain<std::size_t> uses_{0};  // timers and requests that are set and not yet cancelled
+    detail::plain<bool> is_silent_{false};  // during exit: `changed` may be gone
+    detail::plain<std::size_t> uses_{0};    // timers and requests that are set and not yet cancelled
     core::served_timers steady_{core::timer_queue::clock::steady};
     core::served_timers system_{core::timer_queue::clock::system};
     core::watch_table watches_;
@@ -229,7 +246,8 @@ driver::driver(void (*changed)(void*) noexcept, void* argument)
     : state_(std::make_unique<state>(changed, argument)) {}
 
 driver::~driver() {
-    if (state_->is_half_changed()) new (&state_) std::unique_ptr<state>;
+    if (state_->is_half_changed() || (state_->is_ours() && state_->is_kept_at_exit()))
+        new (&state_) std::unique_ptr<state>;
 }
 
 deadline driver::next_deadline() noexcept { return state_->next_deadline(); }
@@ -250,9 +268,7 @@ std::size_t driver::run_due(std::chrono::steady_clock::time_point now) noexcept 
     return state_->run_due(std::chrono::duration_cast<nanoseconds>(now.time_since_epoch()).count());
 }
 
-std::size_t driver::notify(int descriptor, readiness found) noexcept {
-    return state_->notify(descriptor, found);
-}
+std::size_t driver::notify(watch_id which, readiness found) noexcept { return state_->notify(which, found); }
 
 std::size_t driver::begin_update() noexcept { return state_->begin_update(); }
 

@@ -82,10 +82,9 @@ handler_thread::handler_thread(handler_options options)
     TOCSIN_TRY {
         thread_ = std::thread([this] { run(); });
     }
-    TOCSIN_CATCH(const std::system_error&) {
+    TOCSIN_CATCH_SYSTEM_ERROR(error) {
         detail::throw_or_die(
-            std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
-                              "tocsin::handler_thread: can't start its thread"));
+            std::system_error(error.code(), "tocsin::handler_thread: can't start its thread"));
     }
 }
 

@@ -11,21 +11,19 @@
 #include <tocsin/detail/exceptions.hpp>
 #include <tocsin/process.hpp>
 
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
 namespace tocsin {
 namespace {
 
-void check_opened(int error) {
-    if (error == 0) return;
-    const char* const what =
-        error == ENOSYS || error == EPERM
-            ? "tocsin::process_end: the system or its sandbox has no pidfd_open (Linux 5.3)"
-            : "tocsin::process_end";
-    detail::throw_or_die(std::system_error(error, platform::error_category(), what));
+[[noreturn]] void refuse(int error, const std::string& what) {
+    detail::throw_or_die(
+        std::system_error(error, platform::error_category(), "tocsin::process_end: " + what));
 }
 
 }  // namespace
@@ -33,11 +31,21 @@ void check_opened(int error) {
 process_end::process_end(number id) : id_(id) {
     if (id <= 0)
         detail::throw_or_die(std::invalid_argument("tocsin::process_end: a process has a number above 0"));
-    check_opened(platform::open_process(id, descriptor_));
+    const int error = platform::open_process(id, descriptor_);
+    if (error == 0) return;
+    const std::string named = std::to_string(id);
+    if (error == ENOSYS)
+        refuse(error, "the system or its sandbox has no descriptor for this (Linux: pidfd_open, since 5.3)");
+    if (error == EPERM || error == EACCES)
+        refuse(error, "process " + named + ": the system or its sandbox forbids it (Linux: pidfd_open)");
+    refuse(error, (error == ESRCH ? "no process has the number " : "process ") + named);
 }
 
 #if defined(_WIN32)
-process_end::process_end(void* handle) { check_opened(platform::duplicate_process(handle, descriptor_)); }
+process_end::process_end(void* handle) {
+    if (const int error = platform::duplicate_process(handle, descriptor_); error != 0)
+        refuse(error, "a HANDLE");
+}
 #endif
 
 process_end::~process_end() { platform::close_descriptor(descriptor_); }

@@ -141,6 +141,11 @@ public:
     // be half changed, so they must never be freed. (The descriptors of the poll_set
     // then stay open, too.)
     bool is_half_changed() const noexcept { return core::forks() != forks_ && !admission_.is_free_now(); }
+    // Whether a thread waits in a static set that exit() destroys. Nobody can stop that thread before.
+    bool is_used_at_exit() const noexcept {
+        // no order: a thread that begins to wait now uses a set that is being destroyed
+        return is_waited_in_.load(std::memory_order_relaxed) && platform::is_exiting();
+    }
 
     void add(const source& what, std::uint64_t tag) {
         const std::lock_guard here(admission_);
@@ -397,7 +402,7 @@ bool wait_timer::is_armed() const noexcept {
 wait_set::wait_set() : state_(std::make_unique<state>()) {}
 
 wait_set::~wait_set() {
-    if (state_->is_half_changed()) new (&state_) std::unique_ptr<state>;
+    if (state_->is_half_changed() || state_->is_used_at_exit()) new (&state_) std::unique_ptr<state>;
 }
 
 void wait_set::add(const source& what, std::uint64_t tag) {

@@ -12,7 +12,8 @@
 //            watchdog stays in `all`, and only the thread touches the watchdog's members. (Exceptions: the links of the
 //            list, and `forks`, which never changes.)
 //   changed  counts the changes of `all` and the ends of `busy`; the thread and destructors sleep on it.
-// A watchdog remembers which waits it has reported, by thread, address and start. It forgets a wait that it no longer
+// A watchdog remembers which waits it has reported, by thread, address and start. A thread gives each of its waits
+// another start (wait_origin.hpp), even if the clock has not moved on. It forgets a wait that it no longer
 // sees. A look that can't allocate memory reports nothing and forgets nothing. The thread then looks again after
 // pause().
 //

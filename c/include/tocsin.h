@@ -418,8 +418,15 @@ typedef struct tocsin_driver {
 // function must not block, and must not call the library.
 typedef void (*tocsin_driver_changed)(void* context);
 // From now on, the loop has to watch the descriptor for `asked` (TOCSIN_READABLE | ...). If `asked` is 0, the loop has
-// to stop watching it. If `renewed`, the loop watches the descriptor already, but has to register it anew.
-typedef void (*tocsin_driver_watched)(void* context, int descriptor, uint32_t asked, bool renewed);
+// to stop watching it. If `renewed`, the loop watches the descriptor already, but has to register it anew. The loop
+// keeps `id`, by which tocsin_driver_notify() knows the watch, beside what it registers. An id is never less than 2^32.
+typedef struct tocsin_watch {
+    uint64_t id;
+    int descriptor;
+    uint32_t asked;
+    bool renewed;
+} tocsin_watch;
+typedef void (*tocsin_driver_watched)(void* context, const tocsin_watch* watch);
 
 // `changed` may be null, for a loop that never sleeps, or if only the loop's thread begins and ends waits.
 TOCSIN_C_API tocsin_status tocsin_driver_init(tocsin_driver* driver, tocsin_driver_changed changed,
@@ -436,9 +443,10 @@ TOCSIN_C_API int tocsin_driver_poll_timeout(tocsin_driver* driver);
 // timers of the steady clock that are after `steady_time` to a later call. TOCSIN_NOTHING_DONE: there were none.
 TOCSIN_C_API tocsin_status tocsin_driver_run_due(tocsin_driver* driver);
 TOCSIN_C_API tocsin_status tocsin_driver_run_due_at(tocsin_driver* driver, int64_t steady_time);
-// Call it when the loop has found the descriptor ready. Ends the waits that <tocsin/driver.hpp> names: above all, those
-// that asked for what was found. TOCSIN_NOTHING_DONE: there were none.
-TOCSIN_C_API tocsin_status tocsin_driver_notify(tocsin_driver* driver, int descriptor, uint32_t found);
+// Call it when the loop has found the descriptor of the watch `id` ready. Ends the waits that <tocsin/driver.hpp>
+// names: above all, those that asked for what was found. TOCSIN_NOTHING_DONE: there were none, or the watch has ended.
+// A number that is no id, such as a descriptor, is refused.
+TOCSIN_C_API tocsin_status tocsin_driver_notify(tocsin_driver* driver, uint64_t id, uint32_t found);
 
 // The operation's waits use this driver from now on. TOCSIN_ERROR_BUSY: the operation waits.
 TOCSIN_C_API tocsin_status tocsin_operation_set_driver(tocsin_operation* operation, tocsin_driver* driver);

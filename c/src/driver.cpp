@@ -37,7 +37,9 @@ tocsin_status tocsin_driver_update(tocsin_driver* one, tocsin_driver_watched eac
     if (each == nullptr) return refuse(__func__, "there is no function to call");
     return with_held<c_driver>(one, [=](c_driver& by) {
         by.driver.update([=](tocsin::driver::watch next) {
-            each(context, next.descriptor, static_cast<std::uint32_t>(next.asked), next.renewed);
+            const tocsin_watch watch{static_cast<std::uint64_t>(next.id), next.descriptor,
+                                     static_cast<std::uint32_t>(next.asked), next.renewed};
+            each(context, &watch);
         });
         return TOCSIN_OK;
     });
@@ -65,10 +67,12 @@ tocsin_status tocsin_driver_run_due_at(tocsin_driver* one, int64_t steady_time) 
             std::chrono::nanoseconds(steady_time))};
     return with_held<c_driver>(one, [=](c_driver& by) { return done_if(by.driver.run_due(now) != 0); });
 }
-tocsin_status tocsin_driver_notify(tocsin_driver* one, int descriptor, uint32_t found) {
+tocsin_status tocsin_driver_notify(tocsin_driver* one, uint64_t id, uint32_t found) {
+    if (id >> 32 == 0) return refuse(__func__, "this is no id of a watch (a descriptor is none)");
     if (found > 0x7F) return refuse(__func__, "there is no such readiness");
     return with_held<c_driver>(one, [=](c_driver& by) {
-        return done_if(by.driver.notify(descriptor, static_cast<tocsin::readiness>(found)) != 0);
+        const auto which = static_cast<tocsin::driver::watch_id>(id);
+        return done_if(by.driver.notify(which, static_cast<tocsin::readiness>(found)) != 0);
     });
 }
 

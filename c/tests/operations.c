@@ -115,16 +115,18 @@ static void a_function_is_called_when_a_wait_ends(void) {
 }
 
 struct watching {
+    uint64_t id;
     int calls, descriptor, renewals;
     uint32_t asked;
 };
 
-static void note_watch(void* context, int descriptor, uint32_t asked, bool renewed) {
+static void note_watch(void* context, const tocsin_watch* watch) {
     struct watching* watching = (struct watching*)context;
     ++watching->calls;
-    watching->descriptor = descriptor;
-    watching->asked = asked;
-    watching->renewals += renewed ? 1 : 0;
+    watching->id = watch->id;
+    watching->descriptor = watch->descriptor;
+    watching->asked = watch->asked;
+    watching->renewals += watch->renewed ? 1 : 0;
 }
 static void count_call(void* count) { ++*(int*)count; }
 
@@ -168,11 +170,13 @@ static void a_loop_of_the_user_serves_operations(void) {
     CHECK_OK(tocsin_driver_update(&driver, note_watch, &watching));
     CHECK(watching.calls == 1 && watching.descriptor == ends[0] && watching.asked == TOCSIN_READABLE);
     CHECK(tocsin_driver_poll_timeout(&driver) > 3000000);
-    CHECK(tocsin_driver_notify(&driver, ends[0], TOCSIN_WRITABLE) == TOCSIN_NOTHING_DONE);
-    CHECK_OK(tocsin_driver_notify(&driver, ends[0], TOCSIN_READABLE));
+    CHECK(tocsin_driver_notify(&driver, watching.id, TOCSIN_WRITABLE) == TOCSIN_NOTHING_DONE);
+    CHECK_OK(tocsin_driver_notify(&driver, watching.id, TOCSIN_READABLE));
     CHECK(ending.calls == 2 && ending.how == TOCSIN_OK && ending.result.index == 1);
     CHECK(ending.result.found == TOCSIN_READABLE);
     CHECK_OK(tocsin_operation_start(&operation, NULL));
+    CHECK(tocsin_driver_notify(&driver, watching.id, TOCSIN_READABLE) ==
+          TOCSIN_NOTHING_DONE);  // an earlier watch
     CHECK_OK(tocsin_driver_update(&driver, note_watch, &watching));
     CHECK(watching.calls == 2 && watching.renewals == 1);
     CHECK_OK(tocsin_auto_event_set(&token));  // by a set, outside the loop
@@ -193,7 +197,8 @@ static void a_loop_of_the_user_serves_operations(void) {
     CHECK(next.clock == TOCSIN_CLOCK_NEVER);
 
     REFUSED(tocsin_operation_set_driver(&operation, NULL));
-    REFUSED(tocsin_driver_notify(&driver, ends[0], 128));
+    REFUSED(tocsin_driver_notify(&driver, watching.id, 128));
+    REFUSED(tocsin_driver_notify(&driver, (uint64_t)ends[0], TOCSIN_READABLE));
     REFUSED(tocsin_driver_update(&driver, NULL, NULL));
     REFUSED(tocsin_driver_next_deadline(&driver, NULL));
     CHECK_OK(tocsin_operation_destroy(&operation));

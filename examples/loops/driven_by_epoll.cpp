@@ -9,6 +9,7 @@
 #include <tocsin/fd.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -28,7 +29,7 @@ public:
     epoll_loop() {
         epoll_event event{};
         event.events = EPOLLIN;
-        event.data.fd = bell_;
+        event.data.u64 = no_watch;
         epoll_ctl(loop_, EPOLL_CTL_ADD, bell_, &event);
     }
     ~epoll_loop() {
@@ -45,11 +46,12 @@ public:
         epoll_event found[16];
         const int count = epoll_wait(loop_, found, 16, driver_.poll_timeout());
         for (int i = 0; i < count; ++i) {
-            if (found[i].data.fd == bell_) {
+            if (found[i].data.u64 == no_watch) {
                 eventfd_t rings;
                 eventfd_read(bell_, &rings);
             } else {
-                driver_.notify(found[i].data.fd, to_readiness(found[i].events));
+                const tocsin::driver::watch_id which{found[i].data.u64};
+                driver_.notify(which, to_readiness(found[i].events));
             }
         }
         driver_.run_due();
@@ -64,7 +66,7 @@ private:
 
     void watch(tocsin::driver::watch each) {
         epoll_event event{};
-        event.data.fd = each.descriptor;
+        event.data.u64 = static_cast<std::uint64_t>(each.id);
         if (has(each.asked, readiness::readable)) event.events |= EPOLLIN;
         if (has(each.asked, readiness::writable)) event.events |= EPOLLOUT;
         if (has(each.asked, readiness::hang_up)) event.events |= EPOLLRDHUP;
@@ -82,6 +84,8 @@ private:
         if ((events & EPOLLERR) != 0) found = found | readiness::error;
         return found;
     }
+
+    static constexpr std::uint64_t no_watch = 0;  // the bell's
 
     const int loop_ = epoll_create1(EPOLL_CLOEXEC);
     const int bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -60,7 +60,14 @@
 //   - one for descriptors. This thread also needs a doorbell (fd.hpp).
 //   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, and stays until
 //   the process ends, even during exit. It blocks all signals while it waits. While it resumes coroutines, it has the
-//   signal mask of the thread that started it.
+//   signal mask of the thread whose wait started it.
+//
+//   It inherits nothing else from that thread. On Linux its policy and priority, nice value, processors and timer slack
+//   are those that the program's first thread had when the library was loaded: usually those with which the process was
+//   started, by nice(1), chrt(1) or taskset(1), for instance. There is one exception: without CAP_SYS_NICE, Linux lets
+//   no thread lower its nice value or leave SCHED_IDLE. So if the first wait of a kind begins in such a thread, the
+//   background thread stays as slow as that thread. If this matters, begin a short wait of each kind in an ordinary
+//   thread first. On Windows these threads have the normal priority and the processors of the process.
 //
 //   The thread for descriptors polls all descriptors for which coroutines or operations wait without a driver. Each
 //   poll costs a step for each of these descriptors. If something other than a descriptor ends a wait with descriptors

@@ -7,7 +7,7 @@
 //     for (;;) {
 //         driver.update([&](tocsin::driver::watch each) { ... epoll_ctl ... });
 //         const int count = epoll_wait(loop, events, size, driver.poll_timeout());
-//         for (each of the events) driver.notify(descriptor, found);
+//         for (each of the events) driver.notify(id, found);    // the id of the watch, from update()
 //         driver.run_due();
 //     }
 //
@@ -58,6 +58,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 
@@ -78,15 +79,23 @@ struct driver_access {
 
 class driver {
 public:
+    // Names a watch in notify(). The loop keeps it beside what it registers: epoll and kqueue have a place for it.
+    // Convert it by static_cast to a std::uint64_t and back. No watch is called watch_id(0).
+    enum class watch_id : std::uint64_t {};
+
     // What the loop has to watch from now on.
     struct watch {
+        // Lasts as long as somebody waits for the descriptor without a gap. After a gap the descriptor's number may
+        // mean something else: then update() tells another id, and reports with the old one end no wait. For a watch
+        // that is to end, it is the id with which the watch began.
+        watch_id id{};
         // A descriptor; on Windows the number of a SOCKET, or of a HANDLE if `asked` is `signaled`.
         int descriptor = -1;
         // What to watch for. With `none`, watch the descriptor no more.
         readiness asked = readiness::none;
         // The loop watches the descriptor, but for some time nobody waited for it. So the descriptor may have been
-        // closed, and its number may mean something else now: register it anew. (epoll: EPOLL_CTL_MOD and, if that
-        // fails, EPOLL_CTL_ADD. If `asked` is `none`, ignore the errors of EPOLL_CTL_DEL.)
+        // closed, and its number may mean something else now: register it anew, with the new id. (epoll: EPOLL_CTL_MOD
+        // and, if that fails, EPOLL_CTL_ADD. If `asked` is `none`, ignore the errors of EPOLL_CTL_DEL.)
         bool renewed = false;
     };
 
@@ -132,15 +141,17 @@ public:
     // time at which the loop's round began. A time in the future counts as the present: no wait ends early.
     TOCSIN_API std::size_t run_due(std::chrono::steady_clock::time_point now) noexcept;
 
-    // Call this when the loop has found the descriptor ready in this way. Ends the waits that have asked for this
-    // readiness, and returns how many. readiness::error and invalid concern every wait for the descriptor. So does
-    // hang_up, unless another wait has asked for hang_up and this one has not. In that case the loop may have found
-    // that only one direction is closed, so the driver polls the descriptor once for each wait that has not asked for
-    // hang_up. If the loop cannot watch a descriptor, report the descriptor all the same: as `invalid` if it is closed,
-    // or as ready for what was asked if it is always ready, like a regular file. If nobody waits for the descriptor any
-    // more, the call does nothing. If another wait for the descriptor has begun since the loop looked, that wait ends.
-    // The number of steps is proportional to the number of waits for this descriptor, not of all waits.
-    TOCSIN_API std::size_t notify(int descriptor, readiness found) noexcept;
+    // Call this when the loop has found the descriptor of this watch ready in this way, but not inside update(). Ends
+    // the waits that have asked for this readiness, and returns how many. readiness::error and invalid concern every
+    // wait for the descriptor. So does hang_up, unless another wait has asked for hang_up and this one has not. In that
+    // case the loop may have found that only one direction is closed, so the driver polls the descriptor once for each
+    // wait that has not asked for hang_up. If the loop cannot watch a descriptor, report the descriptor all the same:
+    // as `invalid` if it is closed, or as ready for what was asked if it is always ready, like a regular file. If
+    // nobody has waited for the descriptor at some time since the loop looked, the watch has ended, and the call does
+    // nothing, even if somebody waits again: the next update() then tells of a new watch. If another wait has joined
+    // the watch since the loop looked, that wait ends, too. The number of steps is proportional to the number of waits
+    // for this descriptor, not of all waits.
+    TOCSIN_API std::size_t notify(watch_id which, readiness found) noexcept;
 
 private:
     class state;

@@ -53,7 +53,7 @@ public:
     basic_event& operator=(const basic_event&) = delete;
 
 #if TOCSIN_CHECKED
-    // Checked builds stop the program if a thread still waits.
+    // Checked builds stop the program if a thread still waits, unless exit() destroys the event.
     constexpr ~basic_event() {
         if (std::is_constant_evaluated()) return;
         check_destroyed(mode_.mode() == reset_mode::manual_reset ? "manual_reset_event" : "auto_reset_event");

@@ -147,7 +147,10 @@ struct handler_options {
 
 class TOCSIN_API handler_thread {
 public:
-    // Starts the thread. Throws std::system_error if that fails, std::invalid_argument for a capacity of 0.
+    // Starts the thread, which inherits what every new thread inherits from its maker: on Linux the scheduling policy
+    // and priority, the nice value, the processors, the timer slack and the signal mask. A job may change them.
+    // Throws std::system_error if that fails (usually EAGAIN, or EPERM where a sandbox forbids it),
+    // std::invalid_argument for a capacity of 0.
     explicit handler_thread(handler_options options = {});
 
     // Does what join() does, and waits for the end of the thread. Must not run in the handler thread, or while another

@@ -11,8 +11,9 @@
 // co_await take it. wait_all() refuses it, as it refuses every descriptor. `descriptor()` may be given to any other
 // event loop. The source must outlive every wait for it, and its membership of a wait_set.
 //
-// - On Linux the descriptor is a pidfd. It needs pidfd_open(2) of Linux 5.3. Where the kernel or a sandbox does not
-//   have that call, the constructor throws std::system_error with ENOSYS or EPERM. There is no substitute.
+// - On Linux the descriptor is a pidfd. It needs pidfd_open(2) of Linux 5.3. Where the kernel does not have that call,
+//   the constructor throws std::system_error with ENOSYS. Where a sandbox forbids the call, it throws the sandbox's
+//   error (usually EPERM, EACCES or ENOSYS). There is no substitute.
 // - On macOS, FreeBSD and OpenBSD it is a kqueue with one EVFILT_PROC filter. (If the system refuses the filter for a
 //   child that has ended, it is a pipe whose other end is closed.) A kqueue does not survive a fork: only the process
 //   that made the source may use it. This code was built for these systems and never run there.
@@ -51,8 +52,11 @@ public:
     // The number of a reaped process may already belong to another process. So name a child that nobody has reaped
     // yet. From then on, the source keeps to that process, even if the number is used again. (For a pidfd or a HANDLE
     // of your own, use readable(pidfd) or signaled(handle) of fd.hpp.)
+    // A process ends when its last thread ends. So if its first thread has ended by pthread_exit(), the source waits
+    // for the others.
     // Throws std::invalid_argument for a number that is not above zero; std::system_error: ESRCH if there is no such
-    // process, EACCES (Windows), EMFILE, ENFILE, ENOMEM, and what is said above.
+    // process (also for the number of a thread that is not its process's first), EACCES (Windows), EMFILE, ENFILE,
+    // ENOMEM, and what is said above.
     // Cost: one system call (a few with a kqueue) and one descriptor. No thread, no signal, no allocation.
     TOCSIN_API explicit process_end(number id);
     process_end(const process_end&) = delete;

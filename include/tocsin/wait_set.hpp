@@ -124,11 +124,12 @@ public:
 
     // Adds a member: a descriptor, or an event, semaphore, latch or barrier's token. (Below, "event" means each of
     // these four.) When the member is ready, waits report its tag. A tag may be any number except the greatest. An
-    // event must stay where it is until it is removed. A descriptor must be removed before it is closed. If the new
-    // member is ready already, a wait that is under way reports it. Allocates.
-    // Cost: a few short locks for an event; a short lock and a system call for a descriptor (a few system calls for the
-    // set's first).
-    // Throws the following errors, and then the set is as it was before:
+    // event must stay where it is until it is removed. A descriptor must be removed before it is closed. (Otherwise its
+    // tag may still be reported, even on account of a duplicate. A remove() after the close ends that. On Linux, so
+    // does an add() of a new descriptor that has got the same number; elsewhere that is EEXIST.) If the new member is
+    // ready already, a wait that is under way reports it. Allocates. Cost: a few short locks for an event; a short lock
+    // and a system call for a descriptor (a few system calls for the set's first). Throws the following errors, and
+    // then the set is as it was before:
     // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.
     // - std::system_error with EEXIST if the event or descriptor is a member already. A descriptor may also give EBADF,
     //   EPERM (a regular file), ENOSPC or ENOMEM; the message then has its number. The set's first descriptor may also

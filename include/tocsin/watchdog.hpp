@@ -48,10 +48,10 @@ class [[nodiscard]] wait_watchdog {
 // before this one. A wait that ends between these two moments may stay unreported. For a coroutine or an operation,
 // both moments may come up to 10 ms earlier, because parked_wait::since may be too early by that much.
 //
-// The function runs in the library's thread, under no lock, and may wait and wake. It must not throw: an exception ends
-// the program. In the child of a fork, nothing is reported until the child makes a watchdog of its own.
-// Throws std::bad_alloc, std::system_error if the system can't start a thread, and std::invalid_argument if `report` is
-// empty.
+// The function runs in the library's thread, under no lock, and may wait and wake. (await.hpp says how such a thread is
+// scheduled.) It must not throw: an exception ends the program. In the child of a fork, nothing is reported until the
+// child makes a watchdog of its own. Throws std::bad_alloc, std::system_error if the system can't start a thread, and
+// std::invalid_argument if `report` is empty.
 [[nodiscard]] TOCSIN_API wait_watchdog
 report_waits_longer_than(std::chrono::nanoseconds longest, std::function<void(const parked_wait&)> report);
 

@@ -340,7 +340,7 @@ TEST(LinuxFutex, ASleepIsOneSystemCall) {
 // took the error for a wake would loop without end.
 TEST(LinuxFutex, WaitsWhereTheCallWith64BitTimeIsRefused) {
     constexpr int no_filter = 77;
-    for (const int error : {ENOSYS, EPERM}) {
+    for (const int error : support::refusals) {
         const auto ending = support::ending_of_child([error] {
             if (!support::refuse_call(SYS_futex_time64, error)) return no_filter;
             futex_word word{0};

@@ -288,7 +288,7 @@ TYPED_TEST(EveryPoller, ASetLeavesNothingBehind) {
 TEST(LinuxPoller, ASetWaitsWhereTheCallWithNanosecondsIsRefused) {
     if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
     constexpr int no_filter = 77;
-    for (const int error : {ENOSYS, EPERM}) {
+    for (const int error : support::refusals) {
         const auto ending = support::ending_of_child([error] {
             linux_poller::after_fork();
             if (!support::refuse_call(SYS_epoll_pwait2, error)) return no_filter;
@@ -312,6 +312,63 @@ TEST(LinuxPoller, ASetWaitsWhereTheCallWithNanosecondsIsRefused) {
         if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
         EXPECT_EQ(ending, "") << error;
     }
+}
+
+// epoll keeps the entry of a descriptor that is closed while a duplicate of it is open, and no call can name that
+// entry.
+TEST(LinuxPoller, AClosedMemberWhoseDuplicateIsReadyIsReportedUntilItIsRemoved) {
+    const auto set = open_set<linux_poller>();
+    both_ends first = make_pipe();
+    const owned duplicate(::dup(first.read));
+    const int number = first.read;
+    ASSERT_EQ(set->add(number, readiness::readable, 1), 0);
+    first.read.close();
+    first.put();
+    EXPECT_EQ(tags_in(*set, 1h), tags{1});
+    EXPECT_EQ(set->remove(number), 0);
+    EXPECT_EQ(set->remove(number), EBADF);
+    EXPECT_EQ(tags_in(*set, 0s), tags{});
+    EXPECT_EQ(tags_in(*set, 10ms), tags{});
+}
+
+TEST(LinuxPoller, AMemberWithTheNumberOfAClosedOneIsReportedAlone) {
+    const auto set = open_set<linux_poller>();
+    both_ends first = make_pipe();
+    both_ends idle = make_pipe();
+    const owned duplicate(::dup(first.read));
+    const int number = first.read;
+    ASSERT_EQ(set->add(number, readiness::readable, 1), 0);
+    ASSERT_EQ(set->add(idle.read, readiness::readable, 3), 0);
+    first.put();
+    const both_ends second = make_pipe();
+    ASSERT_EQ(::dup2(second.read, number), number);
+    EXPECT_EQ(set->add(number, readiness::readable, 2), 0);
+    EXPECT_EQ(tags_in(*set, 0s), tags{});
+    thread_group threads;
+    threads.start("waits", [&] { EXPECT_EQ(tags_in(*set, 1h), tags{2}); });
+    until_sound_asleep(threads.id(0));
+    second.put();
+    threads.join();
+    idle.put();
+    EXPECT_EQ(tags_in(*set, 0s), (tags{2, 3}));
+}
+
+// If the other call is refused, too, the wait reports that.
+TEST(LinuxPoller, AWaitInASetFailsWhereBothCallsAreRefused) {
+    constexpr int no_filter = 77;
+    const auto ending = support::ending_of_child([] {
+        linux_poller::after_fork();
+        const auto set = open_set<linux_poller>();
+        if (!support::refuse_call(SYS_epoll_pwait2, EACCES) || !support::refuse_call(SYS_epoll_pwait, EACCES))
+            return no_filter;
+#if defined(SYS_epoll_wait)
+        if (!support::refuse_call(SYS_epoll_wait, EACCES)) return no_filter;
+#endif
+        std::array<poll_set::item, 4> items;
+        return set->wait(items, 20ms).error == EACCES ? 0 : 1;
+    });
+    if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+    EXPECT_EQ(ending, "");
 }
 
 TEST(LinuxPoller, AWaitInASetIsOneSystemCall) {

@@ -390,11 +390,33 @@ TYPED_TEST(EveryPoller, ASleeperBurnsNoTime) {
     TypeParam::ring_doorbell(set->bell());
 }
 
+#if defined(__linux__) && defined(SYS_poll)
+TEST(LinuxPoller, PollsWhereTheCallWithMillisecondsIsRefused) {
+    if (support::thread_sanitizer)
+        GTEST_SKIP() << "under ThreadSanitizer the library makes the C library's calls";
+    constexpr int no_filter = 77;
+    for (const int error : support::refusals) {
+        const auto ending = support::ending_of_child([error] {
+            linux_poller::after_fork();
+            if (!support::refuse_call(SYS_poll, error)) return no_filter;
+            const auto bell = linux_poller::take_doorbell().id;
+            const auto end = steady_clock::now() + 20ms;
+            if (!linux_poller::poll({}, bell, end).timed_out) return 1;
+            if (steady_clock::now() < end) return 2;
+            linux_poller::ring_doorbell(bell);
+            return linux_poller::poll({}, bell, steady_clock::now() + 1h).rung ? 0 : 3;
+        });
+        if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+        EXPECT_EQ(ending, "") << error;
+    }
+}
+#endif
+
 #if defined(__linux__) && defined(SYS_ppoll_time64)
 // As with the futex, kernels before 5.1 and older filters refuse that call.
 TEST(LinuxPoller, PollsWhereTheCallWith64BitTimeIsRefused) {
     constexpr int no_filter = 77;
-    for (const int error : {ENOSYS, EPERM}) {
+    for (const int error : support::refusals) {
         const auto ending = support::ending_of_child([error] {
             linux_poller::after_fork();
             if (!support::refuse_call(SYS_ppoll_time64, error)) return no_filter;

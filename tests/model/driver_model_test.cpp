@@ -44,11 +44,11 @@ public:
             if (done()) break;
             if (!asks_for_the_deadline_first_) next = driver_->next_deadline();
             std::vector<platform::poll_entry> all;
-            for (const auto& [descriptor, asked] : watched_)
-                all.push_back({.descriptor = descriptor, .asked = asked});
+            for (const auto& [descriptor, each] : watched_)
+                all.push_back({.descriptor = descriptor, .asked = each.asked});
             const auto until = next.is_never() ? deadline::never() : now();
             if (poller_.poll(all, true, until).ready != 0) {
-                for (const auto& each : all) driver_->notify(each.descriptor, each.found);
+                for (const auto& each : all) driver_->notify(id_of(each.descriptor), each.found);
             }
             driver_->run_due();
         }
@@ -58,6 +58,7 @@ public:
     }
     int renewals() const { return renewals_; }
     bool watches(int descriptor) const { return watched_.contains(descriptor); }
+    driver::watch_id id_of(int descriptor) const { return watched_.at(descriptor).id; }
     // No thread owes a call of `changed` afterwards.
     void destroy() {
         driver_.reset();
@@ -82,7 +83,7 @@ private:
         if (each.asked == readiness::none) {
             watched_.erase(each.descriptor);
         } else {
-            watched_[each.descriptor] = each.asked;
+            watched_[each.descriptor] = each;
         }
     }
 
@@ -91,7 +92,7 @@ private:
     bool is_gone_ = false;
     const ringing changed_{*this};
     std::optional<driver> driver_{std::in_place, changed_};
-    std::map<int, readiness> watched_;
+    std::map<int, driver::watch> watched_;
     int renewals_ = 0;
 };
 
@@ -292,6 +293,30 @@ TEST(driver_model, ANumberThatIsWaitedForAgainIsRenewed) {
     });
 }
 
+// Another thread ends its wait for a descriptor, which may then be closed, and begins a wait for another descriptor
+// that has got the same number. Meanwhile the loop reports what it has found of the former one.
+TEST(driver_model, AReportEndsOnlyWaitsOfItsOwnWatch) {
+    holds_always([](run& r) {
+        sleeping_loop loop;
+        counted_request before(3);
+        counted_request after(3);
+        before.set(loop.service());
+        loop.look();
+        const driver::watch_id first = loop.id_of(3);
+        r.spawn("waiter", [&] {
+            before.take_back();
+            after.set(loop.service());
+        });
+        (void)loop.its_driver().notify(first, readiness::invalid);
+        r.join_all();
+        model::check(!after.has_run(), "the new wait has not ended");
+        loop.look();
+        model::check(loop.its_driver().notify(loop.id_of(3), readiness::readable) == 1,
+                     "its own report ends it");
+        after.take_back();
+    });
+}
+
 TEST(driver_model, WhoFindsTheDefaultDriverFindsItConstructed) {
     holds_always([](run& r) {
         core::set_default_service(nullptr);
@@ -421,7 +446,7 @@ TEST(driver_model, AnOperationThatIsStartedAgainKeepsItsDriver) {
         for (int i = 1; i <= 2; ++i) {
             loop.look();
             r.check(loop.watches(3), "the driver wants it watched");
-            (void)loop.its_driver().notify(3, readiness::readable);
+            (void)loop.its_driver().notify(loop.id_of(3), readiness::readable);
             r.check(calls == i, "the loop ends the wait");
         }
     });

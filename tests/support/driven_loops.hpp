@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -44,6 +45,7 @@ namespace driven {
 
 using tocsin::readiness;
 using watch = tocsin::driver::watch;
+using watch_id = tocsin::driver::watch_id;
 
 // What a loop calls a readiness.
 struct name_of {
@@ -104,15 +106,19 @@ public:
     bool empty() const { return all_.empty(); }
     // `error` is the system's number. A regular file, for instance, is always ready.
     void add(watch which, int error) {
-        all_[which.descriptor] = error == EPERM ? which.asked : readiness::invalid;
+        all_[which.descriptor] = {which.id, error == EPERM ? which.asked : readiness::invalid};
     }
     void remove(int descriptor) { all_.erase(descriptor); }
     void report_to(tocsin::driver& driver) {
-        for (const auto& [descriptor, found] : std::exchange(all_, {})) driver.notify(descriptor, found);
+        for (const auto& [descriptor, each] : std::exchange(all_, {})) driver.notify(each.id, each.found);
     }
 
 private:
-    std::map<int, readiness> all_;
+    struct refused {
+        watch_id id;
+        readiness found;
+    };
+    std::map<int, refused> all_;
 };
 
 #if defined(POLLRDHUP)
@@ -133,26 +139,30 @@ public:
             if (each.asked == readiness::none) {
                 all_.erase(each.descriptor);
             } else {
-                all_[each.descriptor] = static_cast<short>(to_theirs(polled_names, each.asked));
+                all_[each.descriptor] = {each.id, static_cast<short>(to_theirs(polled_names, each.asked))};
             }
         });
     }
     // Sleeps until a descriptor is ready, the timeout has passed, or `bell` can be read.
     std::vector<pollfd> poll(int timeout, int bell) const {
         std::vector<pollfd> found{{bell, POLLIN, 0}};
-        for (const auto& [descriptor, events] : all_) found.push_back({descriptor, events, 0});
+        for (const auto& [descriptor, each] : all_) found.push_back({descriptor, each.events, 0});
         (void)::poll(found.data(), static_cast<nfds_t>(found.size()), timeout);
         found.erase(found.begin());
         return found;
     }
-    static void report(const std::vector<pollfd>& found, tocsin::driver& to) {
+    void report(const std::vector<pollfd>& found, tocsin::driver& to) const {
         for (const pollfd& each : found) {
-            if (each.revents != 0) to.notify(each.fd, to_ours(polled_names, each.revents));
+            if (each.revents != 0) to.notify(all_.at(each.fd).id, to_ours(polled_names, each.revents));
         }
     }
 
 private:
-    std::map<int, short> all_;
+    struct polled {
+        watch_id id;
+        short events;
+    };
+    std::map<int, polled> all_;
 };
 
 class poll_loop {
@@ -166,7 +176,7 @@ public:
         forget();
         const auto found = watched_.poll(driver_.poll_timeout(), wake_.descriptor());
         wake_.drain();
-        polled_list::report(found, driver_);
+        watched_.report(found, driver_);
         driver_.run_due();
     }
 
@@ -188,7 +198,7 @@ public:
     void run_once() {
         const auto start_of_frame = std::chrono::steady_clock::now();
         forget();
-        polled_list::report(watched_.poll(0, no_bell), driver_);
+        watched_.report(watched_.poll(0, no_bell), driver_);
         driver_.run_due(start_of_frame);
         std::this_thread::yield();  // here a game draws
     }
@@ -207,7 +217,7 @@ public:
 
     epoll_loop() {
         require(loop_ >= 0, "epoll_create1");
-        epoll_event bell{.events = EPOLLIN, .data = {.fd = wake_.descriptor()}};
+        epoll_event bell{.events = EPOLLIN, .data = {.u64 = no_watch}};
         require(::epoll_ctl(loop_, EPOLL_CTL_ADD, wake_.descriptor(), &bell) == 0, "epoll_ctl");
     }
     ~epoll_loop() { ::close(loop_); }
@@ -220,7 +230,7 @@ public:
         driver_.update([&](watch each) {
             refused_.remove(each.descriptor);
             epoll_event event{.events = static_cast<std::uint32_t>(to_theirs(names, each.asked)),
-                              .data = {.fd = each.descriptor}};
+                              .data = {.u64 = static_cast<std::uint64_t>(each.id)}};
             if (each.asked == readiness::none) {
                 (void)::epoll_ctl(loop_, EPOLL_CTL_DEL, each.descriptor, &event);
             } else if (::epoll_ctl(loop_, EPOLL_CTL_MOD, each.descriptor, &event) != 0) {
@@ -235,8 +245,8 @@ public:
         const int count = ::epoll_wait(loop_, found, 16, refused_.empty() ? driver_.poll_timeout() : 0);
         wake_.drain();
         for (int i = 0; i < count; ++i) {
-            if (found[i].data.fd == wake_.descriptor()) continue;
-            driver_.notify(found[i].data.fd, to_ours(names, static_cast<int>(found[i].events)));
+            if (found[i].data.u64 == no_watch) continue;
+            driver_.notify(watch_id(found[i].data.u64), to_ours(names, static_cast<int>(found[i].events)));
         }
         refused_.report_to(driver_);
         driver_.run_due();
@@ -250,6 +260,8 @@ private:
         {readiness::hang_up, static_cast<int>(EPOLLHUP) | static_cast<int>(EPOLLRDHUP)},
         {readiness::error, EPOLLERR},
     };
+
+    static constexpr std::uint64_t no_watch = 0;  // the pipe's
 
     wake_pipe wake_;
     tocsin::driver driver_{wake_};
@@ -320,7 +332,7 @@ private:
     struct watched {
         uv_poll_t poll;
         libuv_loop& of;
-        int descriptor;
+        watch_id id;
         int events;
 
         void start() {
@@ -330,7 +342,7 @@ private:
         }
         void report(int status, int found) {
             if (status < 0) start();  // libuv has stopped the handle
-            of.driver_.notify(descriptor, status < 0 ? readiness::error : to_ours(names, found));
+            of.driver_.notify(id, status < 0 ? readiness::error : to_ours(names, found));
         }
     };
 
@@ -338,11 +350,12 @@ private:
         const auto known = watched_.find(which.descriptor);
         watched* const it = known != watched_.end() ? known->second : open(which);
         if (it == nullptr) return;
+        it->id = which.id;
         it->events = to_theirs(names, which.asked);
         it->start();
     }
     watched* open(watch which) {
-        auto made = std::unique_ptr<watched>(new watched{{}, *this, which.descriptor, 0});
+        auto made = std::unique_ptr<watched>(new watched{{}, *this, which.id, 0});
         if (const int error = uv_poll_init(&loop_, &made->poll, which.descriptor); error != 0) {
             refused_.add(which, -error);
             return nullptr;
@@ -407,7 +420,8 @@ public:
     void wake() { changed_(); }
     void forget() {
         driver_.update([&](watch each) {
-            void*& tag = watched_[each.descriptor];
+            auto& [id, tag] = watched_[each.descriptor];
+            id = each.id;
             if (tag != nullptr && (each.renewed || each.asked == readiness::none))
                 g_source_remove_unix_fd(&source_->base, std::exchange(tag, nullptr));
             const auto events = static_cast<GIOCondition>(to_theirs(names, each.asked));
@@ -441,17 +455,17 @@ private:
         return *timeout == 0;
     }
     static gboolean check(GSource* it) {
-        for (const auto& [descriptor, tag] : of(it).watched_) {
-            if (g_source_query_unix_fd(it, tag) != 0) return TRUE;
+        for (const auto& [descriptor, each] : of(it).watched_) {
+            if (g_source_query_unix_fd(it, each.tag) != 0) return TRUE;
         }
         return of(it).driver_.poll_timeout() == 0;
     }
     static gboolean dispatch(GSource* it, GSourceFunc, void*) {
         glib_loop& self = of(it);
-        std::vector<std::pair<int, readiness>> found;
-        for (const auto& [descriptor, tag] : self.watched_)
-            found.emplace_back(descriptor, to_ours(names, g_source_query_unix_fd(it, tag)));
-        for (const auto& [descriptor, what] : found) self.driver_.notify(descriptor, what);
+        std::vector<std::pair<watch_id, readiness>> found;
+        for (const auto& [descriptor, each] : self.watched_)
+            found.emplace_back(each.id, to_ours(names, g_source_query_unix_fd(it, each.tag)));
+        for (const auto& [id, what] : found) self.driver_.notify(id, what);
         self.driver_.run_due();
         return G_SOURCE_CONTINUE;
     }
@@ -464,7 +478,11 @@ private:
 
     GMainContext* const context_ = g_main_context_new();
     source* source_ = nullptr;
-    std::map<int, void*> watched_;
+    struct watched {
+        watch_id id;
+        void* tag;
+    };
+    std::map<int, watched> watched_;
     const wakes changed_{context_};
     tocsin::driver driver_{changed_};
 };
@@ -542,13 +560,12 @@ private:
         }
         void report(readiness what, const asio::error_code& error) {
             waits = static_cast<readiness>(static_cast<int>(waits) & ~static_cast<int>(what));
-            const int number = it.native_handle();
             if (error == asio::error::operation_not_supported) {  // a regular file: always ready
-                of.driver_.notify(number, what & asked);
+                of.driver_.notify(id, what & asked);
             } else if (error) {
-                of.driver_.notify(number, readiness::error);
-            } else if (const readiness found = look(number); found != readiness::none) {
-                of.driver_.notify(number, found);
+                of.driver_.notify(id, readiness::error);
+            } else if (const readiness found = look(it.native_handle()); found != readiness::none) {
+                of.driver_.notify(id, found);
             }
         }
         // Asio does not say what it has found.
@@ -560,12 +577,14 @@ private:
 
         asio_loop& of;
         stream it;
+        watch_id id{};
         readiness asked = readiness::none;
         readiness waits = readiness::none;
     };
     void start(watch which) {
         auto& one = watched_[which.descriptor];
         if (one == nullptr) one = std::make_shared<watched>(*this);
+        one->id = which.id;
         one->asked = which.asked;
         if (one->it.is_open()) return;
         asio::error_code error;

@@ -4,6 +4,7 @@
 #pragma once
 
 #if defined(__linux__)
+#include <cerrno>
 #include <cstddef>
 
 #include <linux/filter.h>
@@ -11,6 +12,9 @@
 #include <sys/prctl.h>
 
 namespace support {
+
+// What a kernel that lacks a call says, and what filters say, whose authors choose freely.
+inline constexpr int refusals[] = {ENOSYS, EPERM, EACCES, EINVAL};
 
 // Makes the system call fail with this error from now on. Returns false where the system has no such filters.
 inline bool refuse_call(long number, int error) {

@@ -13,8 +13,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +58,27 @@ public:
     void run(const task& until) {
         while (!until.done()) run_due();
     }
+
+    // Like update(), but remembers the watches.
+    template <class Function>
+    void note(Function each) {
+        update([&](watch one) {
+            if (one.asked != readiness::none) {
+                ids_[one.descriptor] = one.id;
+            } else {
+                EXPECT_EQ(one.id, ids_[one.descriptor]) << "a watch ends by the name that it was given";
+            }
+            each(one);
+        });
+    }
+    // What a loop does that finds this for the descriptor.
+    std::size_t find(int descriptor, readiness found) {
+        note([](watch) {});
+        return notify(ids_[descriptor], found);
+    }
+
+private:
+    std::map<int, watch_id> ids_;
 };
 
 // Under Wine a thread may wake too early.
@@ -74,7 +97,8 @@ TEST(Driver, NothingIsDueInANewOne) {
     EXPECT_TRUE(one.next_deadline().is_never());
     EXPECT_EQ(one.poll_timeout(), -1);
     EXPECT_EQ(one.run_due(), 0u);
-    EXPECT_EQ(one.notify(0, readiness::readable), 0u);
+    EXPECT_EQ(one.notify(driver::watch_id{}, readiness::readable), 0u);
+    EXPECT_EQ(one.notify(driver::watch_id{~std::uint64_t{0}}, readiness::readable), 0u);
     one.update([](driver::watch) { FAIL(); });
 }
 
@@ -356,9 +380,9 @@ public:
 };
 
 // What update() tells, in words: "3:1" for descriptor 3 and readiness 1; with "!" if it is to be registered anew.
-std::string told_by(driver& one) {
+std::string told_by(chosen_driver& one) {
     std::string all;
-    one.update([&](driver::watch each) {
+    one.note([&](driver::watch each) {
         if (!all.empty()) all += ' ';
         all += std::to_string(each.descriptor) + ':' + std::to_string(static_cast<int>(each.asked));
         if (each.renewed) all += '!';
@@ -405,7 +429,7 @@ TEST(DriverDescriptor, AWaitForErrorsAloneIsWatched) {
     std::optional<any_result> result;
     const task waiter = wait_for(pair.ends[0], readiness::none, result);
     EXPECT_EQ(told_by(one), told(pair.ends[0], 16));
-    EXPECT_EQ(one.notify(pair.ends[0], readiness::error), 1u);
+    EXPECT_EQ(one.find(pair.ends[0], readiness::error), 1u);
     EXPECT_EQ(result, (any_result{wait_status::signaled, 0, readiness::error}));
 }
 
@@ -420,14 +444,14 @@ TEST(DriverDescriptor, NotifyEndsTheWaitsThatHaveAskedForWhatWasFound) {
     const task twice = [](int which, auto& result) -> task {
         result = co_await async_wait_any(tocsin::readable(which), tocsin::ready(which, readiness::urgent));
     }(end, results[3]);
-    EXPECT_EQ(one.notify(end, readiness::none), 0u);
-    EXPECT_EQ(one.notify(end, readiness::readable | readiness::writable), 2u);
+    EXPECT_EQ(one.find(end, readiness::none), 0u);
+    EXPECT_EQ(one.find(end, readiness::readable | readiness::writable), 2u);
     EXPECT_EQ(results[1], (any_result{wait_status::signaled, 0, readiness::readable}));
     EXPECT_EQ(results[3], (any_result{wait_status::signaled, 0, readiness::readable}));
     EXPECT_TRUE(!results[0] && !results[2]);
-    EXPECT_EQ(one.notify(end, readiness::readable), 0u);
-    EXPECT_EQ(one.notify(end, readiness::error), 1u);
-    EXPECT_EQ(one.notify(pair.ends[1], readiness::readable), 1u);
+    EXPECT_EQ(one.find(end, readiness::readable), 0u);
+    EXPECT_EQ(one.find(end, readiness::error), 1u);
+    EXPECT_EQ(one.find(pair.ends[1], readiness::readable), 1u);
 }
 
 // The peer has closed its direction only. A loop that watches for that finds it, but a wait for room does not want it.
@@ -444,11 +468,11 @@ TEST(DriverDescriptor, AHangUpEndsOnlyTheWaitsThatWantIt) {
     const task a = wait_for(end, readiness::hang_up, hang_up);
     const task b = wait_for(end, readiness::writable, room);
     ASSERT_EQ(::shutdown(pair.ends[1], SHUT_WR), 0);
-    EXPECT_EQ(one.notify(end, readiness::hang_up | readiness::readable), 1u);
+    EXPECT_EQ(one.find(end, readiness::hang_up | readiness::readable), 1u);
     EXPECT_TRUE(hang_up && !room);
     // Now both directions are closed.
     ASSERT_EQ(::shutdown(pair.ends[1], SHUT_RD), 0);
-    EXPECT_EQ(one.notify(end, readiness::hang_up), 1u);
+    EXPECT_EQ(one.find(end, readiness::hang_up), 1u);
     EXPECT_TRUE(room);
 }
 
@@ -462,9 +486,65 @@ TEST(DriverDescriptor, AClosedOneThatTheLoopCannotWatchEndsTheWait) {
         closed = pair.ends[0];
         waiter = wait_for(closed, readiness::readable, result);
     }
-    EXPECT_EQ(one.notify(closed, readiness::invalid), 1u);
+    EXPECT_EQ(one.find(closed, readiness::invalid), 1u);
     EXPECT_TRUE(waiter.done());
     EXPECT_THROW(waiter.rethrow(), std::system_error);
+}
+
+// Between the loop's look at a descriptor and its report, other threads may end the wait, close the descriptor, open
+// another one with its number, and wait for that.
+TEST(DriverDescriptor, AReportOfAnEarlierWatchEndsNoWait) {
+    chosen_driver one;
+    const sockets pair;
+    const int end = pair.ends[0];
+    driver::watch first;
+    driver::watch second;
+    std::optional<any_result> result;
+    task waiter = wait_for(end, readiness::readable, result);
+    one.update([&](driver::watch each) { first = each; });
+    waiter.destroy();
+    waiter = wait_for(end, readiness::readable, result);
+    EXPECT_EQ(one.notify(first.id, readiness::invalid), 0u);
+    EXPECT_EQ(one.notify(first.id, readiness::readable), 0u);
+    EXPECT_FALSE(waiter.done());
+    one.update([&](driver::watch each) { second = each; });
+    EXPECT_TRUE(second.renewed);
+    EXPECT_NE(second.id, first.id);
+    EXPECT_EQ(one.notify(first.id, readiness::invalid), 0u);
+    EXPECT_EQ(one.notify(second.id, readiness::readable), 1u);
+    EXPECT_EQ(result, (any_result{wait_status::signaled, 0, readiness::readable}));
+}
+
+// The same for an entry of the table that another descriptor has got.
+TEST(DriverDescriptor, AReportOfAnEarlierWatchEndsNoWaitForAnotherDescriptor) {
+    chosen_driver one;
+    const sockets pair;
+    driver::watch first;
+    std::optional<any_result> result;
+    task waiter = wait_for(pair.ends[0], readiness::readable, result);
+    one.update([&](driver::watch each) { first = each; });
+    waiter.destroy();
+    one.update([&](driver::watch each) { EXPECT_EQ(each.id, first.id); });
+    waiter = wait_for(pair.ends[1], readiness::readable, result);
+    EXPECT_EQ(one.notify(first.id, readiness::readable), 0u);
+    EXPECT_EQ(one.find(pair.ends[1], readiness::readable), 1u);
+}
+
+// A watch that several waits share keeps its name, as long as one of them follows another without a gap.
+TEST(DriverDescriptor, AWatchKeepsItsNameWhileSomebodyWaits) {
+    chosen_driver one;
+    const sockets pair;
+    const int end = pair.ends[0];
+    driver::watch first;
+    std::optional<any_result> reads;
+    std::optional<any_result> urgent;
+    task reader = wait_for(end, readiness::readable, reads);
+    one.update([&](driver::watch each) { first = each; });
+    const task other = wait_for(end, readiness::urgent, urgent);
+    reader.destroy();
+    one.update([&](driver::watch each) { EXPECT_EQ(each.id, first.id); });
+    EXPECT_EQ(one.notify(first.id, readiness::urgent), 1u);
+    EXPECT_TRUE(other.done());
 }
 
 TEST(DriverDescriptor, OnceTheTableIsLargeEnoughWaitsAllocateNothing) {
@@ -475,13 +555,11 @@ TEST(DriverDescriptor, OnceTheTableIsLargeEnoughWaitsAllocateNothing) {
         auto_reset_event never;
         for (;; ++count) (void)co_await async_wait_any({.until = 1h}, never, tocsin::readable(end));
     }(pair.ends[0], rounds);
-    one.update([](driver::watch) {});
-    EXPECT_EQ(one.notify(pair.ends[0], readiness::readable), 1u);
+    EXPECT_EQ(one.find(pair.ends[0], readiness::readable), 1u);
     const long before = support::allocations();
     while (rounds != 100) {
-        one.update([](driver::watch) {});
         (void)one.next_deadline();
-        (void)one.notify(pair.ends[0], readiness::readable);
+        (void)one.find(pair.ends[0], readiness::readable);
         (void)one.run_due();
     }
     EXPECT_EQ(support::allocations(), before);
@@ -497,13 +575,13 @@ TEST(DriverDescriptor, ManyAreFoundByTheirNumbers) {
         all.push_back(wait_for(pairs.back()->ends[0], readiness::readable, each));
     }
     int changes = 0;
-    one.update([&](driver::watch) { ++changes; });
+    one.note([&](driver::watch) { ++changes; });
     EXPECT_EQ(changes, 100);
     for (std::size_t i = 0; i != pairs.size(); i += 2)
-        EXPECT_EQ(one.notify(pairs[i]->ends[0], readiness::readable), 1u);
+        EXPECT_EQ(one.find(pairs[i]->ends[0], readiness::readable), 1u);
     for (std::size_t i = 0; i != pairs.size(); ++i) EXPECT_EQ(results[i].has_value(), i % 2 == 0);
     for (std::size_t i = 1; i < pairs.size(); i += 2)
-        EXPECT_EQ(one.notify(pairs[i]->ends[0], readiness::readable), 1u);
+        EXPECT_EQ(one.find(pairs[i]->ends[0], readiness::readable), 1u);
     for (const task& each : all) EXPECT_TRUE(each.done());
 }
 

@@ -4,6 +4,7 @@
 #include "facts.hpp"
 #include "next_allocation.hpp"
 #include "posix.hpp"
+#include "refused_calls.hpp"
 #include "sanitizer.hpp"
 #include "system_calls.hpp"
 #include "task.hpp"
@@ -20,6 +21,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -27,6 +29,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -787,5 +790,26 @@ TEST(HandlerThread, SleepsWhileNothingIsThere) {
     EXPECT_EQ(support::switches_of(thread).voluntary, before.voluntary);
     EXPECT_EQ(support::cpu_time_of(handle), used);
 }
+
+#if TOCSIN_ON_POSIX && defined(SYS_clone3)
+TEST(HandlerThread, SaysWhyTheSystemStartsNoThread) {
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+    constexpr int no_filter = 77;
+    for (const int error : {EPERM, EAGAIN}) {
+        const auto ending = support::ending_of_child([error] {
+            if (!support::refuse_call(SYS_clone3, error) || !support::refuse_call(SYS_clone, error))
+                return no_filter;
+            try {
+                const handler_thread none;
+                return 1;
+            } catch (const std::system_error& thrown) {
+                return thrown.code().value() == error ? 0 : 2;
+            }
+        });
+        if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+        EXPECT_EQ(ending, "") << error;
+    }
+}
+#endif
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "child.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
+#include "sanitizer.hpp"
 #include "task.hpp"
 #include "threads.hpp"
 
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
 #if TOCSIN_ON_POSIX
@@ -114,6 +116,50 @@ TEST(ProcessEnd, MayBeNamedAfterItsEndWhileItIsNotReaped) {
         EXPECT_EQ(error.code().value(), ESRCH);
     }
 }
+
+#if defined(__linux__)
+TEST(ProcessEnd, TheNumberOfAThreadIsNoProcess) {
+    NEEDS_PROCESS_END();
+    support::thread_group threads;
+    threads.start("not the first", [] {
+        const auto number = static_cast<int>(syscall(SYS_gettid));
+        try {
+            const process_end none(number);
+            ADD_FAILURE() << "not refused";
+        } catch (const std::system_error& error) {
+            EXPECT_EQ(error.code().value(), ESRCH);
+            EXPECT_NE(std::string(error.what()).find(std::to_string(number)), std::string::npos)
+                << error.what();
+        }
+    });
+}
+
+TEST(ProcessEnd, ComesWhenTheLastThreadEnds) {
+    NEEDS_PROCESS_END();
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        static int go_on = ends[0];
+        pthread_t other;
+        const auto body = [](void*) -> void* {
+            char one;
+            _exit(read(go_on, &one, 1) == 1 ? 5 : 6);
+        };
+        if (pthread_create(&other, nullptr, body, nullptr) != 0) _exit(7);
+        syscall(SYS_exit, 0);  // not pthread_exit(), which unwinds through the framework
+    }
+    const process_end ended(child);
+    EXPECT_EQ(wait_any({.until = 20ms}, ended).status, wait_status::timed_out);
+    EXPECT_EQ(write(ends[1], "x", 1), 1);
+    EXPECT_EQ(wait_any(ended).index, 0u);
+    EXPECT_EQ(ended.exit_status(), (process_exit{5, false}));
+    EXPECT_EQ(support::ending_of(child), "exit code 5");
+    close(ends[0]);
+    close(ends[1]);
+}
+#endif
 
 TEST(ProcessEnd, OfAProcessThatIsNoChildHasNoExitStatus) {
     NEEDS_PROCESS_END();

@@ -492,10 +492,10 @@ TEST(Sender, ItsDriverIsToldOfItsDescriptor) {
     told told;
     auto state = ex::connect(as_sender(tocsin::readable(ends[0])).by(loop), unstoppable{&told, {}});
     ex::start(state);
-    int watched = -1;
-    loop.update([&](tocsin::driver::watch each) { watched = each.descriptor; });
-    EXPECT_EQ(watched, ends[0]);
-    EXPECT_EQ(loop.notify(ends[0], tocsin::readiness::readable), 1u);
+    tocsin::driver::watch watched;
+    loop.update([&](tocsin::driver::watch each) { watched = each; });
+    EXPECT_EQ(watched.descriptor, ends[0]);
+    EXPECT_EQ(loop.notify(watched.id, tocsin::readiness::readable), 1u);
     EXPECT_EQ(told.result, (any_result{wait_status::signaled, 0, tocsin::readiness::readable}));
     for (const int end : ends) close(end);
 }

@@ -5,19 +5,32 @@
 #include "posix.hpp"
 #include "printing.hpp"
 #include "sanitizer.hpp"
+#include "task.hpp"
 #include "threads.hpp"
 #include "working_event.hpp"
 #include "working_family.hpp"
 
+#include <tocsin/await.hpp>
+#include <tocsin/barrier.hpp>
+#include <tocsin/channel.hpp>
+#include <tocsin/condition.hpp>
+#include <tocsin/driver.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/group_commit.hpp>
+#include <tocsin/latch.hpp>
+#include <tocsin/semaphore.hpp>
+#include <tocsin/wait.hpp>
+#include <tocsin/wait_set.hpp>
 #include <tocsin/word_lock.hpp>
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -227,6 +240,115 @@ TEST(AProcess, MayEndInTheThreadThatWasReleased) {
         ASSERT_EQ(ending, "");
     }
 }
+#endif
+
+// Static objects on which detached threads wait when the process exits: nobody can stop such threads before exit()
+// destroys the objects. Also objects that static objects own.
+struct in_memory {
+    auto_reset_event event;
+    tocsin::channel<int> slots{1};
+};
+struct waited_for_at_exit {
+    manual_reset_event gate;
+    auto_reset_event token;
+    auto_reset_event one;
+    auto_reset_event other;
+    auto_reset_event awaited;
+    tocsin::counting_semaphore<> permits{0};
+    std::mutex mutex;
+    tocsin::condition condition;
+    tocsin::latch latch{2};
+    tocsin::barrier<> barrier{2};
+    tocsin::channel<int> slots{1};
+    tocsin::channel<int> meeting{0};
+    tocsin::driver driver;
+    auto_reset_event driven;
+    manual_reset_event flushing;
+    manual_reset_event flush_end;
+    tocsin::group_commit<int> commit{[this](tocsin::commit_group<int>) {
+        flushing.set();
+        flush_end.wait();
+    }};
+    std::unique_ptr<in_memory> owned = std::make_unique<in_memory>();
+#if TOCSIN_ON_POSIX
+    auto_reset_event member;
+    tocsin::wait_set set;
+#endif
+};
+
+support::task waits_at_exit(waited_for_at_exit& all) {
+    co_await tocsin::async_wait({.until = 1h}, all.awaited);
+}
+support::task waits_by_driver(waited_for_at_exit& all) {
+    co_await tocsin::async_wait({.until = 1h}, all.driven).by(all.driver);
+}
+
+#if TOCSIN_ON_POSIX
+TEST(AProcess, MayExitWhileDetachedThreadsAndCoroutinesWaitForStaticObjects) {
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+    const auto ending = support::ending_of_child([] {
+        static waited_for_at_exit all;
+        static const support::task coroutine = waits_at_exit(all);
+        static const support::task driven = waits_by_driver(all);
+        static std::atomic<int> begun{0};
+        const auto detached = [](auto wait) {
+            std::thread([wait] {
+                ++begun;
+                wait();
+            }).detach();
+        };
+        all.set.add(all.member, 1);
+        detached([] { all.gate.wait(); });
+        detached([] { all.token.wait(); });
+        detached([] { (void)tocsin::wait_any(all.one, all.other); });
+        detached([] { tocsin::wait_all(all.one, all.other); });
+        detached([] { all.permits.acquire(); });
+        detached([] {
+            std::unique_lock lock(all.mutex);
+            all.condition.wait(lock);
+        });
+        detached([] { all.latch.wait(); });
+        detached([] { all.barrier.arrive_and_wait(); });
+        detached([] { (void)all.slots.receive(); });
+        detached([] { all.meeting.send(1); });
+        detached([] { all.owned->event.wait(); });
+        detached([] { (void)all.owned->slots.receive(); });
+        detached([] {
+            std::array<tocsin::ready_item, 1> items;
+            all.set.wait(items);
+        });
+        detached([] {
+            int mine = 0;
+            all.commit.submit(mine);
+        });
+        all.flushing.wait();
+        detached([] {
+            int mine = 1;
+            all.commit.submit(mine);
+        });
+        support::until("all threads have begun", [] { return begun == 15; });
+        std::this_thread::sleep_for(20ms);  // no fact to wait for: a wait in a set or a commit shows nowhere
+        std::exit(0);
+        return 1;
+    });
+    EXPECT_EQ(ending, "");
+}
+
+// Outside of exit() it is a mistake, which checked builds find, even while the process has other static objects.
+#if TOCSIN_CHECKED
+TEST(AProcess, ThatDestroysAnObjectOnWhichAThreadWaitsIsStopped) {
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+    const auto ending = support::ending_of_child([] {
+        auto* const event = new auto_reset_event;
+        std::thread([event] { event->wait(); }).detach();
+        until_parked(event, 1);
+        std::freopen("/dev/null", "w", stderr);
+        delete event;
+        return 0;
+    });
+    EXPECT_EQ(ending, "ended by signal 6");
+}
+#endif
 #endif
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include "facts.hpp"
 #include "printing.hpp"
 #include "sanitizer.hpp"
+#include "task.hpp"
 #include "threads.hpp"
 
+#include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/watchdog.hpp>
 #include <tocsin/word_lock.hpp>
@@ -12,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -74,6 +77,20 @@ private:
     std::vector<report> reports_;
     auto_reset_event one_more_;
 };
+
+// Some of these waits begin within one tick of the coarse clock that waits of coroutines read.
+TEST(Watchdog, ReportsEachOfTheWaitsOfACoroutineThatWaitsAgainAtOnce) {
+    auto_reset_event event;
+    std::atomic<int> turns{0};
+    const support::task coroutine = [](auto_reset_event& on, std::atomic<int>& count) -> support::task {
+        for (; count != 40; ++count) co_await tocsin::async_wait(on);
+    }(event, turns);
+    const auto watchdog = tocsin::report_waits_longer_than(1ms, [&](const parked_wait& wait) {
+        if (wait.address == &event) event.set();
+    });
+    support::until("each wait is reported, and so ends", [&] { return turns == 40; });
+    coroutine.join();
+}
 
 TEST(Watchdog, ReportsAWaitThatTakesTooLongByItsName) {
     reports seen;

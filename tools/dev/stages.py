@@ -86,6 +86,20 @@ def glibc(only):
     return count if only else count + old_glibc.links("glibc-2.31", BUILD / "debian-11")
 
 
+def unity():
+    """The libraries, with all sources of each as one: for Linux, and for Windows by MinGW-w64."""
+    needs.provide(needs.FOR_WINDOWS)
+    count = Count()
+    for name, options in (("linux", []), ("windows", [f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'cmake' / 'mingw.cmake'}"])):
+        work = BUILD / f"unity-{name}"
+        built = (quietly(f"configure {name}", ["cmake", "-S", ROOT, "-B", work, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
+                                               "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0", *options],
+                         f"unity-{name}-configure")
+                 and quietly(f"build {name}", ["cmake", "--build", work, "--", f"-j{JOBS}"], f"unity-{name}-build"))
+        count += one(built)
+    return count
+
+
 def twenty_copies():
     needs.provide(needs.FOR_CLANG)
     return copies.run()
@@ -201,6 +215,8 @@ STAGES = {
                     whole(twenty_copies), always=False, has_cases=False),
     "packages": seldom("Conan, vcpkg, Meson, Debian and cpack; the single header; same bytes from two builds (-R: one "
                        "kind)", all_packages),
+    "unity": Stage("the libraries as unity builds, on Linux and with MinGW-w64: one minute", whole(unity), always=False,
+                   has_cases=False),
     "compilers": seldom("the oldest and the newest clang here, libc++, C++23, no exceptions: the smoke test",
                         compilers.run),
     "debian-13": seldom("an empty Debian 13: README's commands, the libraries by two compilers; five minutes, as root",

@@ -17,6 +17,7 @@ namespace tocsin::detail {
 
 #define TOCSIN_TRY try
 #define TOCSIN_CATCH(exception) catch (exception)
+#define TOCSIN_CATCH_SYSTEM_ERROR(name) catch (const std::system_error& name)
 #define TOCSIN_RETHROW throw
 
 template <class Exception>
@@ -28,6 +29,7 @@ template <class Exception>
 
 #define TOCSIN_TRY if constexpr (true)
 #define TOCSIN_CATCH(exception) else
+#define TOCSIN_CATCH_SYSTEM_ERROR(name) else if (const std::system_error name{std::error_code()}; false)
 #define TOCSIN_RETHROW std::abort()
 
 template <class Exception>

@@ -11,6 +11,16 @@
 //       its number may have a new meaning.
 //   watch_table-3  An entry that has no uses and is not in the list of changes is free. The loop does not watch its
 //       descriptor.
+//   watch_table-4  An entry has a generation, which changes whenever the entry loses its last use. The loop is told the
+//       entry's number and its generation together, as the identity of the watch. So a report about a watch concerns
+//       exactly the uses that have followed each other without a gap since the loop was told. While there is a use, the
+//       descriptor is open, unless the user has made a mistake. In a gap the number may have got another meaning, and
+//       what the loop has found of the former meaning says nothing about the new one. The next update() then tells the
+//       new identity (watch_table-2), so the loop looks again, and finds what is ready.
+//       illegal: a report that was made of an earlier watch ends a wait that began after that watch.
+//       A generation is never 0. So no identity is less than 2^32, and none is the number of a descriptor. After 2^32
+//       watches in one entry a generation returns: a loop that has kept a report for that long may end a wait too
+//       early.
 //
 // Checked by: tests/model/driver_model_test.cpp (P23 of docs/proofs.md), tests/unit/driver_test.cpp.
 #include "core/async/watch_table.hpp"
@@ -76,6 +86,7 @@ bool watch_table::remove(poll_request& one) noexcept {
         entry& of = entries_[gone.entry];
         ask(of, one.what_[gone.number].asked, static_cast<index>(-1));
         of.renewed |= of.first_use == none;
+        if (of.first_use == none) end_watch(of);  // watch_table-4
         changed |= note_change(gone.entry);
         gone.next = std::exchange(free_uses_, at);
         --used_uses_;
@@ -95,16 +106,19 @@ bool watch_table::take_change(change& told) noexcept {
         // If the loop doesn't watch the descriptor, there is no registration to renew.
         const bool renewed = std::exchange(one.renewed, false) && one.told != readiness::none;
         const readiness before = std::exchange(one.told, one.asked);
-        told = {one.descriptor, one.asked, renewed};
+        // A watch that is to end is named as it was told.
+        if (one.asked != readiness::none) one.told_generation = one.generation;
+        told = {id_of(at, one.told_generation), one.descriptor, one.asked, renewed};
         if (one.first_use == none) free_entry(at);
         if (told.asked != before || (renewed && told.asked != readiness::none)) return true;
     }
     return false;
 }
 
-void watch_table::claim_found(int descriptor, readiness found, completions& due) noexcept {
-    const index at = find(descriptor);
-    if (at == none || found == readiness::none) return;
+void watch_table::claim_found(std::uint64_t id, readiness found, completions& due) noexcept {
+    const auto at = static_cast<index>(id);
+    if (at >= entries_.size() || id != id_of(at, entries_[at].generation)) return;  // watch_table-4
+    if (found == readiness::none) return;
     detail::intrusive_list<poll_request> ready;
     for (index each = entries_[at].first_use; each != none; each = uses_[each].next) {
         const use& one = uses_[each];
@@ -136,20 +150,16 @@ readiness watch_table::found_for(const use& one, readiness found) const noexcept
     return result.error == 0 ? alone.found : mine;
 }
 
-watch_table::index watch_table::find(int descriptor) noexcept {
-    if (buckets_.empty()) return none;
-    index at = bucket(descriptor);
-    while (at != none && entries_[at].descriptor != descriptor) at = entries_[at].next;
-    return at;
-}
-
 watch_table::index watch_table::find_or_make(int descriptor) noexcept {
-    const index found = find(descriptor);
+    index found = bucket(descriptor);
+    while (found != none && entries_[found].descriptor != descriptor) found = entries_[found].next;
     if (found != none) return found;
     const index at = free_entries_;
     free_entries_ = entries_[at].next;
     ++used_entries_;
+    const std::uint32_t generation = entries_[at].generation;
     entries_[at] = {};
+    entries_[at].generation = generation == 0 ? 1 : generation;
     entries_[at].descriptor = descriptor;
     entries_[at].next = std::exchange(bucket(descriptor), at);
     return at;

@@ -18,6 +18,7 @@ namespace tocsin::core {
 class watch_table {
 public:
     struct change {
+        std::uint64_t id = 0;  // watch_table-4
         int descriptor = -1;
         readiness asked = readiness::none;
         bool renewed = false;  // watch_table-2
@@ -33,9 +34,9 @@ public:
     // Takes the oldest change of which the loop has to be told. Returns false if there is none.
     bool take_change(change& told) noexcept;
 
-    // Called when the loop has found `found` for the descriptor. Removes the requests that are due, and then claims
-    // them.
-    void claim_found(int descriptor, readiness found, completions& due) noexcept;
+    // Called when the loop has found `found` for the descriptor of the watch `id`. Removes the requests that are due,
+    // and then claims them. Does nothing if that watch has ended.
+    void claim_found(std::uint64_t id, readiness found, completions& due) noexcept;
 
 private:
     using index = std::uint32_t;
@@ -43,6 +44,8 @@ private:
     static constexpr std::size_t kinds = 7;  // bits of readiness
 
     struct entry {
+        std::uint32_t generation = 0;  // watch_table-4; kept while the entry is free
+        std::uint32_t told_generation = 0;
         int descriptor = -1;
         readiness asked = readiness::none;
         readiness told = readiness::none;
@@ -66,7 +69,12 @@ private:
     index& bucket(int descriptor) noexcept {
         return buckets_[static_cast<std::uint32_t>(descriptor) % buckets_.size()];
     }
-    index find(int descriptor) noexcept;
+    static std::uint64_t id_of(index at, std::uint32_t generation) noexcept {
+        return std::uint64_t{generation} << 32 | at;
+    }
+    static void end_watch(entry& one) noexcept {
+        if (++one.generation == 0) ++one.generation;
+    }
     index find_or_make(int descriptor) noexcept;
     void free_entry(index at) noexcept;
     void link(index one) noexcept;

@@ -420,10 +420,11 @@ void queue_cursor::give_up() noexcept {
 }
 
 void check_nobody_waits(const wait_key& key, const char* type) noexcept {
-    if (!locked_queue(key).empty()) die_of_destruction(type, key.address);
+    if (!locked_queue(key).empty()) refuse_destruction(type, key.address);
 }
 
-void die_of_destruction(const char* type, const void* object) noexcept {
+void refuse_destruction(const char* type, const void* object) noexcept {
+    if (platform::is_exiting()) return;
     char message[160];
     std::snprintf(
         message, sizeof message,

@@ -314,7 +314,8 @@ void for_each_parked(void (*look)(const wait_node&, void*), void* context) noexc
 // For checked builds: ends the program if a thread waits for the key's object, which is being destroyed. `type` names
 // the type of the object. Looks into the queue, so it finds no thread in the child of a fork.
 void check_nobody_waits(const wait_key& key, const char* type) noexcept;
-// Ends the program with the message of check_nobody_waits().
-[[noreturn]] void die_of_destruction(const char* type, const void* object) noexcept;
+// Ends the program with the message of check_nobody_waits(), unless it is inside exit(): other threads may wait for a
+// static object, and nobody can stop them before exit() destroys it.
+void refuse_destruction(const char* type, const void* object) noexcept;
 
 }  // namespace tocsin::core

@@ -15,6 +15,8 @@ namespace tocsin::core {
 // All nodes and entries of a wait have the same origin. Reading the clock takes longer than queueing a node. So a wait
 // makes its origin once, and before it takes a lock (a bit_lock's wait: under the bucket's lock). A wait that blocks no
 // thread does not even read the exact clock.
+// No other wait of the thread has the same `since`, however soon one follows the other. So both members together tell a
+// wait from all others (src/watchdog.cpp).
 struct wait_origin {
     std::uint64_t thread = 0;
     std::int64_t since = 0;  // in ticks of the steady clock
@@ -33,7 +35,7 @@ private:
     static wait_origin begun_at(std::int64_t since) noexcept {
         wait_origin made;
         made.thread = number_of_waiting_thread();
-        made.since = since;
+        made.since = platform::unique_time(since);
         return made;
     }
 };

@@ -13,8 +13,26 @@
 //     under which EPOLL_CTL_DEL removes a descriptor. So a wait that begins after the removal does not report the
 //     descriptor.
 //   - The timeout of epoll_pwait2 (Linux 5.11) is in nanoseconds.
+//   - If the process is stopped in poll, the kernel continues the call afterwards, until the time at which it was to
+//     end. If the process is stopped in epoll_wait or epoll_pwait2, the call fails with EINTR.
 // Where epoll_pwait2 is missing or forbidden, this file rounds a timeout up to whole milliseconds. On 32-bit systems
 // ppoll has two versions, and the newer one may be missing or forbidden, too (timed_call_linux.hpp).
+//
+// Invariants
+//   linux_poller-1  A set keeps a list of its members, and epoll names an entry by the member's descriptor and a serial
+//       number. A wait reports only names that are in the list. epoll knows an entry by the descriptor's number and by
+//       the open file that the number meant in add(). If the program closes the number without a remove(), while a
+//       duplicate of it is open, the entry stays, and no call can name it any more. It then ends every sleep. A wait
+//       that begins after a remove() reports the removed member no more. So if two waits, one after the other, find the
+//       same name without a member, its entry is such a stale one. The waiting thread then replaces the epoll instance
+//       by a new one, to which it adds the members in the list.
+//
+// Timeouts of a poll. If the process is stopped in ppoll (by SIGSTOP, a debugger or a frozen control group), the kernel
+// continues the call with the time that was left before the stop. So a thread sleeps in ppoll for less than a
+// millisecond, or without a timeout. If more time is left, it first sleeps in poll for the whole milliseconds. Some
+// processors have no poll (64-bit ARM and RISC-V). On these the thread sleeps in ppoll without a timeout, and polls a
+// timer of timerfd(2), too. If the process can't open a descriptor for that timer, the thread sleeps in ppoll, and then
+// the time for which the process is stopped is added to the wait.
 //
 // No lost wake-up: the effect of a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll
 // checks the counter's value, so it also finds a strike that came before the call. epoll queues the doorbell at every
@@ -27,18 +45,21 @@
 #include "platform/poller/backend.hpp"
 #include "platform/poller/doorbells.hpp"
 #include "platform/poller/poll_list.hpp"
+#include "platform/poller/poll_set_members.hpp"
 #include "platform/system/cancellation_disabled.hpp"
+#include "platform/system/optional_call_linux.hpp"
 #include "platform/system/system.hpp"
 #include "platform/system/timed_call_linux.hpp"
 
 #include <tocsin/detail/sanitizer.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <ctime>
+#include <mutex>
 #include <new>
 
+#include <fcntl.h>
 #include <linux/time_types.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -102,6 +123,19 @@ constexpr long newer_ppoll = SYS_ppoll_time64;
 constexpr long newer_ppoll = SYS_ppoll;
 #endif
 
+#if defined(SYS_poll)
+constexpr bool has_poll = true;
+long poll(poll_list& list, int milliseconds) noexcept {
+    return ::syscall(SYS_poll, list.data(), list.size(), milliseconds);
+}
+#else
+constexpr bool has_poll = false;
+long poll(poll_list&, int) noexcept {
+    errno = ENOSYS;
+    return -1;
+}
+#endif
+
 int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     const bool endless = nanoseconds == no_timeout;
     // ThreadSanitizer does not know the direct call below. Until that call ends, ThreadSanitizer would delay signal
@@ -117,51 +151,78 @@ int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     }));
 }
 
-// A descriptor that becomes readable when a deadline on the system clock passes, even if somebody sets that clock while
-// a thread waits.
-class system_timer {
+// Sleeps for about `nanoseconds` at most. The time for which the process is stopped counts.
+int poll_for(poll_list& list, std::int64_t nanoseconds) noexcept {
+    constexpr std::int64_t longest = 1 << 30;
+    const std::int64_t whole = std::min(nanoseconds / nanoseconds_a_millisecond, longest);
+    if (whole <= 0 || !has_poll) return ppoll(list, nanoseconds);
+    if constexpr (detail::thread_sanitizer) {  // as in ppoll above
+        const cancellation_disabled here;
+        return ::poll(list.data(), list.size(), static_cast<int>(whole));
+    }
+    static constinit optional_call whole_milliseconds;
+    return static_cast<int>(whole_milliseconds([&] { return poll(list, static_cast<int>(whole)); },
+                                               [&] { return long{ppoll(list, nanoseconds)}; }));
+}
+
+// A descriptor that becomes readable when a time on a clock has passed, even if somebody sets that clock while a thread
+// waits.
+class clock_timer {
 public:
-    system_timer() noexcept = default;
-    ~system_timer() {
+    explicit clock_timer(clockid_t clock) noexcept
+        : descriptor_(::timerfd_create(clock, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+    ~clock_timer() {
         if (descriptor_ >= 0) close_descriptor(descriptor_);
     }
-    system_timer(const system_timer&) = delete;
-    system_timer& operator=(const system_timer&) = delete;
+    clock_timer(const clock_timer&) = delete;
+    clock_timer& operator=(const clock_timer&) = delete;
 
-    int open() noexcept { return descriptor_ = ::timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK); }
-    int set(std::int64_t at) const noexcept {
+    int descriptor() const noexcept { return descriptor_; }  // -1 if the process can't open one: see errno
+    // `left` is what is left until the deadline, in nanoseconds. A timer on the system clock follows that clock.
+    int set(const deadline& until, std::int64_t left) const noexcept {
+        const bool follows = until.which() == deadline::clock::system;
         itimerspec when{};
-        when.it_value = time_of<timespec>(at);
-        return ::timerfd_settime(descriptor_, TFD_TIMER_ABSTIME, &when, nullptr);
+        when.it_value = time_of<timespec>(follows ? until.nanoseconds() : left);
+        return ::timerfd_settime(descriptor_, follows ? TFD_TIMER_ABSTIME : 0, &when, nullptr);
     }
 
 private:
-    int descriptor_ = -1;
+    const int descriptor_;
 };
 
-// Like poll_until, for a deadline on the system clock. If the process can't open a descriptor for the timer, looks once
-// without sleeping, and returns the error only if nothing is ready.
-int poll_until_system(const deadline& until, poll_list& list) noexcept {
-    system_timer timer;
-    const int descriptor = timer.open();
-    if (descriptor < 0) {
-        const int error = errno;
-        const int found =
-            poll_until(std::chrono::nanoseconds(0), [&](std::int64_t) { return ppoll(list, 0); });
-        return found != 0 ? found : -error;
-    }
-    const pollfd& expired = list.add(descriptor, POLLIN);
+// Like poll_until, with a timer: on the system clock if the deadline is on that clock, else on the steady clock.
+int poll_until_expired(const clock_timer& timer, const deadline& until, poll_list& list) noexcept {
+    const pollfd& expired = list.add(timer.descriptor(), POLLIN);
     return poll_until(until, [&](std::int64_t left) {
-        if (left != 0 && timer.set(until.nanoseconds()) != 0) return -1;
+        if (left != 0 && timer.set(until, left) != 0) return -1;
         const int found = ppoll(list, left == 0 ? 0 : no_timeout);
         return found > 0 && expired.revents != 0 ? found - 1 : found;
     });
 }
 
+// Like poll_until, for a deadline on the system clock. If the process can't open a descriptor for the timer, looks once
+// without sleeping, and returns the error only if nothing is ready.
+int poll_until_system(const deadline& until, poll_list& list) noexcept {
+    const clock_timer timer(CLOCK_REALTIME);
+    if (timer.descriptor() >= 0) return poll_until_expired(timer, until, list);
+    const int error = errno;
+    const int found = poll_until(std::chrono::nanoseconds(0), [&](std::int64_t) { return ppoll(list, 0); });
+    return found != 0 ? found : -error;
+}
+
+// Like poll_until, for a deadline on any other clock, where there is no poll.
+int poll_until_without_poll(const deadline& until, poll_list& list) noexcept {
+    const clock_timer timer(CLOCK_MONOTONIC);
+    if (timer.descriptor() >= 0) return poll_until_expired(timer, until, list);
+    return poll_until(until, [&](std::int64_t left) { return ppoll(list, left); });
+}
+
 int sleep_until(poll_list& list, const deadline& until) noexcept {
-    return until.which() == deadline::clock::system && !until.has_passed()
-               ? poll_until_system(until, list)
-               : poll_until(until, [&](std::int64_t left) { return ppoll(list, left); });
+    if (until.which() == deadline::clock::system && !until.has_passed())
+        return poll_until_system(until, list);
+    if (!has_poll && !until.is_never() && until.remaining() >= nanoseconds_a_millisecond)
+        return poll_until_without_poll(until, list);
+    return poll_until(until, [&](std::int64_t left) { return poll_for(list, left); });
 }
 
 poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline& until) noexcept {
@@ -175,72 +236,140 @@ public:
     }
 
     int open() noexcept {
-        epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-        if (epoll_ < 0) return errno;
         if (const int error = take_bell(); error != 0) return error;
-        epoll_event event{};
-        event.events = EPOLLIN | EPOLLOUT | EPOLLET;
-        event.data.u64 = no_tag;
-        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, own_bell().wait_end(), &event) != 0) return errno;
+        if (const int error = open_instance(epoll_); error != 0) return error;
         item none;
         // epoll reports a first edge for the state that the bell had when it was added. This wait takes that edge.
         (void)wait({&none, 1}, std::chrono::nanoseconds(0));
         return 0;
     }
 
-    int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override {
-        return control(EPOLL_CTL_ADD, descriptor, asked, tag);
-    }
-    int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override {
-        return control(EPOLL_CTL_MOD, descriptor, asked, tag);
-    }
-    int remove(int descriptor) noexcept override {
-        return control(EPOLL_CTL_DEL, descriptor, readiness::none, 0);
-    }
-
+    int add(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
+    int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
+    int remove(int descriptor) noexcept override;
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
 
 private:
-    int control(int operation, int descriptor, readiness asked, std::uint64_t tag) const noexcept {
-        const errno_guard guard;
-        epoll_event event{};
-        event.events = static_cast<std::uint16_t>(to_poll_events(asked));
-        event.data.u64 = tag;
-        return ::epoll_ctl(epoll_, operation, descriptor, &event) == 0 ? 0 : errno;
+    struct member {
+        int descriptor;
+        readiness asked;
+        std::uint64_t tag;
+        std::uint32_t serial;
+    };
+    // What epoll calls an entry. No name is `no_tag`, because no descriptor is negative.
+    static std::uint64_t name_of(const member& of) noexcept {
+        return std::uint64_t{static_cast<std::uint32_t>(of.descriptor)} << 32 | of.serial;
     }
+
+    int open_instance(int& instance) const noexcept;
+    static int control(int instance, int operation, const member& of) noexcept {
+        epoll_event event{};
+        event.events = static_cast<std::uint16_t>(to_poll_events(of.asked));
+        event.data.u64 = name_of(of);
+        return ::epoll_ctl(instance, operation, of.descriptor, &event) == 0 ? 0 : errno;
+    }
+    int replace_instance() noexcept;  // under the mutex
 
     int sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept;
     poll_result report(std::span<const epoll_event> events, std::span<item> out) noexcept;
 
     int epoll_ = -1;
+    std::mutex mutex_;
+    // Under the mutex:
+    member_table<member> members_;
+    std::uint32_t serials_ = 0;
+
+    std::uint64_t suspect_ =
+        no_tag;  // of the waiting thread: a name without a member that the last report had
 };
+
+int epoll_set::open_instance(int& instance) const noexcept {
+    const int made = ::epoll_create1(EPOLL_CLOEXEC);
+    if (made < 0) return errno;
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLOUT | EPOLLET;
+    event.data.u64 = no_tag;
+    if (::epoll_ctl(made, EPOLL_CTL_ADD, own_bell().wait_end(), &event) != 0) {
+        const int error = errno;
+        close_descriptor(made);
+        return error;
+    }
+    instance = made;
+    return 0;
+}
+
+int epoll_set::add(int descriptor, readiness asked, std::uint64_t tag) noexcept {
+    const errno_guard guard;
+    const std::lock_guard lock(mutex_);
+    const member made{descriptor, asked, tag, ++serials_};
+    member* const before = members_.find(descriptor);
+    if (before == nullptr) {
+        if (const int error = members_.insert(made); error != 0) return error;
+    }
+    const int error = control(epoll_, EPOLL_CTL_ADD, made);
+    if (error == 0 && before != nullptr) *before = made;
+    if (error != 0 && before == nullptr) members_.erase(*members_.find(descriptor));
+    return error;
+}
+
+int epoll_set::change(int descriptor, readiness asked, std::uint64_t tag) noexcept {
+    const errno_guard guard;
+    const std::lock_guard lock(mutex_);
+    member* const found = members_.find(descriptor);
+    if (found == nullptr) return why_no_member(descriptor);
+    const member made{descriptor, asked, tag, found->serial};
+    const int error = control(epoll_, EPOLL_CTL_MOD, made);
+    if (error == 0) *found = made;
+    return error;
+}
+
+int epoll_set::remove(int descriptor) noexcept {
+    const errno_guard guard;
+    const std::lock_guard lock(mutex_);
+    const member* const found = members_.find(descriptor);
+    if (found == nullptr) return why_no_member(descriptor);
+    (void)control(epoll_, EPOLL_CTL_DEL, *found);  // fails if the program has closed it
+    members_.erase(*found);
+    return 0;
+}
+
+// Replaces the instance by a new one, which has only the members (linux_poller-1). The number of its descriptor stays
+// the same. Returns 0 or an error.
+int epoll_set::replace_instance() noexcept {
+    int instance = -1;
+    if (const int error = open_instance(instance); error != 0) return error;
+    for (const member& each : members_)
+        (void)control(instance, EPOLL_CTL_ADD, each);  // fails for a closed one
+    const int error = ::dup3(instance, epoll_, O_CLOEXEC) < 0 ? errno : 0;
+    close_descriptor(instance);
+    return error;
+}
 
 // The bits that poll and epoll share have the same values, so the conversions of poll_list.hpp serve both.
 static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLPRI == POLLPRI && EPOLLERR == POLLERR &&
               EPOLLHUP == POLLHUP && EPOLLRDHUP == POLLRDHUP);
 
 int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept {
-    // Whether this kernel has epoll_pwait2, as far as we know. Under ThreadSanitizer this file does not use that call,
-    // for the reason given at ppoll above.
-    static constinit std::atomic<bool> exact{!detail::thread_sanitizer};
     const int most = static_cast<int>(events.size());
-    if (nanoseconds > 0 && exact.load(std::memory_order_relaxed)) {  // no order: a hint
-        auto time = time_of<__kernel_timespec>(nanoseconds);
-        const long found =
-            ::syscall(SYS_epoll_pwait2, epoll_, events.data(), most, &time, nullptr, std::size_t{0});
-        if (found >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(found);
-        exact.store(false, std::memory_order_relaxed);  // no order: a hint
-    }
     const std::int64_t milliseconds =
         nanoseconds == no_timeout ? -1
                                   : (nanoseconds - 1 + nanoseconds_a_millisecond) / nanoseconds_a_millisecond;
     const int timeout = static_cast<int>(std::min<std::int64_t>(milliseconds, 1 << 30));
-    if constexpr (detail::thread_sanitizer) {
+    if constexpr (detail::thread_sanitizer) {  // as in ppoll above
         const cancellation_disabled here;
         return ::epoll_wait(epoll_, events.data(), most, timeout);
     }
-    return static_cast<int>(
-        ::syscall(SYS_epoll_pwait, epoll_, events.data(), most, timeout, nullptr, std::size_t{0}));
+    const auto rounded = [&] {
+        return ::syscall(SYS_epoll_pwait, epoll_, events.data(), most, timeout, nullptr, std::size_t{0});
+    };
+    if (nanoseconds <= 0) return static_cast<int>(rounded());
+    static constinit optional_call exact;
+    auto time = time_of<__kernel_timespec>(nanoseconds);
+    return static_cast<int>(exact(
+        [&] {
+            return ::syscall(SYS_epoll_pwait2, epoll_, events.data(), most, &time, nullptr, std::size_t{0});
+        },
+        rounded));
 }
 
 poll_result epoll_set::wait(std::span<item> out, const deadline& until) noexcept {
@@ -254,13 +383,27 @@ poll_result epoll_set::wait(std::span<item> out, const deadline& until) noexcept
 
 poll_result epoll_set::report(std::span<const epoll_event> events, std::span<item> out) noexcept {
     poll_result result;
+    std::uint64_t stale = no_tag;
+    bool again = false;
+    const std::lock_guard lock(mutex_);
     for (const epoll_event& each : events) {
-        if (each.data.u64 == no_tag) {
+        const std::uint64_t name = each.data.u64;
+        if (name == no_tag) {
             result.rung = bells::was_rung(own_bell(), static_cast<int>(each.events));
+            continue;
+        }
+        const member* const found = members_.find(static_cast<int>(name >> 32));
+        if (found != nullptr && name_of(*found) == name) {
+            out[result.ready++] = {found->tag, from_poll_events(static_cast<short>(each.events))};
         } else {
-            out[result.ready++] = {each.data.u64, from_poll_events(static_cast<short>(each.events))};
+            if (stale == no_tag) stale = name;
+            again |= name == suspect_;
         }
     }
+    suspect_ = stale;
+    if (again) result.error = replace_instance();
+    if (result.error != 0 && (result.ready != 0 || result.rung))
+        result.error = 0;  // the next wait tries again
     return result;
 }
 

@@ -139,7 +139,7 @@ poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, co
         const int found = sleep_until();
         if (found < 0) return {.error = -found};
         const poll_result result = report(events.first(static_cast<std::size_t>(found)), out);
-        if (result.ready != 0 || result.rung) return result;
+        if (result.ready != 0 || result.rung || result.error != 0) return result;
         if (found == 0 && until.has_passed()) return {.timed_out = true};
     }
 }

@@ -91,7 +91,8 @@ public:
     virtual int change(int descriptor, readiness asked, std::uint64_t tag) noexcept = 0;
     // A wait that begins after remove() has returned does not report the descriptor's tag. A wait that is under way may
     // have found the descriptor before the removal, and may then still report the tag. Remove a descriptor before you
-    // close it: depending on the system, the set reports a closed member as `invalid` or forgets it.
+    // close it: depending on the system, the set reports a closed member as `invalid`, forgets it, or reports what its
+    // duplicates are ready for. A remove() after the close ends that.
     virtual int remove(int descriptor) noexcept = 0;
 
     // Sleeps until a member is ready, the bell has been rung, or the deadline has passed. Writes as many of the ready

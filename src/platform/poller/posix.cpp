@@ -6,7 +6,11 @@
 // (doorbells.cpp). The byte stays in the pipe until the sleeper reads it, and the sleeper answers only after it has
 // read the byte.
 //
-// Timeouts are in milliseconds, rounded up. No timeout of poll(2) follows the system clock. So a wait that must sleep
+// Timeouts are in milliseconds, rounded up. If the process is stopped in poll(2), the systems either continue the call
+// until the time at which it was to end, or fail it with EINTR. An exception is Linux on 64-bit ARM and RISC-V, where
+// the C library makes poll(2) from ppoll(2), and the time for which the process is stopped is added (linux.cpp).
+//
+// No timeout of poll(2) follows the system clock. So a wait that must sleep
 // until a deadline on that clock starts a second thread. The second thread sleeps on a condition variable until the
 // deadline (condition_wait.hpp), and then rings a doorbell that the waiting thread polls, too. Such a wait costs a
 // thread, and fails with EAGAIN if the system can't make one.
@@ -44,16 +48,15 @@ namespace {
 using pipes = pipe_doorbells;
 
 #if defined(__EMSCRIPTEN__)
-// Emscripten's poll(2) looks and never sleeps (3.1.6). This function naps between looks.
+// Emscripten's poll(2) looks and never sleeps (3.1.6). So this function naps between looks. It naps once at most, after
+// which the caller asks the deadline: the naps may last longer than they should.
 int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
     constexpr std::int64_t nap = 1'000'000;
-    for (std::int64_t left = nanoseconds;;) {
-        const int found = ::poll(what, size, 0);
-        if (found != 0 || left == 0) return found;
-        const std::int64_t now = left == no_timeout ? nap : std::min(left, nap);
-        std::this_thread::sleep_for(std::chrono::nanoseconds(now));
-        if (left != no_timeout) left -= now;
-    }
+    const int found = ::poll(what, size, 0);
+    if (found != 0 || nanoseconds == 0) return found;
+    std::this_thread::sleep_for(
+        std::chrono::nanoseconds(nanoseconds == no_timeout ? nap : std::min(nanoseconds, nap)));
+    return ::poll(what, size, 0);
 }
 #else
 int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linux: a pidfd. It refers to the process itself, so it can't come to mean another process.
+// Linux: a pidfd. It refers to the process itself, so it can't come to mean another process. The number of a thread
+// that is not the first of its process names no process. Of such a number, pidfd_open(2) says EINVAL or, in newer
+// kernels (seen in 6.18), ENOENT.
 #include "platform/process/posix_ending.hpp"
 #include "platform/process/process.hpp"
 #include "platform/system/system.hpp"
@@ -25,7 +27,8 @@ constexpr auto by_pidfd = static_cast<idtype_t>(3);  // P_PIDFD
 int open_process(process_number id, int& descriptor) noexcept {
     const errno_guard guard;
     descriptor = static_cast<int>(::syscall(pidfd_open, id, 0));  // the kernel makes it close-on-exec
-    return descriptor < 0 ? errno : 0;
+    if (descriptor >= 0) return 0;
+    return errno == EINVAL || errno == ENOENT ? ESRCH : errno;
 }
 
 std::optional<process_ending> how_process_ended(int descriptor, process_number) noexcept {

@@ -4,11 +4,16 @@
 #include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/signals_blocked.hpp"
 #include "platform/system/system.hpp"
+#if defined(__linux__)
+#include "platform/system/scheduling_linux.hpp"
+#endif
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <ratio>
 #include <type_traits>
@@ -21,6 +26,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#if !defined(__EMSCRIPTEN__)
+#include <unwind.h>
+#endif
 #if defined(__linux__)
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -28,14 +36,24 @@
 
 namespace tocsin::platform {
 
+#if defined(__linux__)
+namespace {
+
+// The first call comes while the library is being loaded: from the object below, or from processors() in
+// core/lot/table.cpp.
+const thread_scheduling& scheduling_at_load() noexcept {
+    static const thread_scheduling noted = thread_scheduling::of_first_thread();
+    return noted;
+}
+[[maybe_unused]] const thread_scheduling& noted_at_load = scheduling_at_load();
+
+}  // namespace
+#endif
+
 unsigned processors() noexcept {
-    // The first call comes while the library is being loaded (core/lot/table.cpp). At that time the affinity mask is
-    // usually the one with which the process was started. Later it may be the mask of a thread that happens to be
-    // pinned.
     static const unsigned count = [] {
 #if defined(__linux__)
-        cpu_set_t mask;
-        if (::sched_getaffinity(0, sizeof mask, &mask) == 0) return static_cast<unsigned>(CPU_COUNT(&mask));
+        if (const unsigned usable = scheduling_at_load().processors(); usable != 0) return usable;
 #endif
         const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
         return online > 0 ? static_cast<unsigned>(online) : 1u;
@@ -68,6 +86,11 @@ std::int64_t recent_time() noexcept {
         return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 #endif
     return clock::now().time_since_epoch().count();
+}
+
+std::int64_t unique_time(std::int64_t time) noexcept {
+    constinit thread_local std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    return last = std::max(time, last + 1);
 }
 
 #if defined(__linux__)
@@ -249,16 +272,50 @@ int start_thread(void (*run)() noexcept) noexcept {
     const errno_guard guard;
     const signals_blocked blocked;  // also in the new thread
     const auto body = [](void* what) -> void* {
+#if defined(__linux__)
+        scheduling_at_load().apply();
+#endif
         reinterpret_cast<void (*)() noexcept>(what)();
         return nullptr;
     };
     pthread_t thread;
     const int error = ::pthread_create(&thread, nullptr, body, reinterpret_cast<void*>(run));
-    if (error == 0) ::pthread_detach(thread);
-    return error;
+    if (error != 0) return error;
+#if defined(__linux__)
+    scheduling_at_load().apply_to(thread);
+#endif
+    ::pthread_detach(thread);
+    return 0;
 }
 
 bool other_threads_are_gone() noexcept { return false; }
+
+#if defined(__EMSCRIPTEN__)
+bool is_exiting() noexcept { return false; }
+#else
+bool is_exiting() noexcept {
+    const errno_guard guard;
+    bool found = false;
+    const auto look = [](_Unwind_Context* frame, void* result) -> _Unwind_Reason_Code {
+        const auto return_address = static_cast<std::uintptr_t>(_Unwind_GetIP(frame));
+        if (return_address == 0) return _URC_NO_REASON;
+        // exit() does not return, so its call may be the last thing in it, and the return address behind it.
+        Dl_info where{};
+        const auto* const call = reinterpret_cast<const void*>(return_address - 1);
+        bool is_exit = ::dladdr(call, &where) != 0 && where.dli_sname != nullptr &&
+                       std::strcmp(where.dli_sname, "exit") == 0;
+#if !defined(__ARM_EABI__)  // where the next function is not for this use
+        // A static program has no names of functions.
+        is_exit = is_exit || _Unwind_GetRegionStart(frame) == reinterpret_cast<std::uintptr_t>(&std::exit);
+#endif
+        if (!is_exit) return _URC_NO_REASON;
+        *static_cast<bool*>(result) = true;
+        return _URC_END_OF_STACK;
+    };
+    (void)_Unwind_Backtrace(look, &found);
+    return found;
+}
+#endif
 
 void on_fork_in_child(void (*child)() noexcept) noexcept { ::pthread_atfork(nullptr, nullptr, child); }
 

@@ -44,6 +44,11 @@ std::int64_t recent_time() noexcept;
 // Nanoseconds on a steady clock that also runs while the machine is suspended, if the system has such a clock.
 std::int64_t boot_time() noexcept;
 
+// Makes times of the steady clock unique among those for which the calling thread calls this function: returns `time`
+// or, if the thread has got that time or a later one before, the first tick after the last that it got. Each call takes
+// longer than a tick, so this does not run ahead of the clock.
+std::int64_t unique_time(std::int64_t time) noexcept;
+
 // A number that identifies the calling thread among the running threads. People may read it, too: on Linux it is the
 // kernel's id of the thread.
 std::uint64_t thread_number() noexcept;
@@ -138,13 +143,21 @@ inline std::uint32_t draw(std::uint32_t& state) noexcept {
 // constructors and destructors.
 void keep_loaded() noexcept;
 
-// Starts a thread that runs as long as the process does, and handles no signals. Call keep_loaded() first. Returns 0 or
-// the system's error.
+// Starts a thread that runs as long as the process does, and handles no signals. On Linux it is scheduled as the
+// program's first thread was when the library was loaded, not as its maker (scheduling_linux.hpp). On Windows a new
+// thread inherits nothing. On other systems it inherits what the system lets it inherit. Call keep_loaded() first.
+// Returns 0 or the system's error.
 int start_thread(void (*run)() noexcept) noexcept;
 
 // Whether the process is ending and the system has already ended its other threads, wherever they were. Windows does
 // that before it runs the destructors of a DLL's static objects.
 bool other_threads_are_gone() noexcept;
+
+// Whether the calling thread is inside exit(), which destroys the program's static objects while other threads run on.
+// Systems don't tell this to a program. So this function looks for exit() in the thread's stack, which takes some
+// microseconds. It says false where it can't look: under musl and Emscripten, and on Windows in a program's own static
+// objects (it knows those of DLLs).
+bool is_exiting() noexcept;
 
 // Calls `child` in the child process of every later fork, before fork returns there.
 void on_fork_in_child(void (*child)() noexcept) noexcept;

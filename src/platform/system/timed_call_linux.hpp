@@ -7,15 +7,13 @@
 //
 // If the C library's timespec has only two longs, this file always makes the older call. If the seconds of a timespec
 // have 64 bits (musl 1.2, and glibc where _TIME_BITS says so), this file makes the newer call first. Kernels before
-// 5.1 don't have the newer call, and older filters (seccomp) forbid it. In these two cases it fails with ENOSYS or
-// EPERM, which the calls made here give for no other reason. From then on, this file makes the older call, with the
-// time cut to what two longs can express (kernel_time.hpp).
+// 5.1 don't have the newer call, and older filters (seccomp) forbid it. If it is refused (optional_call_linux.hpp),
+// this file makes the older call, with the time cut to what two longs can express (kernel_time.hpp).
 #pragma once
 
 #include "platform/system/kernel_time.hpp"
+#include "platform/system/optional_call_linux.hpp"
 
-#include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <ctime>
 
@@ -33,13 +31,9 @@ long timed_call(std::int64_t nanoseconds, Call call) noexcept {
     if constexpr (Older == Newer || sizeof(timespec) == sizeof(time_of_longs)) {
         return call(Older, time_of<timespec>(nanoseconds));
     } else {
-        static constinit std::atomic<bool> refused{false};
-        if (!refused.load(std::memory_order_relaxed)) {  // no order: a hint
-            const long result = call(Newer, time_of<timespec>(nanoseconds));
-            if (result >= 0 || (errno != ENOSYS && errno != EPERM)) return result;
-            refused.store(true, std::memory_order_relaxed);  // no order: a hint
-        }
-        return call(Older, time_of<time_of_longs>(nanoseconds));
+        static constinit optional_call newer;
+        return newer([&] { return call(Newer, time_of<timespec>(nanoseconds)); },
+                     [&] { return call(Older, time_of<time_of_longs>(nanoseconds)); });
     }
 }
 

@@ -5,12 +5,14 @@
 #include "platform/system/cached_urgency.hpp"
 #include "platform/system/system.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace tocsin::platform {
@@ -41,6 +43,11 @@ std::int64_t boot_time() noexcept {
 }
 
 std::int64_t recent_time() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+std::int64_t unique_time(std::int64_t time) noexcept {
+    constinit thread_local std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    return last = std::max(time, last + 1);
+}
 
 std::uint64_t thread_number() noexcept { return ::GetCurrentThreadId(); }
 std::uint64_t thread_number_or_nickname() noexcept { return thread_number(); }
@@ -134,6 +141,8 @@ bool other_threads_are_gone() noexcept {
         exported<function>(L"ntdll.dll", "RtlDllShutdownInProgress");
     return shutdown_in_progress != nullptr && shutdown_in_progress() != 0;
 }
+
+bool is_exiting() noexcept { return other_threads_are_gone(); }
 
 // Windows has no fork.
 void on_fork_in_child(void (*)() noexcept) noexcept {}

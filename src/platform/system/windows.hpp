@@ -9,6 +9,11 @@
 #include <cstdint>
 
 #include <windows.h>
+// Words that the Windows headers define as macros, which a unity build would put into the files behind this one.
+#undef far
+#undef interface
+#undef near
+#undef small
 
 namespace tocsin::platform {
 

@@ -128,6 +128,8 @@ int start_thread(void (*run)() noexcept) noexcept {
 }
 
 bool other_threads_are_gone() noexcept { return false; }
+bool is_exiting() noexcept { return false; }
+std::int64_t unique_time(std::int64_t time) noexcept { return time; }
 
 // Called while objects of the library are initialised. In a model each run begins as the child of a fork would.
 void on_fork_in_child(void (*child)() noexcept) noexcept {
