@@ -41,6 +41,7 @@ namespace tocsin::win32 {
 namespace {
 
 constexpr std::size_t smallest_reservation = std::size_t{64} * 1024;  // as on Windows
+constexpr DWORD most_suspensions = 127;  // MAXIMUM_SUSPEND_COUNT
 constexpr std::size_t usual_stack = std::size_t{1024} * 1024;  // as on Windows; musl's and macOS' are smaller
 
 thread_local constinit thread* this_thread = nullptr;
@@ -149,11 +150,9 @@ void* thread::main(void* self) {
     return nullptr;
 }
 
-namespace {
-
 // A size that is not a reservation says how much of the stack is to have memory at first. Here, the system decides
 // that. As on Windows, such a size can make a stack larger than usual, but never smaller.
-void set_stack_size(pthread_attr_t& how, std::size_t wanted, bool is_reservation) noexcept {
+void set_thread_stack(pthread_attr_t& how, std::size_t wanted, bool is_reservation) noexcept {
     std::size_t least = 0;
     if (is_reservation) {
         least = std::max(static_cast<std::size_t>(PTHREAD_STACK_MIN), smallest_reservation);
@@ -165,15 +164,26 @@ void set_stack_size(pthread_attr_t& how, std::size_t wanted, bool is_reservation
     (void)pthread_attr_setstacksize(&how, (std::max(wanted, least) + page - 1) / page * page);
 }
 
-}  // namespace
+DWORD thread::suspend() noexcept {
+    const std::lock_guard held(lock_);
+    switch (state_) {
+        case state::suspended:
+            if (suspensions_ == most_suspensions) return fail_wait(ERROR_SIGNAL_REFUSED);
+            return suspensions_++;
+        case state::started: return fail_wait(ERROR_NOT_SUPPORTED);
+        case state::ended: break;
+    }
+    return fail_wait(ERROR_ACCESS_DENIED);
+}
 
 DWORD thread::resume() noexcept {
     const std::lock_guard held(lock_);
     if (state_ != state::suspended) return 0;
+    if (suspensions_ > 1) return suspensions_--;
     pthread_attr_t how;
     (void)pthread_attr_init(&how);
     (void)pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
-    set_stack_size(how, stack_size_, is_reservation_ && stack_size_ != 0);
+    set_thread_stack(how, stack_size_, is_reservation_ && stack_size_ != 0);
     keep();
     state_ = state::started;
     pthread_t made;
@@ -344,7 +354,7 @@ HANDLE create_thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_
         const bool runs = handle != nullptr && ((flags & CREATE_SUSPENDED) != 0 || made->resume() == 1);
         made->drop();
         if (!runs) {
-            if (handle != nullptr) (void)close_handle(handle, false);
+            if (handle != nullptr) (void)close_handle(handle);
             return no_handle(ERROR_NOT_ENOUGH_MEMORY);
         }
         if (id != nullptr) *id = its_id;
@@ -389,7 +399,7 @@ DWORD ResumeThread(HANDLE handle) {
 }
 
 DWORD SuspendThread(HANDLE handle) {
-    return with_thread(handle, WAIT_FAILED, [](thread&) -> DWORD { return fail_wait(ERROR_NOT_SUPPORTED); });
+    return with_thread(handle, WAIT_FAILED, [](thread& of) -> DWORD { return of.suspend(); });
 }
 
 BOOL TerminateThread(HANDLE handle, DWORD code) {

@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <stop_token>
 
+#include <pthread.h>
+
 namespace tocsin::win32 {
 
 class thread;
@@ -80,7 +82,9 @@ public:
         code_.store(code, std::memory_order_relaxed);  // no order: `ended` publishes it
     }
 
-    // Starts a thread that was made suspended. The result is that of ResumeThread().
+    // Of a thread that has not begun. The results are those of SuspendThread() and ResumeThread(). The thread begins when
+    // it has been resumed as often as it was suspended. It is made suspended once.
+    DWORD suspend() noexcept;
     DWORD resume() noexcept;
     // Ends a thread that has not started. False: it has started, and not ended.
     bool end_unstarted(DWORD code) noexcept;
@@ -119,10 +123,14 @@ private:
     bool has_code_ = false;  // for the thread itself
     word_lock<> lock_;       // of what follows
     state state_ = state::suspended;
+    DWORD suspensions_ = 1;  // while suspended
     detail::intrusive_list<mutex_object> mutexes_;
     detail::intrusive_list<call_place> calls_;
     std::stop_source* stop_ = nullptr;
 };
+
+// Sets the size of the stack of a thread that is to be made, as CreateThread() does.
+void set_thread_stack(pthread_attr_t& how, std::size_t wanted, bool is_reservation) noexcept;
 
 // The object of the calling thread. For a thread that this layer has not created, the first call makes the object, and
 // throws std::bad_alloc if there is no memory, or no pthread key.

@@ -108,7 +108,7 @@ TOCSIN_WIN32_API BOOL WINAPI ResetEvent(HANDLE event);
  * the event is an auto-reset event. */
 TOCSIN_WIN32_API BOOL WINAPI PulseEvent(HANDLE event);
 
-/* ---- Semaphores: counts up to 1,073,741,823; a greater maximum counts as this one ----------------------------- */
+/* ---- Semaphores ----------------------------------------------------------------------------------------------- */
 
 TOCSIN_WIN32_API HANDLE WINAPI CreateSemaphoreA(LPSECURITY_ATTRIBUTES security, LONG initial, LONG maximum,
                                                 LPCSTR name);
@@ -261,6 +261,11 @@ typedef struct _RTL_CRITICAL_SECTION {
     ULONG_PTR SpinCount;
 } CRITICAL_SECTION, *PCRITICAL_SECTION, *LPCRITICAL_SECTION;
 #define CRITICAL_SECTION_NO_DEBUG_INFO 0x01000000u
+#define RTL_CRITICAL_SECTION_FLAG_NO_DEBUG_INFO 0x01000000u
+#define RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN 0x02000000u
+#define RTL_CRITICAL_SECTION_FLAG_STATIC_INIT 0x04000000u
+#define RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE 0x08000000u
+#define RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO 0x10000000u
 
 TOCSIN_WIN32_API VOID WINAPI InitializeCriticalSection(LPCRITICAL_SECTION section);
 TOCSIN_WIN32_API BOOL WINAPI InitializeCriticalSectionAndSpinCount(LPCRITICAL_SECTION section,
