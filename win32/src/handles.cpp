@@ -120,16 +120,22 @@ object_name::object_name(LPCSTR name) : is_null_(name == nullptr) {
     check(text_.size());
 }
 
-object_name::object_name(LPCWSTR name) : is_null_(name == nullptr) {
-    std::size_t length = 0;
-    for (; !is_null_ && name[length] != 0; ++length) {
-        std::uint32_t point = name[length];
-        const bool is_pair =
-            point >= 0xD800 && point < 0xDC00 && name[length + 1] >= 0xDC00 && name[length + 1] < 0xE000;
-        if (is_pair) point = 0x10000 + ((point - 0xD800) << 10) + (name[++length] - 0xDC00u);
-        append_utf8(text_, point);
+std::string utf8_of(std::u16string_view text) {
+    std::string result;
+    for (std::size_t i = 0; i != text.size(); ++i) {
+        std::uint32_t point = text[i];
+        const bool is_pair = point >= 0xD800 && point < 0xDC00 && i + 1 != text.size() && text[i + 1] >= 0xDC00 &&
+                             text[i + 1] < 0xE000;
+        if (is_pair) point = 0x10000 + ((point - 0xD800) << 10) + (text[++i] - 0xDC00u);
+        append_utf8(result, point);
     }
-    check(length);
+    return result;
+}
+
+object_name::object_name(LPCWSTR name) : is_null_(name == nullptr) {
+    const std::u16string_view text = is_null_ ? std::u16string_view() : std::u16string_view(name);
+    text_ = utf8_of(text);
+    check(text.size());
 }
 
 void object_name::check(std::size_t length) noexcept {

@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tocsin::win32 {
@@ -229,6 +230,8 @@ inline constexpr DWORD all_access = 0x001F0003u;
 DWORD granted(DWORD access) noexcept;
 // Whether an object of this kind has all these rights, once generic rights have been replaced.
 bool has_rights(kind what, DWORD access) noexcept;
+
+std::string utf8_of(std::u16string_view text);
 
 // A name as the caller gave it. A name in char16_t is converted to UTF-8.
 class object_name {

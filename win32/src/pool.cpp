@@ -46,7 +46,7 @@
 namespace tocsin::win32 {
 namespace {
 
-thread_local constinit const pooled* running_here = nullptr;
+thread_local constinit const pooled* running = nullptr;  // whose callback this thread runs
 
 }  // namespace
 
@@ -213,29 +213,51 @@ void pooled::submit() noexcept {
     in_.post(*this, priority_);
 }
 
+void pooled::be_idle(wake_list& freed, handle_use& done) noexcept {
+    idle_.set(freed);
+    done.swap(done_);
+}
+void pooled::tell(wake_list& freed, const handle_use& done) noexcept {
+    freed.wake();
+    if (done) static_cast<event_object&>(*done).state.set();
+}
+
 std::size_t pooled::cancel() noexcept {
     wake_list freed;
+    handle_use done;
     std::size_t pending = 0;
     {
         const std::lock_guard held(lock_);
         pending = pending_;
         pending_ = 0;
-        if (running_ == 0) idle_.set(freed);
+        if (running_ == 0) be_idle(freed, done);
     }
-    freed.wake();
+    tell(freed, done);
     return pending;
 }
 
 void pooled::end_running() noexcept {
     wake_list freed;
+    handle_use done;
     {
         const std::lock_guard held(lock_);
-        if (--running_ == 0 && pending_ == 0) idle_.set(freed);
+        if (--running_ == 0 && pending_ == 0) be_idle(freed, done);
     }
-    freed.wake();
+    tell(freed, done);
 }
 
-bool pooled::runs_here() const noexcept { return running_here == this; }
+bool pooled::tell_when_idle(handle_use done) noexcept {
+    bool busy = false;
+    {
+        const std::lock_guard held(lock_);
+        busy = pending_ != 0 || running_ != 0;
+        if (busy) done_.swap(done);
+    }
+    if (!busy && done) static_cast<event_object&>(*done).state.set();
+    return busy;
+}
+
+const pooled* pooled::running_here() noexcept { return running; }
 
 // Takes one pending call. False: none is left, because they were taken back.
 bool pooled::begin() noexcept {
@@ -260,9 +282,9 @@ bool pooled::begin() noexcept {
 void pooled::run() {
     if (begin()) {
         callback_instance here(*this);
-        running_here = this;
+        running = this;
         call(here);
-        running_here = nullptr;
+        running = nullptr;
         here.at_end();
         if (here.counts) end_running();
     }

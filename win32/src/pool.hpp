@@ -123,11 +123,16 @@ public:
     std::size_t cancel() noexcept;
     // Until no call is pending or running.
     void wait_until_idle() noexcept { idle_.wait(); }
-    bool runs_here() const noexcept;
+    bool runs_here() const noexcept { return running_here() == this; }
+    // Whose callback this thread runs, or null.
+    static const pooled* running_here() noexcept;
     bool has_room() noexcept { return in_.has_room(); }
     bool is_in(const pool& which) const noexcept { return &in_ == &which; }
     // For DisassociateCurrentThreadFromCallback().
     void end_running() noexcept;
+    // If a call is pending or running, keeps the use of this event's handle, and sets the event once none is. If not,
+    // sets it at once. Returns whether a call is pending or running. `done` may be empty.
+    bool tell_when_idle(handle_use done) noexcept;
 
     // Ends what submits: a wait, or a timer. Later, neither submits any more.
     virtual void stop() noexcept {}
@@ -149,6 +154,8 @@ protected:
 private:
     void run() final;
     bool begin() noexcept;
+    void be_idle(wake_list& freed, handle_use& done) noexcept;  // under the lock
+    static void tell(wake_list& freed, const handle_use& done) noexcept;
 
     pool& in_;
     const unsigned priority_;  // 0 to pool::priorities - 1
@@ -157,6 +164,7 @@ private:
     bool queued_ = false;
     std::size_t pending_ = 0;
     std::size_t running_ = 0;
+    handle_use done_;  // of an event
 };
 
 // Makes a pooled object. Null: the pool has no thread, and can't start one. Throws std::bad_alloc.

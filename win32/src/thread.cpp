@@ -19,14 +19,19 @@
 //       during it, ends the wait. This is true inside a queued call, too, while more calls are queued.
 //   thread-4  A place in the queue is the queue's, which deletes it with its call, or a timer's. A timer takes its call
 //       back before it gives up its reference to the thread. So the queue never refers to a timer that is gone.
+//   thread-5  A thread is in a list from its construction until its destruction, under the lock of that list. Whoever
+//       finds it there may use it only if it gets a reference under this lock, because it may just be ending.
 //
 // Checked by: tests/win32_unit/waits_test.cpp, mutex_test.cpp, memory_test.cpp, tests/win32.
 #include "thread.hpp"
+
+#include "local_storage.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
 
 #include <algorithm>
 #include <climits>
+#include <iterator>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -48,10 +53,20 @@ thread_local constinit thread* this_thread = nullptr;
 thread_local constinit DWORD this_id = 0;
 std::atomic<DWORD> last_id{0};
 
+// All threads that have an object: thread-5.
+struct thread_list {
+    word_lock<> lock;
+    detail::intrusive_list<thread> threads;
+};
+constinit thread_list lists[64];
+thread_list& list_of(DWORD id) noexcept { return lists[id / 4 % std::size(lists)]; }
+
 DWORD new_id() noexcept { return last_id.fetch_add(4, std::memory_order_relaxed) + 4; }  // no order: a number
 
 void end_of_thread(void* of) noexcept {
     auto& ending = *static_cast<thread*>(of);
+    end_local_storage();
+    ending.properties.thread_ends();
     ending.finish();
     this_thread = nullptr;
     ending.drop();
@@ -72,6 +87,7 @@ bool adopt(thread& self) {
     if (pthread_setspecific(end_key(), &self) != 0) return false;
     this_thread = &self;
     this_id = self.id;
+    self.properties.thread_begins();
     return true;
 }
 
@@ -127,7 +143,9 @@ thread::thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stac
       function_(function),
       argument_(argument),
       stack_size_(stack_size),
-      is_reservation_(is_reservation) {}
+      is_reservation_(is_reservation) {
+    be_listed();
+}
 
 thread::thread() noexcept
     : object(kind::thread),
@@ -137,6 +155,29 @@ thread::thread() noexcept
       stack_size_(0),
       is_reservation_(false) {
     state_ = state::started;
+    be_listed();
+}
+
+thread::~thread() {
+    forget_calls();  // those of a thread that never started
+    thread_list& in = list_of(id);
+    const std::lock_guard held(in.lock);
+    in.threads.remove(*this);
+}
+
+void thread::be_listed() noexcept {
+    thread_list& in = list_of(id);
+    const std::lock_guard held(in.lock);
+    in.threads.append(*this);
+}
+
+thread* thread::find(DWORD its_id) noexcept {
+    thread_list& in = list_of(its_id);
+    const std::lock_guard held(in.lock);
+    for (thread* at = in.threads.first(); at != nullptr; at = in.threads.next(*at)) {
+        if (at->id == its_id) return at->keep_if_alive() ? at : nullptr;
+    }
+    return nullptr;
 }
 
 void* thread::main(void* self) {
@@ -329,17 +370,6 @@ HANDLE handle_of_this_thread() noexcept {
 }
 
 namespace {
-
-// Calls `act(thread&)` for the thread that the handle names, which may be the pseudo-handle of the calling thread.
-template <class Result, class Act>
-Result with_thread(HANDLE handle, Result failed, Act act) noexcept {
-    return without_exceptions<Result>(failed, [&]() -> Result {
-        if (handle == current_thread_handle) return act(current_thread());
-        const handle_use use(handle);
-        auto* const found = of_kind<thread>(use, kind::thread, 0);
-        return found != nullptr ? act(*found) : failed;
-    });
-}
 
 HANDLE create_thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size, DWORD flags,
                      DWORD* id) {

@@ -339,6 +339,11 @@ TOCSIN_WIN32_API BOOL WINAPI DeleteSynchronizationBarrier(LPSYNCHRONIZATION_BARR
 } /* extern "C" */
 #endif
 
+#include <tocsin/win32/interlocked.h>
+#include <tocsin/win32/refused.h>
+#include <tocsin/win32/system.h>
+#include <tocsin/win32/thread_pool.h>
+
 /* ---- Names without A or W: W if UNICODE is defined, else A ---------------------------------------------------- */
 
 #if defined(UNICODE)
