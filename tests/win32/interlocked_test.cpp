@@ -31,7 +31,8 @@ TEST(Interlocked, HasAllWidths) {
     SHORT volatile small = std::numeric_limits<SHORT>::max();
     EXPECT_EQ(InterlockedIncrement16(&small), std::numeric_limits<SHORT>::min());
     EXPECT_EQ(InterlockedDecrement16(&small), std::numeric_limits<SHORT>::max());
-    EXPECT_EQ(InterlockedCompareExchange16(&small, 2, std::numeric_limits<SHORT>::max()), std::numeric_limits<SHORT>::max());
+    EXPECT_EQ(InterlockedCompareExchange16(&small, 2, std::numeric_limits<SHORT>::max()),
+              std::numeric_limits<SHORT>::max());
     EXPECT_EQ(InterlockedOr16(&small, 4), 2);
     EXPECT_EQ(small, 6);
     LONG64 volatile large = 0x7FFF'FFFF'FFFF;

@@ -91,7 +91,8 @@ TEST(Fls, HasCalledBackWhenTheThreadsHandleIsSignaled) {
     index = FlsAlloc(end);
     for (int i = 1; i <= few(30, 5); ++i) {
         const handle thread(CreateThread(
-            nullptr, 0, [](void*) -> DWORD { return FlsSetValue(index, number(3)) ? 0 : 1; }, nullptr, 0, nullptr));
+            nullptr, 0, [](void*) -> DWORD { return FlsSetValue(index, number(3)) ? 0 : 1; }, nullptr, 0,
+            nullptr));
         EXPECT_EQ(wait(thread), WAIT_OBJECT_0);
         EXPECT_EQ(ended.load(), i);
     }

@@ -36,8 +36,12 @@ struct seen {
         support::until("callbacks", [&] { return calls.load() >= wanted; });
     }
 };
-void CALLBACK on_work(PTP_CALLBACK_INSTANCE, void* context, PTP_WORK) { static_cast<seen*>(context)->called(); }
-void CALLBACK on_timer(PTP_CALLBACK_INSTANCE, void* context, PTP_TIMER) { static_cast<seen*>(context)->called(); }
+void CALLBACK on_work(PTP_CALLBACK_INSTANCE, void* context, PTP_WORK) {
+    static_cast<seen*>(context)->called();
+}
+void CALLBACK on_timer(PTP_CALLBACK_INSTANCE, void* context, PTP_TIMER) {
+    static_cast<seen*>(context)->called();
+}
 void CALLBACK on_wait(PTP_CALLBACK_INSTANCE, void* context, PTP_WAIT, TP_WAIT_RESULT result) {
     static_cast<seen*>(context)->result.store(result);
     static_cast<seen*>(context)->called();
@@ -45,7 +49,8 @@ void CALLBACK on_wait(PTP_CALLBACK_INSTANCE, void* context, PTP_WAIT, TP_WAIT_RE
 void CALLBACK on_simple(PTP_CALLBACK_INSTANCE, void* context) { static_cast<seen*>(context)->called(); }
 
 TEST(WorkItem, RunsInAnotherThread) {
-    for (const DWORD flags : {DWORD{WT_EXECUTEDEFAULT}, DWORD{WT_EXECUTELONGFUNCTION}, DWORD{WT_EXECUTEINPERSISTENTTHREAD}}) {
+    for (const DWORD flags :
+         {DWORD{WT_EXECUTEDEFAULT}, DWORD{WT_EXECUTELONGFUNCTION}, DWORD{WT_EXECUTEINPERSISTENTTHREAD}}) {
         struct {
             std::atomic<DWORD> id{0};
             handle done = automatic();
@@ -132,9 +137,9 @@ TEST(ThreadpoolWork, OfAPoolWithOneThreadRunsOneAfterTheOtherTheUrgentFirst) {
     static int numbers[3] = {0, 1, 2};
     for (const int i : {2, 1, 0}) {
         SetThreadpoolCallbackPriority(&environment, static_cast<TP_CALLBACK_PRIORITY>(i));
-        works_of[i] = CreateThreadpoolWork(
-            [](PTP_CALLBACK_INSTANCE, void* number, PTP_WORK) { order.push_back(*static_cast<int*>(number)); },
-            &numbers[i], &environment);
+        works_of[i] = CreateThreadpoolWork([](PTP_CALLBACK_INSTANCE, void* number,
+                                              PTP_WORK) { order.push_back(*static_cast<int*>(number)); },
+                                           &numbers[i], &environment);
         SubmitThreadpoolWork(works_of[i]);
     }
     EXPECT_TRUE(works(SetEvent, end));

@@ -30,7 +30,8 @@ void CALLBACK called(void* context, BOOLEAN timed_out) {
     its.inside.fetch_sub(1);
 }
 
-testing::AssertionResult creates(HANDLE& timer, HANDLE queue, calls& its, DWORD due, DWORD period, ULONG flags = 0) {
+testing::AssertionResult creates(HANDLE& timer, HANDLE queue, calls& its, DWORD due, DWORD period,
+                                 ULONG flags = 0) {
     return works(CreateTimerQueueTimer, &timer, queue, called, &its, due, period, flags);
 }
 testing::AssertionResult deletes(HANDLE queue, HANDLE timer) {
@@ -38,7 +39,8 @@ testing::AssertionResult deletes(HANDLE queue, HANDLE timer) {
 }
 
 TEST(QueuedTimer, CallsOnceWithoutAPeriod) {
-    for (const ULONG flags : {ULONG{WT_EXECUTEDEFAULT}, ULONG{WT_EXECUTEINTIMERTHREAD}, ULONG{WT_EXECUTELONGFUNCTION}}) {
+    for (const ULONG flags :
+         {ULONG{WT_EXECUTEDEFAULT}, ULONG{WT_EXECUTEINTIMERTHREAD}, ULONG{WT_EXECUTELONGFUNCTION}}) {
         calls its;
         HANDLE timer = nullptr;
         const auto begin = std::chrono::steady_clock::now();
@@ -173,11 +175,14 @@ TEST(TimerQueue, RefusesWhatIsNoQueueAndNoTimer) {
     EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, DeleteTimerQueueEx, nullptr, nullptr));
     EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, DeleteTimerQueueEx, HANDLE(event), nullptr));
     EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, DeleteTimerQueueTimer, nullptr, HANDLE(event), nullptr));
-    EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, CreateTimerQueueTimer, &timer, HANDLE(event), called, &its, 1u, 0u, 0u));
-    EXPECT_TRUE(fails(ERROR_INVALID_PARAMETER, CreateTimerQueueTimer, &timer, nullptr, nullptr, &its, 1u, 0u, 0u));
+    EXPECT_TRUE(
+        fails(ERROR_INVALID_HANDLE, CreateTimerQueueTimer, &timer, HANDLE(event), called, &its, 1u, 0u, 0u));
+    EXPECT_TRUE(
+        fails(ERROR_INVALID_PARAMETER, CreateTimerQueueTimer, &timer, nullptr, nullptr, &its, 1u, 0u, 0u));
     ASSERT_TRUE(creates(timer, nullptr, its, 3'600'000, 0));
     const HANDLE queue = CreateTimerQueue();
-    EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, DeleteTimerQueueTimer, queue, timer, nullptr)) << "of another queue";
+    EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, DeleteTimerQueueTimer, queue, timer, nullptr))
+        << "of another queue";
     EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, CloseHandle, timer));
     EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, CloseHandle, queue));
     EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, WaitForSingleObject, timer, 0u));

@@ -429,7 +429,8 @@ void expect_nothing_lost(int form, const Make& make, const Signal& signal) {
         EXPECT_EQ(all.signaled + (is_there ? 1 : 0), 1) << "form " << form;
         EXPECT_EQ(WaitForSingleObject(one, 0), WAIT_TIMEOUT);
         // `all` must not end before the callback has.
-        if (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // no fact to wait for: it returns
+        if (!ended)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));  // no fact to wait for: it returns
         EXPECT_TRUE(CloseHandle(one));
     }
 }
@@ -437,7 +438,8 @@ void expect_nothing_lost(int form, const Make& make, const Signal& signal) {
 TEST(win32_registered_wait, LosesNoSignalOfAnEventThatRacesWithUnregistering) {
     for (int form = 0; form != 3; ++form) {
         expect_nothing_lost(
-            form, [] { return CreateEvent(nullptr, FALSE, FALSE, nullptr); }, [](HANDLE one) { return SetEvent(one); });
+            form, [] { return CreateEvent(nullptr, FALSE, FALSE, nullptr); },
+            [](HANDLE one) { return SetEvent(one); });
     }
 }
 

@@ -30,7 +30,8 @@ bool semaphore_object::release(LONG count, LONG& before) noexcept {
     if (now > most - beyond || count > most - beyond - now) return false;
     const LONG here = std::min(count, most_near - now);
     before = now + beyond;
-    if (count != here) beyond_.store(beyond + (count - here), std::memory_order_relaxed);  // no order: the same
+    if (count != here)
+        beyond_.store(beyond + (count - here), std::memory_order_relaxed);  // no order: the same
     if (here == 0) return true;
     // Takers may make the count less meanwhile, but nobody else adds to it.
     (void)detail::semaphore_try_release(word(), static_cast<std::uint32_t>(here),
@@ -91,7 +92,8 @@ BOOL with_event(HANDLE handle, Act act) noexcept {
 }
 
 HANDLE create_semaphore(const object_name& name, LONG initial, LONG maximum, DWORD flags, DWORD access) {
-    if (flags != 0 || initial < 0 || maximum <= 0 || initial > maximum) return no_handle(ERROR_INVALID_PARAMETER);
+    if (flags != 0 || initial < 0 || maximum <= 0 || initial > maximum)
+        return no_handle(ERROR_INVALID_PARAMETER);
     return create(name, kind::semaphore, granted(access),
                   [&] { return new semaphore_object(initial, maximum); });
 }

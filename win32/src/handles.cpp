@@ -124,8 +124,8 @@ std::string utf8_of(std::u16string_view text) {
     std::string result;
     for (std::size_t i = 0; i != text.size(); ++i) {
         std::uint32_t point = text[i];
-        const bool is_pair = point >= 0xD800 && point < 0xDC00 && i + 1 != text.size() && text[i + 1] >= 0xDC00 &&
-                             text[i + 1] < 0xE000;
+        const bool is_pair = point >= 0xD800 && point < 0xDC00 && i + 1 != text.size() &&
+                             text[i + 1] >= 0xDC00 && text[i + 1] < 0xE000;
         if (is_pair) point = 0x10000 + ((point - 0xD800) << 10) + (text[++i] - 0xDC00u);
         append_utf8(result, point);
     }

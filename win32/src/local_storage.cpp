@@ -8,8 +8,8 @@
 // Invariants
 //   local_storage-1  Only the thread itself adds chunks to its block, under the lock. So it reads its chunks without
 //       the lock, and other threads read them under the lock.
-//   local_storage-2  A value is written by its thread, and set to null by a thread that frees the index, under the lock.
-//       Both are atomic. So the next owner of the index finds null everywhere.
+//   local_storage-2  A value is written by its thread, and set to null by a thread that frees the index, under the
+//       lock. Both are atomic. So the next owner of the index finds null everywhere.
 //   local_storage-3  A value is given to its callback once: whoever exchanges the value for null calls the callback.
 //
 // Memory order: none of the atomic accesses needs one. A value is the thread's own, and a program that frees an index
@@ -49,7 +49,9 @@ struct block : detail::list_links<block> {
     chunk* tls[(tls_indexes + chunk_size - 1) / chunk_size]{};
     chunk* fls[(fls_indexes + chunk_size - 1) / chunk_size]{};
 
-    chunk*& at(space which, DWORD index) noexcept { return (which == space::tls ? tls : fls)[index / chunk_size]; }
+    chunk*& at(space which, DWORD index) noexcept {
+        return (which == space::tls ? tls : fls)[index / chunk_size];
+    }
     value* find(space which, DWORD index) noexcept {
         chunk* const in = at(which, index);
         return in != nullptr ? &in->values[index % chunk_size] : nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wait for an object that blocks no thread: an operation (include/tocsin/operation.hpp) in a block of memory. Registered
-// waits and the waits of CreateThreadpoolWait() are built on it.
+// A wait for an object that blocks no thread: an operation (include/tocsin/operation.hpp) in a block of memory.
+// Registered waits and the waits of CreateThreadpoolWait() are built on it.
 //
 // State: whoever started the wait, and the operation, have a reference each, the latter while the operation waits. So
 // the operation exists until its function has been called, and during every cancel().
@@ -32,7 +32,9 @@ public:
     object_wait(const object_wait&) = delete;
     object_wait& operator=(const object_wait&) = delete;
 
-    void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }  // no order: the caller has one
+    void keep() noexcept {
+        references_.fetch_add(1, std::memory_order_relaxed);
+    }  // no order: the caller has one
     void drop() noexcept {
         // [object-end] as in object.hpp
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;

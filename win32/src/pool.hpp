@@ -40,15 +40,17 @@ public:
     pool(std::size_t most, bool keeps_threads) noexcept : keeps_threads_(keeps_threads), most_(most) {}
 
     // The process' own pools, which are never destroyed.
-    static pool& usual();       // for callbacks without a pool of their own
+    static pool& usual();         // for callbacks without a pool of their own
     static pool& wait_thread();   // one thread: WT_EXECUTEINWAITTHREAD
     static pool& timer_thread();  // one thread: WT_EXECUTEINTIMERTHREAD
-    static pool& persistent();  // threads that do not end: WT_EXECUTEINPERSISTENTTHREAD
+    static pool& persistent();    // threads that do not end: WT_EXECUTEINPERSISTENTTHREAD
 
     // References. A thread of the pool has one, too.
-    void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }  // no order: the caller has one
+    void keep() noexcept {
+        references_.fetch_add(1, std::memory_order_relaxed);
+    }  // no order: the caller has one
     void drop() noexcept {
-        // [pool-end] Releases what this thread did with the pool, and acquires, with the last one, what others did.
+        // [object-end] as in object.hpp
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 

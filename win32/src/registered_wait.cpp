@@ -11,8 +11,8 @@
 // Invariants
 //   registered_wait-1  UnregisterWait() marks the wait and cancels the operation. If that has ended the operation, the
 //       wait has taken nothing, no callback will be called, and the wait is finished. If not, the object's signal or
-//       the timeout came first: then the callback is pending or runs, as UnregisterWait() says, and the wait is finished
-//       after it. So a signal ends in exactly one callback, or stays in the object: nothing is given back.
+//       the timeout came first: then the callback is pending or runs, as UnregisterWait() says, and the wait is
+//       finished after it. So a signal ends in exactly one callback, or stays in the object: nothing is given back.
 //   registered_wait-2  After a callback, the thread starts the operation again unless it finds the mark. It looks for
 //       the mark once more afterwards, and then cancels the operation. So a mark that is made while the operation
 //       starts, which cancel() may not see yet, is seen here. (In between, UnregisterWait() reports a callback that
@@ -20,8 +20,9 @@
 //   registered_wait-3  No lock is held while a callback runs, nor while `done` or `finished` is set.
 //
 // A wait that the system refuses later than at its registration ends like one that is unregistered: without a callback.
-// That happens if a descriptor was closed before its handle, or if no thread could poll it. A wait that has taken a mutex ends like this, too, if
-// there is no memory to make the callback's thread the mutex's owner. The mutex is free again then.
+// That happens if a descriptor was closed before its handle, or if no thread could poll it. A wait that has taken a
+// mutex ends like this, too, if there is no memory to make the callback's thread the mutex's owner. The mutex is free
+// again then.
 //
 // Checked by: tests/win32/registered_wait_test.cpp, tests/win32_unit/waits_test.cpp, given_back_test.cpp,
 // memory_test.cpp.
@@ -145,7 +146,7 @@ private:
     handle_use done_;  // of an event
 };
 
-pool& pool_of(DWORD flags) {
+pool& pool_of_wait(DWORD flags) {
     if ((flags & WT_EXECUTEINWAITTHREAD) != 0) return pool::wait_thread();
     return (flags & WT_EXECUTEINPERSISTENTTHREAD) != 0 ? pool::persistent() : pool::usual();
 }
@@ -156,13 +157,13 @@ BOOL register_wait(PHANDLE wait, HANDLE handle, WAITORTIMERCALLBACK callback, vo
     handle_use use(handle);
     if (!use || !is_waited_for(use->what)) return fail(ERROR_INVALID_HANDLE);
     if (!use.may(SYNCHRONIZE)) return fail(ERROR_ACCESS_DENIED);
-    auto* const made = new_pooled<registered_wait>(pool_of(flags), std::move(use), callback, context,
+    auto* const made = new_pooled<registered_wait>(pool_of_wait(flags), std::move(use), callback, context,
                                                    milliseconds, (flags & WT_EXECUTEONLYONCE) != 0);
     if (made == nullptr) return fail(ERROR_NOT_ENOUGH_MEMORY);
     const bool prepared = without_exceptions<bool>(false, [&] { return made->prepare(), true; });
     made->keep();
     const HANDLE opened = prepared ? open_handle(made, 0) : (made->drop(), nullptr);
-    if (opened != nullptr) *wait = opened;  // before the first callback, which may use it
+    if (opened != nullptr) *wait = opened;                   // before the first callback, which may use it
     const bool started = opened != nullptr && made->wait();  // a failure has set the error
     const DWORD error = GetLastError();
     if (opened != nullptr && !started) (void)close_handle(opened, kind::registered_wait);

@@ -33,7 +33,8 @@ public:
     // 0, or why the object can't be signaled.
     DWORD error() noexcept {
         if (signal_.what == kind::mutex && !is_owned_by(signal_, self_)) return ERROR_NOT_OWNER;
-        if (signal_.what == kind::semaphore && static_cast<semaphore_object&>(signal_).is_full()) return ERROR_TOO_MANY_POSTS;
+        if (signal_.what == kind::semaphore && static_cast<semaphore_object&>(signal_).is_full())
+            return ERROR_TOO_MANY_POSTS;
         return 0;
     }
 
@@ -102,8 +103,7 @@ DWORD signal_and_wait(HANDLE signal, HANDLE wait_on, DWORD milliseconds, bool al
     if (is_pseudo_handle(wait_on)) return signal_and_wait_for_never(signal, milliseconds, alertable);
     const handle_use to_signal(signal);
     const handle_use to_wait_on(wait_on);
-    if (!to_signal || !to_wait_on || !is_waited_for(to_wait_on->what))
-        return fail_wait(ERROR_INVALID_HANDLE);
+    if (!to_signal || !to_wait_on || !is_waited_for(to_wait_on->what)) return fail_wait(ERROR_INVALID_HANDLE);
     switch (to_signal->what) {
         case kind::event:
         case kind::semaphore:

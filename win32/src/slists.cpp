@@ -53,7 +53,8 @@ VOID InitializeSListHead(PSLIST_HEADER list) { list->State = {nullptr, 0, 0, 0};
 PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER list, PSLIST_ENTRY entry) {
     return push(list, entry, entry, 1);
 }
-PSLIST_ENTRY InterlockedPushListSListEx(PSLIST_HEADER list, PSLIST_ENTRY first, PSLIST_ENTRY last, ULONG count) {
+PSLIST_ENTRY InterlockedPushListSListEx(PSLIST_HEADER list, PSLIST_ENTRY first, PSLIST_ENTRY last,
+                                        ULONG count) {
     return push(list, first, last, count);
 }
 PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER list) {

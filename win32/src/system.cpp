@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ported programs ask of the machine and of the calendar, and waits for messages, of which there are none.
 //
-// Checked by: tests/win32/system_calls_test.cpp.
+// Checked by: tests/win32/thread_properties_test.cpp.
 #include "object.hpp"
 #include "timer_queue.hpp"
 
@@ -19,9 +19,6 @@ DWORD processors(int which) noexcept {
     return count > 0 ? static_cast<DWORD>(count) : 1;
 }
 
-ticks ticks_of(const FILETIME& time) noexcept {
-    return static_cast<ticks>(std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime);
-}
 FILETIME file_time_of(ticks time) noexcept {
     const auto bits = static_cast<std::uint64_t>(time);
     return {static_cast<DWORD>(bits & 0xFFFF'FFFF), static_cast<DWORD>(bits >> 32)};
@@ -88,9 +85,8 @@ VOID GetSystemInfo(LPSYSTEM_INFO info) {
     info->dwAllocationGranularity = info->dwPageSize;
     info->dwNumberOfProcessors = processors(_SC_NPROCESSORS_ONLN);
     constexpr DWORD bits = sizeof(DWORD_PTR) * 8;
-    info->dwActiveProcessorMask = info->dwNumberOfProcessors >= bits
-                                      ? ~DWORD_PTR{0}
-                                      : (DWORD_PTR{1} << info->dwNumberOfProcessors) - 1;
+    info->dwActiveProcessorMask =
+        info->dwNumberOfProcessors >= bits ? ~DWORD_PTR{0} : (DWORD_PTR{1} << info->dwNumberOfProcessors) - 1;
 }
 VOID GetNativeSystemInfo(LPSYSTEM_INFO info) { GetSystemInfo(info); }
 DWORD GetActiveProcessorCount(WORD group) {
@@ -120,7 +116,8 @@ BOOL FileTimeToSystemTime(const FILETIME* from, LPSYSTEMTIME to) {
 }
 BOOL FileTimeToLocalFileTime(const FILETIME* from, LPFILETIME to) {
     const ticks time = ticks_of(*from);
-    *to = file_time_of(time + ahead_of_utc(static_cast<ticks>(file_time_now())));  // today's rule, as on Windows
+    *to = file_time_of(time +
+                       ahead_of_utc(static_cast<ticks>(file_time_now())));  // today's rule, as on Windows
     return TRUE;
 }
 BOOL LocalFileTimeToFileTime(const FILETIME* from, LPFILETIME to) {
@@ -141,9 +138,11 @@ BOOL QueryUnbiasedInterruptTime(PULONGLONG time) {
 
 VOID ExitProcess(UINT code) { std::exit(static_cast<int>(code)); }
 
-DWORD MsgWaitForMultipleObjectsEx(DWORD count, const HANDLE* handles, DWORD milliseconds, DWORD, DWORD flags) {
+DWORD MsgWaitForMultipleObjectsEx(DWORD count, const HANDLE* handles, DWORD milliseconds, DWORD,
+                                  DWORD flags) {
     const BOOL alertable = (flags & MWMO_ALERTABLE) != 0 ? TRUE : FALSE;
-    if ((flags & ~(MWMO_WAITALL | MWMO_ALERTABLE | MWMO_INPUTAVAILABLE)) != 0 || count >= MAXIMUM_WAIT_OBJECTS)
+    if ((flags & ~(MWMO_WAITALL | MWMO_ALERTABLE | MWMO_INPUTAVAILABLE)) != 0 ||
+        count >= MAXIMUM_WAIT_OBJECTS)
         return fail_wait(ERROR_INVALID_PARAMETER);
     if (count == 0 || (flags & MWMO_WAITALL) != 0) {
         // It would need a message as well.
@@ -158,7 +157,8 @@ DWORD MsgWaitForMultipleObjectsEx(DWORD count, const HANDLE* handles, DWORD mill
 }
 DWORD MsgWaitForMultipleObjects(DWORD count, const HANDLE* handles, BOOL wait_all, DWORD milliseconds,
                                 DWORD wake_mask) {
-    return MsgWaitForMultipleObjectsEx(count, handles, milliseconds, wake_mask, wait_all != 0 ? MWMO_WAITALL : 0);
+    return MsgWaitForMultipleObjectsEx(count, handles, milliseconds, wake_mask,
+                                       wait_all != 0 ? MWMO_WAITALL : 0);
 }
 
 }  // extern "C"

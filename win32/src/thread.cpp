@@ -31,9 +31,9 @@
 
 #include <algorithm>
 #include <climits>
-#include <iterator>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -46,7 +46,7 @@ namespace tocsin::win32 {
 namespace {
 
 constexpr std::size_t smallest_reservation = std::size_t{64} * 1024;  // as on Windows
-constexpr DWORD most_suspensions = 127;  // MAXIMUM_SUSPEND_COUNT
+constexpr DWORD most_suspensions = 127;                               // MAXIMUM_SUSPEND_COUNT
 constexpr std::size_t usual_stack = std::size_t{1024} * 1024;  // as on Windows; musl's and macOS' are smaller
 
 thread_local constinit thread* this_thread = nullptr;

@@ -63,7 +63,7 @@ struct call_place : detail::list_links<call_place> {
 
 // What SetThreadPriority() and its relatives have set, and what is known of the thread (thread_properties.cpp).
 struct thread_properties {
-    word_lock<> lock;  // of what follows
+    word_lock<> lock;       // of what follows
     int system_number = 0;  // on Linux, while the thread runs; else 0
     int priority = THREAD_PRIORITY_NORMAL;
     int usual_nice = 0;  // with which the thread began
@@ -108,8 +108,8 @@ public:
         code_.store(code, std::memory_order_relaxed);  // no order: `ended` publishes it
     }
 
-    // Of a thread that has not begun. The results are those of SuspendThread() and ResumeThread(). The thread begins when
-    // it has been resumed as often as it was suspended. It is made suspended once.
+    // Of a thread that has not begun. The results are those of SuspendThread() and ResumeThread(). The thread begins
+    // when it has been resumed as often as it was suspended. It is made suspended once.
     DWORD suspend() noexcept;
     DWORD resume() noexcept;
     // Ends a thread that has not started. False: it has started, and not ended.

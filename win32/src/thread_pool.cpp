@@ -33,7 +33,9 @@ class member;
 
 class cleanup_group {
 public:
-    void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }  // no order: the caller has one
+    void keep() noexcept {
+        references_.fetch_add(1, std::memory_order_relaxed);
+    }  // no order: the caller has one
     void drop() noexcept {
         // [object-end] as in object.hpp
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -140,7 +142,8 @@ void cleanup_group::close_members(bool cancel, void* cleanup_context) noexcept {
 
 class simple_work final : public member {
 public:
-    simple_work(pool& in, PTP_SIMPLE_CALLBACK callback, void* context, const TP_CALLBACK_ENVIRON* environment) noexcept
+    simple_work(pool& in, PTP_SIMPLE_CALLBACK callback, void* context,
+                const TP_CALLBACK_ENVIRON* environment) noexcept
         : member(in, context, environment), callback_(callback) {}
 
 private:
@@ -173,14 +176,12 @@ public:
         : member(in, context, environment), callback_(callback) {}
 
 private:
-    void call(callback_instance& here) override { callback_(&here, context(), reinterpret_cast<PTP_WORK>(this)); }
+    void call(callback_instance& here) override {
+        callback_(&here, context(), reinterpret_cast<PTP_WORK>(this));
+    }
 
     const PTP_WORK_CALLBACK callback_;
 };
-
-ticks ticks_of(const FILETIME& time) noexcept {
-    return static_cast<ticks>(std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime);
-}
 
 class pool_timer final : public member, public timed {
 public:
@@ -196,8 +197,7 @@ public:
             const std::lock_guard held(timers().lock);
             before = is_set();
             run_out();
-            if (due != nullptr)
-                (void)start(ticks_of(*due), ticks{period} * ticks_per_millisecond, freed);
+            if (due != nullptr) (void)start(ticks_of(*due), ticks{period} * ticks_per_millisecond, freed);
         }
         freed.wake();
         return before;
@@ -210,7 +210,9 @@ public:
 
 private:
     bool fire(wake_list&) noexcept override { return submit(), true; }
-    void call(callback_instance& here) override { callback_(&here, context(), reinterpret_cast<PTP_TIMER>(this)); }
+    void call(callback_instance& here) override {
+        callback_(&here, context(), reinterpret_cast<PTP_TIMER>(this));
+    }
 
     const PTP_TIMER_CALLBACK callback_;
 };
@@ -238,7 +240,8 @@ public:
 
 class pool_wait final : public member {
 public:
-    pool_wait(pool& in, PTP_WAIT_CALLBACK callback, void* context, const TP_CALLBACK_ENVIRON* environment) noexcept
+    pool_wait(pool& in, PTP_WAIT_CALLBACK callback, void* context,
+              const TP_CALLBACK_ENVIRON* environment) noexcept
         : member(in, context, environment), callback_(callback) {}
     ~pool_wait() override {
         while (arming* const left = ended_.take_first()) delete left;
@@ -375,9 +378,8 @@ bool set_wait(pool_wait& wait, HANDLE object, const FILETIME* timeout) noexcept 
 template <class Object, class Opaque, class Callback>
 Opaque* make_object(Callback callback, void* context, const TP_CALLBACK_ENVIRON* environment) noexcept {
     if (callback == nullptr) return fail(ERROR_INVALID_PARAMETER), nullptr;
-    Object* const made = without_exceptions<Object*>(nullptr, [&] {
-        return new_pooled<Object>(pool_of(environment), callback, context, environment);
-    });
+    Object* const made = without_exceptions<Object*>(
+        nullptr, [&] { return new_pooled<Object>(pool_of(environment), callback, context, environment); });
     if (made == nullptr) return fail(ERROR_NOT_ENOUGH_MEMORY), nullptr;
     made->join_group();
     return reinterpret_cast<Opaque*>(made);
@@ -443,7 +445,8 @@ VOID CloseThreadpoolCleanupGroupMembers(PTP_CLEANUP_GROUP group, BOOL cancel, PV
 }
 VOID CloseThreadpoolCleanupGroup(PTP_CLEANUP_GROUP group) { object_of<cleanup_group>(group).drop(); }
 
-BOOL TrySubmitThreadpoolCallback(PTP_SIMPLE_CALLBACK callback, PVOID context, PTP_CALLBACK_ENVIRON environment) {
+BOOL TrySubmitThreadpoolCallback(PTP_SIMPLE_CALLBACK callback, PVOID context,
+                                 PTP_CALLBACK_ENVIRON environment) {
     auto* const made = make_object<simple_work, simple_work>(callback, context, environment);
     if (made == nullptr) return FALSE;
     made->submit();
@@ -454,10 +457,13 @@ PTP_WORK CreateThreadpoolWork(PTP_WORK_CALLBACK callback, PVOID context, PTP_CAL
     return make_object<work, TP_WORK>(callback, context, environment);
 }
 VOID SubmitThreadpoolWork(PTP_WORK which) { object_of<work>(which).submit(); }
-VOID WaitForThreadpoolWorkCallbacks(PTP_WORK which, BOOL cancel) { object_of<work>(which).wait_for_calls(cancel != 0); }
+VOID WaitForThreadpoolWorkCallbacks(PTP_WORK which, BOOL cancel) {
+    object_of<work>(which).wait_for_calls(cancel != 0);
+}
 VOID CloseThreadpoolWork(PTP_WORK which) { object_of<work>(which).close(); }
 
-PTP_TIMER CreateThreadpoolTimer(PTP_TIMER_CALLBACK callback, PVOID context, PTP_CALLBACK_ENVIRON environment) {
+PTP_TIMER CreateThreadpoolTimer(PTP_TIMER_CALLBACK callback, PVOID context,
+                                PTP_CALLBACK_ENVIRON environment) {
     if (!timed::start_threads()) return fail(ERROR_NOT_ENOUGH_MEMORY), nullptr;
     return make_object<pool_timer, TP_TIMER>(callback, context, environment);
 }
@@ -467,7 +473,9 @@ BOOL SetThreadpoolTimerEx(PTP_TIMER which, PFILETIME due, DWORD period, DWORD) {
 VOID SetThreadpoolTimer(PTP_TIMER which, PFILETIME due, DWORD period, DWORD window) {
     (void)SetThreadpoolTimerEx(which, due, period, window);
 }
-BOOL IsThreadpoolTimerSet(PTP_TIMER which) { return object_of<pool_timer>(which).is_set_now() ? TRUE : FALSE; }
+BOOL IsThreadpoolTimerSet(PTP_TIMER which) {
+    return object_of<pool_timer>(which).is_set_now() ? TRUE : FALSE;
+}
 VOID WaitForThreadpoolTimerCallbacks(PTP_TIMER which, BOOL cancel) {
     object_of<pool_timer>(which).wait_for_calls(cancel != 0);
 }
@@ -492,7 +500,9 @@ VOID ReleaseSemaphoreWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE 
     instance->semaphore = semaphore;
     instance->permits = permits;
 }
-VOID ReleaseMutexWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE mutex) { instance->mutex = mutex; }
+VOID ReleaseMutexWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE mutex) {
+    instance->mutex = mutex;
+}
 VOID LeaveCriticalSectionWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, PCRITICAL_SECTION section) {
     instance->section = section;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Priority, affinity, description and times of threads. They are kept in the thread's object, under a lock of their own,
-// and are applied to the thread while it runs. What is set before a thread begins is applied by the thread itself.
+// Priority, affinity, description and times of threads. They are kept in the thread's object, under a lock of their
+// own, and are applied to the thread while it runs. What is set before a thread begins is applied by the thread itself.
 //
-// `system_number` is not zero only while the thread runs. It changes under the lock, and the thread sets it back to zero
-// at its end. So nothing is ever applied to another thread that has the same number later.
+// `system_number` is not zero only while the thread runs. It changes under the lock, and the thread sets it back to
+// zero at its end. So nothing is ever applied to another thread that has the same number later.
 //
 // Checked by: tests/win32/thread_properties_test.cpp.
 #include "thread.hpp"
@@ -89,7 +89,8 @@ void apply_description(const thread_properties& its) noexcept {
 }
 
 std::uint64_t ticks_of(const timeval& time) noexcept {
-    return static_cast<std::uint64_t>(time.tv_sec) * ticks_per_second + static_cast<std::uint64_t>(time.tv_usec) * 10;
+    return static_cast<std::uint64_t>(time.tv_sec) * ticks_per_second +
+           static_cast<std::uint64_t>(time.tv_usec) * 10;
 }
 bool times_of_this_thread(std::uint64_t& kernel, std::uint64_t& user) noexcept {
     rusage used{};
@@ -110,8 +111,9 @@ bool times_of(int number, std::uint64_t& kernel, std::uint64_t& user) noexcept {
     const char* const name_end = std::strrchr(text, ')');  // the name may contain anything
     unsigned long in_user = 0;
     unsigned long in_kernel = 0;
-    if (name_end == nullptr || std::sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-                                           &in_user, &in_kernel) != 2)
+    if (name_end == nullptr ||
+        std::sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &in_user,
+                    &in_kernel) != 2)
         return false;
     const auto unit = static_cast<std::uint64_t>(ticks_per_second / sysconf(_SC_CLK_TCK));
     kernel = in_kernel * unit;
@@ -187,7 +189,8 @@ HANDLE OpenThread(DWORD access, BOOL, DWORD id) {
             found->keep();
         }
         if (found == nullptr) return no_handle(ERROR_INVALID_PARAMETER);
-        return open_handle(found, (access & (GENERIC_ALL | MAXIMUM_ALLOWED)) != 0 ? THREAD_ALL_ACCESS : access);
+        return open_handle(found,
+                           (access & (GENERIC_ALL | MAXIMUM_ALLOWED)) != 0 ? THREAD_ALL_ACCESS : access);
     });
 }
 DWORD GetProcessIdOfThread(HANDLE handle) {
@@ -201,7 +204,8 @@ BOOL SetThreadPriority(HANDLE handle, int priority) {
     return with_properties(handle, FALSE, [&](thread& of, thread_properties& its) -> BOOL {
         if (priority == THREAD_MODE_BACKGROUND_BEGIN || priority == THREAD_MODE_BACKGROUND_END) {
             if (&of != current_thread_or_null()) return fail(ERROR_INVALID_PARAMETER);
-            priority = priority == THREAD_MODE_BACKGROUND_BEGIN ? THREAD_PRIORITY_IDLE : THREAD_PRIORITY_NORMAL;
+            priority =
+                priority == THREAD_MODE_BACKGROUND_BEGIN ? THREAD_PRIORITY_IDLE : THREAD_PRIORITY_NORMAL;
         }
         int relative = 0;
         if (!nice_of(priority, relative)) return fail(ERROR_INVALID_PARAMETER);
@@ -275,7 +279,8 @@ DWORD SetThreadIdealProcessor(HANDLE handle, DWORD processor) {
     return with_properties(handle, DWORD{0xFFFF'FFFF}, [&](thread&, thread_properties& its) -> DWORD {
         if (processor > MAXIMUM_PROCESSORS) return fail_wait(ERROR_INVALID_PARAMETER);
         // MAXIMUM_PROCESSORS only asks.
-        return processor == MAXIMUM_PROCESSORS ? its.ideal_processor : std::exchange(its.ideal_processor, processor);
+        return processor == MAXIMUM_PROCESSORS ? its.ideal_processor
+                                               : std::exchange(its.ideal_processor, processor);
     });
 }
 BOOL GetThreadIdealProcessorEx(HANDLE handle, PPROCESSOR_NUMBER processor) {

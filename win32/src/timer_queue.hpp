@@ -5,6 +5,7 @@
 
 #include <tocsin/deadline.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/win32.h>
 
 #include <chrono>
 #include <cstdint>
@@ -92,5 +93,8 @@ private:
 };
 
 std::uint64_t file_time_now() noexcept;  // from 1601 on
+inline ticks ticks_of(const FILETIME& time) noexcept {
+    return static_cast<ticks>(std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime);
+}
 
 }  // namespace tocsin::win32

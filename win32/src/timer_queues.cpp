@@ -8,8 +8,8 @@
 //   timer_queues-1  DeleteTimerQueueTimer() closes the handle, so one such call succeeds. Then it takes the timer off
 //       the list, stops it, and takes back the callbacks that have not begun. After that, no callback begins.
 //   timer_queues-2  DeleteTimerQueueEx() closes the queue's handle and marks the queue, so that no timer is added any
-//       more. Then it deletes the timers one by one. A timer in the list keeps its handle's slot until it is deleted, so
-//       the number of a timer of a deleted queue names no other timer.
+//       more. Then it deletes the timers one by one. A timer in the list keeps its handle's slot until it is deleted,
+//       so the number of a timer of a deleted queue names no other timer.
 //   timer_queues-3  A queue's event is set when the last of its callbacks has ended: the queue counts the timers that
 //       have not ended, and `done` is its own from the deletion on.
 //
@@ -175,7 +175,7 @@ void queue_of_timers::delete_all(handle_use done) noexcept {
     timer_ended();
 }
 
-pool& pool_of(DWORD flags) {
+pool& pool_of_timer(DWORD flags) {
     if ((flags & WT_EXECUTEINTIMERTHREAD) != 0) return pool::timer_thread();
     return (flags & WT_EXECUTEINPERSISTENTTHREAD) != 0 ? pool::persistent() : pool::usual();
 }
@@ -191,10 +191,10 @@ BOOL with_queue(HANDLE handle, Act act) noexcept {
     });
 }
 
-BOOL create_timer_in(queue_of_timers& queue, PHANDLE timer, WAITORTIMERCALLBACK callback, void* context, DWORD due,
-                     DWORD period, DWORD flags) {
+BOOL create_timer_in(queue_of_timers& queue, PHANDLE timer, WAITORTIMERCALLBACK callback, void* context,
+                     DWORD due, DWORD period, DWORD flags) {
     if (!timed::start_threads()) return fail(ERROR_NOT_ENOUGH_MEMORY);
-    auto* const made = new_pooled<queued_timer>(pool_of(flags), queue, callback, context,
+    auto* const made = new_pooled<queued_timer>(pool_of_timer(flags), queue, callback, context,
                                                 (flags & WT_EXECUTEONLYONCE) != 0);
     if (made == nullptr) return fail(ERROR_NOT_ENOUGH_MEMORY);
     const bool added = queue.add(*made);
@@ -240,8 +240,8 @@ HANDLE CreateTimerQueue() {
     return made([] { return open_handle(new queue_of_timers, 0); });
 }
 
-BOOL CreateTimerQueueTimer(PHANDLE timer, HANDLE queue, WAITORTIMERCALLBACK callback, PVOID context, DWORD due,
-                           DWORD period, ULONG flags) {
+BOOL CreateTimerQueueTimer(PHANDLE timer, HANDLE queue, WAITORTIMERCALLBACK callback, PVOID context,
+                           DWORD due, DWORD period, ULONG flags) {
     if (timer == nullptr || callback == nullptr) return fail(ERROR_INVALID_PARAMETER);
     return with_queue(queue, [&](queue_of_timers& in) {
         return create_timer_in(in, timer, callback, context, due, period, flags);

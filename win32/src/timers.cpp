@@ -20,9 +20,8 @@
 //       system's clock does not move its times.
 //
 // Checked by: tests/win32_unit/waits_test.cpp, memory_test.cpp, tests/win32.
-#include "timer_queue.hpp"
-
 #include "thread.hpp"
+#include "timer_queue.hpp"
 
 #include <tocsin/detail/never_destroyed.hpp>
 

@@ -40,78 +40,79 @@ extern "C" {
 #endif
 
 /* One family of functions: for one width, with one order. */
-#define TOCSIN_WIN32_INTERLOCKED(type, width, suffix, order, failed, barrier)                                         \
-    static inline type InterlockedExchange##width##suffix(type volatile* target, type value) {                        \
-        const type before = __atomic_exchange_n(target, value, order);                                                \
-        barrier();                                                                                                     \
-        return before;                                                                                                 \
-    }                                                                                                                  \
-    static inline type InterlockedExchangeAdd##width##suffix(type volatile* target, type value) {                     \
-        const type before = __atomic_fetch_add(target, value, order);                                                 \
-        barrier();                                                                                                     \
-        return before;                                                                                                 \
-    }                                                                                                                  \
-    static inline type InterlockedCompareExchange##width##suffix(type volatile* target, type value, type expected) {  \
-        (void)__atomic_compare_exchange_n(target, &expected, value, 0, order, failed);                                \
-        barrier();                                                                                                     \
-        return expected;                                                                                               \
-    }                                                                                                                  \
-    static inline type InterlockedAnd##width##suffix(type volatile* target, type value) {                             \
-        const type before = __atomic_fetch_and(target, value, order);                                                 \
-        barrier();                                                                                                     \
-        return before;                                                                                                 \
-    }                                                                                                                  \
-    static inline type InterlockedOr##width##suffix(type volatile* target, type value) {                              \
-        const type before = __atomic_fetch_or(target, value, order);                                                  \
-        barrier();                                                                                                     \
-        return before;                                                                                                 \
-    }                                                                                                                  \
-    static inline type InterlockedXor##width##suffix(type volatile* target, type value) {                             \
-        const type before = __atomic_fetch_xor(target, value, order);                                                 \
-        barrier();                                                                                                     \
-        return before;                                                                                                 \
+#define TOCSIN_WIN32_INTERLOCKED(type, width, suffix, order, failed, barrier)                       \
+    static inline type InterlockedExchange##width##suffix(type volatile* target, type value) {      \
+        const type before = __atomic_exchange_n(target, value, order);                              \
+        barrier();                                                                                  \
+        return before;                                                                              \
+    }                                                                                               \
+    static inline type InterlockedExchangeAdd##width##suffix(type volatile* target, type value) {   \
+        const type before = __atomic_fetch_add(target, value, order);                               \
+        barrier();                                                                                  \
+        return before;                                                                              \
+    }                                                                                               \
+    static inline type InterlockedCompareExchange##width##suffix(type volatile* target, type value, \
+                                                                 type expected) {                   \
+        (void)__atomic_compare_exchange_n(target, &expected, value, 0, order, failed);              \
+        barrier();                                                                                  \
+        return expected;                                                                            \
+    }                                                                                               \
+    static inline type InterlockedAnd##width##suffix(type volatile* target, type value) {           \
+        const type before = __atomic_fetch_and(target, value, order);                               \
+        barrier();                                                                                  \
+        return before;                                                                              \
+    }                                                                                               \
+    static inline type InterlockedOr##width##suffix(type volatile* target, type value) {            \
+        const type before = __atomic_fetch_or(target, value, order);                                \
+        barrier();                                                                                  \
+        return before;                                                                              \
+    }                                                                                               \
+    static inline type InterlockedXor##width##suffix(type volatile* target, type value) {           \
+        const type before = __atomic_fetch_xor(target, value, order);                               \
+        barrier();                                                                                  \
+        return before;                                                                              \
     }
 /* Not for 8 bits: */
-#define TOCSIN_WIN32_INTERLOCKED_COUNT(type, width, suffix, order, barrier)                                           \
-    static inline type InterlockedIncrement##width##suffix(type volatile* target) {                                   \
-        const type after = __atomic_add_fetch(target, 1, order);                                                      \
-        barrier();                                                                                                     \
-        return after;                                                                                                  \
-    }                                                                                                                  \
-    static inline type InterlockedDecrement##width##suffix(type volatile* target) {                                   \
-        const type after = __atomic_sub_fetch(target, 1, order);                                                      \
-        barrier();                                                                                                     \
-        return after;                                                                                                  \
+#define TOCSIN_WIN32_INTERLOCKED_COUNT(type, width, suffix, order, barrier)         \
+    static inline type InterlockedIncrement##width##suffix(type volatile* target) { \
+        const type after = __atomic_add_fetch(target, 1, order);                    \
+        barrier();                                                                  \
+        return after;                                                               \
+    }                                                                               \
+    static inline type InterlockedDecrement##width##suffix(type volatile* target) { \
+        const type after = __atomic_sub_fetch(target, 1, order);                    \
+        barrier();                                                                  \
+        return after;                                                               \
     }
 /* For 32 and 64 bits only: */
-#define TOCSIN_WIN32_INTERLOCKED_ADD(type, width, suffix, order, barrier)                                             \
-    static inline type InterlockedAdd##width##suffix(type volatile* target, type value) {                             \
-        const type after = __atomic_add_fetch(target, value, order);                                                  \
-        barrier();                                                                                                     \
-        return after;                                                                                                  \
+#define TOCSIN_WIN32_INTERLOCKED_ADD(type, width, suffix, order, barrier)                 \
+    static inline type InterlockedAdd##width##suffix(type volatile* target, type value) { \
+        const type after = __atomic_add_fetch(target, value, order);                      \
+        barrier();                                                                        \
+        return after;                                                                     \
     }
-#define TOCSIN_WIN32_INTERLOCKED_POINTER(suffix, order, failed, barrier)                                              \
-    static inline PVOID InterlockedExchangePointer##suffix(PVOID volatile* target, PVOID value) {                     \
-        PVOID const before = __atomic_exchange_n(target, value, order);                                               \
-        barrier();                                                                                                     \
-        return before;                                                                                                 \
-    }                                                                                                                  \
-    static inline PVOID InterlockedCompareExchangePointer##suffix(PVOID volatile* target, PVOID value,               \
-                                                                  PVOID expected) {                                   \
-        (void)__atomic_compare_exchange_n(target, &expected, value, 0, order, failed);                                \
-        barrier();                                                                                                     \
-        return expected;                                                                                               \
+#define TOCSIN_WIN32_INTERLOCKED_POINTER(suffix, order, failed, barrier)                               \
+    static inline PVOID InterlockedExchangePointer##suffix(PVOID volatile* target, PVOID value) {      \
+        PVOID const before = __atomic_exchange_n(target, value, order);                                \
+        barrier();                                                                                     \
+        return before;                                                                                 \
+    }                                                                                                  \
+    static inline PVOID InterlockedCompareExchangePointer##suffix(PVOID volatile* target, PVOID value, \
+                                                                  PVOID expected) {                    \
+        (void)__atomic_compare_exchange_n(target, &expected, value, 0, order, failed);                 \
+        barrier();                                                                                     \
+        return expected;                                                                               \
     }
-#define TOCSIN_WIN32_INTERLOCKED_ALL(suffix, order, failed, barrier)                   \
-    TOCSIN_WIN32_INTERLOCKED(CHAR, 8, suffix, order, failed, barrier)                  \
-    TOCSIN_WIN32_INTERLOCKED(SHORT, 16, suffix, order, failed, barrier)                \
-    TOCSIN_WIN32_INTERLOCKED_COUNT(SHORT, 16, suffix, order, barrier)                  \
-    TOCSIN_WIN32_INTERLOCKED(LONG, , suffix, order, failed, barrier)                   \
-    TOCSIN_WIN32_INTERLOCKED_COUNT(LONG, , suffix, order, barrier)                     \
-    TOCSIN_WIN32_INTERLOCKED_ADD(LONG, , suffix, order, barrier)                       \
-    TOCSIN_WIN32_INTERLOCKED(LONG64, 64, suffix, order, failed, barrier)               \
-    TOCSIN_WIN32_INTERLOCKED_COUNT(LONG64, 64, suffix, order, barrier)                 \
-    TOCSIN_WIN32_INTERLOCKED_ADD(LONG64, 64, suffix, order, barrier)                   \
+#define TOCSIN_WIN32_INTERLOCKED_ALL(suffix, order, failed, barrier)     \
+    TOCSIN_WIN32_INTERLOCKED(CHAR, 8, suffix, order, failed, barrier)    \
+    TOCSIN_WIN32_INTERLOCKED(SHORT, 16, suffix, order, failed, barrier)  \
+    TOCSIN_WIN32_INTERLOCKED_COUNT(SHORT, 16, suffix, order, barrier)    \
+    TOCSIN_WIN32_INTERLOCKED(LONG, , suffix, order, failed, barrier)     \
+    TOCSIN_WIN32_INTERLOCKED_COUNT(LONG, , suffix, order, barrier)       \
+    TOCSIN_WIN32_INTERLOCKED_ADD(LONG, , suffix, order, barrier)         \
+    TOCSIN_WIN32_INTERLOCKED(LONG64, 64, suffix, order, failed, barrier) \
+    TOCSIN_WIN32_INTERLOCKED_COUNT(LONG64, 64, suffix, order, barrier)   \
+    TOCSIN_WIN32_INTERLOCKED_ADD(LONG64, 64, suffix, order, barrier)     \
     TOCSIN_WIN32_INTERLOCKED_POINTER(suffix, order, failed, barrier)
 TOCSIN_WIN32_INTERLOCKED_ALL(, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST, TOCSIN_WIN32_FULL_BARRIER)
 TOCSIN_WIN32_INTERLOCKED_ALL(Acquire, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE, TOCSIN_WIN32_NO_BARRIER)
@@ -151,7 +152,8 @@ static inline BOOLEAN InterlockedCompareExchange128(LONG64 volatile* target, LON
                                                     LONG64* expected) {
     BOOLEAN equal;
     __asm__ __volatile__("lock cmpxchg16b %1"
-                         : "=@ccz"(equal), "+m"(*(LONG64 volatile(*)[2])target), "+a"(expected[0]), "+d"(expected[1])
+                         : "=@ccz"(equal), "+m"(*(LONG64 volatile(*)[2])target), "+a"(expected[0]),
+                           "+d"(expected[1])
                          : "b"(low), "c"(high)
                          : "memory");
     return equal;
@@ -186,18 +188,18 @@ static inline BOOLEAN InterlockedCompareExchange128(LONG64 volatile* target, LON
 
 /* ---- Loads and stores with an order --------------------------------------------------------------------------- */
 
-#define TOCSIN_WIN32_READ_WRITE(name, type)                                                     \
-    static inline type Read##name##Acquire(type const volatile* from) {                         \
-        return __atomic_load_n(from, __ATOMIC_ACQUIRE);                                         \
-    }                                                                                           \
-    static inline type Read##name##NoFence(type const volatile* from) {                         \
-        return __atomic_load_n(from, __ATOMIC_RELAXED);                                         \
-    }                                                                                           \
-    static inline VOID Write##name##Release(type volatile* to, type value) {                    \
-        __atomic_store_n(to, value, __ATOMIC_RELEASE);                                          \
-    }                                                                                           \
-    static inline VOID Write##name##NoFence(type volatile* to, type value) {                    \
-        __atomic_store_n(to, value, __ATOMIC_RELAXED);                                          \
+#define TOCSIN_WIN32_READ_WRITE(name, type)                                  \
+    static inline type Read##name##Acquire(type const volatile* from) {      \
+        return __atomic_load_n(from, __ATOMIC_ACQUIRE);                      \
+    }                                                                        \
+    static inline type Read##name##NoFence(type const volatile* from) {      \
+        return __atomic_load_n(from, __ATOMIC_RELAXED);                      \
+    }                                                                        \
+    static inline VOID Write##name##Release(type volatile* to, type value) { \
+        __atomic_store_n(to, value, __ATOMIC_RELEASE);                       \
+    }                                                                        \
+    static inline VOID Write##name##NoFence(type volatile* to, type value) { \
+        __atomic_store_n(to, value, __ATOMIC_RELAXED);                       \
     }
 TOCSIN_WIN32_READ_WRITE(, LONG)
 TOCSIN_WIN32_READ_WRITE(64, LONG64)
@@ -210,35 +212,34 @@ TOCSIN_WIN32_READ_WRITE(Pointer, PVOID)
 } /* extern "C" */
 
 /* For the types that LONG is on Windows, and for unsigned ones. */
-#define TOCSIN_WIN32_INTERLOCKED_FOR(type)                                                            \
-    static inline type InterlockedIncrement(type volatile* target) {                                  \
-        return __atomic_add_fetch(target, static_cast<type>(1), __ATOMIC_SEQ_CST);                    \
-    }                                                                                                 \
-    static inline type InterlockedDecrement(type volatile* target) {                                  \
-        return __atomic_sub_fetch(target, static_cast<type>(1), __ATOMIC_SEQ_CST);                    \
-    }                                                                                                 \
-    static inline type InterlockedExchange(type volatile* target, type value) {                       \
-        return __atomic_exchange_n(target, value, __ATOMIC_SEQ_CST);                                  \
-    }                                                                                                 \
-    static inline type InterlockedExchangeAdd(type volatile* target, type value) {                    \
-        return __atomic_fetch_add(target, value, __ATOMIC_SEQ_CST);                                   \
-    }                                                                                                 \
-    static inline type InterlockedExchangeSubtract(type volatile* target, type value) {               \
-        return __atomic_fetch_sub(target, value, __ATOMIC_SEQ_CST);                                   \
-    }                                                                                                 \
-    static inline type InterlockedCompareExchange(type volatile* target, type value, type expected) { \
-        (void)__atomic_compare_exchange_n(target, &expected, value, 0, __ATOMIC_SEQ_CST,              \
-                                          __ATOMIC_SEQ_CST);                                          \
-        return expected;                                                                              \
-    }                                                                                                 \
-    static inline type InterlockedAnd(type volatile* target, type value) {                            \
-        return __atomic_fetch_and(target, value, __ATOMIC_SEQ_CST);                                   \
-    }                                                                                                 \
-    static inline type InterlockedOr(type volatile* target, type value) {                             \
-        return __atomic_fetch_or(target, value, __ATOMIC_SEQ_CST);                                    \
-    }                                                                                                 \
-    static inline type InterlockedXor(type volatile* target, type value) {                            \
-        return __atomic_fetch_xor(target, value, __ATOMIC_SEQ_CST);                                   \
+#define TOCSIN_WIN32_INTERLOCKED_FOR(type)                                                                  \
+    static inline type InterlockedIncrement(type volatile* target) {                                        \
+        return __atomic_add_fetch(target, static_cast<type>(1), __ATOMIC_SEQ_CST);                          \
+    }                                                                                                       \
+    static inline type InterlockedDecrement(type volatile* target) {                                        \
+        return __atomic_sub_fetch(target, static_cast<type>(1), __ATOMIC_SEQ_CST);                          \
+    }                                                                                                       \
+    static inline type InterlockedExchange(type volatile* target, type value) {                             \
+        return __atomic_exchange_n(target, value, __ATOMIC_SEQ_CST);                                        \
+    }                                                                                                       \
+    static inline type InterlockedExchangeAdd(type volatile* target, type value) {                          \
+        return __atomic_fetch_add(target, value, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                                       \
+    static inline type InterlockedExchangeSubtract(type volatile* target, type value) {                     \
+        return __atomic_fetch_sub(target, value, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                                       \
+    static inline type InterlockedCompareExchange(type volatile* target, type value, type expected) {       \
+        (void)__atomic_compare_exchange_n(target, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+        return expected;                                                                                    \
+    }                                                                                                       \
+    static inline type InterlockedAnd(type volatile* target, type value) {                                  \
+        return __atomic_fetch_and(target, value, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                                       \
+    static inline type InterlockedOr(type volatile* target, type value) {                                   \
+        return __atomic_fetch_or(target, value, __ATOMIC_SEQ_CST);                                          \
+    }                                                                                                       \
+    static inline type InterlockedXor(type volatile* target, type value) {                                  \
+        return __atomic_fetch_xor(target, value, __ATOMIC_SEQ_CST);                                         \
     }
 TOCSIN_WIN32_INTERLOCKED_FOR(unsigned)
 TOCSIN_WIN32_INTERLOCKED_FOR(long)
@@ -285,7 +286,8 @@ TOCSIN_WIN32_INTERLOCKED_FOR(unsigned long)
 
 #define InterlockedIncrementSizeT(target) InterlockedIncrement64((LONG64 volatile*)(target))
 #define InterlockedDecrementSizeT(target) InterlockedDecrement64((LONG64 volatile*)(target))
-#define InterlockedExchangeAddSizeT(target, value) InterlockedExchangeAdd64((LONG64 volatile*)(target), (LONG64)(value))
+#define InterlockedExchangeAddSizeT(target, value) \
+    InterlockedExchangeAdd64((LONG64 volatile*)(target), (LONG64)(value))
 
 #ifdef __cplusplus
 extern "C" {

@@ -26,7 +26,8 @@ extern "C" {
 #define TOCSIN_WIN32_REFUSED(result, name, why) \
     result name(TOCSIN_WIN32_ANY) TOCSIN_WIN32_UNAVAILABLE(#name " is not in tocsin/win32.h: " why);
 
-#define TOCSIN_WIN32_NO_PORTS "there are no completion ports; wait for descriptors with TocsinHandleOfDescriptor or wait_set"
+#define TOCSIN_WIN32_NO_PORTS \
+    "there are no completion ports; wait for descriptors with TocsinHandleOfDescriptor or wait_set"
 TOCSIN_WIN32_REFUSED(HANDLE, CreateIoCompletionPort, TOCSIN_WIN32_NO_PORTS)
 TOCSIN_WIN32_REFUSED(BOOL, GetQueuedCompletionStatus, TOCSIN_WIN32_NO_PORTS)
 TOCSIN_WIN32_REFUSED(BOOL, GetQueuedCompletionStatusEx, TOCSIN_WIN32_NO_PORTS)
@@ -37,13 +38,15 @@ TOCSIN_WIN32_REFUSED(VOID, StartThreadpoolIo, TOCSIN_WIN32_NO_PORTS)
 TOCSIN_WIN32_REFUSED(VOID, CancelThreadpoolIo, TOCSIN_WIN32_NO_PORTS)
 TOCSIN_WIN32_REFUSED(VOID, WaitForThreadpoolIoCallbacks, TOCSIN_WIN32_NO_PORTS)
 TOCSIN_WIN32_REFUSED(VOID, CloseThreadpoolIo, TOCSIN_WIN32_NO_PORTS)
-#define TOCSIN_WIN32_NO_OVERLAPPED "there is no overlapped input or output; wait for the event itself, or for a descriptor"
+#define TOCSIN_WIN32_NO_OVERLAPPED \
+    "there is no overlapped input or output; wait for the event itself, or for a descriptor"
 TOCSIN_WIN32_REFUSED(BOOL, GetOverlappedResult, TOCSIN_WIN32_NO_OVERLAPPED)
 TOCSIN_WIN32_REFUSED(BOOL, GetOverlappedResultEx, TOCSIN_WIN32_NO_OVERLAPPED)
 TOCSIN_WIN32_REFUSED(BOOL, CancelIo, TOCSIN_WIN32_NO_OVERLAPPED)
 TOCSIN_WIN32_REFUSED(BOOL, CancelIoEx, TOCSIN_WIN32_NO_OVERLAPPED)
 TOCSIN_WIN32_REFUSED(BOOL, CancelSynchronousIo, TOCSIN_WIN32_NO_OVERLAPPED)
-#define TOCSIN_WIN32_NO_PROCESSES "there are no handles of other processes; use process_end of tocsin/process.hpp"
+#define TOCSIN_WIN32_NO_PROCESSES \
+    "there are no handles of other processes; use process_end of tocsin/process.hpp"
 TOCSIN_WIN32_REFUSED(HANDLE, OpenProcess, TOCSIN_WIN32_NO_PROCESSES)
 TOCSIN_WIN32_REFUSED(BOOL, CreateProcessA, TOCSIN_WIN32_NO_PROCESSES)
 TOCSIN_WIN32_REFUSED(BOOL, CreateProcessW, TOCSIN_WIN32_NO_PROCESSES)

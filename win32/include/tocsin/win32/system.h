@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What ported programs need beside waits: thread-local storage, the properties of threads, the machine, dates, the heap.
- * Only tocsin/win32.h includes this file. */
+/* What ported programs need beside waits: thread-local storage, the properties of threads, the machine, dates, the
+ * heap. Only tocsin/win32.h includes this file. */
 #ifndef TOCSIN_WIN32_SYSTEM_H
 #define TOCSIN_WIN32_SYSTEM_H
 
@@ -27,9 +27,9 @@ TOCSIN_WIN32_API BOOL WINAPI TlsFree(DWORD index);
 TOCSIN_WIN32_API LPVOID WINAPI TlsGetValue(DWORD index);
 TOCSIN_WIN32_API BOOL WINAPI TlsSetValue(DWORD index, LPVOID value);
 
-/* Up to 4,079 indexes. There are no fibers, so each thread has one value. The callback is called with each value that is
- * not NULL: at its thread's end, before the thread's handle is signaled, and by FlsFree() for the values of all threads.
- * (Not at the end of the process, nor for the thread that calls exit().) */
+/* Up to 4,079 indexes. There are no fibers, so each thread has one value. The callback is called with each value that
+ * is not NULL: at its thread's end, before the thread's handle is signaled, and by FlsFree() for the values of all
+ * threads. (Not at the end of the process, nor for the thread that calls exit().) */
 typedef VOID(WINAPI* PFLS_CALLBACK_FUNCTION)(PVOID value);
 #define FLS_OUT_OF_INDEXES 0xFFFFFFFFu
 TOCSIN_WIN32_API DWORD WINAPI FlsAlloc(PFLS_CALLBACK_FUNCTION callback);
@@ -39,7 +39,8 @@ TOCSIN_WIN32_API BOOL WINAPI FlsSetValue(DWORD index, PVOID value);
 
 /* ---- Properties of threads ------------------------------------------------------------------------------------ */
 
-/* Finds a thread of CreateThread(), or one that has used this layer, by the number that GetCurrentThreadId() returns. */
+/* Finds a thread of CreateThread(), or one that has used this layer, by the number that GetCurrentThreadId() returns.
+ * */
 TOCSIN_WIN32_API HANDLE WINAPI OpenThread(DWORD access, BOOL inherit, DWORD id);
 TOCSIN_WIN32_API DWORD WINAPI GetProcessIdOfThread(HANDLE thread);
 TOCSIN_WIN32_API DWORD WINAPI GetProcessId(HANDLE process);
@@ -86,8 +87,8 @@ TOCSIN_WIN32_API HRESULT WINAPI SetThreadDescription(HANDLE thread, PCWSTR descr
 TOCSIN_WIN32_API HRESULT WINAPI GetThreadDescription(HANDLE thread, PWSTR* description);
 /* Of a thread that CreateThread() has made, or that has used this layer. The times on the processor have the resolution
  * of the system (on Linux, 10 ms while another thread runs). Systems without such times give ERROR_NOT_SUPPORTED. */
-TOCSIN_WIN32_API BOOL WINAPI GetThreadTimes(HANDLE thread, LPFILETIME created, LPFILETIME ended, LPFILETIME kernel,
-                                            LPFILETIME user);
+TOCSIN_WIN32_API BOOL WINAPI GetThreadTimes(HANDLE thread, LPFILETIME created, LPFILETIME ended,
+                                            LPFILETIME kernel, LPFILETIME user);
 TOCSIN_WIN32_API BOOL WINAPI GetThreadIOPendingFlag(HANDLE thread, PBOOL pending);
 /* The part of the address space that is the calling thread's stack. Elsewhere than on Linux: both 0. */
 TOCSIN_WIN32_API VOID WINAPI GetCurrentThreadStackLimits(PULONG_PTR low, PULONG_PTR high);
@@ -114,8 +115,8 @@ TOCSIN_WIN32_API VOID WINAPI GetCurrentThreadStackLimits(PULONG_PTR low, PULONG_
 /* Up to 63 handles, and also none. A wait for all of them waits for a message as well, so it only ends by its time. */
 TOCSIN_WIN32_API DWORD WINAPI MsgWaitForMultipleObjects(DWORD count, const HANDLE* handles, BOOL wait_all,
                                                         DWORD milliseconds, DWORD wake_mask);
-TOCSIN_WIN32_API DWORD WINAPI MsgWaitForMultipleObjectsEx(DWORD count, const HANDLE* handles, DWORD milliseconds,
-                                                          DWORD wake_mask, DWORD flags);
+TOCSIN_WIN32_API DWORD WINAPI MsgWaitForMultipleObjectsEx(DWORD count, const HANDLE* handles,
+                                                          DWORD milliseconds, DWORD wake_mask, DWORD flags);
 #define HasOverlappedIoCompleted(overlapped) ((DWORD)(overlapped)->Internal != STATUS_PENDING)
 
 /* ---- The machine, clocks and dates ---------------------------------------------------------------------------- */
@@ -162,7 +163,7 @@ TOCSIN_WIN32_API BOOL WINAPI QueryUnbiasedInterruptTime(PULONGLONG time);
 
 /* ---- The process and the heap --------------------------------------------------------------------------------- */
 
-/* exit(): functions of atexit() and destructors run, while other threads go on. */
+/* exit(): functions of atexit() and destructors run, while other threads run. */
 TOCSIN_WIN32_API VOID WINAPI ExitProcess(UINT code) __attribute__((noreturn));
 
 #define HEAP_NO_SERIALIZE 0x1u
@@ -176,7 +177,8 @@ typedef HANDLE HLOCAL;
 static inline HANDLE GetProcessHeap(void) { return (HANDLE)(ULONG_PTR)8u; }
 static inline LPVOID HeapAlloc(HANDLE heap, DWORD flags, SIZE_T bytes) {
     (void)heap;
-    return (flags & HEAP_ZERO_MEMORY) != 0 ? calloc(bytes != 0 ? bytes : 1, 1) : malloc(bytes != 0 ? bytes : 1);
+    return (flags & HEAP_ZERO_MEMORY) != 0 ? calloc(bytes != 0 ? bytes : 1, 1)
+                                           : malloc(bytes != 0 ? bytes : 1);
 }
 static inline BOOL HeapFree(HANDLE heap, DWORD flags, LPVOID memory) {
     (void)heap;

@@ -3,9 +3,9 @@
  * tocsin/win32.h includes this file.
  *
  * Callbacks run in threads of pools. The process has one pool for callbacks without a pool of their own, with up to 500
- * threads. A pool of CreateThreadpool() has as many as SetThreadpoolThreadMaximum() says, at first 500 as well. A thread
- * is started when a callback is to run and all threads are busy, so a callback that waits holds up no other until so many
- * wait. A thread that is idle for ten seconds ends, unless it is the last. The threads block all signals.
+ * threads. A pool of CreateThreadpool() has as many as SetThreadpoolThreadMaximum() says, at first 500 as well. A
+ * thread is started when a callback is to run and all threads are busy, so a callback that waits holds up no other
+ * until so many wait. A thread that is idle for ten seconds ends, unless it is the last. The threads block all signals.
  *
  * A wait or timer needs no thread of its own. Objects need memory only when they are made: nothing that submits a
  * callback later can fail. (SetThreadpoolWait() with a handle is the exception: it sets the last error.) */
@@ -23,12 +23,13 @@ extern "C" {
 
 /* ---- Work items and timer queues ------------------------------------------------------------------------------ */
 
-/* Runs the function in the pool. Of the flags, WT_EXECUTEINPERSISTENTTHREAD has an effect: a thread that does not end. */
+/* Runs the function in the pool. Of the flags, WT_EXECUTEINPERSISTENTTHREAD has an effect: a thread that does not end.
+ * */
 TOCSIN_WIN32_API BOOL WINAPI QueueUserWorkItem(LPTHREAD_START_ROUTINE function, PVOID context, ULONG flags);
 
-/* A timer calls back in the pool or, with WT_EXECUTEINTIMERTHREAD, in one thread that serves all such timers. `queue` is
- * a queue of CreateTimerQueue(), or NULL for the queue of the process. Times are in milliseconds; a period of 0 calls
- * once. */
+/* A timer calls back in the pool or, with WT_EXECUTEINTIMERTHREAD, in one thread that serves all such timers. `queue`
+ * is a queue of CreateTimerQueue(), or NULL for the queue of the process. Times are in milliseconds; a period of 0
+ * calls once. */
 TOCSIN_WIN32_API HANDLE WINAPI CreateTimerQueue(void);
 TOCSIN_WIN32_API BOOL WINAPI CreateTimerQueueTimer(PHANDLE timer, HANDLE queue, WAITORTIMERCALLBACK callback,
                                                    PVOID context, DWORD due, DWORD period, ULONG flags);
@@ -92,14 +93,20 @@ static inline VOID InitializeThreadpoolEnvironment(PTP_CALLBACK_ENVIRON environm
 static inline VOID SetThreadpoolCallbackPool(PTP_CALLBACK_ENVIRON environment, PTP_POOL pool) {
     environment->Pool = pool;
 }
-static inline VOID SetThreadpoolCallbackCleanupGroup(PTP_CALLBACK_ENVIRON environment, PTP_CLEANUP_GROUP group,
+static inline VOID SetThreadpoolCallbackCleanupGroup(PTP_CALLBACK_ENVIRON environment,
+                                                     PTP_CLEANUP_GROUP group,
                                                      PTP_CLEANUP_GROUP_CANCEL_CALLBACK canceled) {
     environment->CleanupGroup = group;
     environment->CleanupGroupCancelCallback = canceled;
 }
-static inline VOID SetThreadpoolCallbackRunsLong(PTP_CALLBACK_ENVIRON environment) { environment->Flags |= 1u; }
-static inline VOID SetThreadpoolCallbackPersistent(PTP_CALLBACK_ENVIRON environment) { environment->Flags |= 2u; }
-static inline VOID SetThreadpoolCallbackPriority(PTP_CALLBACK_ENVIRON environment, TP_CALLBACK_PRIORITY priority) {
+static inline VOID SetThreadpoolCallbackRunsLong(PTP_CALLBACK_ENVIRON environment) {
+    environment->Flags |= 1u;
+}
+static inline VOID SetThreadpoolCallbackPersistent(PTP_CALLBACK_ENVIRON environment) {
+    environment->Flags |= 2u;
+}
+static inline VOID SetThreadpoolCallbackPriority(PTP_CALLBACK_ENVIRON environment,
+                                                 TP_CALLBACK_PRIORITY priority) {
     environment->CallbackPriority = priority;
 }
 /* Has no effect: keep a library loaded until its callbacks have ended. */
@@ -142,20 +149,21 @@ TOCSIN_WIN32_API BOOL WINAPI IsThreadpoolTimerSet(PTP_TIMER timer);
 TOCSIN_WIN32_API VOID WINAPI WaitForThreadpoolTimerCallbacks(PTP_TIMER timer, BOOL cancel);
 TOCSIN_WIN32_API VOID WINAPI CloseThreadpoolTimer(PTP_TIMER timer);
 
-/* Waits once for the object, and then calls back with WAIT_OBJECT_0, WAIT_ABANDONED_0 or WAIT_TIMEOUT. A mutex belongs to
- * the callback's thread. NULL instead of a handle ends the wait. The Ex form returns whether it has ended an earlier
+/* Waits once for the object, and then calls back with WAIT_OBJECT_0, WAIT_ABANDONED_0 or WAIT_TIMEOUT. A mutex belongs
+ * to the callback's thread. NULL instead of a handle ends the wait. The Ex form returns whether it has ended an earlier
  * wait. A call that is taken back (`cancel`) gives back what its wait has taken. */
 TOCSIN_WIN32_API PTP_WAIT WINAPI CreateThreadpoolWait(PTP_WAIT_CALLBACK callback, PVOID context,
                                                       PTP_CALLBACK_ENVIRON environment);
 TOCSIN_WIN32_API VOID WINAPI SetThreadpoolWait(PTP_WAIT wait, HANDLE object, PFILETIME timeout);
-TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolWaitEx(PTP_WAIT wait, HANDLE object, PFILETIME timeout, PVOID reserved);
+TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolWaitEx(PTP_WAIT wait, HANDLE object, PFILETIME timeout,
+                                                 PVOID reserved);
 TOCSIN_WIN32_API VOID WINAPI WaitForThreadpoolWaitCallbacks(PTP_WAIT wait, BOOL cancel);
 TOCSIN_WIN32_API VOID WINAPI CloseThreadpoolWait(PTP_WAIT wait);
 
 /* Inside a callback: what is done once it has returned, and before anyone learns that it has. */
 TOCSIN_WIN32_API VOID WINAPI SetEventWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE event);
-TOCSIN_WIN32_API VOID WINAPI ReleaseSemaphoreWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE semaphore,
-                                                                 DWORD permits);
+TOCSIN_WIN32_API VOID WINAPI ReleaseSemaphoreWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance,
+                                                                 HANDLE semaphore, DWORD permits);
 TOCSIN_WIN32_API VOID WINAPI ReleaseMutexWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE mutex);
 TOCSIN_WIN32_API VOID WINAPI LeaveCriticalSectionWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance,
                                                                      PCRITICAL_SECTION section);

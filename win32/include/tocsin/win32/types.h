@@ -212,8 +212,8 @@ typedef struct _REASON_CONTEXT {
 #define MAXWORD 0xFFFF
 #define MAXDWORD 0xFFFFFFFFu
 
-/* Macros that programs expect of windows.h. In C++, IN and OUT would get into the way of other headers: they are defined
- * unless TOCSIN_WIN32_NO_IN_OUT is. */
+/* Macros that programs expect of windows.h. In C++, IN and OUT would get into the way of other headers: they are
+ * defined unless TOCSIN_WIN32_NO_IN_OUT is. */
 #if !defined(TOCSIN_WIN32_NO_IN_OUT)
 #ifndef IN
 #define IN
