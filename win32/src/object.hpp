@@ -44,13 +44,10 @@ enum class kind : std::uint8_t {
 };
 constexpr bool is_waited_for(kind what) noexcept { return what < kind::registered_wait; }
 
-class object {
+// Something with references. It is deleted with the last one.
+template <class Self>
+class counted {
 public:
-    explicit object(kind its_kind) noexcept : what(its_kind) {}
-    object(const object&) = delete;
-    object& operator=(const object&) = delete;
-    virtual ~object() = default;
-
     void keep() noexcept {
         // no order: the caller has one
         references_.fetch_add(1, std::memory_order_relaxed);
@@ -67,16 +64,27 @@ public:
     void drop() noexcept {
         // [object-end] Releases what this thread did with the object,
         // [object-end] and, with the last reference, acquires what the others did.
-        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete static_cast<Self*>(this);
     }
+
+protected:
+    ~counted() = default;
+
+private:
+    std::atomic<std::uint32_t> references_{1};
+};
+
+class object : public counted<object> {
+public:
+    explicit object(kind its_kind) noexcept : what(its_kind) {}
+    object(const object&) = delete;
+    object& operator=(const object&) = delete;
+    virtual ~object() = default;
 
     const kind what;
     bool is_named = false;    // written before the first handle is given out
     std::size_t handles = 0;  // of a named object: under the lock of the names (handles.cpp)
     std::string name;
-
-private:
-    std::atomic<std::uint32_t> references_{1};
 };
 
 // An event, and the base class of timers, which are waited for like events.

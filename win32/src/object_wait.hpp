@@ -19,7 +19,7 @@
 
 namespace tocsin::win32 {
 
-class object_wait {
+class object_wait : public counted<object_wait> {
 public:
     // Calls `ended(context, how)` once for each start(). If the system refused to wait, and if cancel() ended the wait,
     // `how` says stopped. Throws std::bad_alloc.
@@ -31,14 +31,6 @@ public:
     }
     object_wait(const object_wait&) = delete;
     object_wait& operator=(const object_wait&) = delete;
-
-    void keep() noexcept {
-        references_.fetch_add(1, std::memory_order_relaxed);
-    }  // no order: the caller has one
-    void drop() noexcept {
-        // [object-end] as in object.hpp
-        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-    }
 
     // The wait must be idle. False: it could not begin, and the function is not called. The error says why.
     bool start(const deadline& until) noexcept {
@@ -55,6 +47,7 @@ public:
     bool cancel() noexcept { return wait_->cancel(); }
 
 private:
+    friend class counted<object_wait>;
     ~object_wait() { std::destroy_at(wait_); }
 
     static void called(void* self, const any_result& how) noexcept {
@@ -67,7 +60,6 @@ private:
     void* const context_;
     std::unique_ptr<std::byte[]> memory_;
     span_operation* wait_ = nullptr;
-    std::atomic<std::uint32_t> references_{1};
 };
 
 }  // namespace tocsin::win32

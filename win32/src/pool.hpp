@@ -31,7 +31,8 @@ private:
     virtual void run() = 0;  // by a thread of the pool, under no lock
 };
 
-class pool {
+// Each thread of a pool has a reference to it, too.
+class pool : public counted<pool> {
 public:
     static constexpr std::size_t usual_most = 500;  // as on Windows
     static constexpr unsigned priorities = 3;       // 0 is served first
@@ -44,15 +45,6 @@ public:
     static pool& wait_thread();   // one thread: WT_EXECUTEINWAITTHREAD
     static pool& timer_thread();  // one thread: WT_EXECUTEINTIMERTHREAD
     static pool& persistent();    // threads that do not end: WT_EXECUTEINPERSISTENTTHREAD
-
-    // References. A thread of the pool has one, too.
-    void keep() noexcept {
-        references_.fetch_add(1, std::memory_order_relaxed);
-    }  // no order: the caller has one
-    void drop() noexcept {
-        // [object-end] as in object.hpp
-        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-    }
 
     // Before anything is posted. False: the pool has no thread, and none can be started.
     bool join() noexcept;
@@ -69,6 +61,7 @@ public:
     bool has_room() noexcept;
 
 private:
+    friend class counted<pool>;
     ~pool() = default;
     static pool& of_the_process(std::size_t most, bool keeps_threads);
     static void* serve(void* self);
@@ -78,7 +71,6 @@ private:
     std::size_t least() const noexcept { return least_ > 1 ? least_ : 1; }
     bool is_over() const noexcept { return users_ == 0 && !is_of_the_process_; }
 
-    std::atomic<std::uint32_t> references_{1};
     const bool keeps_threads_;
     bool is_of_the_process_ = false;
     std::mutex lock_;  // of what follows

@@ -31,22 +31,14 @@ namespace {
 
 class member;
 
-class cleanup_group {
+class cleanup_group : public counted<cleanup_group> {
 public:
-    void keep() noexcept {
-        references_.fetch_add(1, std::memory_order_relaxed);
-    }  // no order: the caller has one
-    void drop() noexcept {
-        // [object-end] as in object.hpp
-        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-    }
     void add(member& one) noexcept;
     // False: another call has taken it off the list (thread_pool-1).
     bool remove(member& one) noexcept;
     void close_members(bool cancel, void* cleanup_context) noexcept;
 
 private:
-    std::atomic<std::uint32_t> references_{1};
     word_lock<> lock_;
     detail::intrusive_list<member> members_;
 };
