@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-HANDLE gTimerFired;
+HANDLE gCalledBack;
 
 VOID CALLBACK MyWorkCallback(PTP_CALLBACK_INSTANCE Instance, PVOID Parameter, PTP_WORK Work) {
     UNREFERENCED_PARAMETER(Instance);
@@ -17,15 +17,15 @@ VOID CALLBACK MyTimerCallback(PTP_CALLBACK_INSTANCE Instance, PVOID Parameter, P
     UNREFERENCED_PARAMETER(Parameter);
     UNREFERENCED_PARAMETER(Timer);
     printf("MyTimerCallback: timer has fired.\n");
-    SetEventWhenCallbackReturns(Instance, gTimerFired);
+    SetEventWhenCallbackReturns(Instance, gCalledBack);
 }
 
 VOID CALLBACK MyWaitCallback(PTP_CALLBACK_INSTANCE Instance, PVOID Parameter, PTP_WAIT Wait,
                              TP_WAIT_RESULT WaitResult) {
-    UNREFERENCED_PARAMETER(Instance);
     UNREFERENCED_PARAMETER(Parameter);
     UNREFERENCED_PARAMETER(Wait);
     printf("MyWaitCallback: wait is over (%d).\n", (int)WaitResult);
+    SetEventWhenCallbackReturns(Instance, gCalledBack);
 }
 
 int main(void) {
@@ -39,7 +39,7 @@ int main(void) {
     ULARGE_INTEGER ulDueTime;
     HANDLE hEvent;
 
-    gTimerFired = CreateEvent(NULL, FALSE, FALSE, NULL);
+    gCalledBack = CreateEvent(NULL, FALSE, FALSE, NULL);
     hEvent = CreateEvent(NULL, FALSE, FALSE, NULL);
 
     InitializeThreadpoolEnvironment(&CallBackEnviron);
@@ -69,22 +69,21 @@ int main(void) {
     FileDueTime.dwHighDateTime = ulDueTime.HighPart;
     FileDueTime.dwLowDateTime = ulDueTime.LowPart;
     SetThreadpoolTimer(timer, &FileDueTime, 0, 0);
-    WaitForSingleObject(gTimerFired, INFINITE);
+    WaitForSingleObject(gCalledBack, INFINITE);
 
     wait = CreateThreadpoolWait(MyWaitCallback, NULL, &CallBackEnviron);
     if (NULL == wait) return 1;
     for (int i = 0; i < 3; i++) {
         SetThreadpoolWait(wait, hEvent, NULL);
         SetEvent(hEvent);
-        Sleep(10);
-        WaitForThreadpoolWaitCallbacks(wait, FALSE);
+        WaitForSingleObject(gCalledBack, INFINITE);
     }
 
     CloseThreadpoolCleanupGroupMembers(cleanupgroup, FALSE, NULL);
     CloseThreadpoolCleanupGroup(cleanupgroup);
     CloseThreadpool(pool);
     CloseHandle(hEvent);
-    CloseHandle(gTimerFired);
+    CloseHandle(gCalledBack);
     printf("Done.\n");
     return 0;
 }
