@@ -183,7 +183,7 @@ BOOL set(space which, DWORD index, void* to) noexcept {
 // Calls the callbacks of this thread's values. Returns whether there were any.
 bool call_back(block& own) noexcept {
     bool any = false;
-    for (DWORD i = 0; i != fls_indexes; ++i) {
+    for (DWORD i = 0; i < fls_indexes; ++i) {
         value* const one = own.find(space::fls, i);
         if (one == nullptr) {
             i |= chunk_size - 1;  // to the next chunk
