@@ -46,6 +46,25 @@ void expect_refused_everywhere(HANDLE none) {
     EXPECT_EQ(code, 7u);
 }
 
+// A handle of Windows has 32 significant bits, and one of tocsin has as many as a pointer.
+TEST(Handle, WithOtherHighBitsIsNone) {
+    const handle event = manual(true);
+    const auto value = reinterpret_cast<std::uintptr_t>(HANDLE(event));
+    if constexpr (sizeof(void*) == 8) {
+        for (int bit = 32; bit != 64; ++bit) {
+            const auto other = reinterpret_cast<HANDLE>(value ^ std::uintptr_t{1} << bit);
+            EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, WaitForSingleObject, other, 0u)) << bit;
+            EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, SetEvent, other)) << bit;
+        }
+        for (const std::uintptr_t high : {std::uintptr_t{0xDEAD'BEEF}, std::uintptr_t{0xFFFF'FFFF}}) {
+            const auto other = reinterpret_cast<HANDLE>(value ^ high << 32);
+            EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, WaitForSingleObject, other, 0u));
+        }
+        const auto narrow = reinterpret_cast<HANDLE>(std::uintptr_t{0xFFFF'FFFF});
+        EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, WaitForMultipleObjects, 1u, &narrow, FALSE, 0u));
+    }
+}
+
 TEST(Handle, NullIsRefusedByEveryCall) { expect_refused_everywhere(nullptr); }
 
 TEST(Handle, ClosedIsRefusedByEveryCall) {

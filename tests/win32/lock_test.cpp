@@ -156,6 +156,17 @@ TEST(CriticalSection, IsInitializedByEveryForm) {
     CRITICAL_SECTION counted, extended;
     EXPECT_TRUE(works(InitializeCriticalSectionAndSpinCount, &counted, 100u));
     EXPECT_TRUE(works(InitializeCriticalSectionEx, &extended, 200u, 0u));
+    DeleteCriticalSection(&extended);
+    for (const DWORD flags : {0x01000000u, 0x02000000u, 0x04000000u, 0x10000000u, 0x03000000u}) {
+        EXPECT_TRUE(works(InitializeCriticalSectionEx, &extended, 200u, flags));
+        DeleteCriticalSection(&extended);
+    }
+    if (!under_wine()) {  // Wine 8 takes any flag
+        for (const DWORD flags : {1u, 0x00800000u, 0x20000000u, 0x80000000u})
+            EXPECT_TRUE(fails(ERROR_INVALID_PARAMETER, InitializeCriticalSectionEx, &extended, 0u, flags));
+        EXPECT_TRUE(fails(ERROR_INVALID_PARAMETER, InitializeCriticalSectionEx, &extended, 0x01000000u, 0u));
+    }
+    EXPECT_TRUE(works(InitializeCriticalSectionEx, &extended, 200u, 0u));
     const DWORD before = SetCriticalSectionSpinCount(&counted, 300);
     EXPECT_TRUE(before == 100 || before == 0) << before;  // on one processor spinning is off
     const DWORD now = SetCriticalSectionSpinCount(&counted, 100);

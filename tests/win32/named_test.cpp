@@ -46,6 +46,29 @@ const std::array<kind, 4>& kinds() {
 
 constexpr DWORD every_right = STANDARD_RIGHTS_REQUIRED | SYNCHRONIZE | 3;
 
+// Observed for mutexes with access 0; the other rows are likely.
+TEST(Names, GiveNoHandleWithRightsThatTheObjectHasNot) {
+    if (under_wine()) GTEST_SKIP() << "Wine 8 gives a handle with any right";
+    const handle event(CreateEventA(nullptr, FALSE, FALSE, "tocsin rights of an event"));
+    const handle semaphore(CreateSemaphoreA(nullptr, 1, 1, "tocsin rights of a semaphore"));
+    const handle mutex(CreateMutexA(nullptr, FALSE, "tocsin rights of a mutex"));
+    for (const DWORD access : {DWORD{0x4}, DWORD{0x8000}, DWORD{0x200000}, DWORD{SYNCHRONIZE | 0x10}}) {
+        EXPECT_TRUE(fails(ERROR_ACCESS_DENIED, OpenEventA, access, FALSE, "tocsin rights of an event"));
+        EXPECT_TRUE(
+            fails(ERROR_ACCESS_DENIED, OpenSemaphoreA, access, FALSE, "tocsin rights of a semaphore"));
+        EXPECT_TRUE(fails(ERROR_ACCESS_DENIED, OpenMutexA, access, FALSE, "tocsin rights of a mutex"));
+    }
+    EXPECT_TRUE(
+        fails(ERROR_ACCESS_DENIED, OpenMutexA, DWORD{EVENT_ALL_ACCESS}, FALSE, "tocsin rights of a mutex"));
+    EXPECT_TRUE(fails(1314u, OpenEventA, DWORD{0x01000000}, FALSE, "tocsin rights of an event"));
+    for (const DWORD access :
+         {DWORD{GENERIC_ALL}, DWORD{MAXIMUM_ALLOWED}, DWORD{MUTEX_ALL_ACCESS}, DWORD{GENERIC_EXECUTE}}) {
+        const handle opened(OpenMutexA(access, FALSE, "tocsin rights of a mutex"));
+        EXPECT_EQ(look(opened), WAIT_OBJECT_0);
+        EXPECT_TRUE(works(ReleaseMutex, opened));
+    }
+}
+
 TEST(Named, IsCreatedOnceAndFoundAfterwards) {
     for (const auto& each : kinds()) {
         SCOPED_TRACE(each.name);

@@ -40,6 +40,30 @@ protected:
     }
 };
 
+BOOL CALLBACK write_nothing(PINIT_ONCE, PVOID seen, PVOID* its_context) {
+    *static_cast<PVOID**>(seen) = its_context;
+    return TRUE;
+}
+
+TEST_F(Once, GivesTheCallersOwnPointerToTheCallbackAndKeepsWhatIsThere) {
+    PVOID* seen = nullptr;
+    context = context_of(0x5550);
+    EXPECT_TRUE(works(InitOnceExecuteOnce, &once, write_nothing, &seen, &context));
+    EXPECT_EQ(seen, &context);
+    EXPECT_EQ(context, context_of(0x5550));
+    EXPECT_EQ(word_of(once), 0x5552u);
+    context = nullptr;
+    EXPECT_TRUE(works(InitOnceExecuteOnce, &once, write_nothing, &seen, &context));
+    EXPECT_EQ(context, context_of(0x5550)) << "the caller's value, for all later callers";
+}
+
+TEST_F(Once, GivesNoPointerToTheCallbackIfTheCallerHasNone) {
+    PVOID* seen = &context;
+    EXPECT_TRUE(works(InitOnceExecuteOnce, &once, write_nothing, &seen, nullptr));
+    EXPECT_EQ(seen, nullptr);
+    EXPECT_EQ(word_of(once), 2u);
+}
+
 TEST_F(Once, IsZeroAtFirst) {
     EXPECT_EQ(word_of(once), 0u);
     once.Ptr = context_of(77);

@@ -274,6 +274,88 @@ TEST(Unregistered, FromInsideItsCallbackWithoutWaiting) {
     nap(2ms);  // it returns
 }
 
+// What others observed on Windows: the wait thread knows that nothing else of its own is running.
+TEST(Unregistered, FromInsideItsCallbackInTheWaitThreadIsDoneAtOnce) {
+    if (under_wine()) GTEST_SKIP() << "Wine 8 says that a callback is pending";
+    for (const DWORD once : {DWORD{0}, DWORD{WT_EXECUTEONLYONCE}}) {
+        from_inside its;
+        const handle event = automatic();
+        HANDLE wait = nullptr;
+        ASSERT_TRUE(registers(
+            wait, event,
+            [](void* context, BOOLEAN) {
+                auto& self = *static_cast<from_inside*>(context);
+                EXPECT_TRUE(works(UnregisterWait, self.wait.load()));
+                EXPECT_TRUE(works(SetEvent, self.done));
+            },
+            &its, INFINITE, WT_EXECUTEINWAITTHREAD | once));
+        its.wait.store(wait);
+        EXPECT_TRUE(works(SetEvent, event));
+        EXPECT_EQ(win32::wait(its.done), WAIT_OBJECT_0);
+        EXPECT_TRUE(works(SetEvent, event));
+        nap(2ms);  // nothing else is called
+        EXPECT_EQ(look(event), WAIT_OBJECT_0);
+    }
+}
+
+// In all its forms: never called, ended.
+TEST(Unregistered, InEveryFormOnceItsCallbackHasEndedOrWasNeverCalled) {
+    for (const bool called : {false, true}) {
+        for (int form = 0; form != 4; ++form) {
+            const handle event = automatic(called), done = automatic();
+            calls seen;
+            HANDLE wait = nullptr;
+            ASSERT_TRUE(registers(wait, event, count, &seen, INFINITE, WT_EXECUTEONLYONCE));
+            if (called) seen.until(1);
+            nap(2ms);  // the callback returns
+            switch (form) {
+                case 0: EXPECT_TRUE(works(UnregisterWait, wait)); break;
+                case 1: EXPECT_TRUE(works(UnregisterWaitEx, wait, nullptr)); break;
+                case 2: EXPECT_TRUE(works(UnregisterWaitEx, wait, INVALID_HANDLE_VALUE)); break;
+                default:
+                    EXPECT_TRUE(works(UnregisterWaitEx, wait, HANDLE(done)));
+                    EXPECT_EQ(WaitForSingleObject(done, 10'000), WAIT_OBJECT_0);
+            }
+            EXPECT_EQ(seen.count(), called ? 1 : 0);
+        }
+    }
+}
+
+TEST(RegisteredWait, RunsOneAfterTheOtherInTheWaitThread) {
+    struct together {
+        std::atomic<int> inside{0}, most{0}, count{0};
+        std::atomic<DWORD> thread{0};
+        int plain = 0;  // a data race, if two run at once
+    } its;
+    std::vector<handle> events;
+    std::vector<HANDLE> waits(8);
+    for (auto& wait : waits) {
+        events.push_back(automatic());
+        ASSERT_TRUE(registers(
+            wait, events.back(),
+            [](void* context, BOOLEAN) {
+                auto& self = *static_cast<together*>(context);
+                const int now = self.inside.fetch_add(1) + 1;
+                if (now > self.most.load()) self.most.store(now);
+                ++self.plain;
+                const DWORD before = self.thread.exchange(GetCurrentThreadId());
+                EXPECT_TRUE(before == 0 || before == GetCurrentThreadId());
+                std::this_thread::yield();
+                self.inside.fetch_sub(1);
+                self.count.fetch_add(1);
+            },
+            &its, INFINITE, WT_EXECUTEINWAITTHREAD));
+    }
+    const int each = few(50, 5);
+    for (int i = 0; i != each; ++i) {
+        for (const auto& event : events) EXPECT_TRUE(works(SetEvent, event));
+        support::until("all calls", [&] { return its.count.load() == (i + 1) * 8; });
+    }
+    for (const auto wait : waits) EXPECT_TRUE(unregisters(wait));
+    EXPECT_EQ(its.most.load(), 1);
+    EXPECT_EQ(its.plain, each * 8);
+}
+
 // On Windows that waits for ever.
 TEST(Unregistered, FromInsideItsCallbackWouldWaitForItself) {
     if (!over_tocsin) GTEST_SKIP() << "a deadlock";

@@ -10,7 +10,7 @@ namespace {
 using namespace win32;
 
 // A greater maximum counts as this one.
-constexpr LONG most = over_tocsin ? 1'073'741'823 : std::numeric_limits<LONG>::max();
+constexpr LONG most = std::numeric_limits<LONG>::max();
 
 TEST(Semaphore, IsNotMadeWithCountsThatMakeNoSense) {
     const auto semaphore_w = [](LONG initial, LONG maximum) {
@@ -81,14 +81,38 @@ TEST(Semaphore, RefusesToPassItsMaximumAndChangesNothing) {
 }
 
 TEST(Semaphore, CountsToTheEndOfItsRange) {
-    const handle object = semaphore(most - 1, std::numeric_limits<LONG>::max());
+    for (const LONG maximum : {most, most - 1}) {
+        for (const LONG missing : {LONG{1}, LONG{5}}) {
+            const handle object = semaphore(maximum - missing, maximum);
+            LONG previous = -7;
+            EXPECT_TRUE(fails(ERROR_TOO_MANY_POSTS, ReleaseSemaphore, object, missing + 1, &previous));
+            EXPECT_EQ(previous, -7);
+            EXPECT_TRUE(works(ReleaseSemaphore, object, missing, &previous));
+            EXPECT_EQ(previous, maximum - missing);
+            for (const LONG more : {LONG{1}, LONG{2}, maximum})
+                EXPECT_TRUE(fails(ERROR_TOO_MANY_POSTS, ReleaseSemaphore, object, more, &previous));
+            EXPECT_EQ(look(object), WAIT_OBJECT_0);
+            EXPECT_EQ(look(object), WAIT_OBJECT_0);
+            EXPECT_TRUE(works(ReleaseSemaphore, object, 1, &previous));
+            EXPECT_EQ(previous, maximum - 2);
+            EXPECT_TRUE(works(ReleaseSemaphore, object, 1, &previous));
+            EXPECT_EQ(previous, maximum - 1);
+            EXPECT_TRUE(fails(ERROR_TOO_MANY_POSTS, ReleaseSemaphore, object, 1, &previous));
+        }
+    }
+}
+
+TEST(Semaphore, GrowsFromNothingToTheEndOfItsRange) {
+    const handle object = semaphore(0, most);
     LONG previous = -7;
-    EXPECT_TRUE(fails(ERROR_TOO_MANY_POSTS, ReleaseSemaphore, object, 2, &previous));
+    EXPECT_TRUE(works(ReleaseSemaphore, object, most - 3, &previous));
+    EXPECT_EQ(previous, 0);
+    EXPECT_TRUE(works(ReleaseSemaphore, object, 3, &previous));
+    EXPECT_EQ(previous, most - 3);
+    EXPECT_TRUE(fails(ERROR_TOO_MANY_POSTS, ReleaseSemaphore, object, 1, &previous));
+    EXPECT_EQ(wait_any({object, object}, 0), WAIT_OBJECT_0);
     EXPECT_TRUE(works(ReleaseSemaphore, object, 1, &previous));
     EXPECT_EQ(previous, most - 1);
-    EXPECT_TRUE(fails(ERROR_TOO_MANY_POSTS, ReleaseSemaphore, object, most, &previous));
-    EXPECT_EQ(previous, most - 1);
-    EXPECT_EQ(look(object), WAIT_OBJECT_0);
 }
 
 TEST(Semaphore, ReleasesAsManyAsThereArePermitsAndKeepsTheOthers) {

@@ -130,6 +130,38 @@ TEST(Thread, ThatRunsHasNothingToResume) {
     EXPECT_EQ(wait(thread), WAIT_OBJECT_0);
 }
 
+TEST(Thread, ThatHasNotBegunCountsItsSuspensions) {
+    std::atomic<bool> ran{false};
+    const handle thread = start(mark, &ran, CREATE_SUSPENDED);
+    EXPECT_EQ(SuspendThread(thread), 1u);
+    EXPECT_EQ(SuspendThread(thread), 2u);
+    EXPECT_EQ(ResumeThread(thread), 3u);
+    EXPECT_EQ(ResumeThread(thread), 2u);
+    EXPECT_EQ(WaitForSingleObject(thread, 10), DWORD{WAIT_TIMEOUT});
+    EXPECT_FALSE(ran.load());
+    EXPECT_EQ(ResumeThread(thread), 1u);
+    EXPECT_EQ(wait(thread), WAIT_OBJECT_0);
+    EXPECT_TRUE(ran.load());
+}
+
+TEST(Thread, ThatHasNotBegunIsSuspendedAtMost127Times) {
+    std::atomic<bool> ran{false};
+    const handle thread = start(mark, &ran, CREATE_SUSPENDED);
+    for (DWORD i = 1; i != 127; ++i) EXPECT_EQ(SuspendThread(thread), i);
+    EXPECT_TRUE(fails(156, SuspendThread, thread));  // ERROR_SIGNAL_REFUSED
+    for (DWORD i = 127; i != 0; --i) EXPECT_EQ(ResumeThread(thread), i);
+    EXPECT_EQ(wait(thread), WAIT_OBJECT_0);
+}
+
+// That the error is this one is likely.
+TEST(Thread, ThatHasEndedIsNotSuspended) {
+    std::atomic<bool> ran{false};
+    const handle thread = start(mark, &ran);
+    EXPECT_EQ(wait(thread), WAIT_OBJECT_0);
+    EXPECT_TRUE(fails(ERROR_ACCESS_DENIED, SuspendThread, thread));
+    EXPECT_EQ(ResumeThread(thread), 0u);
+}
+
 // Observed.
 TEST(Thread, ThatIsSuspendedCanBeTerminated) {
     std::atomic<bool> ran{false};

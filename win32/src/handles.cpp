@@ -69,13 +69,15 @@ HANDLE open_handle(object* of, DWORD access) noexcept {
     return nullptr;
 }
 
-bool close_handle(HANDLE handle, bool of_registered_wait) noexcept {
-    const handle_table::number number = handle_use::number_of(handle);
+namespace {
+
+template <class IsRight>
+bool close_if(HANDLE handle, IsRight is_right) noexcept {
     {
         const handle_use look(handle);
-        if (!look || (look->what == kind::registered_wait) != of_registered_wait) return false;
+        if (!look || !is_right(look->what)) return false;
     }
-    handle_slot* const slot = the_handles.close(number);
+    handle_slot* const slot = the_handles.close(handle_use::number_of(handle));
     if (slot == nullptr) return false;
     auto& named = *static_cast<object*>(slot->object);
     if (named.is_named) {
@@ -89,6 +91,13 @@ bool close_handle(HANDLE handle, bool of_registered_wait) noexcept {
     return true;
 }
 
+}  // namespace
+
+bool close_handle(HANDLE handle, kind of) noexcept {
+    return close_if(handle, [of](kind what) { return what == of; });
+}
+bool close_handle(HANDLE handle) noexcept { return close_if(handle, is_waited_for); }
+
 DWORD granted(DWORD access) noexcept {
     constexpr DWORD everything = GENERIC_ALL | MAXIMUM_ALLOWED;
     if ((access & everything) != 0) return all_access;
@@ -99,21 +108,34 @@ DWORD granted(DWORD access) noexcept {
     return specific;
 }
 
+bool has_rights(kind what, DWORD access) noexcept {
+    constexpr DWORD everything = GENERIC_ALL | MAXIMUM_ALLOWED;
+    if ((access & everything) != 0) access &= ~everything;
+    const DWORD specific = access & ~(GENERIC_READ | GENERIC_WRITE | GENERIC_EXECUTE);
+    return (specific & ~(what == kind::mutex ? MUTEX_ALL_ACCESS : all_access)) == 0;
+}
+
 object_name::object_name(LPCSTR name) : is_null_(name == nullptr) {
     if (!is_null_) text_ = name;
     check(text_.size());
 }
 
-object_name::object_name(LPCWSTR name) : is_null_(name == nullptr) {
-    std::size_t length = 0;
-    for (; !is_null_ && name[length] != 0; ++length) {
-        std::uint32_t point = name[length];
-        const bool is_pair =
-            point >= 0xD800 && point < 0xDC00 && name[length + 1] >= 0xDC00 && name[length + 1] < 0xE000;
-        if (is_pair) point = 0x10000 + ((point - 0xD800) << 10) + (name[++length] - 0xDC00u);
-        append_utf8(text_, point);
+std::string utf8_of(std::u16string_view text) {
+    std::string result;
+    for (std::size_t i = 0; i != text.size(); ++i) {
+        std::uint32_t point = text[i];
+        const bool is_pair = point >= 0xD800 && point < 0xDC00 && i + 1 != text.size() &&
+                             text[i + 1] >= 0xDC00 && text[i + 1] < 0xE000;
+        if (is_pair) point = 0x10000 + ((point - 0xD800) << 10) + (text[++i] - 0xDC00u);
+        append_utf8(result, point);
     }
-    check(length);
+    return result;
+}
+
+object_name::object_name(LPCWSTR name) : is_null_(name == nullptr) {
+    const std::u16string_view text = is_null_ ? std::u16string_view() : std::u16string_view(name);
+    text_ = utf8_of(text);
+    check(text.size());
 }
 
 void object_name::check(std::size_t length) noexcept {
@@ -169,7 +191,8 @@ HANDLE open_named(const object_name& name, kind wanted, DWORD access) noexcept {
         const auto at = names().objects.find(name.text());
         if (at == names().objects.end()) return no_handle(ERROR_FILE_NOT_FOUND);
         if (at->second->what != wanted) return no_handle(ERROR_INVALID_HANDLE);
-        if (access == 0) return no_handle(ERROR_ACCESS_DENIED);
+        if ((access & ACCESS_SYSTEM_SECURITY) != 0) return no_handle(ERROR_PRIVILEGE_NOT_HELD);
+        if (access == 0 || !has_rights(wanted, access)) return no_handle(ERROR_ACCESS_DENIED);
         at->second->keep();
         const HANDLE handle = open_handle(at->second, granted(access));
         if (handle != nullptr) ++at->second->handles;
@@ -198,11 +221,11 @@ BOOL duplicate(HANDLE source, LPHANDLE target, DWORD access, DWORD options) noex
         const HANDLE self = handle_of_this_thread();
         if (self == nullptr) return FALSE;
         const BOOL done = duplicate(self, target, access, options);
-        (void)close_handle(self, false);
+        (void)close_handle(self);
         return done;
     }
     const handle_use use(source);
-    if (!use || use->what == kind::registered_wait) return fail(ERROR_INVALID_HANDLE);
+    if (!use || !is_waited_for(use->what)) return fail(ERROR_INVALID_HANDLE);
     if (target == nullptr) return TRUE;
     *target = duplicate(use, (options & DUPLICATE_SAME_ACCESS) != 0 ? use.access() : granted(access));
     return *target != nullptr ? TRUE : FALSE;
@@ -220,7 +243,7 @@ VOID SetLastError(DWORD code) { last_error = code; }
 
 BOOL CloseHandle(HANDLE handle) {
     if (is_pseudo_handle(handle)) return TRUE;
-    return close_handle(handle, false) ? TRUE : fail(ERROR_INVALID_HANDLE);
+    return close_handle(handle) ? TRUE : fail(ERROR_INVALID_HANDLE);
 }
 
 BOOL DuplicateHandle(HANDLE source_process, HANDLE source, HANDLE target_process, LPHANDLE target,

@@ -74,6 +74,8 @@ tocsin::condition& condition_of(PCONDITION_VARIABLE from) noexcept {
 static_assert(sizeof(tocsin::condition) == sizeof(CONDITION_VARIABLE));
 static_assert(alignof(tocsin::condition) <= alignof(CONDITION_VARIABLE));
 
+constexpr DWORD most_spins = 0x00FF'FFFF;  // the other bits were flags once
+
 // What a sleep gives up and takes back.
 struct section_lock {
     LPCRITICAL_SECTION section;
@@ -112,17 +114,21 @@ VOID ReleaseSRWLockShared(PSRWLOCK lock) { lock_of(lock).unlock_shared(); }
 VOID InitializeCriticalSection(LPCRITICAL_SECTION section) {
     *section = {reinterpret_cast<PVOID>(LONG_PTR{-1}), -1, 0, nullptr, nullptr, 0};
 }
-BOOL InitializeCriticalSectionEx(LPCRITICAL_SECTION section, DWORD spin_count, DWORD) {
+BOOL InitializeCriticalSectionEx(LPCRITICAL_SECTION section, DWORD spin_count, DWORD flags) {
+    constexpr DWORD known = CRITICAL_SECTION_NO_DEBUG_INFO | RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN |
+                            RTL_CRITICAL_SECTION_FLAG_STATIC_INIT | RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE |
+                            RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO;
+    if ((flags & ~known) != 0 || spin_count > most_spins) return fail(ERROR_INVALID_PARAMETER);
     InitializeCriticalSection(section);
-    section->SpinCount = spin_count & 0x00FF'FFFF;
+    section->SpinCount = spin_count;
     return TRUE;
 }
 BOOL InitializeCriticalSectionAndSpinCount(LPCRITICAL_SECTION section, DWORD spin_count) {
-    return InitializeCriticalSectionEx(section, spin_count, 0);
+    return InitializeCriticalSectionEx(section, spin_count & most_spins, 0);
 }
 DWORD SetCriticalSectionSpinCount(LPCRITICAL_SECTION section, DWORD spin_count) {
     const auto before = static_cast<DWORD>(section->SpinCount);
-    section->SpinCount = spin_count & 0x00FF'FFFF;
+    section->SpinCount = spin_count & most_spins;
     return before;
 }
 VOID EnterCriticalSection(LPCRITICAL_SECTION section) {

@@ -19,11 +19,6 @@ HANDLE create_mutex(const object_name& name, DWORD flags, DWORD access) {
     });
 }
 
-template <class Make>
-HANDLE made(Make make) noexcept {
-    return without_exceptions<HANDLE>(nullptr, make);
-}
-
 DWORD owner_flag(BOOL initial_owner) noexcept { return initial_owner != 0 ? CREATE_MUTEX_INITIAL_OWNER : 0; }
 
 }  // namespace

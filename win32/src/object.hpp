@@ -17,24 +17,37 @@
 #include <tocsin/event.hpp>
 #include <tocsin/semaphore.hpp>
 #include <tocsin/win32.h>
+#include <tocsin/word_lock.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tocsin::win32 {
 
-enum class kind : std::uint8_t { event, semaphore, mutex, timer, thread, descriptor, registered_wait };
+enum class kind : std::uint8_t {
+    event,
+    semaphore,
+    mutex,
+    timer,
+    thread,
+    descriptor,
+    // Not waited for:
+    registered_wait,
+    timer_queue,
+    queued_timer,
+    pooled,  // an object of the thread pool, which has no handle
+};
+constexpr bool is_waited_for(kind what) noexcept { return what < kind::registered_wait; }
 
-class object {
+// Something with references. It is deleted with the last one.
+template <class Self>
+class counted {
 public:
-    explicit object(kind its_kind) noexcept : what(its_kind) {}
-    object(const object&) = delete;
-    object& operator=(const object&) = delete;
-    virtual ~object() = default;
-
     void keep() noexcept {
         // no order: the caller has one
         references_.fetch_add(1, std::memory_order_relaxed);
@@ -51,16 +64,27 @@ public:
     void drop() noexcept {
         // [object-end] Releases what this thread did with the object,
         // [object-end] and, with the last reference, acquires what the others did.
-        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete static_cast<Self*>(this);
     }
+
+protected:
+    ~counted() = default;
+
+private:
+    std::atomic<std::uint32_t> references_{1};
+};
+
+class object : public counted<object> {
+public:
+    explicit object(kind its_kind) noexcept : what(its_kind) {}
+    object(const object&) = delete;
+    object& operator=(const object&) = delete;
+    virtual ~object() = default;
 
     const kind what;
     bool is_named = false;    // written before the first handle is given out
     std::size_t handles = 0;  // of a named object: under the lock of the names (handles.cpp)
     std::string name;
-
-private:
-    std::atomic<std::uint32_t> references_{1};
 };
 
 // An event, and the base class of timers, which are waited for like events.
@@ -72,16 +96,48 @@ public:
     tocsin::event state;
 };
 
+// A semaphore of tocsin counts to 1,073,741,823, and one of Windows to 2,147,483,647. So permits that do not fit into
+// the former are counted in `beyond_`.
+//   semaphore_object-1  While permits are beyond, many are free. Whoever takes a permit then moves some of those beyond
+//       (took_one()). So a semaphore of tocsin with permits beyond is never empty, unless a thousand million threads
+//       take permits at the same time. No wait is queued then, and nothing else has to look beyond.
+//   semaphore_object-2  `beyond_` changes under the lock. If the maximum is greater than what tocsin counts to, permits
+//       are added under the lock, too. So the sum does not exceed the maximum.
 class semaphore_object final : public object {
 public:
-    semaphore_object(LONG initial, LONG maximum) : object(kind::semaphore), most(maximum), permits(initial) {}
+    semaphore_object(LONG initial, LONG maximum)
+        : object(kind::semaphore),
+          most(maximum),
+          permits(std::min(initial, most_near)),
+          beyond_(initial - std::min(initial, most_near)) {}
 
+    // Adds permits, unless there would be too many. Then returns false. Stores in `before` how many there were.
+    bool release(LONG count, LONG& before) noexcept;
+    bool is_full() noexcept;
+    // Adds the permit of a wait that has taken it and does not use it. Other threads may have released permits
+    // meanwhile, so there may be more than the maximum afterwards, as when a wait for several permits of tocsin gives
+    // up (include/tocsin/semaphore.hpp). A permit is never lost.
+    void give_back() noexcept;
+    // After a permit has been taken.
+    void took_one() noexcept {
+        // no order: a wait that took a permit that was released later sees it (semaphore_object-1)
+        if (beyond_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            move_near();
+    }
+
+    static constexpr LONG most_near = tocsin::counting_semaphore<>::max();
+    const LONG most;
+    tocsin::counting_semaphore<> permits;
+
+private:
     detail::semaphore_word& word() noexcept {
         return *static_cast<detail::semaphore_word*>(source(permits).object());
     }
+    LONG near() noexcept;
+    void move_near() noexcept;
 
-    const LONG most;
-    tocsin::counting_semaphore<> permits;
+    std::atomic<LONG> beyond_;
+    word_lock<> lock_;
 };
 
 class descriptor_object final : public object {
@@ -172,13 +228,18 @@ Object* of_kind(const handle_use& use, kind wanted, DWORD access) noexcept {
 // Opens a handle. Takes over the caller's reference, even if the call fails. A call that fails sets the error and
 // returns null.
 HANDLE open_handle(object* of, DWORD access) noexcept;
-// Closes a handle: of a registered wait if `of_registered_wait` is set, else of any other object. Returns false if this
-// is no such handle.
-bool close_handle(HANDLE handle, bool of_registered_wait) noexcept;
+// Closes a handle of an object of this kind. Returns false if this is no such handle.
+bool close_handle(HANDLE handle, kind of) noexcept;
+// Closes a handle of an object that can be waited for.
+bool close_handle(HANDLE handle) noexcept;
 
 // All rights of all kinds. granted() replaces generic rights in what a caller asked for.
 inline constexpr DWORD all_access = 0x001F0003u;
 DWORD granted(DWORD access) noexcept;
+// Whether an object of this kind has all these rights, once generic rights have been replaced.
+bool has_rights(kind what, DWORD access) noexcept;
+
+std::string utf8_of(std::u16string_view text);
 
 // A name as the caller gave it. A name in char16_t is converted to UTF-8.
 class object_name {
@@ -227,6 +288,12 @@ Result without_exceptions(Result failed, Call call) noexcept {
     (void)failed;
     return call();
 #endif
+}
+
+// What a Create or Open function returns.
+template <class Make>
+HANDLE made(Make make) noexcept {
+    return without_exceptions<HANDLE>(nullptr, make);
 }
 
 }  // namespace tocsin::win32

@@ -83,19 +83,17 @@ BOOL InitOnceExecuteOnce(PINIT_ONCE once, PINIT_ONCE_FN function, PVOID paramete
     BOOL pending = FALSE;
     if (InitOnceBeginInitialize(once, 0, &pending, context) == 0) return FALSE;
     if (pending == 0) return TRUE;
-    PVOID made = nullptr;
-    if (function(once, parameter, &made) == 0) {
+    // The callback is given the caller's own pointer. What is there afterwards is the context, even if the callback has
+    // not written it.
+    if (function(once, parameter, context) == 0) {
         const DWORD error = GetLastError();
         (void)InitOnceComplete(once, INIT_ONCE_INIT_FAILED, nullptr);
         SetLastError(error);
         return FALSE;
     }
-    if (InitOnceComplete(once, 0, made) == 0) {
-        (void)InitOnceComplete(once, INIT_ONCE_INIT_FAILED, nullptr);
-        return fail(ERROR_INVALID_PARAMETER);
-    }
-    if (context != nullptr) *context = made;
-    return TRUE;
+    if (InitOnceComplete(once, 0, context != nullptr ? *context : nullptr) != 0) return TRUE;
+    (void)InitOnceComplete(once, INIT_ONCE_INIT_FAILED, nullptr);  // its low bits are not zero
+    return fail(ERROR_INVALID_PARAMETER);
 }
 
 }  // extern "C"

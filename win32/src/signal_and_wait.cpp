@@ -33,7 +33,8 @@ public:
     // 0, or why the object can't be signaled.
     DWORD error() noexcept {
         if (signal_.what == kind::mutex && !is_owned_by(signal_, self_)) return ERROR_NOT_OWNER;
-        if (signal_.what == kind::semaphore && is_full()) return ERROR_TOO_MANY_POSTS;
+        if (signal_.what == kind::semaphore && static_cast<semaphore_object&>(signal_).is_full())
+            return ERROR_TOO_MANY_POSTS;
         return 0;
     }
 
@@ -56,13 +57,6 @@ public:
     }
 
 private:
-    bool is_full() noexcept {
-        auto& semaphore = static_cast<semaphore_object&>(signal_);
-        // no order: a check; the release decides
-        const auto seen = semaphore.word().load(std::memory_order_relaxed);
-        return detail::semaphore_state::free_permits(seen) >= static_cast<std::uint32_t>(semaphore.most);
-    }
-
     // Whether the wait has taken the very event that it had to set, and that was set already.
     bool is_absorbed(DWORD how) const noexcept {
         return how == WAIT_OBJECT_0 && &signal_ == &wait_on_ && signal_.what == kind::event;
@@ -83,10 +77,8 @@ private:
             case kind::mutex: static_cast<mutex_object&>(signal_).release(*self_); return true;
             default: break;
         }
-        auto& semaphore = static_cast<semaphore_object&>(signal_);
-        std::uint32_t before = 0;
-        return detail::semaphore_try_release(semaphore.word(), 1, static_cast<std::uint32_t>(semaphore.most),
-                                             before);
+        LONG before = 0;
+        return static_cast<semaphore_object&>(signal_).release(1, before);
     }
 
     object& signal_;
@@ -111,8 +103,7 @@ DWORD signal_and_wait(HANDLE signal, HANDLE wait_on, DWORD milliseconds, bool al
     if (is_pseudo_handle(wait_on)) return signal_and_wait_for_never(signal, milliseconds, alertable);
     const handle_use to_signal(signal);
     const handle_use to_wait_on(wait_on);
-    if (!to_signal || !to_wait_on || to_wait_on->what == kind::registered_wait)
-        return fail_wait(ERROR_INVALID_HANDLE);
+    if (!to_signal || !to_wait_on || !is_waited_for(to_wait_on->what)) return fail_wait(ERROR_INVALID_HANDLE);
     switch (to_signal->what) {
         case kind::event:
         case kind::semaphore:

@@ -19,9 +19,13 @@
 //       during it, ends the wait. This is true inside a queued call, too, while more calls are queued.
 //   thread-4  A place in the queue is the queue's, which deletes it with its call, or a timer's. A timer takes its call
 //       back before it gives up its reference to the thread. So the queue never refers to a timer that is gone.
+//   thread-5  A thread is in a list from its construction until its destruction, under the lock of that list. Whoever
+//       finds it there may use it only if it gets a reference under this lock, because it may just be ending.
 //
 // Checked by: tests/win32_unit/waits_test.cpp, mutex_test.cpp, memory_test.cpp, tests/win32.
 #include "thread.hpp"
+
+#include "local_storage.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
 
@@ -29,6 +33,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -41,16 +46,27 @@ namespace tocsin::win32 {
 namespace {
 
 constexpr std::size_t smallest_reservation = std::size_t{64} * 1024;  // as on Windows
+constexpr DWORD most_suspensions = 127;                               // MAXIMUM_SUSPEND_COUNT
 constexpr std::size_t usual_stack = std::size_t{1024} * 1024;  // as on Windows; musl's and macOS' are smaller
 
 thread_local constinit thread* this_thread = nullptr;
 thread_local constinit DWORD this_id = 0;
 std::atomic<DWORD> last_id{0};
 
+// All threads that have an object: thread-5.
+struct thread_list {
+    word_lock<> lock;
+    detail::intrusive_list<thread> threads;
+};
+constinit thread_list lists[64];
+thread_list& list_of(DWORD id) noexcept { return lists[id / 4 % std::size(lists)]; }
+
 DWORD new_id() noexcept { return last_id.fetch_add(4, std::memory_order_relaxed) + 4; }  // no order: a number
 
 void end_of_thread(void* of) noexcept {
     auto& ending = *static_cast<thread*>(of);
+    end_local_storage();
+    ending.properties.thread_ends();
     ending.finish();
     this_thread = nullptr;
     ending.drop();
@@ -71,6 +87,7 @@ bool adopt(thread& self) {
     if (pthread_setspecific(end_key(), &self) != 0) return false;
     this_thread = &self;
     this_id = self.id;
+    self.properties.thread_begins();
     return true;
 }
 
@@ -126,7 +143,9 @@ thread::thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stac
       function_(function),
       argument_(argument),
       stack_size_(stack_size),
-      is_reservation_(is_reservation) {}
+      is_reservation_(is_reservation) {
+    be_listed();
+}
 
 thread::thread() noexcept
     : object(kind::thread),
@@ -136,6 +155,29 @@ thread::thread() noexcept
       stack_size_(0),
       is_reservation_(false) {
     state_ = state::started;
+    be_listed();
+}
+
+thread::~thread() {
+    forget_calls();  // those of a thread that never started
+    thread_list& in = list_of(id);
+    const std::lock_guard held(in.lock);
+    in.threads.remove(*this);
+}
+
+void thread::be_listed() noexcept {
+    thread_list& in = list_of(id);
+    const std::lock_guard held(in.lock);
+    in.threads.append(*this);
+}
+
+thread* thread::find(DWORD its_id) noexcept {
+    thread_list& in = list_of(its_id);
+    const std::lock_guard held(in.lock);
+    for (thread* at = in.threads.first(); at != nullptr; at = in.threads.next(*at)) {
+        if (at->id == its_id) return at->keep_if_alive() ? at : nullptr;
+    }
+    return nullptr;
 }
 
 void* thread::main(void* self) {
@@ -149,11 +191,9 @@ void* thread::main(void* self) {
     return nullptr;
 }
 
-namespace {
-
 // A size that is not a reservation says how much of the stack is to have memory at first. Here, the system decides
 // that. As on Windows, such a size can make a stack larger than usual, but never smaller.
-void set_stack_size(pthread_attr_t& how, std::size_t wanted, bool is_reservation) noexcept {
+void set_thread_stack(pthread_attr_t& how, std::size_t wanted, bool is_reservation) noexcept {
     std::size_t least = 0;
     if (is_reservation) {
         least = std::max(static_cast<std::size_t>(PTHREAD_STACK_MIN), smallest_reservation);
@@ -165,15 +205,26 @@ void set_stack_size(pthread_attr_t& how, std::size_t wanted, bool is_reservation
     (void)pthread_attr_setstacksize(&how, (std::max(wanted, least) + page - 1) / page * page);
 }
 
-}  // namespace
+DWORD thread::suspend() noexcept {
+    const std::lock_guard held(lock_);
+    switch (state_) {
+        case state::suspended:
+            if (suspensions_ == most_suspensions) return fail_wait(ERROR_SIGNAL_REFUSED);
+            return suspensions_++;
+        case state::started: return fail_wait(ERROR_NOT_SUPPORTED);
+        case state::ended: break;
+    }
+    return fail_wait(ERROR_ACCESS_DENIED);
+}
 
 DWORD thread::resume() noexcept {
     const std::lock_guard held(lock_);
     if (state_ != state::suspended) return 0;
+    if (suspensions_ > 1) return suspensions_--;
     pthread_attr_t how;
     (void)pthread_attr_init(&how);
     (void)pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
-    set_stack_size(how, stack_size_, is_reservation_ && stack_size_ != 0);
+    set_thread_stack(how, stack_size_, is_reservation_ && stack_size_ != 0);
     keep();
     state_ = state::started;
     pthread_t made;
@@ -320,17 +371,6 @@ HANDLE handle_of_this_thread() noexcept {
 
 namespace {
 
-// Calls `act(thread&)` for the thread that the handle names, which may be the pseudo-handle of the calling thread.
-template <class Result, class Act>
-Result with_thread(HANDLE handle, Result failed, Act act) noexcept {
-    return without_exceptions<Result>(failed, [&]() -> Result {
-        if (handle == current_thread_handle) return act(current_thread());
-        const handle_use use(handle);
-        auto* const found = of_kind<thread>(use, kind::thread, 0);
-        return found != nullptr ? act(*found) : failed;
-    });
-}
-
 HANDLE create_thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_t stack_size, DWORD flags,
                      DWORD* id) {
     return without_exceptions<HANDLE>(nullptr, [&]() -> HANDLE {
@@ -344,7 +384,7 @@ HANDLE create_thread(LPTHREAD_START_ROUTINE function, void* argument, std::size_
         const bool runs = handle != nullptr && ((flags & CREATE_SUSPENDED) != 0 || made->resume() == 1);
         made->drop();
         if (!runs) {
-            if (handle != nullptr) (void)close_handle(handle, false);
+            if (handle != nullptr) (void)close_handle(handle);
             return no_handle(ERROR_NOT_ENOUGH_MEMORY);
         }
         if (id != nullptr) *id = its_id;
@@ -389,7 +429,7 @@ DWORD ResumeThread(HANDLE handle) {
 }
 
 DWORD SuspendThread(HANDLE handle) {
-    return with_thread(handle, WAIT_FAILED, [](thread&) -> DWORD { return fail_wait(ERROR_NOT_SUPPORTED); });
+    return with_thread(handle, WAIT_FAILED, [](thread& of) -> DWORD { return of.suspend(); });
 }
 
 BOOL TerminateThread(HANDLE handle, DWORD code) {

@@ -12,8 +12,12 @@
 #include <tocsin/win32.h>
 #include <tocsin/word_lock.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <stop_token>
+#include <string>
+
+#include <pthread.h>
 
 namespace tocsin::win32 {
 
@@ -57,7 +61,27 @@ struct call_place : detail::list_links<call_place> {
     bool is_queued = false;     // under the thread's lock
 };
 
-class thread final : public object {
+// What SetThreadPriority() and its relatives have set, and what is known of the thread (thread_properties.cpp).
+struct thread_properties {
+    word_lock<> lock;       // of what follows
+    int system_number = 0;  // on Linux, while the thread runs; else 0
+    int priority = THREAD_PRIORITY_NORMAL;
+    int usual_nice = 0;  // with which the thread began
+    bool boost_disabled = false;
+    DWORD ideal_processor = 0;
+    std::uintptr_t affinity = 0;  // set before the thread began; 0: none
+    std::u16string description;
+    std::uint64_t created = 0;  // file times
+    std::uint64_t ended = 0;
+    std::uint64_t kernel_time = 0;  // at the end, in units of 100 ns
+    std::uint64_t user_time = 0;
+
+    // Called by the thread itself.
+    void thread_begins() noexcept;
+    void thread_ends() noexcept;
+};
+
+class thread final : public object, public detail::list_links<thread> {
 public:
     // Makes the object of a thread that has not been created yet. The thread is suspended. A stack size of 0 stands for
     // the usual size.
@@ -65,11 +89,15 @@ public:
            bool is_reservation) noexcept;
     // Makes the object of the calling thread, which something else has created.
     thread() noexcept;
-    ~thread() override { forget_calls(); }  // those of a thread that never started
+    ~thread() override;
+
+    // The thread with this number, with a reference, or null.
+    static thread* find(DWORD its_id) noexcept;
 
     const DWORD id;
     tocsin::manual_reset_event ended;   // set at the end: waits for the handle wait for it
     tocsin::manual_reset_event called;  // set while a call is queued: thread-3
+    thread_properties properties;
 
     DWORD exit_code() const noexcept {
         // no order: `ended` publishes it
@@ -80,7 +108,9 @@ public:
         code_.store(code, std::memory_order_relaxed);  // no order: `ended` publishes it
     }
 
-    // Starts a thread that was made suspended. The result is that of ResumeThread().
+    // Of a thread that has not begun. The results are those of SuspendThread() and ResumeThread(). The thread begins
+    // when it has been resumed as often as it was suspended. It is made suspended once.
+    DWORD suspend() noexcept;
     DWORD resume() noexcept;
     // Ends a thread that has not started. False: it has started, and not ended.
     bool end_unstarted(DWORD code) noexcept;
@@ -107,6 +137,7 @@ private:
     enum class state : std::uint8_t { suspended, started, ended };
 
     static void* main(void* self);
+    void be_listed() noexcept;
     void abandon_mutexes() noexcept;
     void remove(call_place& place) noexcept;  // under the lock
     void forget_calls() noexcept;             // under the lock
@@ -119,10 +150,14 @@ private:
     bool has_code_ = false;  // for the thread itself
     word_lock<> lock_;       // of what follows
     state state_ = state::suspended;
+    DWORD suspensions_ = 1;  // while suspended
     detail::intrusive_list<mutex_object> mutexes_;
     detail::intrusive_list<call_place> calls_;
     std::stop_source* stop_ = nullptr;
 };
+
+// Sets the size of the stack of a thread that is to be made, as CreateThread() does.
+void set_thread_stack(pthread_attr_t& how, std::size_t wanted, bool is_reservation) noexcept;
 
 // The object of the calling thread. For a thread that this layer has not created, the first call makes the object, and
 // throws std::bad_alloc if there is no memory, or no pthread key.
@@ -133,5 +168,16 @@ thread* current_thread_or_null() noexcept;
 DWORD id_of_this_thread() noexcept;
 // A new handle of the calling thread, or null (the error is set).
 HANDLE handle_of_this_thread() noexcept;
+
+// Calls `act(thread&)` for the thread that the handle names, which may be the pseudo-handle of the calling thread.
+template <class Result, class Act>
+Result with_thread(HANDLE handle, Result failed, Act act) noexcept {
+    return without_exceptions<Result>(failed, [&]() -> Result {
+        if (handle == current_thread_handle) return act(current_thread());
+        const handle_use use(handle);
+        auto* const found = of_kind<thread>(use, kind::thread, 0);
+        return found != nullptr ? act(*found) : failed;
+    });
+}
 
 }  // namespace tocsin::win32

@@ -48,7 +48,7 @@ source source_of(object& what) noexcept {
             auto& of = static_cast<descriptor_object&>(what);
             return ready(of.descriptor, of.asked);
         }
-        case kind::registered_wait: break;
+        default: break;
     }
     return {};
 }
@@ -61,14 +61,7 @@ void give_back(object& what) noexcept {
             if (state.mode() == reset_mode::auto_reset) state.set();
             break;
         }
-        case kind::semaphore: {
-            // If others have filled the semaphore meanwhile, it has its maximum already, and this permit is gone.
-            auto& semaphore = static_cast<semaphore_object&>(what);
-            std::uint32_t before = 0;
-            (void)detail::semaphore_try_release(semaphore.word(), 1,
-                                                static_cast<std::uint32_t>(semaphore.most), before);
-            break;
-        }
+        case kind::semaphore: static_cast<semaphore_object&>(what).give_back(); break;
         case kind::mutex: static_cast<mutex_object&>(what).state.undo_take(); break;
         default: break;
     }
@@ -218,7 +211,7 @@ DWORD wait_for_all(std::span<object* const> objects, thread* self, bool alertabl
 
 // The error with which a wait for this handle fails, or 0.
 DWORD error_of_wait(const handle_use& use) noexcept {
-    if (!use || use->what == kind::registered_wait) return ERROR_INVALID_HANDLE;
+    if (!use || !is_waited_for(use->what)) return ERROR_INVALID_HANDLE;
     return use.may(SYNCHRONIZE) ? 0 : ERROR_ACCESS_DENIED;
 }
 

@@ -40,9 +40,10 @@ inline bool try_take(object& what) noexcept {
 
 source source_of(object& what) noexcept;
 
-// For a thread that has taken the object: makes the thread the owner of a mutex. Returns WAIT_OBJECT_0 or
-// WAIT_ABANDONED_0.
+// For a thread that has taken the object, which every take has to be followed by: makes the thread the owner of a
+// mutex. Returns WAIT_OBJECT_0 or WAIT_ABANDONED_0.
 inline DWORD begin_taken(object& what, thread* self) noexcept {
+    if (what.what == kind::semaphore) static_cast<semaphore_object&>(what).took_one();
     if (what.what != kind::mutex) return WAIT_OBJECT_0;
     return static_cast<mutex_object&>(what).begin(*self) ? WAIT_ABANDONED_0 : WAIT_OBJECT_0;
 }

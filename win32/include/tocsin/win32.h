@@ -13,10 +13,12 @@
  * - Everything stays inside the process. A name is known only within the process, and GetCurrentProcess() is the only
  *   handle of a process. SECURITY_ATTRIBUTES are ignored.
  * - A pulse is exact: PulseEvent() releases those that wait at that moment. Windows may miss a thread.
- * - TerminateThread() ends only threads that have not started yet, and SuspendThread() suspends none.
+ * - TerminateThread() and SuspendThread() end and suspend only threads that have not started yet.
  * - A WCHAR is a char16_t, so it has 16 bits, as on Windows. In C++, the W forms also take a wchar_t name, so L"..."
  *   works.
- * The types and constants are in tocsin/win32/types.h.
+ * The types and constants are in tocsin/win32/types.h, the pools of threads in win32/thread_pool.h, the atomic
+ * operations in win32/interlocked.h, thread-local storage, properties of threads, dates and the heap in win32/system.h.
+ * This header includes them all.
  *
  * Handles: a HANDLE is a number that contains a generation, and every call looks it up in a table. So a handle that is
  * closed, of another kind, or no handle at all gives ERROR_INVALID_HANDLE, and never undefined behaviour. (A stale
@@ -108,7 +110,7 @@ TOCSIN_WIN32_API BOOL WINAPI ResetEvent(HANDLE event);
  * the event is an auto-reset event. */
 TOCSIN_WIN32_API BOOL WINAPI PulseEvent(HANDLE event);
 
-/* ---- Semaphores: counts up to 1,073,741,823; a greater maximum counts as this one ----------------------------- */
+/* ---- Semaphores ----------------------------------------------------------------------------------------------- */
 
 TOCSIN_WIN32_API HANDLE WINAPI CreateSemaphoreA(LPSECURITY_ATTRIBUTES security, LONG initial, LONG maximum,
                                                 LPCSTR name);
@@ -208,11 +210,15 @@ TOCSIN_WIN32_API DWORD WINAPI SleepEx(DWORD milliseconds, BOOL alertable);
 
 typedef VOID(CALLBACK* WAITORTIMERCALLBACK)(PVOID context, BOOLEAN timed_out);
 
-/* The callbacks run in threads of a pool. While a registered wait has no callback to call, it needs no thread of its
- * own. */
+/* The callbacks run in threads of a pool (win32/thread_pool.h): with WT_EXECUTEINWAITTHREAD one after another in one
+ * thread, with WT_EXECUTEINPERSISTENTTHREAD in threads that do not end. While a registered wait has no callback to
+ * call, it needs no thread of its own. */
 TOCSIN_WIN32_API BOOL WINAPI RegisterWaitForSingleObject(PHANDLE wait, HANDLE object,
                                                          WAITORTIMERCALLBACK callback, PVOID context,
                                                          ULONG milliseconds, ULONG flags);
+/* A signal that comes at the same time is not lost. Either the callback is called for it: then the result is FALSE,
+ * ERROR_IO_PENDING until the callback has ended. (In the callback itself as well, except with WT_EXECUTEINWAITTHREAD.)
+ * Or the result is TRUE, no callback is called any more, and the object has kept the signal. */
 TOCSIN_WIN32_API BOOL WINAPI UnregisterWait(HANDLE wait);
 /* `done` is NULL, an event, or INVALID_HANDLE_VALUE. With INVALID_HANDLE_VALUE, the call waits for the callbacks.
  * Inside the wait's own callback, such a call fails with ERROR_POSSIBLE_DEADLOCK. (On Windows, the thread waits for
@@ -261,6 +267,11 @@ typedef struct _RTL_CRITICAL_SECTION {
     ULONG_PTR SpinCount;
 } CRITICAL_SECTION, *PCRITICAL_SECTION, *LPCRITICAL_SECTION;
 #define CRITICAL_SECTION_NO_DEBUG_INFO 0x01000000u
+#define RTL_CRITICAL_SECTION_FLAG_NO_DEBUG_INFO 0x01000000u
+#define RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN 0x02000000u
+#define RTL_CRITICAL_SECTION_FLAG_STATIC_INIT 0x04000000u
+#define RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE 0x08000000u
+#define RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO 0x10000000u
 
 TOCSIN_WIN32_API VOID WINAPI InitializeCriticalSection(LPCRITICAL_SECTION section);
 TOCSIN_WIN32_API BOOL WINAPI InitializeCriticalSectionAndSpinCount(LPCRITICAL_SECTION section,
@@ -333,6 +344,11 @@ TOCSIN_WIN32_API BOOL WINAPI DeleteSynchronizationBarrier(LPSYNCHRONIZATION_BARR
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+
+#include <tocsin/win32/interlocked.h>
+#include <tocsin/win32/refused.h>
+#include <tocsin/win32/system.h>
+#include <tocsin/win32/thread_pool.h>
 
 /* ---- Names without A or W: W if UNICODE is defined, else A ---------------------------------------------------- */
 
