@@ -291,11 +291,11 @@ void pooled::run() {
     drop();
 }
 
-}  // namespace tocsin::win32
-
-void _TP_CALLBACK_INSTANCE::at_end() noexcept {
+void callback_instance::at_end() noexcept {
     if (section != nullptr) LeaveCriticalSection(section);
     if (mutex != nullptr) (void)ReleaseMutex(mutex);
     if (semaphore != nullptr) (void)ReleaseSemaphore(semaphore, static_cast<LONG>(permits), nullptr);
     if (event != nullptr) (void)SetEvent(event);
 }
+
+}  // namespace tocsin::win32

@@ -87,15 +87,18 @@ private:
 
 class pooled;
 
-}  // namespace tocsin::win32
+// What PTP_CALLBACK_INSTANCE points to. A callback is given it, to ask for something that is done when it has returned.
+class callback_instance {
+public:
+    explicit callback_instance(pooled& whose) noexcept : of(whose) {}
 
-// What a callback is given, to ask for something that is done when it has returned.
-struct _TP_CALLBACK_INSTANCE {
-    explicit _TP_CALLBACK_INSTANCE(tocsin::win32::pooled& whose) noexcept : of(whose) {}
-
+    static callback_instance& at(PTP_CALLBACK_INSTANCE instance) noexcept {
+        return *reinterpret_cast<callback_instance*>(instance);
+    }
+    PTP_CALLBACK_INSTANCE opaque() noexcept { return reinterpret_cast<PTP_CALLBACK_INSTANCE>(this); }
     void at_end() noexcept;
 
-    tocsin::win32::pooled& of;
+    pooled& of;
     bool counts = true;  // until DisassociateCurrentThreadFromCallback()
     PCRITICAL_SECTION section = nullptr;
     HANDLE mutex = nullptr;
@@ -103,10 +106,6 @@ struct _TP_CALLBACK_INSTANCE {
     DWORD permits = 0;
     HANDLE event = nullptr;
 };
-
-namespace tocsin::win32 {
-
-using callback_instance = _TP_CALLBACK_INSTANCE;
 
 // An object whose callback runs in a pool. It has been asked to run `pending` times, and runs `running` times.
 class pooled : public object, private pool_task {

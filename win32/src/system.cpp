@@ -136,7 +136,9 @@ BOOL QueryUnbiasedInterruptTime(PULONGLONG time) {
     return TRUE;
 }
 
-VOID ExitProcess(UINT code) { std::exit(static_cast<int>(code)); }
+VOID ExitProcess(UINT code) {
+    std::exit(static_cast<int>(code));  // NOLINT(concurrency-mt-unsafe): what the call is for
+}
 
 DWORD MsgWaitForMultipleObjectsEx(DWORD count, const HANDLE* handles, DWORD milliseconds, DWORD,
                                   DWORD flags) {

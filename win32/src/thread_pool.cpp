@@ -140,7 +140,7 @@ public:
 
 private:
     void call(callback_instance& here) override {
-        callback_(&here, context());
+        callback_(here.opaque(), context());
         if (leave_group()) drop();  // thread_pool-1
     }
 
@@ -169,7 +169,7 @@ public:
 
 private:
     void call(callback_instance& here) override {
-        callback_(&here, context(), reinterpret_cast<PTP_WORK>(this));
+        callback_(here.opaque(), context(), reinterpret_cast<PTP_WORK>(this));
     }
 
     const PTP_WORK_CALLBACK callback_;
@@ -203,7 +203,7 @@ public:
 private:
     bool fire(wake_list&) noexcept override { return submit(), true; }
     void call(callback_instance& here) override {
-        callback_(&here, context(), reinterpret_cast<PTP_TIMER>(this));
+        callback_(here.opaque(), context(), reinterpret_cast<PTP_TIMER>(this));
     }
 
     const PTP_TIMER_CALLBACK callback_;
@@ -329,7 +329,7 @@ private:
             result = begin_taken(*which->object, self);
         }
         delete which;
-        callback_(&here, context(), reinterpret_cast<PTP_WAIT>(this), result);
+        callback_(here.opaque(), context(), reinterpret_cast<PTP_WAIT>(this), result);
     }
 
     const PTP_WAIT_CALLBACK callback_;
@@ -487,22 +487,27 @@ VOID WaitForThreadpoolWaitCallbacks(PTP_WAIT which, BOOL cancel) {
 }
 VOID CloseThreadpoolWait(PTP_WAIT which) { object_of<pool_wait>(which).close(); }
 
-VOID SetEventWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE event) { instance->event = event; }
+VOID SetEventWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE event) {
+    callback_instance::at(instance).event = event;
+}
 VOID ReleaseSemaphoreWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE semaphore, DWORD permits) {
-    instance->semaphore = semaphore;
-    instance->permits = permits;
+    callback_instance::at(instance).semaphore = semaphore;
+    callback_instance::at(instance).permits = permits;
 }
 VOID ReleaseMutexWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE mutex) {
-    instance->mutex = mutex;
+    callback_instance::at(instance).mutex = mutex;
 }
 VOID LeaveCriticalSectionWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, PCRITICAL_SECTION section) {
-    instance->section = section;
+    callback_instance::at(instance).section = section;
 }
-BOOL CallbackMayRunLong(PTP_CALLBACK_INSTANCE instance) { return instance->of.has_room() ? TRUE : FALSE; }
+BOOL CallbackMayRunLong(PTP_CALLBACK_INSTANCE instance) {
+    return callback_instance::at(instance).of.has_room() ? TRUE : FALSE;
+}
 VOID DisassociateCurrentThreadFromCallback(PTP_CALLBACK_INSTANCE instance) {
-    if (!instance->counts) return;
-    instance->counts = false;
-    instance->of.end_running();
+    callback_instance& here = callback_instance::at(instance);
+    if (!here.counts) return;
+    here.counts = false;
+    here.of.end_running();
 }
 
 }  // extern "C"
