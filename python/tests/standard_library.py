@@ -44,7 +44,7 @@ def cases_of(suite):
 
 
 def main(modules):
-    faulthandler.dump_traceback_later(500, exit=True)
+    faulthandler.dump_traceback_later(1500, exit=True)
     loader, chosen, failed = unittest.TestLoader(), unittest.TestSuite(), False
     for name in modules:
         try:
