@@ -12,13 +12,6 @@ PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
     return self;
 }
 
-// A subclass may pass its own arguments to __new__, but __init__ takes none.
-int refuse_arguments(PyObject* self, PyObject* arguments, PyObject* keywords) {
-    if (PyTuple_GET_SIZE(arguments) == 0 && (keywords == nullptr || PyDict_GET_SIZE(keywords) == 0)) return 0;
-    PyErr_Format(PyExc_TypeError, "%s() takes no arguments", Py_TYPE(self)->tp_name);
-    return -1;
-}
-
 template <class Object>
 PyObject* set(PyObject* self, PyObject*) {
     set_and_wake([self](wake_list& freed) noexcept { as<Object>(self).event.set(freed); });

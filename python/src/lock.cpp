@@ -243,6 +243,7 @@ PyMethodDef rlock_methods[] = {
 
 PyType_Slot lock_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(make<lock_object>)},
+    {Py_tp_init, reinterpret_cast<void*>(refuse_arguments)},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(lock_represent)},
     {Py_tp_methods, lock_methods},
@@ -253,6 +254,7 @@ PyType_Slot lock_slots[] = {
 };
 PyType_Slot rlock_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(make<rlock_object>)},
+    {Py_tp_init, reinterpret_cast<void*>(refuse_arguments)},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(rlock_represent)},
     {Py_tp_methods, rlock_methods},

@@ -21,6 +21,12 @@ void dealloc(PyObject* self) {
     Py_DECREF(type);
 }
 
+int refuse_arguments(PyObject* self, PyObject* arguments, PyObject* keywords) {
+    if (PyTuple_GET_SIZE(arguments) == 0 && (keywords == nullptr || PyDict_GET_SIZE(keywords) == 0)) return 0;
+    PyErr_Format(PyExc_TypeError, "%s() takes no arguments", Py_TYPE(self)->tp_name);
+    return -1;
+}
+
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) {
     // What has no constructor is made by functions only.
     bool has_constructor = false;

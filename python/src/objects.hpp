@@ -112,6 +112,9 @@ bool read_arguments(const char* function, PyObject* const* given, Py_ssize_t pos
 // `await object` in asyncio.
 PyObject* await_object(PyObject* self);
 
+// The __init__ of types that take no arguments. A subclass may have arguments of its own.
+int refuse_arguments(PyObject* self, PyObject* arguments, PyObject* keywords);
+
 // Deallocates an object whose memory needs nothing else.
 void dealloc(PyObject* self);
 extern PyMemberDef weak_reference_members[];

@@ -125,7 +125,9 @@ class Refusals(unittest.TestCase):
             self.assertGreaterEqual(time.monotonic() - began, seconds)
 
     def test_constructors(self):
-        self.assertRaises(TypeError, tocsin.Event, 1)
+        for kind in (tocsin.Event, tocsin.AutoResetEvent, tocsin.Lock, tocsin.RLock):
+            self.assertRaises(TypeError, kind, 1)
+            self.assertRaises(TypeError, kind, a=1)
         self.assertRaises(ValueError, tocsin.Semaphore, -1)
         self.assertRaises(OverflowError, tocsin.Semaphore, 1 << 40)
         one = tocsin.Semaphore(3)

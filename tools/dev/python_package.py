@@ -141,7 +141,7 @@ def run_wheel(name, program, sdist):
     if python is None:
         return Count(failed=1)
     return run_tests(name, python, {}) + run_script(
-        f"library {name}", ["timeout", "900", python, SOURCE / "tests" / "standard_library.py"], f"python-{name}-library")
+        f"library {name}", ["timeout", "1800", python, SOURCE / "tests" / "standard_library.py"], f"python-{name}-library")
 
 
 def every():
