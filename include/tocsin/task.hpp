@@ -142,6 +142,7 @@ struct task_access;
 // co_await it in a task: `const auto stop = co_await tocsin::this_stop_token;`. In other coroutines it gives a token
 // that is never stopped.
 struct this_stop_token_t {
+    // What `co_await` makes of it. It never suspends.
     struct awaiter {
         bool await_ready() const noexcept { return false; }
         template <class Promise>
@@ -151,10 +152,11 @@ struct this_stop_token_t {
         }
         stop_token await_resume() noexcept { return std::move(token); }
 
-        stop_token token{};
+        stop_token token{};  // of the coroutine, once it has awaited
     };
     awaiter operator co_await() const noexcept { return {}; }
 };
+// The one object of its type.
 inline constexpr this_stop_token_t this_stop_token{};
 
 template <class T = void>
@@ -188,7 +190,7 @@ public:
         }
         T await_resume() { return frame.promise().result(); }
 
-        std::coroutine_handle<promise_type> frame;
+        std::coroutine_handle<promise_type> frame;  // of the task
     };
     awaiter operator co_await() noexcept { return {frame_}; }
 
