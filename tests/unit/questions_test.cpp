@@ -115,6 +115,7 @@ TEST(Questions, ANotificationPassesByAWaitThatWasStopped) {
     });
     until_parked(&changed, 2);
     stopping.request_stop();
+    threads.until_finished(1);  // before that, the notification may meet the stop, and end the first wait
     changed.notify_one();
     threads.join();
     EXPECT_TRUE(stopped);
