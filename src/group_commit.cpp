@@ -202,7 +202,8 @@ commit_engine::~commit_engine() {
         if (!state_->led && !state_->words.are_used()) return;
     }
     if (platform::is_exiting()) {
-        (void)state_.release();  // exit() destroys a static object, and nobody can stop these threads before
+        // exit() destroys a static object, and nobody can stop these threads before.
+        [[maybe_unused]] const state* const kept = state_.release();
     } else if (TOCSIN_CHECKED != 0) {
         platform::die("tocsin: group_commit destroyed while threads submit to it\n");
     }

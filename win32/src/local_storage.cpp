@@ -25,6 +25,7 @@
 #include <tocsin/word_lock.hpp>
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <new>
 
@@ -170,7 +171,7 @@ BOOL set(space which, DWORD index, void* to) noexcept {
         value* found = own.find(which, index);
         if (found == nullptr && to == nullptr) return TRUE;
         if (found == nullptr) {
-            auto* const made = new chunk;
+            chunk* const made = std::make_unique<chunk>().release();
             const std::lock_guard held(all.lock);
             own.at(which, index) = made;  // local_storage-1
             found = own.find(which, index);

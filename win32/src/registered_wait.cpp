@@ -95,7 +95,7 @@ private:
 
     void call(callback_instance&) override {
         const bool timed_out = how_ == wait_status::timed_out;
-        if (timed_out || take()) {
+        if (timed_out || begin_taken_here(*object_) != WAIT_FAILED) {
             callback_(context_, timed_out ? TRUE : FALSE);
             if (!once_ && !is_unregistered() && wait()) {
                 if (is_unregistered()) (void)wait_->cancel();  // registered_wait-2
@@ -103,17 +103,6 @@ private:
             }
         }
         finish();
-    }
-
-    // Makes this thread the owner of a mutex. False: there is no memory for that.
-    bool take() noexcept {
-        thread* self = nullptr;
-        if (object_->what == kind::mutex) {
-            self = without_exceptions<thread*>(nullptr, [] { return &current_thread(); });
-            if (self == nullptr) return give_back(*object_), false;
-        }
-        (void)begin_taken(*object_, self);
-        return true;
     }
 
     bool is_unregistered() noexcept {

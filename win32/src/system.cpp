@@ -50,9 +50,9 @@ bool ticks_of_date(const SYSTEMTIME& date, ticks& time) noexcept {
         date.wSecond > 59 || date.wMilliseconds > 999)
         return false;
     const ticks whole_days = sys_days(of).time_since_epoch().count();
-    time = ticks_to_1970 + whole_days * 86'400 * ticks_per_second + date.wHour * 3600 * ticks_per_second +
-           date.wMinute * 60 * ticks_per_second + date.wSecond * ticks_per_second +
-           date.wMilliseconds * ticks_per_millisecond;
+    time = ticks_to_1970 + whole_days * 86'400 * ticks_per_second +
+           ticks{date.wHour} * 3600 * ticks_per_second + ticks{date.wMinute} * 60 * ticks_per_second +
+           date.wSecond * ticks_per_second + date.wMilliseconds * ticks_per_millisecond;
     return true;
 }
 

@@ -315,20 +315,10 @@ private:
 
     void call(callback_instance& here) override {
         arming* const which = take_ended();
-        TP_WAIT_RESULT result = WAIT_TIMEOUT;
-        if (which->how == wait_status::signaled) {
-            thread* self = nullptr;
-            if (which->object->what == kind::mutex) {
-                self = without_exceptions<thread*>(nullptr, [] { return &current_thread(); });
-                if (self == nullptr) {  // no memory to make this thread its owner
-                    give_back(*which->object);
-                    delete which;
-                    return;
-                }
-            }
-            result = begin_taken(*which->object, self);
-        }
+        const TP_WAIT_RESULT result =
+            which->how == wait_status::signaled ? begin_taken_here(*which->object) : WAIT_TIMEOUT;
         delete which;
+        if (result == WAIT_FAILED) return;
         callback_(here.opaque(), context(), reinterpret_cast<PTP_WAIT>(this), result);
     }
 

@@ -109,12 +109,19 @@ bool times_of(int number, std::uint64_t& kernel, std::uint64_t& user) noexcept {
     (void)std::fclose(file);
     text[length] = 0;
     const char* const name_end = std::strrchr(text, ')');  // the name may contain anything
-    unsigned long in_user = 0;
-    unsigned long in_kernel = 0;
-    if (name_end == nullptr ||
-        std::sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &in_user,
-                    &in_kernel) != 2)
-        return false;
+    if (name_end == nullptr) return false;
+    const char* at = name_end + 1;
+    constexpr int fields_between = 11;  // from the state to the faults of children (proc(5))
+    for (int passed = 0; passed != fields_between; ++passed) {
+        at += std::strspn(at, " ");
+        at += std::strcspn(at, " ");
+    }
+    char* end = nullptr;
+    const unsigned long in_user = std::strtoul(at, &end, 10);
+    if (end == at) return false;
+    at = end;
+    const unsigned long in_kernel = std::strtoul(at, &end, 10);
+    if (end == at) return false;
     const auto unit = static_cast<std::uint64_t>(ticks_per_second / sysconf(_SC_CLK_TCK));
     kernel = in_kernel * unit;
     user = in_user * unit;

@@ -67,6 +67,18 @@ void give_back(object& what) noexcept {
     }
 }
 
+DWORD begin_taken_here(object& what) noexcept {
+    thread* self = nullptr;
+    if (what.what == kind::mutex) {
+        self = without_exceptions<thread*>(nullptr, [] { return &current_thread(); });
+        if (self == nullptr) {
+            give_back(what);
+            return WAIT_FAILED;
+        }
+    }
+    return begin_taken(what, self);
+}
+
 void give_back_begun(object& what, thread* self, DWORD how) noexcept {
     if (what.what == kind::mutex) {
         static_cast<mutex_object&>(what).release(*self, how == WAIT_ABANDONED_0);

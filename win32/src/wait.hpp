@@ -43,10 +43,14 @@ source source_of(object& what) noexcept;
 // For a thread that has taken the object, which every take has to be followed by: makes the thread the owner of a
 // mutex. Returns WAIT_OBJECT_0 or WAIT_ABANDONED_0.
 inline DWORD begin_taken(object& what, thread* self) noexcept {
+    if (what.what == kind::mutex)
+        return static_cast<mutex_object&>(what).begin(*self) ? WAIT_ABANDONED_0 : WAIT_OBJECT_0;
     if (what.what == kind::semaphore) static_cast<semaphore_object&>(what).took_one();
-    if (what.what != kind::mutex) return WAIT_OBJECT_0;
-    return static_cast<mutex_object&>(what).begin(*self) ? WAIT_ABANDONED_0 : WAIT_OBJECT_0;
+    return WAIT_OBJECT_0;
 }
+// The same for a thread that this layer may not know yet. Returns WAIT_FAILED if there is no memory to make the thread
+// the owner of a mutex; the mutex is then given back.
+DWORD begin_taken_here(object& what) noexcept;
 // For a thread that owns the mutex: owns it once more. Returns WAIT_OBJECT_0, or WAIT_FAILED if it can't.
 inline DWORD enter_again(object& owned) noexcept {
     mutex_state& state = static_cast<mutex_object&>(owned).state;

@@ -155,8 +155,8 @@ void release_list::put_most_urgent_first() noexcept {
         wait_list others;
         while (wait_node* const each = threads.take_first())
             ((each->urgency & bit) != 0 ? more_urgent : others).append(*each);
-        more_urgent.insert_after(more_urgent.last(), std::move(others));
         threads = std::move(more_urgent);
+        threads.insert_after(threads.last(), std::move(others));
     }
     nodes_.insert_after(nodes_.last(), std::move(threads));
 }

@@ -42,18 +42,18 @@ TOCSIN_WIN32_API BOOL WINAPI FlsSetValue(DWORD index, PVOID value);
 /* Finds a thread of CreateThread(), or one that has used this layer, by the number that GetCurrentThreadId() returns.
  * */
 TOCSIN_WIN32_API HANDLE WINAPI OpenThread(DWORD access, BOOL inherit, DWORD id);
-TOCSIN_WIN32_API DWORD WINAPI GetProcessIdOfThread(HANDLE thread);
+TOCSIN_WIN32_API DWORD WINAPI GetProcessIdOfThread(HANDLE handle);
 TOCSIN_WIN32_API DWORD WINAPI GetProcessId(HANDLE process);
 
 /* On Linux, a priority is a nice value relative to the one with which the thread began: from 19 more
  * (THREAD_PRIORITY_IDLE) over 10, 5, 0, 5 less, 10 less to 20 less (THREAD_PRIORITY_TIME_CRITICAL). A system that does
  * not allow this to the process gives ERROR_ACCESS_DENIED, for example when a lowered priority is raised again. Other
  * systems have no priority of this kind for a thread: ERROR_NOT_SUPPORTED. */
-TOCSIN_WIN32_API BOOL WINAPI SetThreadPriority(HANDLE thread, int priority);
-TOCSIN_WIN32_API int WINAPI GetThreadPriority(HANDLE thread);
+TOCSIN_WIN32_API BOOL WINAPI SetThreadPriority(HANDLE handle, int priority);
+TOCSIN_WIN32_API int WINAPI GetThreadPriority(HANDLE handle);
 /* Kept, and without effect. */
-TOCSIN_WIN32_API BOOL WINAPI SetThreadPriorityBoost(HANDLE thread, BOOL disable);
-TOCSIN_WIN32_API BOOL WINAPI GetThreadPriorityBoost(HANDLE thread, PBOOL disabled);
+TOCSIN_WIN32_API BOOL WINAPI SetThreadPriorityBoost(HANDLE handle, BOOL disable);
+TOCSIN_WIN32_API BOOL WINAPI GetThreadPriorityBoost(HANDLE handle, PBOOL disabled);
 
 typedef struct _PROCESSOR_NUMBER {
     WORD Group;
@@ -68,28 +68,28 @@ typedef struct _GROUP_AFFINITY {
 #define ALL_PROCESSOR_GROUPS 0xFFFF
 #define MAXIMUM_PROCESSORS 64
 /* For the first 64 (on 32-bit systems: 32) processors, on Linux. Elsewhere: 0, ERROR_NOT_SUPPORTED. */
-TOCSIN_WIN32_API DWORD_PTR WINAPI SetThreadAffinityMask(HANDLE thread, DWORD_PTR mask);
-TOCSIN_WIN32_API BOOL WINAPI SetThreadGroupAffinity(HANDLE thread, const GROUP_AFFINITY* affinity,
+TOCSIN_WIN32_API DWORD_PTR WINAPI SetThreadAffinityMask(HANDLE handle, DWORD_PTR mask);
+TOCSIN_WIN32_API BOOL WINAPI SetThreadGroupAffinity(HANDLE handle, const GROUP_AFFINITY* affinity,
                                                     PGROUP_AFFINITY previous);
-TOCSIN_WIN32_API BOOL WINAPI GetThreadGroupAffinity(HANDLE thread, PGROUP_AFFINITY affinity);
+TOCSIN_WIN32_API BOOL WINAPI GetThreadGroupAffinity(HANDLE handle, PGROUP_AFFINITY affinity);
 TOCSIN_WIN32_API BOOL WINAPI GetProcessAffinityMask(HANDLE process, PDWORD_PTR mask, PDWORD_PTR system_mask);
 /* A hint, which is kept and has no effect. */
-TOCSIN_WIN32_API DWORD WINAPI SetThreadIdealProcessor(HANDLE thread, DWORD processor);
-TOCSIN_WIN32_API BOOL WINAPI SetThreadIdealProcessorEx(HANDLE thread, PPROCESSOR_NUMBER processor,
+TOCSIN_WIN32_API DWORD WINAPI SetThreadIdealProcessor(HANDLE handle, DWORD processor);
+TOCSIN_WIN32_API BOOL WINAPI SetThreadIdealProcessorEx(HANDLE handle, PPROCESSOR_NUMBER processor,
                                                        PPROCESSOR_NUMBER previous);
-TOCSIN_WIN32_API BOOL WINAPI GetThreadIdealProcessorEx(HANDLE thread, PPROCESSOR_NUMBER processor);
+TOCSIN_WIN32_API BOOL WINAPI GetThreadIdealProcessorEx(HANDLE handle, PPROCESSOR_NUMBER processor);
 TOCSIN_WIN32_API DWORD WINAPI GetCurrentProcessorNumber(void);
 TOCSIN_WIN32_API VOID WINAPI GetCurrentProcessorNumberEx(PPROCESSOR_NUMBER processor);
 
 /* The description is also the thread's name for the system, which cuts it (on Linux after 15 bytes). Free what
  * GetThreadDescription() gives with LocalFree(). */
-TOCSIN_WIN32_API HRESULT WINAPI SetThreadDescription(HANDLE thread, PCWSTR description);
-TOCSIN_WIN32_API HRESULT WINAPI GetThreadDescription(HANDLE thread, PWSTR* description);
+TOCSIN_WIN32_API HRESULT WINAPI SetThreadDescription(HANDLE handle, PCWSTR description);
+TOCSIN_WIN32_API HRESULT WINAPI GetThreadDescription(HANDLE handle, PWSTR* description);
 /* Of a thread that CreateThread() has made, or that has used this layer. The times on the processor have the resolution
  * of the system (on Linux, 10 ms while another thread runs). Systems without such times give ERROR_NOT_SUPPORTED. */
-TOCSIN_WIN32_API BOOL WINAPI GetThreadTimes(HANDLE thread, LPFILETIME created, LPFILETIME ended,
+TOCSIN_WIN32_API BOOL WINAPI GetThreadTimes(HANDLE handle, LPFILETIME created, LPFILETIME ended,
                                             LPFILETIME kernel, LPFILETIME user);
-TOCSIN_WIN32_API BOOL WINAPI GetThreadIOPendingFlag(HANDLE thread, PBOOL pending);
+TOCSIN_WIN32_API BOOL WINAPI GetThreadIOPendingFlag(HANDLE handle, PBOOL pending);
 /* The part of the address space that is the calling thread's stack. Elsewhere than on Linux: both 0. */
 TOCSIN_WIN32_API VOID WINAPI GetCurrentThreadStackLimits(PULONG_PTR low, PULONG_PTR high);
 

@@ -116,11 +116,12 @@ static inline VOID SetThreadpoolCallbackLibrary(PTP_CALLBACK_ENVIRON environment
 static inline VOID DestroyThreadpoolEnvironment(PTP_CALLBACK_ENVIRON environment) { (void)environment; }
 
 TOCSIN_WIN32_API PTP_POOL WINAPI CreateThreadpool(PVOID reserved);
-TOCSIN_WIN32_API VOID WINAPI CloseThreadpool(PTP_POOL pool);
-TOCSIN_WIN32_API VOID WINAPI SetThreadpoolThreadMaximum(PTP_POOL pool, DWORD most);
-TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolThreadMinimum(PTP_POOL pool, DWORD least);
-TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolStackInformation(PTP_POOL pool, PTP_POOL_STACK_INFORMATION stack);
-TOCSIN_WIN32_API BOOL WINAPI QueryThreadpoolStackInformation(PTP_POOL pool, PTP_POOL_STACK_INFORMATION stack);
+TOCSIN_WIN32_API VOID WINAPI CloseThreadpool(PTP_POOL which);
+TOCSIN_WIN32_API VOID WINAPI SetThreadpoolThreadMaximum(PTP_POOL which, DWORD most);
+TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolThreadMinimum(PTP_POOL which, DWORD least);
+TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolStackInformation(PTP_POOL which, PTP_POOL_STACK_INFORMATION stack);
+TOCSIN_WIN32_API BOOL WINAPI QueryThreadpoolStackInformation(PTP_POOL which,
+                                                             PTP_POOL_STACK_INFORMATION stack);
 
 TOCSIN_WIN32_API PTP_CLEANUP_GROUP WINAPI CreateThreadpoolCleanupGroup(void);
 /* Closes all members: waits for their callbacks, and frees them. With `cancel`, takes back the callbacks that have not
@@ -134,31 +135,31 @@ TOCSIN_WIN32_API BOOL WINAPI TrySubmitThreadpoolCallback(PTP_SIMPLE_CALLBACK cal
 
 TOCSIN_WIN32_API PTP_WORK WINAPI CreateThreadpoolWork(PTP_WORK_CALLBACK callback, PVOID context,
                                                       PTP_CALLBACK_ENVIRON environment);
-TOCSIN_WIN32_API VOID WINAPI SubmitThreadpoolWork(PTP_WORK work);
-TOCSIN_WIN32_API VOID WINAPI WaitForThreadpoolWorkCallbacks(PTP_WORK work, BOOL cancel);
-TOCSIN_WIN32_API VOID WINAPI CloseThreadpoolWork(PTP_WORK work);
+TOCSIN_WIN32_API VOID WINAPI SubmitThreadpoolWork(PTP_WORK which);
+TOCSIN_WIN32_API VOID WINAPI WaitForThreadpoolWorkCallbacks(PTP_WORK which, BOOL cancel);
+TOCSIN_WIN32_API VOID WINAPI CloseThreadpoolWork(PTP_WORK which);
 
 /* `due` is in units of 100 ns: negative from now on, positive since 1601, NULL stops the timer. */
 TOCSIN_WIN32_API PTP_TIMER WINAPI CreateThreadpoolTimer(PTP_TIMER_CALLBACK callback, PVOID context,
                                                         PTP_CALLBACK_ENVIRON environment);
-TOCSIN_WIN32_API VOID WINAPI SetThreadpoolTimer(PTP_TIMER timer, PFILETIME due, DWORD period_milliseconds,
+TOCSIN_WIN32_API VOID WINAPI SetThreadpoolTimer(PTP_TIMER which, PFILETIME due, DWORD period_milliseconds,
                                                 DWORD window);
-TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolTimerEx(PTP_TIMER timer, PFILETIME due, DWORD period_milliseconds,
+TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolTimerEx(PTP_TIMER which, PFILETIME due, DWORD period_milliseconds,
                                                   DWORD window);
-TOCSIN_WIN32_API BOOL WINAPI IsThreadpoolTimerSet(PTP_TIMER timer);
-TOCSIN_WIN32_API VOID WINAPI WaitForThreadpoolTimerCallbacks(PTP_TIMER timer, BOOL cancel);
-TOCSIN_WIN32_API VOID WINAPI CloseThreadpoolTimer(PTP_TIMER timer);
+TOCSIN_WIN32_API BOOL WINAPI IsThreadpoolTimerSet(PTP_TIMER which);
+TOCSIN_WIN32_API VOID WINAPI WaitForThreadpoolTimerCallbacks(PTP_TIMER which, BOOL cancel);
+TOCSIN_WIN32_API VOID WINAPI CloseThreadpoolTimer(PTP_TIMER which);
 
 /* Waits once for the object, and then calls back with WAIT_OBJECT_0, WAIT_ABANDONED_0 or WAIT_TIMEOUT. A mutex belongs
  * to the callback's thread. NULL instead of a handle ends the wait. The Ex form returns whether it has ended an earlier
  * wait. A call that is taken back (`cancel`) gives back what its wait has taken. */
 TOCSIN_WIN32_API PTP_WAIT WINAPI CreateThreadpoolWait(PTP_WAIT_CALLBACK callback, PVOID context,
                                                       PTP_CALLBACK_ENVIRON environment);
-TOCSIN_WIN32_API VOID WINAPI SetThreadpoolWait(PTP_WAIT wait, HANDLE object, PFILETIME timeout);
-TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolWaitEx(PTP_WAIT wait, HANDLE object, PFILETIME timeout,
+TOCSIN_WIN32_API VOID WINAPI SetThreadpoolWait(PTP_WAIT which, HANDLE object, PFILETIME timeout);
+TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolWaitEx(PTP_WAIT which, HANDLE object, PFILETIME timeout,
                                                  PVOID reserved);
-TOCSIN_WIN32_API VOID WINAPI WaitForThreadpoolWaitCallbacks(PTP_WAIT wait, BOOL cancel);
-TOCSIN_WIN32_API VOID WINAPI CloseThreadpoolWait(PTP_WAIT wait);
+TOCSIN_WIN32_API VOID WINAPI WaitForThreadpoolWaitCallbacks(PTP_WAIT which, BOOL cancel);
+TOCSIN_WIN32_API VOID WINAPI CloseThreadpoolWait(PTP_WAIT which);
 
 /* Inside a callback: what is done once it has returned, and before anyone learns that it has. */
 TOCSIN_WIN32_API VOID WINAPI SetEventWhenCallbackReturns(PTP_CALLBACK_INSTANCE instance, HANDLE event);
