@@ -15,12 +15,15 @@
 //       resume a coroutine inside its call. That coroutine may set an event, whose level calls a dispatching executor,
 //       and so on. So the number of levels has a limit. At the limit, what is for executors waits until the code of the
 //       user that the innermost level has called returns.
+//   resume_queue-4  A signal handler that interrupts a scope's constructor finds the scope whole, or not yet there. Its
+//       own scopes begin and end inside that moment, and leave the outermost scope as they found it.
 //
 // Checked by: tests/unit/await_test.cpp, tests/model/await_model_test.cpp; across copies by tests/copies.
 #include "core/lot/resume_queue.hpp"
 
 #include "platform/shared_table/thread_slots.hpp"
 
+#include <atomic>
 #include <utility>
 
 namespace tocsin::core {
@@ -39,17 +42,21 @@ defer_resumes* outermost_scope() noexcept {
 }  // namespace
 
 defer_resumes::defer_resumes() noexcept {
-    defer_resumes* outermost = outermost_scope();
+    defer_resumes* const outermost = outermost_scope();
     if (outermost == nullptr) {
-        platform::set_slot_of_this_thread(thread_slot::resumes, this);
         is_outermost_ = true;
-        outermost = this;
-    } else if (!outermost->innermost_->has_ended_ || outermost->levels_ == most_levels) {
-        return;
+        is_level_ = true;
+        innermost_ = this;
+        levels_ = 1;
+        std::atomic_signal_fence(std::memory_order_release);  // no order between threads: resume_queue-4
+        platform::set_slot_of_this_thread(thread_slot::resumes, this);
+    } else if (outermost->innermost_->has_ended_ && outermost->levels_ != most_levels) {
+        is_level_ = true;
+        outer_level_ = outermost->innermost_;
+        ++outermost->levels_;
+        std::atomic_signal_fence(std::memory_order_release);  // no order between threads: resume_queue-4
+        outermost->innermost_ = this;
     }
-    is_level_ = true;
-    outer_level_ = std::exchange(outermost->innermost_, this);
-    ++outermost->levels_;
 }
 
 defer_resumes::~defer_resumes() {
