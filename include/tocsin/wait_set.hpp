@@ -180,10 +180,9 @@ public:
     //   before it did not look at them. So of eight waits in a row at least one reports ready descriptors, however busy
     //   the events are.
     // - A timer is reported once for each reset(), never before its deadline has passed; one that reset_every() has
-    //   armed is reported at most once for each tick. Timers that a wait finds due
-    //   are reported behind the events that are ready at that moment, and behind the timers that an earlier wait found
-    //   due but did not report. Of the timers on one clock, the earliest comes first; the order of equal ones is not
-    //   promised.
+    //   armed is reported at most once for each tick. Timers that a wait finds due are reported behind the events that
+    //   are ready at that moment, and behind the timers that an earlier wait found due but did not report. Of the
+    //   timers on one clock, the earliest comes first; the order of equal ones is not promised.
     // - A thread that sleeps here follows one clock, the steady or the system clock. If somebody sets the system clock
     //   during the sleep, a timer or a deadline on the clock that the thread does not follow may be noticed late.
     //
