@@ -22,11 +22,10 @@
 // - Bad input. For a null pointer, a misaligned object or a number out of range, a call returns TOCSIN_ERROR_INVALID.
 //   (A release of too many permits returns TOCSIN_ERROR_TOO_GREAT.) A function that returns no status answers such
 //   input with false, 0 or -1. No call lets a C++ exception out. A few mistakes end the program with a message, as in
-//   C++: counting a latch below zero, more arrivals than a barrier expects, an executor that runs an ended operation
-//   before it returns, a watchdog that is destroyed in its own function, and every mistake that only a checked build
-//   notices. In a library that was built without exceptions, every error that C++ would throw ends the program as well.
-//   Only what the functions of C check themselves is still refused: pointers, alignment, limits, kinds of sources, most
-//   numbers.
+//   C++: counting a latch below zero, more arrivals than a barrier expects, a watchdog that is destroyed in its own
+//   function, and every mistake that only a checked build notices. In a library that was built without exceptions,
+//   every error that C++ would throw ends the program as well. Only what the functions of C check themselves is still
+//   refused: pointers, alignment, limits, kinds of sources, most numbers.
 // - Callbacks must neither throw nor longjmp. No thread may be cancelled inside a call.
 //
 // ABI: within one TOCSIN_API_VERSION, no function or number is removed or changed, and no structure grows. The shared
@@ -383,8 +382,9 @@ typedef struct tocsin_operation {
 // error, and `result` names the descriptor. For an operation that waits for all sources, the index is SIZE_MAX.
 // `result` exists only during the call.
 typedef void (*tocsin_ended)(void* context, tocsin_status how, const tocsin_any_result* result);
-// If an executor returns true, it must see to it that tocsin_operation_run_ended(ended) is called once, later or in
-// another thread. If it returns false, it refuses, and the function is called as without an executor.
+// If an executor returns true, it must see to it that tocsin_operation_run_ended(ended) is called once: later, in
+// another thread, or inside its own call. If it returns false, it refuses, and the function is called as without an
+// executor.
 typedef bool (*tocsin_executor)(void* context, void* ended);
 
 // Copies the sources. A timer among them counts from this call. This call allocates memory. Later calls don't, but a

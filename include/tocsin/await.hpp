@@ -64,10 +64,11 @@
 //
 //   It inherits nothing else from that thread. On Linux its policy and priority, nice value, processors and timer slack
 //   are those that the program's first thread had when the library was loaded: usually those with which the process was
-//   started, by nice(1), chrt(1) or taskset(1), for instance. There is one exception: without CAP_SYS_NICE, Linux lets
-//   no thread lower its nice value or leave SCHED_IDLE. So if the first wait of a kind begins in such a thread, the
-//   background thread stays as slow as that thread. If this matters, begin a short wait of each kind in an ordinary
-//   thread first. On Windows these threads have the normal priority and the processors of the process.
+//   started, by nice(1), chrt(1) or taskset(1), for instance. (The timer slack is that of the thread that loaded the
+//   library.) There is one exception: without CAP_SYS_NICE, Linux lets no thread lower its nice value or leave
+//   SCHED_IDLE. So if the first wait of a kind begins in such a thread, the background thread stays as slow as that
+//   thread. If this matters, begin a short wait of each kind in an ordinary thread first. On Windows these threads have
+//   the normal priority and the processors of the process.
 //
 //   The thread for descriptors polls all descriptors for which coroutines or operations wait without a driver. Each
 //   poll costs a step for each of these descriptors. If something other than a descriptor ends a wait with descriptors

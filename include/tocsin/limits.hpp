@@ -11,10 +11,10 @@
 //
 // Other waits take no `limits` but keep the shape of the standard library: wait(), wait_for(duration),
 // wait_until(time), or a semaphore's acquire(), try_acquire_for() and try_acquire_until(). These are the calls in which
-// a thread waits for one thing: an event, a semaphore, a latch, a barrier, a condition, an address, a lock, a send or a
-// receive of a channel, or room in a handler_thread. Where such a call takes a stop token or a spin policy, the token
-// follows the time, and the policy comes last. Both are optional. (With a predicate, a condition also takes the token
-// in front of the time, as the standard does.)
+// a thread waits for one thing: an event, a semaphore, a latch, a wait_group, a barrier, a condition, an address, a
+// lock, a send or a receive of a channel, or room in a handler_thread. Where such a call takes a stop token or a spin
+// policy, the token follows the time, and the policy comes last. Both are optional. (With a predicate, a condition also
+// takes the token in front of the time, as the standard does.)
 #pragma once
 
 #include <tocsin/deadline.hpp>

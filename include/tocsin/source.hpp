@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What wait_any() and wait_all() (wait.hpp) wait for: events, semaphores, latches, a barrier's tokens, sends
-// and receives of channels (channel.hpp), descriptors (fd.hpp), timers (wait.hpp), and any type of your own that has
-// three operations:
+// What wait_any() and wait_all() (wait.hpp) wait for: events, semaphores, latches, wait groups, a barrier's tokens,
+// sends and receives of channels (channel.hpp), descriptors (fd.hpp), timers (wait.hpp), tickers (ticker.hpp), and any
+// type of your own that has three operations:
 //
 //     class countdown {
 //     public:

@@ -34,8 +34,9 @@ public:
     // than `longest`. If it has not, the thread tries again now and then, in up to three waits in a row. It is then
     // queued first, and spins for up to twice the time that waking a thread has taken here, which is measured, and for
     // no longer than 100 us and `longest`. If yielding has paid, the thread yields after it is queued. (At a lock, the
-    // thread does both before it is queued. At a semaphore whose permits are held for a few microseconds at most, it
-    // yields before it is queued. At a condition and at a channel it spins after it is queued.)
+    // thread spins and yields before it is queued, and spins for up to 4 us even when it tries again, because waits for
+    // locks measure no wake-up. At a semaphore whose permits are held for a few microseconds at most, it yields before
+    // it is queued. At a condition and at a channel it spins after it is queued.)
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(100)) noexcept {
         return spin_policy(mode::adaptive, longest.count());

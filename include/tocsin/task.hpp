@@ -228,8 +228,8 @@ struct task_access {
 
 }  // namespace detail
 
-// Runs the task in this thread, sleeps until it has ended, in whatever thread, and returns its result or throws what
-// has left it. Don't call it in a coroutine: the thread may be the one that the task needs.
+// Starts the task in this thread, and sleeps until the task has ended, in whatever thread that is. Returns the task's
+// result, or throws what has left it. Don't call it in a coroutine: the thread may be the one that the task needs.
 template <class T>
 T sync_wait(task<T> one, const stop_token& stop = {}) {
     detail::task_access::start(one, stop);
@@ -240,10 +240,10 @@ T sync_wait(task<T> one, const stop_token& stop = {}) {
 // Starts those tasks that have not begun, and waits for the first of the tasks and sources: for a task until it has
 // ended, for a source as async_wait_any() does. Then it requests a stop of the tasks that it has started, waits until
 // they have all ended, and returns which was the first. `index` counts the arguments from zero. Call result() of a task
-// afterwards, also to see its exception. If the stop token of the awaiting task (or of the limits) is requested, the
-// tasks are stopped, too, and the status says `stopped`, unless one was first. Tasks are passed as objects that have a
-// name, and exist until when_any() has ended.
-// The tasks' waits must take their stop token. A task that ignores it holds when_any() up until it ends.
+// afterwards, also to see its exception. If a stop of the awaiting task is requested, when_any() stops the tasks, too,
+// and the status says `stopped`, unless one of the arguments was first. Tasks are passed as objects that have a name,
+// and exist until when_any() has ended. The tasks' waits must take their stop token. A task that ignores it holds
+// when_any() up until it ends.
 template <class... Arguments>
 task<any_result> when_any(Arguments&... of) {
     const stop_token outer = co_await this_stop_token;

@@ -11,8 +11,9 @@
 //     tocsin::wait_all(left_fork, right_fork);
 //
 // A call takes any number of sources in any mix, one by one or as a span. Sources are events, semaphores
-// (semaphore.hpp), latches (latch.hpp), a barrier's tokens (barrier.hpp), timers, descriptors (fd.hpp) and objects of
-// `waitable` types (source.hpp). Below, what is said of a manual-reset event is true of a latch and a token, too.
+// (semaphore.hpp), latches (latch.hpp), wait groups (wait_group.hpp), a barrier's tokens (barrier.hpp), timers, tickers
+// (ticker.hpp), descriptors (fd.hpp), sends and receives of channels (channel.hpp), and objects of `waitable` types
+// (source.hpp). Below, what is said of a manual-reset event is true of a latch, a wait group and a token, too.
 //
 // A wait for up to 16 sources allocates nothing. A wait for more allocates one block of memory (wait_any() only when it
 // has to sleep), and frees it at its end. If more than 16 of these sources are descriptors, it also holds a second

@@ -15,8 +15,8 @@
 // (diagnose.hpp) show it as an event.
 //
 // What counts as one job
-//   Each done() belongs to an add() that has returned before. So a job that is still to come is counted by somebody who
-//   is counted himself, or before anybody waits. An add() while the count is zero, beside a wait, is no error, but
+//   Each done() belongs to an add() that has returned before. So count a job that is still to come before anybody
+//   waits, or in a job that is counted itself. An add() while the count is zero, beside a wait, is no error, but
 //   whether that wait passes before or after the add() is then a matter of chance.
 //
 // Order and memory

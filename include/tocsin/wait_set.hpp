@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of events, semaphores, latches, a barrier's tokens, descriptors and timers. Members are added once and waited
-// for often. The cost of a wait depends on how many members are ready, not on how many are idle. (Where the system has
-// neither epoll nor kqueue, as on Windows, idle descriptors do cost something.)
+// A set of events, semaphores, latches, wait groups, a barrier's tokens, descriptors and timers. Members are added once
+// and waited for often. The cost of a wait depends on how many members are ready, not on how many are idle. (Where the
+// system has neither epoll nor kqueue, as on Windows, idle descriptors do cost something.)
 //
 //     tocsin::wait_set set;
 //     set.add(shutdown, 0);
@@ -122,10 +122,10 @@ public:
     // still a member must exist until the set is destroyed.
     TOCSIN_API ~wait_set();
 
-    // Adds a member: a descriptor, or an event, semaphore, latch or barrier's token. (Below, "event" means each of
-    // these four.) When the member is ready, waits report its tag. A tag may be any number except the greatest. An
-    // event must stay where it is until it is removed. A descriptor must be removed before it is closed. (Otherwise its
-    // tag may still be reported, even on account of a duplicate. A remove() after the close ends that. On Linux, so
+    // Adds a member: a descriptor, or an event, semaphore, latch, wait group or barrier's token. (Below, "event" means
+    // each of these five.) When the member is ready, waits report its tag. A tag may be any number except the greatest.
+    // An event must stay where it is until it is removed. A descriptor must be removed before it is closed. (Otherwise
+    // its tag may still be reported, even on account of a duplicate. A remove() after the close ends that. On Linux, so
     // does an add() of a new descriptor that has got the same number; elsewhere that is EEXIST.) If the new member is
     // ready already, a wait that is under way reports it. Allocates. Cost: a few short locks for an event; a short lock
     // and a system call for a descriptor (a few system calls for the set's first). Throws the following errors, and
@@ -180,10 +180,9 @@ public:
     //   before it did not look at them. So of eight waits in a row at least one reports ready descriptors, however busy
     //   the events are.
     // - A timer is reported once for each reset(), never before its deadline has passed; one that reset_every() has
-    //   armed is reported at most once for each tick. Timers that a wait finds due
-    //   are reported behind the events that are ready at that moment, and behind the timers that an earlier wait found
-    //   due but did not report. Of the timers on one clock, the earliest comes first; the order of equal ones is not
-    //   promised.
+    //   armed is reported at most once for each tick. Timers that a wait finds due are reported behind the events that
+    //   are ready at that moment, and behind the timers that an earlier wait found due but did not report. Of the
+    //   timers on one clock, the earliest comes first; the order of equal ones is not promised.
     // - A thread that sleeps here follows one clock, the steady or the system clock. If somebody sets the system clock
     //   during the sleep, a timer or a deadline on the clock that the thread does not follow may be noticed late.
     //
