@@ -24,4 +24,28 @@ TEST(RecentTime, IsOnTheSteadyClockAndNeverAheadOfIt) {
     EXPECT_GE(last, begin - std::chrono::steady_clock::duration(1s).count());
 }
 
+// A thread remembers 32 bits of its last time.
+TEST(UniqueTime, IsTheTimeItselfIfThatIsLater) {
+    std::uint32_t last = 0;
+    std::int64_t time = 5'000'000'000'000;
+    for (const std::int64_t step :
+         {std::int64_t{100}, std::int64_t{1'000'000}, std::int64_t{3'600'000'000'000},
+          std::int64_t{400} * 86'400 * 1'000'000'000}) {
+        time += step;
+        EXPECT_EQ(tocsin::platform::time_after(last, time), time);
+    }
+}
+
+TEST(UniqueTime, IsLaterThanTheLastOneOfATimeThatIsEqualOrBehind) {
+    std::uint32_t last = 0;
+    const std::int64_t first = tocsin::platform::time_after(last, 5'000'000'000'000);
+    std::int64_t before = first;
+    for (const std::int64_t behind : {0, 0, 1, 15, 16, 10'000'000, 10'000'000, 0}) {
+        const std::int64_t next = tocsin::platform::time_after(last, first - behind);
+        EXPECT_GT(next, before);
+        EXPECT_LE(next, before + 32);
+        before = next;
+    }
+}
+
 }  // namespace

@@ -52,7 +52,9 @@ struct running_kernel {
 constinit table_growth growth;
 
 // Static thread-local memory, because the first use of any other may allocate.
-[[gnu::tls_model("initial-exec")]] constinit thread_local std::uint32_t sleeps_of_this_thread = 0;
+// There is little of it, so the count is modulo 256.
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::uint8_t sleeps_of_this_thread = 0;
+static_assert(table_growth::sleeps_a_count == 256);
 
 struct renewed_in_each_child {
     renewed_in_each_child() noexcept {
@@ -64,7 +66,7 @@ const renewed_in_each_child renewed;
 }  // namespace
 
 void before_sleep(const deadline& until) noexcept {
-    if (sleeps_of_this_thread++ % table_growth::sleeps_a_count != 0) return;
+    if (sleeps_of_this_thread++ != 0) return;
     const errno_guard guard;
     const cancellation_disabled here;
     running_kernel kernel;

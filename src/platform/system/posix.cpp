@@ -8,12 +8,10 @@
 #include "platform/system/scheduling_linux.hpp"
 #endif
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <ratio>
 #include <type_traits>
@@ -89,8 +87,8 @@ std::int64_t recent_time() noexcept {
 }
 
 std::int64_t unique_time(std::int64_t time) noexcept {
-    constinit thread_local std::int64_t last = std::numeric_limits<std::int64_t>::min();
-    return last = std::max(time, last + 1);
+    constinit thread_local std::uint32_t last = 0;
+    return time_after(last, time);
 }
 
 #if defined(__linux__)
@@ -218,8 +216,9 @@ bool exchange_look_due(bool due) noexcept {
 }
 
 std::uint32_t drawn_number() noexcept {
-    constinit thread_local std::uint32_t state = 0;
-    return draw(state);
+    static constinit std::atomic<std::uint32_t> drawn{0};  // of all threads: thread-local memory is scarce
+    return static_cast<std::uint32_t>(
+        mix(drawn.fetch_add(1, std::memory_order_relaxed), 0));  // no order: any will do
 }
 
 static_assert(sizeof(sigset_t) <= sizeof(signal_mask) && alignof(sigset_t) <= alignof(signal_mask));

@@ -45,8 +45,8 @@ std::int64_t recent_time() noexcept;
 std::int64_t boot_time() noexcept;
 
 // Makes times of the steady clock unique among those for which the calling thread calls this function: returns `time`
-// or, if the thread has got that time or a later one before, the first tick after the last that it got. Each call takes
-// longer than a tick, so this does not run ahead of the clock.
+// or, if the thread has got about that time or a later one before, a time some 16 ticks after the last that it got. A
+// wait takes longer than that, so this does not run ahead of the clock.
 std::int64_t unique_time(std::int64_t time) noexcept;
 
 // A number that identifies the calling thread among the running threads. People may read it, too: on Linux it is the
@@ -129,13 +129,21 @@ constexpr std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept {
     return stir(stir(one) + other);
 }
 
-// Draws the next number of a thread (Marsaglia's xorshift). `state` begins with zero.
-inline std::uint32_t draw(std::uint32_t& state) noexcept {
-    if (state == 0) state = static_cast<std::uint32_t>(mix(reinterpret_cast<std::uintptr_t>(&state), 1)) | 1;
-    state ^= state << 13;
-    state ^= state >> 17;
-    state ^= state << 5;
-    return state;
+// What unique_time() does, where `last` is all that the thread remembers: when its last time was, in units of 16 ticks,
+// modulo 2^32; zero at first. (Thread-local memory is scarce: shared_table/thread_slots.hpp.) A `time` is behind the
+// last one by as much as a recent_time() may be late, or it comes later. A time that comes 68 s later may look as if it
+// were behind, in one of 4,000 cases. The result is then up to 17 ms late, and still unique.
+inline std::int64_t time_after(std::uint32_t& last, std::int64_t time) noexcept {
+    constexpr int unit_bits = 4;
+    constexpr std::uint32_t most_behind = std::uint32_t{1} << 20;
+    const auto unit = static_cast<std::uint32_t>(static_cast<std::uint64_t>(time) >> unit_bits);
+    const std::uint32_t behind = last - unit;
+    if (behind >= most_behind) {
+        last = unit;
+        return time;
+    }
+    ++last;
+    return time + ((std::int64_t{behind} + 1) << unit_bits);
 }
 
 // Keeps this copy of the library from being unloaded. After the first call, this is only a load. Call it under no lock

@@ -80,8 +80,9 @@ bool exchange_look_due(bool due) noexcept {
 }
 
 std::uint32_t drawn_number() noexcept {
-    constinit thread_local std::uint32_t state = 0;
-    return draw(state);
+    static constinit std::atomic<std::uint32_t> drawn{0};
+    return static_cast<std::uint32_t>(
+        mix(drawn.fetch_add(1, std::memory_order_relaxed), 0));  // no order: any will do
 }
 
 signal_mask signal_mask::current() noexcept { return {}; }
