@@ -17,7 +17,7 @@ namespace tocsin::detail {
 
 #define TOCSIN_TRY try
 #define TOCSIN_CATCH(exception) catch (exception)
-#define TOCSIN_CATCH_SYSTEM_ERROR(name) catch (const std::system_error&(name))
+#define TOCSIN_CATCH_SYSTEM_ERROR(name) catch (const std::system_error& name)  // NOLINT(*-macro-parentheses)
 #define TOCSIN_RETHROW throw
 
 template <class Exception>
