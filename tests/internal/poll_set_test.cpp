@@ -353,6 +353,24 @@ TEST(LinuxPoller, AMemberWithTheNumberOfAClosedOneIsReportedAlone) {
     EXPECT_EQ(tags_in(*set, 0s), (tags{2, 3}));
 }
 
+// With room for one entry, epoll reports such entries in turn, so no two reports name the same one.
+TEST(LinuxPoller, SeveralRemovedMembersWhoseDuplicatesAreReadyEndNoWait) {
+    const auto set = open_set<linux_poller>();
+    both_ends pipes[] = {make_pipe(), make_pipe(), make_pipe()};
+    std::vector<owned> duplicates;
+    for (both_ends& each : pipes) {
+        duplicates.emplace_back(::dup(each.read));
+        const int number = each.read;
+        ASSERT_EQ(set->add(number, readiness::readable, 1), 0);
+        each.put();
+        each.read.close();
+        EXPECT_EQ(set->remove(number), 0);
+    }
+    poll_set::item found{};
+    EXPECT_EQ(set->wait({&found, 1}, 0s).ready, 0u);
+    EXPECT_EQ(set->wait({&found, 1}, 10ms).ready, 0u);
+}
+
 // If the other call is refused, too, the wait reports that.
 TEST(LinuxPoller, AWaitInASetFailsWhereBothCallsAreRefused) {
     constexpr int no_filter = 77;

@@ -24,8 +24,9 @@
 //       the open file that the number meant in add(). If the program closes the number without a remove(), while a
 //       duplicate of it is open, the entry stays, and no call can name it any more. It then ends every sleep. A wait
 //       that begins after a remove() reports the removed member no more. So if two waits, one after the other, find the
-//       same name without a member, its entry is such a stale one. The waiting thread then replaces the epoll instance
-//       by a new one, to which it adds the members in the list.
+//       same name without a member, its entry is such a stale one. Several stale entries may take turns: so eight
+//       reports in a row that hold nothing but names without members count, too. The waiting thread then replaces the
+//       epoll instance by a new one, to which it adds the members in the list. (A needless replacement does no harm.)
 //
 // Timeouts of a poll. If the process is stopped in ppoll (by SIGSTOP, a debugger or a frozen control group), the kernel
 // continues the call with the time that was left before the stop. So a thread sleeps in ppoll for less than a
@@ -279,8 +280,11 @@ private:
     member_table<member> members_;
     std::uint32_t serials_ = 0;
 
-    std::uint64_t suspect_ =
-        no_tag;  // of the waiting thread: a name without a member that the last report had
+    static constexpr unsigned most_fruitless = 8;
+    // Of the waiting thread: a name without a member that the last report had, and how many reports in a row had
+    // nothing but such names.
+    std::uint64_t suspect_ = no_tag;
+    unsigned fruitless_ = 0;
 };
 
 int epoll_set::open_instance(int& instance) const noexcept {
@@ -401,7 +405,11 @@ poll_result epoll_set::report(std::span<const epoll_event> events, std::span<ite
         }
     }
     suspect_ = stale;
-    if (again) result.error = replace_instance();
+    fruitless_ = stale == no_tag || result.ready != 0 || result.rung ? 0 : fruitless_ + 1;
+    if (again || fruitless_ == most_fruitless) {
+        fruitless_ = 0;
+        result.error = replace_instance();
+    }
     if (result.error != 0 && (result.ready != 0 || result.rung))
         result.error = 0;  // the next wait tries again
     return result;
