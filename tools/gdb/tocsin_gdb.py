@@ -13,6 +13,7 @@ be missing, or be listed although it is about to end.
 """
 
 import collections
+import itertools
 import re
 import time
 
@@ -195,29 +196,46 @@ OF_STANDARD_LIBRARY = re.compile(rf"_Z{THUNK}Z*(?:N[VKrRO]*)?(?:S[tabsiod]|9__gn
 OF_SYSTEM = re.compile(
     r"(?:_ZL?\d+)?__|_Z(?:nw|na|dl|da)|(?:syscall|start_thread|clone3?|p?poll|epoll_p?wait2?)$|pthread_")
 OF_C = re.compile(r"tocsin_[a-z]")
-OF_WIN32 = frozenset("""
-    GetLastError SetLastError CloseHandle DuplicateHandle GetHandleInformation TocsinHandleOfDescriptor CreateEventA
-    CreateEventW CreateEventExA CreateEventExW OpenEventA OpenEventW SetEvent ResetEvent PulseEvent CreateSemaphoreA
-    CreateSemaphoreW CreateSemaphoreExA CreateSemaphoreExW OpenSemaphoreA OpenSemaphoreW ReleaseSemaphore
-    CreateMutexA CreateMutexW CreateMutexExA CreateMutexExW OpenMutexA OpenMutexW ReleaseMutex CreateWaitableTimerA
-    CreateWaitableTimerW CreateWaitableTimerExA CreateWaitableTimerExW OpenWaitableTimerA OpenWaitableTimerW
-    SetWaitableTimer SetWaitableTimerEx CancelWaitableTimer CreateThread _beginthreadex _endthreadex ExitThread
-    GetExitCodeThread ResumeThread SuspendThread TerminateThread GetCurrentThread GetCurrentThreadId GetThreadId
-    GetCurrentProcess GetCurrentProcessId QueueUserAPC SwitchToThread WaitForSingleObject WaitForSingleObjectEx
-    WaitForMultipleObjects WaitForMultipleObjectsEx SignalObjectAndWait TocsinWaitForManyObjects Sleep SleepEx
-    RegisterWaitForSingleObject UnregisterWait UnregisterWaitEx GetTickCount GetTickCount64 GetSystemTimeAsFileTime
-    QueryPerformanceCounter QueryPerformanceFrequency WaitOnAddress WakeByAddressSingle WakeByAddressAll
-    InitializeSRWLock AcquireSRWLockExclusive AcquireSRWLockShared TryAcquireSRWLockExclusive
-    TryAcquireSRWLockShared ReleaseSRWLockExclusive ReleaseSRWLockShared InitializeCriticalSection
-    InitializeCriticalSectionAndSpinCount InitializeCriticalSectionEx SetCriticalSectionSpinCount
-    EnterCriticalSection TryEnterCriticalSection LeaveCriticalSection DeleteCriticalSection
-    InitializeConditionVariable SleepConditionVariableCS SleepConditionVariableSRW WakeConditionVariable
-    WakeAllConditionVariable InitOnceInitialize InitOnceExecuteOnce InitOnceBeginInitialize InitOnceComplete
-    InitializeSynchronizationBarrier EnterSynchronizationBarrier DeleteSynchronizationBarrier
-""".split())
+
+
+def expanded(text):
+    """The names in a text in which `Sleep{,Ex}` stands for `Sleep SleepEx`, as in a shell."""
+    for name in text.split():
+        yield from map("".join, itertools.product(*(part.split(",") for part in re.split(r"[{}]", name))))
+
+
+OF_WIN32 = frozenset(expanded("""
+    {Create,Open}{Event,Mutex,Semaphore,WaitableTimer}{A,W} Create{Event,Mutex,Semaphore,WaitableTimer}Ex{A,W}
+    {Set,Reset,Pulse}Event Release{Mutex,Semaphore} SetWaitableTimer{,Ex} CancelWaitableTimer
+    {Close,Duplicate}Handle GetHandleInformation TocsinHandleOfDescriptor {Get,Set}LastError
+    {,Msg}WaitForMultipleObjects{,Ex} WaitForSingleObject{,Ex} SignalObjectAndWait TocsinWaitForManyObjects Sleep{,Ex}
+    RegisterWaitForSingleObject UnregisterWait{,Ex} WaitOnAddress WakeByAddress{Single,All}
+    InitializeSRWLock {,Try}AcquireSRWLock{Exclusive,Shared} ReleaseSRWLock{Exclusive,Shared}
+    {Initialize,Enter,TryEnter,Leave,Delete}CriticalSection InitializeCriticalSection{AndSpinCount,Ex}
+    SetCriticalSectionSpinCount {Initialize,Wake,WakeAll}ConditionVariable SleepConditionVariable{CS,SRW}
+    InitOnce{Initialize,ExecuteOnce,BeginInitialize,Complete} {Initialize,Enter,Delete}SynchronizationBarrier
+    {Create,Open,Exit,Resume,Suspend,Terminate}Thread _{begin,end}threadex SwitchToThread QueueUserAPC ExitProcess
+    GetCurrent{Process,Thread}{,Id} GetCurrentThreadStackLimits GetCurrentProcessorNumber{,Ex} Get{Process,Thread}Id
+    GetProcessIdOfThread GetExitCodeThread {Get,Set}Thread{Description,GroupAffinity,IdealProcessorEx,Priority}
+    {Get,Set}ThreadPriorityBoost SetThread{AffinityMask,IdealProcessor} GetThread{IOPendingFlag,Times}
+    Get{,Native}SystemInfo GetProcessAffinityMask Get{Active,Maximum}ProcessorCount GetActiveProcessorGroupCount
+    GetTickCount{,64} QueryPerformance{Counter,Frequency} QueryUnbiasedInterruptTime Get{Local,System}Time
+    GetSystemTime{,Precise}AsFileTime {SystemTime,LocalFileTime}ToFileTime FileTimeTo{System,LocalFile}Time
+    CompareFileTime {Fls,Tls}{Alloc,Free,GetValue,SetValue} {Heap,Local}{Alloc,Free} GetProcessHeap
+    TocsinSecureZeroMemory Interlocked{PushEntry,PopEntry,Flush}SList InterlockedPushListSListEx InitializeSListHead
+    QueryDepthSList InterlockedBitTestAnd{Set,Reset}{,64} InterlockedBitTestAndComplement
+    InterlockedCompareExchange128 QueueUserWorkItem {Create,Delete}TimerQueue DeleteTimerQueueEx
+    {Create,Change,Delete}TimerQueueTimer {Create,Close}Threadpool{,CleanupGroup,Timer,Wait,Work}
+    CloseThreadpoolCleanupGroupMembers {Query,Set}ThreadpoolStackInformation SetThreadpoolThread{Maximum,Minimum}
+    TrySubmitThreadpoolCallback SubmitThreadpoolWork SetThreadpool{Timer,Wait}{,Ex} IsThreadpoolTimerSet
+    WaitForThreadpool{Timer,Wait,Work}Callbacks {Initialize,Destroy}ThreadpoolEnvironment
+    SetThreadpoolCallback{Pool,CleanupGroup,RunsLong,Persistent,Priority,Library} CallbackMayRunLong
+    {SetEvent,ReleaseSemaphore,ReleaseMutex,LeaveCriticalSection}WhenCallbackReturns
+    DisassociateCurrentThreadFromCallback
+"""))
 # Where the functions of C and of Windows are. A program may have functions of such names in other files.
 FILE_OF_C = re.compile(r"(^|/)c/src/[^/]*\.cpp$")
-FILE_OF_WIN32 = re.compile(r"(^|/)win32/src/[^/]*\.cpp$")
+FILE_OF_WIN32 = re.compile(r"(^|/)(win32/src/[^/]*\.cpp|tocsin/win32/\w+\.h)$")
 SHARED_LIBRARY = re.compile(r"/(libtocsin(-c|_win32)?\.(so|dylib)|lib(c|pthread|stdc\+\+|c\+\+|gcc_s)[.-]|ld-musl-)")
 STANDARD_HEADER = re.compile(r"/include/c\+\+/")
 PUBLIC_HEADERS = """
