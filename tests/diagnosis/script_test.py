@@ -24,8 +24,9 @@ VIEW = "only a reference or pointer to something that is shown itself"
 SHOWN_AS_THEY_ARE = {
     **dict.fromkeys(("value_result", "wake_count", "driver::watch", "group_commit_options", "group_commit_statistics",
                      "handler_options", "limits", "process_exit", "ready_item", "source_label", "source::operations",
-                     "wait_counters"), PLAIN),
+                     "task::awaiter", "this_stop_token_t::awaiter", "wait_counters"), PLAIN),
     **dict.fromkeys(("referred_awaiter", "commit_group", "commit_group::iterator"), VIEW),
+    **dict.fromkeys(("boot_clock", "this_stop_token_t"), "it has no members"),
     "handler_closed": "a std::exception, whose text a debugger shows",
 }
 NOT_IN_NATVIS = {"signal_source": "Windows has no POSIX signals"}

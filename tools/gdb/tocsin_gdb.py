@@ -239,9 +239,10 @@ FILE_OF_WIN32 = re.compile(r"(^|/)(win32/src/[^/]*\.cpp|tocsin/win32/\w+\.h)$")
 SHARED_LIBRARY = re.compile(r"/(libtocsin(-c|_win32)?\.(so|dylib)|lib(c|pthread|stdc\+\+|c\+\+|gcc_s)[.-]|ld-musl-)")
 STANDARD_HEADER = re.compile(r"/include/c\+\+/")
 PUBLIC_HEADERS = """
-    address asio await barrier bit_lock channel coalescer condition deadline diagnose driver event execution fd glib
-    group_commit handler_thread latch limits operation pollable process readiness semaphore sender signal source
-    spin status stop_token tocsin uv wait wait_set watchdog word_lock
+    address asio await barrier bit_lock boot_clock channel coalescer condition deadline diagnose driver event
+    execution fd futex_table glib group_commit handler_thread latch limits operation pollable process queue_order
+    readiness semaphore sender signal source spin status stop_token task ticker tocsin uv wait wait_group wait_set
+    watchdog word_lock
 """
 PUBLIC_HEADER = re.compile(rf"(^|/)tocsin/(detail/\w+|{'|'.join(PUBLIC_HEADERS.split())})\.hpp$")
 
@@ -474,6 +475,11 @@ class BarrierPrinter(Printer):
         return f"{seen >> 1} of {atomic(phases['expected_'])} missing{waiting}"
 
 
+class WaitGroupPrinter(Printer):
+    def text(self):
+        return f"{atomic(self.value['word_']) >> 2} to go" + parked(self.address)
+
+
 class SemaphorePrinter(Printer):
     def text(self):
         word = atomic(self.value["word_"])
@@ -555,6 +561,13 @@ class DeadlinePrinter(Printer):
         return clock if clock in ("never", "passed") else f"{clock} clock, {int(self.value['nanoseconds_'])} ns"
 
 
+class TickerPrinter(Printer):
+    def text(self):
+        ticks = self.value["ticks_"]
+        return (f"every {int(ticks['period'])} ns, {int(ticks['ticks'])} in the last report, next: "
+                + DeadlinePrinter(ticks["next"]).text())
+
+
 class ProcessEndPrinter(Printer):
     def text(self):
         return f"process {int(self.value['id_'])}, descriptor {int(self.value['descriptor_'])}"
@@ -605,6 +618,22 @@ def count_of_span(span):
 class EndedOperationPrinter(Printer):
     def text(self):
         return f"of the operation at 0x{int(self.value['of_']):x}"
+
+
+class TaskPrinter(Printer):
+    """A coroutine's frame begins with the function that resumes it, or zero if it has ended, and the one that destroys
+    it. The promise follows."""
+
+    def text(self):
+        frame = in_pointer(self.value["frame_"])
+        if not frame:
+            return "empty"
+        memory, promise = Memory(), self.value["frame_"].type.strip_typedefs().template_argument(0)
+        place = gdb.Value(frame + max(2 * memory.word, promise.alignof))
+        inside = place.cast(promise.pointer()).dereference()
+        if not memory.pointer(frame):
+            return "ended with an exception" if in_pointer(inside["thrown_"]) else "ended"
+        return "started" if inside["begun_"] else "not started"
 
 
 class EventAwaiterPrinter(Printer):
@@ -683,9 +712,10 @@ class SpinPrinter(Printer):
 
 
 PRINTERS = (
-    (r"(manual_reset_event|auto_reset_event|event|detail::basic_event<.*>)", EventPrinter),
+    (r"(manual_reset_event|auto_reset(_priority)?_event|event|detail::basic_event<.*>)", EventPrinter),
     (r"latch", LatchPrinter),
     (r"barrier<.*>", BarrierPrinter),
+    (r"wait_group", WaitGroupPrinter),
     (r"counting_semaphore<.*>", SemaphorePrinter),
     (r"condition", ConditionPrinter),
     (r"word_lock<.*>", WordLockPrinter),
@@ -696,12 +726,14 @@ PRINTERS = (
     (r"received<.*>", ReceivedPrinter),
     (r"parked_wait", ParkedWaitPrinter),
     (r"source", SourcePrinter),
+    (r"ticker", TickerPrinter),
     (r"process_end", ProcessEndPrinter),
     (r"coalescer", CoalescerPrinter),
     (r"(wait_set|pollable|signal_source|wait_watchdog|driver|group_commit<.*>)", OpaquePrinter),
     (r"(operation<.*>|span_operation|operation_base)", OperationPrinter),
     (r"async_wait_op<.*>", PendingPrinter),
     (r"ended_operation", EndedOperationPrinter),
+    (r"task<.*>", TaskPrinter),
     (r"event_awaiter(_on)?<.*>", EventAwaiterPrinter),
     (r"async_event_wait<.*>", EventWaitPrinter),
     (r"(send|receive)_transfer<.*>", TransferPrinter),
