@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -26,6 +27,9 @@ tocsin::auto_reset_event idle;
 tocsin::manual_reset_event opened(true);
 tocsin::latch countdown(3);
 tocsin::barrier<> phases(2);
+tocsin::wait_group pending(2);
+tocsin::auto_reset_priority_event urgent;
+tocsin::counting_semaphore<8, tocsin::queue_order::priority> urgent_permits(3);
 tocsin::counting_semaphore<> permits(0);
 tocsin::counting_semaphore<> free_permits(5);
 tocsin::condition changed;
@@ -41,6 +45,8 @@ tocsin::set_result some{tocsin::wait_status::signaled, 2};
 tocsin::source source_of_named = named;
 tocsin::source descriptor = tocsin::readable(0);
 tocsin::deadline endless = tocsin::deadline::never();
+tocsin::ticker hourly(1h);
+tocsin::ticker halted(1ms);
 tocsin::spin_policy thrifty = tocsin::spin_policy::none();
 tocsin::coalescer seldom(2ms);
 tocsin::wait_set members;
@@ -69,6 +75,25 @@ auto idle_operation = tocsin::all_operation([](tocsin::wait_status) noexcept {},
 auto event_wait = tocsin::async_wait(idle);
 auto awaiter = event_wait.operator co_await();
 auto several = tocsin::async_wait_any(viewed, idle);
+
+tocsin::task<int> gives_seven() { co_return 7; }
+tocsin::task<> throws() {
+#if defined(__cpp_exceptions)
+    throw std::runtime_error("no reason");
+#endif
+    co_return;
+}
+tocsin::auto_reset_event task_is_started;
+tocsin::auto_reset_event task_may_end;
+tocsin::task<> waits_for_ever() {
+    task_is_started.set();
+    co_await tocsin::async_wait(task_may_end);
+}
+tocsin::task<int> unstarted_task = gives_seven();
+tocsin::task<> started_task = waits_for_ever();
+tocsin::task<int> ended_task = gives_seven();
+tocsin::task<> failed_task = throws();
+tocsin::task<> no_task = throws();
 
 namespace {
 
@@ -128,6 +153,14 @@ int main(int count, char** arguments) {
     {
         tocsin::job moved = std::move(no_job);
     }
+    halted.stop();
+    (void)tocsin::sync_wait(tocsin::when_any(ended_task));
+    (void)tocsin::sync_wait(tocsin::when_any(failed_task));
+    {
+        const tocsin::task<> moved = std::move(no_task);
+    }
+    std::thread([] { (void)tocsin::sync_wait(tocsin::when_any(started_task)); }).detach();
+    task_is_started.wait();
     static tocsin::manual_reset_event both_posted;
     static tocsin::manual_reset_event never;
     handler.post([] { both_posted.wait(); });
@@ -141,6 +174,7 @@ int main(int count, char** arguments) {
     std::thread([] { waits_for_the_named_event(); }).detach();
     std::thread([] { countdown.wait(); }).detach();
     std::thread([] { phases.arrive_and_wait(); }).detach();
+    std::thread([] { pending.wait(); }).detach();
     std::thread([] { permits.acquire(); }).detach();
     std::thread([] { (void)tocsin::wait_on_address(&word, 7u); }).detach();
     std::thread([] { (void)jobs.receive(); }).detach();
@@ -151,8 +185,8 @@ int main(int count, char** arguments) {
     }).detach();
     std::thread([] { takes_left_then_right(held); }).detach();
     std::thread([] { takes_right_then_left(held); }).detach();
-    const std::initializer_list<const volatile void*> all{&named,   &countdown, &phases, &permits, &word,
-                                                          &changed, &left,      &bits,   &jobs,    &never};
+    const std::initializer_list<const volatile void*> all{
+        &named, &countdown, &phases, &pending, &permits, &word, &changed, &left, &bits, &jobs, &never};
     for (const volatile void* each : all) until_parked(each);
     std::puts("ready");
     std::fflush(stdout);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/gdb/tocsin_gdb.py shows who waits on what, in a live process and in its core dump.
 
-    gdb_test.py PROGRAM [checked] --callers CALLERS...
+    gdb_test.py PROGRAM [checked] [--without-exceptions] --callers CALLERS...
 
 PROGRAM is the built diagnosed.cpp. In a checked build, the owners of locks are known, and so are deadlocks. CALLERS are
 the builds of src/core/callers.cpp. Exits with 77, which CTest counts as skipped, if gdb can't be run here.
@@ -29,6 +29,9 @@ VALUES = {
     "opened": r"set",
     "countdown": r"3 to go, 1 parked",
     "phases": r"1 of 2 missing, 1 parked",
+    "pending": r"2 to go, 1 parked",
+    "urgent": r"unset",
+    "urgent_permits": r"3 permits",
     "permits": r"0 permits, 1 parked",
     "free_permits": r"5 permits",
     "changed": r"waited on, 1 parked",
@@ -42,6 +45,13 @@ VALUES = {
     "source_of_named": r"lot 0x[0-9a-f]+ <named>",
     "descriptor": r"descriptor 0",
     "endless": r"never",
+    "hourly": r"every 3600000000000 ns, 0 in the last report, next: steady clock, \d+ ns",
+    "halted": r"every 1000000 ns, 0 in the last report, next: never",
+    "unstarted_task": r"not started",
+    "started_task": r"started",
+    "ended_task": r"ended",
+    "failed_task": r"ended with an exception",
+    "no_task": r"empty",
     "thrifty": r"none",
     "seldom": r"at most one wake-up in 2000000 ns",
     "members": r"state at 0x[0-9a-f]+",
@@ -192,9 +202,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("checked", nargs="?")
+    parser.add_argument("--without-exceptions", action="store_true")
     parser.add_argument("--callers", nargs="*", default=[])
     given = parser.parse_args()
     PROGRAM, CHECKED, CALLERS = given.program, bool(given.checked), given.callers
+    if given.without_exceptions:
+        VALUES["failed_task"] = "ended"
     reason = reason_to_skip()
     if reason is not None:
         print(f"skipped: {reason}")

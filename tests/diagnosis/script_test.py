@@ -24,8 +24,9 @@ VIEW = "only a reference or pointer to something that is shown itself"
 SHOWN_AS_THEY_ARE = {
     **dict.fromkeys(("value_result", "wake_count", "driver::watch", "group_commit_options", "group_commit_statistics",
                      "handler_options", "limits", "process_exit", "ready_item", "source_label", "source::operations",
-                     "wait_counters"), PLAIN),
+                     "task::awaiter", "this_stop_token_t::awaiter", "wait_counters"), PLAIN),
     **dict.fromkeys(("referred_awaiter", "commit_group", "commit_group::iterator"), VIEW),
+    **dict.fromkeys(("boot_clock", "this_stop_token_t"), "it has no members"),
     "handler_closed": "a std::exception, whose text a debugger shows",
 }
 NOT_IN_NATVIS = {"signal_source": "Windows has no POSIX signals"}
@@ -65,13 +66,14 @@ class Inside(unittest.TestCase):
             self.assertFalse(self.script.is_inside(name, ""), name)
 
     def test_are_not_functions_of_a_program_with_names_like_ours_and_another_file(self):
-        for name, ours in (("tocsin_worker", "c/src/wait.cpp"), ("WaitForSingleObject", "/x/win32/src/wait.cpp")):
+        for name, ours in (("tocsin_worker", "c/src/wait.cpp"), ("WaitForSingleObject", "/x/win32/src/wait.cpp"),
+                           ("LocalAlloc", "/x/include/tocsin/win32/system.h")):
             self.assertTrue(self.script.is_inside(name, ours))
             self.assertFalse(self.script.is_inside(name, "/x/src/core/worker.cpp"))
 
     def test_the_names_are_those_of_the_headers(self):
-        header = (ROOT / "win32/include/tocsin/win32.h").read_text()
-        declared = re.findall(r"(?m)^TOCSIN_WIN32_API .*?(\w+)\(", header)
+        headers = "".join(path.read_text() for path in (ROOT / "win32/include").rglob("*.h"))
+        declared = re.findall(r"(?m)^(?:TOCSIN_WIN32_API|static inline) .*?(\w+)\(", headers)
         self.assertEqual(self.script.OF_WIN32, set(declared))
         self.assertEqual(set(self.script.PUBLIC_HEADERS.split()),
                          {path.stem for path in (ROOT / "include/tocsin").glob("*.hpp")})

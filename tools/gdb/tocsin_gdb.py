@@ -13,6 +13,7 @@ be missing, or be listed although it is about to end.
 """
 
 import collections
+import itertools
 import re
 import time
 
@@ -195,35 +196,53 @@ OF_STANDARD_LIBRARY = re.compile(rf"_Z{THUNK}Z*(?:N[VKrRO]*)?(?:S[tabsiod]|9__gn
 OF_SYSTEM = re.compile(
     r"(?:_ZL?\d+)?__|_Z(?:nw|na|dl|da)|(?:syscall|start_thread|clone3?|p?poll|epoll_p?wait2?)$|pthread_")
 OF_C = re.compile(r"tocsin_[a-z]")
-OF_WIN32 = frozenset("""
-    GetLastError SetLastError CloseHandle DuplicateHandle GetHandleInformation TocsinHandleOfDescriptor CreateEventA
-    CreateEventW CreateEventExA CreateEventExW OpenEventA OpenEventW SetEvent ResetEvent PulseEvent CreateSemaphoreA
-    CreateSemaphoreW CreateSemaphoreExA CreateSemaphoreExW OpenSemaphoreA OpenSemaphoreW ReleaseSemaphore
-    CreateMutexA CreateMutexW CreateMutexExA CreateMutexExW OpenMutexA OpenMutexW ReleaseMutex CreateWaitableTimerA
-    CreateWaitableTimerW CreateWaitableTimerExA CreateWaitableTimerExW OpenWaitableTimerA OpenWaitableTimerW
-    SetWaitableTimer SetWaitableTimerEx CancelWaitableTimer CreateThread _beginthreadex _endthreadex ExitThread
-    GetExitCodeThread ResumeThread SuspendThread TerminateThread GetCurrentThread GetCurrentThreadId GetThreadId
-    GetCurrentProcess GetCurrentProcessId QueueUserAPC SwitchToThread WaitForSingleObject WaitForSingleObjectEx
-    WaitForMultipleObjects WaitForMultipleObjectsEx SignalObjectAndWait TocsinWaitForManyObjects Sleep SleepEx
-    RegisterWaitForSingleObject UnregisterWait UnregisterWaitEx GetTickCount GetTickCount64 GetSystemTimeAsFileTime
-    QueryPerformanceCounter QueryPerformanceFrequency WaitOnAddress WakeByAddressSingle WakeByAddressAll
-    InitializeSRWLock AcquireSRWLockExclusive AcquireSRWLockShared TryAcquireSRWLockExclusive
-    TryAcquireSRWLockShared ReleaseSRWLockExclusive ReleaseSRWLockShared InitializeCriticalSection
-    InitializeCriticalSectionAndSpinCount InitializeCriticalSectionEx SetCriticalSectionSpinCount
-    EnterCriticalSection TryEnterCriticalSection LeaveCriticalSection DeleteCriticalSection
-    InitializeConditionVariable SleepConditionVariableCS SleepConditionVariableSRW WakeConditionVariable
-    WakeAllConditionVariable InitOnceInitialize InitOnceExecuteOnce InitOnceBeginInitialize InitOnceComplete
-    InitializeSynchronizationBarrier EnterSynchronizationBarrier DeleteSynchronizationBarrier
-""".split())
+
+
+def expanded(text):
+    """The names in a text in which `Sleep{,Ex}` stands for `Sleep SleepEx`, as in a shell."""
+    for name in text.split():
+        yield from map("".join, itertools.product(*(part.split(",") for part in re.split(r"[{}]", name))))
+
+
+OF_WIN32 = frozenset(expanded("""
+    {Create,Open}{Event,Mutex,Semaphore,WaitableTimer}{A,W} Create{Event,Mutex,Semaphore,WaitableTimer}Ex{A,W}
+    {Set,Reset,Pulse}Event Release{Mutex,Semaphore} SetWaitableTimer{,Ex} CancelWaitableTimer
+    {Close,Duplicate}Handle GetHandleInformation TocsinHandleOfDescriptor {Get,Set}LastError
+    {,Msg}WaitForMultipleObjects{,Ex} WaitForSingleObject{,Ex} SignalObjectAndWait TocsinWaitForManyObjects Sleep{,Ex}
+    RegisterWaitForSingleObject UnregisterWait{,Ex} WaitOnAddress WakeByAddress{Single,All}
+    InitializeSRWLock {,Try}AcquireSRWLock{Exclusive,Shared} ReleaseSRWLock{Exclusive,Shared}
+    {Initialize,Enter,TryEnter,Leave,Delete}CriticalSection InitializeCriticalSection{AndSpinCount,Ex}
+    SetCriticalSectionSpinCount {Initialize,Wake,WakeAll}ConditionVariable SleepConditionVariable{CS,SRW}
+    InitOnce{Initialize,ExecuteOnce,BeginInitialize,Complete} {Initialize,Enter,Delete}SynchronizationBarrier
+    {Create,Open,Exit,Resume,Suspend,Terminate}Thread _{begin,end}threadex SwitchToThread QueueUserAPC ExitProcess
+    GetCurrent{Process,Thread}{,Id} GetCurrentThreadStackLimits GetCurrentProcessorNumber{,Ex} Get{Process,Thread}Id
+    GetProcessIdOfThread GetExitCodeThread {Get,Set}Thread{Description,GroupAffinity,IdealProcessorEx,Priority}
+    {Get,Set}ThreadPriorityBoost SetThread{AffinityMask,IdealProcessor} GetThread{IOPendingFlag,Times}
+    Get{,Native}SystemInfo GetProcessAffinityMask Get{Active,Maximum}ProcessorCount GetActiveProcessorGroupCount
+    GetTickCount{,64} QueryPerformance{Counter,Frequency} QueryUnbiasedInterruptTime Get{Local,System}Time
+    GetSystemTime{,Precise}AsFileTime {SystemTime,LocalFileTime}ToFileTime FileTimeTo{System,LocalFile}Time
+    CompareFileTime {Fls,Tls}{Alloc,Free,GetValue,SetValue} {Heap,Local}{Alloc,Free} GetProcessHeap
+    TocsinSecureZeroMemory Interlocked{PushEntry,PopEntry,Flush}SList InterlockedPushListSListEx InitializeSListHead
+    QueryDepthSList InterlockedBitTestAnd{Set,Reset}{,64} InterlockedBitTestAndComplement
+    InterlockedCompareExchange128 QueueUserWorkItem {Create,Delete}TimerQueue DeleteTimerQueueEx
+    {Create,Change,Delete}TimerQueueTimer {Create,Close}Threadpool{,CleanupGroup,Timer,Wait,Work}
+    CloseThreadpoolCleanupGroupMembers {Query,Set}ThreadpoolStackInformation SetThreadpoolThread{Maximum,Minimum}
+    TrySubmitThreadpoolCallback SubmitThreadpoolWork SetThreadpool{Timer,Wait}{,Ex} IsThreadpoolTimerSet
+    WaitForThreadpool{Timer,Wait,Work}Callbacks {Initialize,Destroy}ThreadpoolEnvironment
+    SetThreadpoolCallback{Pool,CleanupGroup,RunsLong,Persistent,Priority,Library} CallbackMayRunLong
+    {SetEvent,ReleaseSemaphore,ReleaseMutex,LeaveCriticalSection}WhenCallbackReturns
+    DisassociateCurrentThreadFromCallback
+"""))
 # Where the functions of C and of Windows are. A program may have functions of such names in other files.
 FILE_OF_C = re.compile(r"(^|/)c/src/[^/]*\.cpp$")
-FILE_OF_WIN32 = re.compile(r"(^|/)win32/src/[^/]*\.cpp$")
+FILE_OF_WIN32 = re.compile(r"(^|/)(win32/src/[^/]*\.cpp|tocsin/win32/\w+\.h)$")
 SHARED_LIBRARY = re.compile(r"/(libtocsin(-c|_win32)?\.(so|dylib)|lib(c|pthread|stdc\+\+|c\+\+|gcc_s)[.-]|ld-musl-)")
 STANDARD_HEADER = re.compile(r"/include/c\+\+/")
 PUBLIC_HEADERS = """
-    address asio await barrier bit_lock channel coalescer condition deadline diagnose driver event execution fd glib
-    group_commit handler_thread latch limits operation pollable process readiness semaphore sender signal source
-    spin status stop_token tocsin uv wait wait_set watchdog word_lock
+    address asio await barrier bit_lock boot_clock channel coalescer condition deadline diagnose driver event
+    execution fd futex_table glib group_commit handler_thread latch limits operation pollable process queue_order
+    readiness semaphore sender signal source spin status stop_token task ticker tocsin uv wait wait_group wait_set
+    watchdog word_lock
 """
 PUBLIC_HEADER = re.compile(rf"(^|/)tocsin/(detail/\w+|{'|'.join(PUBLIC_HEADERS.split())})\.hpp$")
 
@@ -456,6 +475,11 @@ class BarrierPrinter(Printer):
         return f"{seen >> 1} of {atomic(phases['expected_'])} missing{waiting}"
 
 
+class WaitGroupPrinter(Printer):
+    def text(self):
+        return f"{atomic(self.value['word_']) >> 2} to go" + parked(self.address)
+
+
 class SemaphorePrinter(Printer):
     def text(self):
         word = atomic(self.value["word_"])
@@ -537,6 +561,13 @@ class DeadlinePrinter(Printer):
         return clock if clock in ("never", "passed") else f"{clock} clock, {int(self.value['nanoseconds_'])} ns"
 
 
+class TickerPrinter(Printer):
+    def text(self):
+        ticks = self.value["ticks_"]
+        return (f"every {int(ticks['period'])} ns, {int(ticks['ticks'])} in the last report, next: "
+                + DeadlinePrinter(ticks["next"]).text())
+
+
 class ProcessEndPrinter(Printer):
     def text(self):
         return f"process {int(self.value['id_'])}, descriptor {int(self.value['descriptor_'])}"
@@ -587,6 +618,22 @@ def count_of_span(span):
 class EndedOperationPrinter(Printer):
     def text(self):
         return f"of the operation at 0x{int(self.value['of_']):x}"
+
+
+class TaskPrinter(Printer):
+    """A coroutine's frame begins with the function that resumes it, or zero if it has ended, and the one that destroys
+    it. The promise follows."""
+
+    def text(self):
+        frame = in_pointer(self.value["frame_"])
+        if not frame:
+            return "empty"
+        memory, promise = Memory(), self.value["frame_"].type.strip_typedefs().template_argument(0)
+        place = gdb.Value(frame + max(2 * memory.word, promise.alignof))
+        inside = place.cast(promise.pointer()).dereference()
+        if not memory.pointer(frame):
+            return "ended with an exception" if in_pointer(inside["thrown_"]) else "ended"
+        return "started" if inside["begun_"] else "not started"
 
 
 class EventAwaiterPrinter(Printer):
@@ -665,9 +712,10 @@ class SpinPrinter(Printer):
 
 
 PRINTERS = (
-    (r"(manual_reset_event|auto_reset_event|event|detail::basic_event<.*>)", EventPrinter),
+    (r"(manual_reset_event|auto_reset(_priority)?_event|event|detail::basic_event<.*>)", EventPrinter),
     (r"latch", LatchPrinter),
     (r"barrier<.*>", BarrierPrinter),
+    (r"wait_group", WaitGroupPrinter),
     (r"counting_semaphore<.*>", SemaphorePrinter),
     (r"condition", ConditionPrinter),
     (r"word_lock<.*>", WordLockPrinter),
@@ -678,12 +726,14 @@ PRINTERS = (
     (r"received<.*>", ReceivedPrinter),
     (r"parked_wait", ParkedWaitPrinter),
     (r"source", SourcePrinter),
+    (r"ticker", TickerPrinter),
     (r"process_end", ProcessEndPrinter),
     (r"coalescer", CoalescerPrinter),
     (r"(wait_set|pollable|signal_source|wait_watchdog|driver|group_commit<.*>)", OpaquePrinter),
     (r"(operation<.*>|span_operation|operation_base)", OperationPrinter),
     (r"async_wait_op<.*>", PendingPrinter),
     (r"ended_operation", EndedOperationPrinter),
+    (r"task<.*>", TaskPrinter),
     (r"event_awaiter(_on)?<.*>", EventAwaiterPrinter),
     (r"async_event_wait<.*>", EventWaitPrinter),
     (r"(send|receive)_transfer<.*>", TransferPrinter),

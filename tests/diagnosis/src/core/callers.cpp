@@ -135,6 +135,10 @@ HANDLE handles[] = {handle, CreateSemaphoreW(nullptr, 0, 1, nullptr)};
     (void)WaitForMultipleObjects(2, handles, TRUE, INFINITE);
     ++returned;
 }
+[[gnu::noinline]] void waits_by_handles_or_messages() {
+    (void)MsgWaitForMultipleObjects(1, handles, FALSE, INFINITE, QS_ALLINPUT);
+    ++returned;
+}
 tocsin::auto_reset_event mutex_is_owned;
 SRWLOCK srw = SRWLOCK_INIT;
 [[gnu::noinline]] void waits_for_srw_lock() {
@@ -162,6 +166,7 @@ void start_win32() {
     AcquireSRWLockExclusive(&srw);
     start(waits_by_handle);
     start(waits_by_handles);
+    start(waits_by_handles_or_messages);
     start(waits_for_srw_lock);
     start(waits_by_address);
     start(waits_with_a_mutex);
