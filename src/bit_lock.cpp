@@ -229,7 +229,7 @@ bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) n
     bool taken = false;
     while (!taken && !until.has_passed()) {
         core::spinner looking(self.key(), options);
-        taken = looking.before_parking(take) || looking.while_parked(take) || self.take_or_park();
+        taken = looking.before_parking(take, true) || looking.while_parked(take) || self.take_or_park();
         if (taken) break;
         if (!self.sleep(options)) break;
         taken = take();

@@ -26,10 +26,10 @@ public:
     // for a few microseconds at most. Returns true as soon as `ready()` does. The thread is not queued yet. So if an
     // event is set and reset again between two looks, the wait does not end. If the wait is one of a burst
     // (look_history.hpp), leaves the look to while_parked(): other threads must not find a thread unqueued for so long.
-    // If `parks_to_poll`, the caller will not call while_parked(). Then this look is short.
+    // If `only_short`, the caller does not look again once it is queued. Then this look is short.
     template <class Ready>
-    bool before_parking(Ready ready, bool parks_to_poll = false) noexcept {
-        if (advice_.look == 0 || (advice_.is_long && !parks_to_poll)) return false;
+    bool before_parking(Ready ready, bool only_short = false) noexcept {
+        if (advice_.look == 0 || (advice_.is_long && !only_short)) return false;
         has_looked_ = true;
         advice_.look = std::min(advice_.look, look_history::short_look);
         return learn_look(look_for(advice_.look, ready));
@@ -54,10 +54,8 @@ public:
 
     // Called after the thread is queued. Under a fixed policy, calls `released()` again and again, for as long as the
     // policy says. Under the adaptive policy, does the same for 100 us at most, if the history advises that and
-    // before_parking() has not looked. Then, if
-    // yielding has paid off for the address, yields to other threads a few times and calls `released()` after each
-    // yield.
-    // Returns true as soon as `released()` does.
+    // before_parking() has not looked. Then, if yielding has paid off for the address, yields to other threads a few
+    // times and calls `released()` after each yield. Returns true as soon as `released()` does.
     template <class Released>
     bool while_parked(Released released) noexcept {
         if (burns_ && look_for(longest_, released)) return count_spin(true);
