@@ -401,13 +401,16 @@ TEST(AwaitDeadline, AStartAndAnEndBeforeItMakeNoSystemCall) {
         answered.set();
         return status == wait_status::signaled;
     };
-    const auto calls = support::system_calls_of([&] { wait_and_set(); },
-                                                [&] {
-                                                    for (int i = 0; i != 100; ++i)
-                                                        if (!wait_and_set()) _exit(1);
-                                                });
+    auto calls = support::system_calls_of([&] { wait_and_set(); },
+                                          [&] {
+                                              for (int i = 0; i != 100; ++i)
+                                                  if (!wait_and_set()) _exit(1);
+                                          });
     REQUIRE_KNOWN_CALLS(calls);
     EXPECT_EQ(calls.exit_code, 0);
+#if defined(SYS_mmap)  // AddressSanitizer takes fresh memory for the frame of each coroutine
+    if (support::address_sanitizer) std::erase(calls.numbers, SYS_mmap);
+#endif
     EXPECT_TRUE(calls.numbers.empty()) << testing::PrintToString(calls);
 }
 #endif
