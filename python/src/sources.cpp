@@ -135,9 +135,7 @@ void ready_dealloc(PyObject* self) {
     Py_DECREF(type);
 }
 int ready_traverse(PyObject* self, visitproc visit, void* arg) {
-#if PY_VERSION_HEX >= 0x03090000
     Py_VISIT(Py_TYPE(self));
-#endif
     Py_VISIT(as<ready_object>(self).of);
     return 0;
 }
