@@ -3,7 +3,8 @@
 //
 // An object is its header, the library's object and a list of weak references; it holds no reference to another Python
 // object, so the garbage collector need not know it. Everything that threads share is inside the library's objects or
-// atomic, so builds without the interpreter's lock need no further lock.
+// atomic, or used inside the object's critical section only. So builds without the interpreter's lock need no further
+// lock. What belongs to one thread, such as the waits of a loop, has no such section.
 #pragma once
 
 #include "barging_lock.hpp"
@@ -136,6 +137,22 @@ inline void set_and_wake(Set set) {
         }
     }
     if (saved != nullptr) PyEval_RestoreThread(saved);
+}
+
+// Calls a function inside the critical section of an object. Where there is an interpreter's lock, the section is that
+// lock. Like that lock, the section is given up while the thread sleeps, and perhaps while Python code runs. When a
+// thread takes it back after a sleep, the function's frames must have no object with a destructor (blocking.cpp).
+template <class Function>
+auto in_critical_section([[maybe_unused]] PyObject* object, Function function) {
+#if PY_VERSION_HEX >= 0x030D0000
+    decltype(function()) result;
+    Py_BEGIN_CRITICAL_SECTION(object);
+    result = function();
+    Py_END_CRITICAL_SECTION();
+    return result;
+#else
+    return function();
+#endif
 }
 
 inline PyObject* boolean(bool value) {

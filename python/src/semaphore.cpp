@@ -49,11 +49,10 @@ int initialise(PyObject* self, PyObject* arguments, PyObject* keywords) {
             return -1;
         }
     }
-    if (one.made) {
+    if (!in_critical_section(self, [&one] { return !std::exchange(one.made, true); })) {
         PyErr_SetString(PyExc_RuntimeError, "a semaphore is initialised once: threads may use it already");
         return -1;
     }
-    one.made = true;
     one.first = static_cast<std::uint32_t>(first);
     if (one.bounded) one.most = one.first;
     one.word.store(one.first * detail::semaphore_state::one,

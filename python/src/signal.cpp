@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tocsin.Signal: the deliveries of one signal as a source. What the library promises of it is in tocsin/signal.hpp;
 // Python's own handler of the signal runs as well.
+//
+// close() destroys what the other methods use, so all of them are in the object's critical section.
 #include "objects.hpp"
 
 #include <tocsin/signal.hpp>
@@ -36,17 +38,21 @@ signal_source* open_source(PyObject* self) {
 }
 
 PyObject* descriptor(PyObject* self, PyObject*) {
-    const signal_source* const from = open_source(self);
-    return from == nullptr ? nullptr : PyLong_FromLong(from->descriptor());
+    return in_critical_section(self, [self]() -> PyObject* {
+        const signal_source* const from = open_source(self);
+        return from == nullptr ? nullptr : PyLong_FromLong(from->descriptor());
+    });
 }
 
 PyObject* take(PyObject* self, PyObject*) {
-    signal_source* const from = open_source(self);
-    return from == nullptr ? nullptr : boolean(from->try_wait());
+    return in_critical_section(self, [self]() -> PyObject* {
+        signal_source* const from = open_source(self);
+        return from == nullptr ? nullptr : boolean(from->try_wait());
+    });
 }
 
 PyObject* close(PyObject* self, PyObject*) {
-    delete std::exchange(as<signal_object>(self).from, nullptr);
+    delete in_critical_section(self, [self] { return std::exchange(as<signal_object>(self).from, nullptr); });
     Py_RETURN_NONE;
 }
 PyObject* leave(PyObject* self, PyObject* const*, Py_ssize_t) { return close(self, nullptr); }

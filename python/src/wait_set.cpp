@@ -3,8 +3,9 @@
 //
 // State: the library's wait_set; a dictionary from the identity of each member to a tuple of the member, what was made
 // of it (a descriptor of a process, say) and the user's data; a dictionary from tags to these identities. The
-// dictionaries keep the members alive. Only a thread with the interpreter's lock, or inside the critical section of
-// this object, uses them.
+// dictionaries keep the members alive. A thread uses all of these inside the critical section of this object. The
+// section is given up wherever Python code may run and while a wait sleeps, so what a thread has seen before that may
+// have changed afterwards.
 //
 // A tag is never used twice. A wait under way may have taken something from a member that is removed meanwhile. So
 // remove() leaves that member's tag for the wait, which reports the member, and drops such tags at its end.
@@ -68,6 +69,34 @@ bool is_usable(const wait_set_object& one) {
     return false;
 }
 
+// Inside the critical section.
+bool insert(wait_set_object& one, const source& from, PyObject* member, PyObject* kept, PyObject* data) {
+    const unsigned long long tag = one.next_tag++;
+    PyObject* const identity = PyLong_FromVoidPtr(member);
+    PyObject* const tag_number = PyLong_FromUnsignedLongLong(tag);
+    PyObject* const entry = Py_BuildValue("(KOOO)", tag, member, kept, data);
+    bool good = identity != nullptr && tag_number != nullptr && entry != nullptr;
+    if (good) {
+        const int there = PyDict_Contains(one.by_identity, identity);
+        good = there == 0;
+        if (there > 0) PyErr_Format(PyExc_ValueError, "%R is in this WaitSet already", member);
+    }
+    good = good && PyDict_SetItem(one.by_tag, tag_number, entry) == 0 &&
+           PyDict_SetItem(one.by_identity, identity, entry) == 0;
+    if (good && failed(catching([&] { one.set->add(from, tag); }))) {
+        good = false;
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        (void)PyDict_DelItem(one.by_tag, tag_number);
+        (void)PyDict_DelItem(one.by_identity, identity);
+        PyErr_Restore(type, value, traceback);
+    }
+    Py_XDECREF(identity);
+    Py_XDECREF(tag_number);
+    Py_XDECREF(entry);
+    return good;
+}
+
 PyObject* add(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* names) {
     static const char* const known[] = {"source", "data"};
     PyObject* arguments[2] = {};
@@ -87,33 +116,35 @@ PyObject* add(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyO
     source from;
     PyObject* keep = nullptr;
     if (!to_source(state, arguments[0], from, keep)) return nullptr;
-    const unsigned long long tag = one.next_tag++;
-    PyObject* const identity = PyLong_FromVoidPtr(arguments[0]);
-    PyObject* const tag_number = PyLong_FromUnsignedLongLong(tag);
-    PyObject* const entry = Py_BuildValue("(KOOO)", tag, arguments[0], keep == nullptr ? Py_None : keep,
-                                          arguments[1] == nullptr ? arguments[0] : arguments[1]);
-    bool good = identity != nullptr && tag_number != nullptr && entry != nullptr;
-    if (good) {
-        const int there = PyDict_Contains(one.by_identity, identity);
-        good = there == 0;
-        if (there > 0) PyErr_Format(PyExc_ValueError, "%R is in this WaitSet already", arguments[0]);
-    }
-    good = good && PyDict_SetItem(one.by_tag, tag_number, entry) == 0 &&
-           PyDict_SetItem(one.by_identity, identity, entry) == 0;
-    if (good && failed(catching([&] { one.set->add(from, tag); }))) {
-        good = false;
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        (void)PyDict_DelItem(one.by_tag, tag_number);
-        (void)PyDict_DelItem(one.by_identity, identity);
-        PyErr_Restore(type, value, traceback);
-    }
-    Py_XDECREF(identity);
-    Py_XDECREF(tag_number);
-    Py_XDECREF(entry);
+    const bool good = in_critical_section(self, [&] {
+        return insert(one, from, arguments[0], keep == nullptr ? Py_None : keep,
+                      arguments[1] == nullptr ? arguments[0] : arguments[1]);
+    });
     Py_XDECREF(keep);
     if (!good) return nullptr;
     Py_RETURN_NONE;
+}
+
+// Inside the critical section. A new reference; null with an exception set if there is no such member.
+PyObject* entry_of(wait_set_object& one, PyObject* identity, PyObject* member) {
+    PyObject* const entry = PyDict_GetItemWithError(one.by_identity, identity);
+    if (entry == nullptr && !PyErr_Occurred())
+        PyErr_Format(PyExc_KeyError, "%R is not in this WaitSet", member);
+    Py_XINCREF(entry);
+    return entry;
+}
+
+// Inside the critical section. Another thread may have removed the entry meanwhile.
+bool erase(wait_set_object& one, const source& from, PyObject* identity, PyObject* entry, PyObject* member) {
+    PyObject* const now = entry_of(one, identity, member);
+    bool good = now == entry;
+    if (now != nullptr && !good) PyErr_Format(PyExc_KeyError, "another thread has removed %R", member);
+    Py_XDECREF(now);
+    if (!good) return false;
+    (void)one.set->remove(from);
+    PyObject* const tag = PyTuple_GET_ITEM(entry, 0);
+    return (one.waits == 0 ? PyDict_DelItem(one.by_tag, tag) : PyList_Append(one.leaving, tag)) == 0 &&
+           PyDict_DelItem(one.by_identity, identity) == 0;
 }
 
 PyObject* remove(PyObject* self, PyObject* member) {
@@ -121,24 +152,17 @@ PyObject* remove(PyObject* self, PyObject* member) {
     if (!is_usable(one)) return nullptr;
     PyObject* const identity = PyLong_FromVoidPtr(member);
     if (identity == nullptr) return nullptr;
-    PyObject* const entry = PyDict_GetItemWithError(one.by_identity, identity);
+    PyObject* const entry = in_critical_section(self, [&] { return entry_of(one, identity, member); });
     if (entry == nullptr) {
-        if (!PyErr_Occurred()) PyErr_Format(PyExc_KeyError, "%R is not in this WaitSet", member);
         Py_DECREF(identity);
         return nullptr;
     }
-    Py_INCREF(entry);
     PyObject* const kept = PyTuple_GET_ITEM(entry, 2);
     source from;
     PyObject* none = nullptr;
-    bool good = to_source(state_of(one.module), kept == Py_None ? member : kept, from, none);
+    const bool good = to_source(state_of(one.module), kept == Py_None ? member : kept, from, none) &&
+                      in_critical_section(self, [&] { return erase(one, from, identity, entry, member); });
     Py_XDECREF(none);
-    if (good) {
-        (void)one.set->remove(from);
-        PyObject* const tag = PyTuple_GET_ITEM(entry, 0);
-        good = (one.waits == 0 ? PyDict_DelItem(one.by_tag, tag) : PyList_Append(one.leaving, tag)) == 0 &&
-               PyDict_DelItem(one.by_identity, identity) == 0;
-    }
     Py_DECREF(identity);
     Py_DECREF(entry);
     if (!good) return nullptr;
@@ -232,18 +256,25 @@ PyObject* wait_counted(wait_set_object& one, const deadline& until) {
     }
 }
 
+// The list is taken first: a member that is dropped may run Python code.
 bool drop_left(wait_set_object& one) {
-    const Py_ssize_t count = PyList_GET_SIZE(one.leaving);
-    if (count == 0) return true;
+    if (PyList_GET_SIZE(one.leaving) == 0) return true;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    bool good = true;
-    for (Py_ssize_t i = 0; good && i != count; ++i)
-        good = PyDict_DelItem(one.by_tag, PyList_GET_ITEM(one.leaving, i)) == 0;
-    good = good && PyList_SetSlice(one.leaving, 0, count, nullptr) == 0;
-    if (!good) return false;
-    PyErr_Restore(type, value, traceback);
-    return true;
+    PyObject* leaving = PyList_New(0);
+    bool good = leaving != nullptr;
+    if (good) std::swap(leaving, one.leaving);
+    for (Py_ssize_t i = 0; good && i != PyList_GET_SIZE(leaving); ++i)
+        good = PyDict_DelItem(one.by_tag, PyList_GET_ITEM(leaving, i)) == 0;
+    Py_XDECREF(leaving);
+    if (good) {
+        PyErr_Restore(type, value, traceback);
+    } else {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    }
+    return good;
 }
 
 PyObject* wait(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* names) {
@@ -258,13 +289,15 @@ PyObject* wait(PyObject* self, PyObject* const* given, Py_ssize_t positional, Py
         PyErr_SetString(PyExc_ValueError, "this WaitSet has no members; add() some");
         return nullptr;
     }
-    ++one.waits;
-    PyObject* const ready = wait_counted(one, until);
-    if (--one.waits == 0 && !drop_left(one)) {
-        Py_XDECREF(ready);
-        return nullptr;
-    }
-    return ready;
+    return in_critical_section(self, [&]() -> PyObject* {
+        ++one.waits;
+        PyObject* const ready = wait_counted(one, until);
+        if (--one.waits == 0 && !drop_left(one)) {
+            Py_XDECREF(ready);
+            return nullptr;
+        }
+        return ready;
+    });
 }
 
 Py_ssize_t number(PyObject* self) { return PyDict_GET_SIZE(set_of(self).by_identity); }
@@ -272,7 +305,8 @@ Py_ssize_t number(PyObject* self) { return PyDict_GET_SIZE(set_of(self).by_ident
 int contains(PyObject* self, PyObject* member) {
     PyObject* const identity = PyLong_FromVoidPtr(member);
     if (identity == nullptr) return -1;
-    const int there = PyDict_Contains(set_of(self).by_identity, identity);
+    const int there =
+        in_critical_section(self, [&] { return PyDict_Contains(set_of(self).by_identity, identity); });
     Py_DECREF(identity);
     return there;
 }
