@@ -25,7 +25,9 @@
 //               So a signal is either seen by that look, or leaves a byte that ends the sleep, whichever thread of the
 //               process gets it. There is no window between the look and the sleep. (A handler that runs in this look
 //               may change the slot. Then begin() puts the pipe there again.)
-//   blocking-3  Each byte is handed on to the descriptor that had the slot before.
+//   blocking-3  Each byte is handed on to the descriptor that had the slot before. A handler may sleep, too, while
+//               the sleep that it interrupts has the pipe in the slot. Such an inner sleep leaves the pipe there at its
+//               end, and hands bytes on to the receiver of the outer one.
 //   blocking-4  If a wait ends by a deadline, a descriptor or an exception, cancel() decides: true means that nothing
 //               was taken. After false, the operation has taken its sources. Then the wait is `ready`, except after an
 //               exception, which gives them back.
@@ -47,6 +49,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -63,6 +66,11 @@ int pipe_ends[2] = {-1, -1};  // only the main thread uses it, and the child of 
 // Of the main interpreter, which alone runs handlers.
 PyObject* set_wakeup_fd = nullptr;
 PyObject* no_warning_name = nullptr;  // the names of its keyword arguments
+
+// Gets the bytes of the innermost sleep that has the pipe in the slot; -1: nobody. Only the main thread uses it.
+long receiver = -1;
+// In place of a descriptor: the slot had the pipe. (In the child of a fork, the pipe has another number.)
+constexpr long our_pipe = -2;
 
 constexpr std::chrono::microseconds first_sleep(200);
 
@@ -192,7 +200,7 @@ public:
             }
             if (generation != signal_watch::generation()) {  // a handler has forked, and this is the child
                 drop_operation();
-                watch_.end();
+                if (watching == signal_watch::beginning::watches) watch_.end();
                 continue;
             }
             const bool watches = watching == signal_watch::beginning::watches;
@@ -355,12 +363,14 @@ signal_watch::beginning signal_watch::begin() {
         main_thread.store(0, std::memory_order_relaxed);  // no order: a number
         return PyErr_CheckSignals() == 0 ? beginning::cannot : beginning::failed;
     }
-    if (former_ == pipe_ends[1]) former_ = -1;
+    if (former_ == pipe_ends[1]) former_ = our_pipe;
+    receiver_ = former_ == our_pipe ? receiver : former_;
+    outer_receiver_ = std::exchange(receiver, receiver_);
     const int before = pipe_ends[1];
     bool good = PyErr_CheckSignals() == 0;
     long now = before;
     if (good) good = open_pipe() && put_into_slot(pipe_ends[1], now);  // a handler may have forked
-    if (now != before && now != pipe_ends[1]) former_ = now;
+    if (now != before && now != pipe_ends[1]) former_ = receiver_ = receiver = now;
     if (good) return beginning::watches;
     end();
     return beginning::failed;
@@ -369,8 +379,9 @@ signal_watch::beginning signal_watch::begin() {
 void signal_watch::end() {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    receiver = outer_receiver_;
     long ours = -1;
-    if (!put_into_slot(static_cast<int>(former_), ours)) {
+    if (!put_into_slot(former_ == our_pipe ? pipe_ends[1] : static_cast<int>(former_), ours)) {
         PyErr_Clear();  // the former owner has closed its descriptor
         if (!put_into_slot(-1, ours)) PyErr_Clear();
     }
@@ -388,7 +399,7 @@ void signal_watch::forward() const noexcept {
     for (;;) {
         const ssize_t got = ::read(pipe_ends[0], bytes, sizeof bytes);
         if (got <= 0) return;
-        if (former_ >= 0) (void)!::write(static_cast<int>(former_), bytes, static_cast<std::size_t>(got));
+        if (receiver_ >= 0) (void)!::write(static_cast<int>(receiver_), bytes, static_cast<std::size_t>(got));
         if (static_cast<std::size_t>(got) < sizeof bytes) return;
     }
 }

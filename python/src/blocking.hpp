@@ -60,7 +60,9 @@ public:
     static unsigned generation() noexcept;  // changes at a fork
 
 private:
-    long former_ = -1;
+    long former_ = -1;          // what end() puts into the slot
+    long receiver_ = -1;        // gets what has arrived; -1: nobody
+    long outer_receiver_ = -1;  // of the sleep whose handler runs this one
 };
 
 // Called once, when the module is first imported.

@@ -180,6 +180,33 @@ class Signals(unittest.TestCase):
             os.close(reading)
             os.close(writing)
 
+    def test_a_handler_that_waits_leaves_the_wakeup_descriptor(self):
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        former = signal.set_wakeup_fd(writing)
+        calls, inner = [], tocsin.Event()
+
+        def handler(*_):
+            calls.append(0)
+            if len(calls) == 1:
+                # Long enough for the second sleep of this wait, too.
+                threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+                calls.append(inner.wait(30))
+            else:
+                inner.set()
+
+        signal.signal(signal.SIGUSR1, handler)
+        try:
+            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            self.assertFalse(tocsin.Event().wait(0.1))
+            self.assertEqual(calls, [0, 0, True])
+            self.assertEqual(os.read(reading, 10), bytes([signal.SIGUSR1] * 2))
+            self.assertEqual(signal.set_wakeup_fd(writing), writing)
+        finally:
+            signal.set_wakeup_fd(former)
+            os.close(reading)
+            os.close(writing)
+
     def test_other_threads_sleep_on(self):
         event = tocsin.Event()
         with support.Threads(1, lambda: self.assertTrue(event.wait(60))) as threads:
