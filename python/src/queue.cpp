@@ -14,8 +14,16 @@
 //            that finds it set finds a permit, unless another thread has taken that meanwhile.
 //   queue-3  Under the lock, nothing of Python's runs: no reference is dropped, no object made, no thread woken.
 //   queue-4  close() marks the queue closed under the lock, and then sets `shut`. A put looks at the mark under the
-//            lock. A get that finds no permit after `shut` reports the end.
+//            lock. So after `shut` no item is added. A get that finds no permit after `shut` reports the end, except
+//            as in queue-6.
 //   queue-5  `finished` is set, under the lock, exactly while `unfinished` is zero.
+//   queue-6  `arriving` counts the items that a put has stored without having given the permit yet. Such a put has been
+//            accepted, so somebody must get the item: after `shut`, a get reports the end only if it has found
+//            `arriving` zero, and then no permit. Until then it looks again. Between the two changes of `arriving`, the
+//            put neither needs the interpreter's lock nor runs anything of Python's. The child of a fork begins at
+//            zero, because there the parent's threads are gone.
+//
+// Memory order: [queue-arriving] a put that has given its permit releases; a get acquires, and then looks for permits.
 //
 // No lost wake-up: a get waits for [items, shut], a put for [room, shut]. All of these keep what nobody has taken.
 //
@@ -27,7 +35,9 @@
 #include <tocsin/wait.hpp>
 #include <tocsin/word_lock.hpp>
 
+#include <atomic>
 #include <mutex>
+#include <thread>
 
 namespace tocsin::python {
 
@@ -39,7 +49,9 @@ struct queue_object {
     std::size_t first;
     std::size_t number;
     std::size_t unfinished;
-    long bound;  // 0: none
+    std::atomic<std::size_t> arriving;
+    unsigned generation;  // of forks, to which `arriving` belongs
+    long bound;           // 0: none
     detail::semaphore_word items;
     detail::semaphore_word room;
     word_lock<> lock;
@@ -68,6 +80,8 @@ PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
     one.module = module;
     new (&one.items) detail::semaphore_word(0);
     new (&one.room) detail::semaphore_word(0);
+    new (&one.arriving) std::atomic<std::size_t>(0);
+    one.generation = signal_watch::generation();
     new (&one.lock) word_lock<>;
     new (&one.readable) manual_reset_event;
     new (&one.shut) manual_reset_event;
@@ -84,11 +98,10 @@ int initialise(PyObject* self, PyObject* arguments, PyObject* keywords) {
         return -1;
     }
     queue_object& one = queue_of(self);
-    if (one.made) {
+    if (!in_critical_section(self, [&one] { return !std::exchange(one.made, true); })) {
         PyErr_SetString(PyExc_RuntimeError, "a queue is initialised once: threads may use it already");
         return -1;
     }
-    one.made = true;
     one.bound = bound > 0 ? bound : 0;
     // No order: nobody else has the queue yet.
     one.room.store(static_cast<std::uint32_t>(one.bound) * detail::semaphore_state::one,
@@ -110,15 +123,45 @@ void update_readable(queue_object& one) {
     });
 }
 
-void give_permit(detail::semaphore_word& word) {
+// Under the lock.
+void begin_again_after_fork(queue_object& one) noexcept {
+    if (one.generation == signal_watch::generation()) return;
+    one.generation = signal_watch::generation();
+    one.arriving.store(0, std::memory_order_relaxed);  // no order: the lock
+}
+
+void release_permit(queue_object& one, detail::semaphore_word& word) noexcept {
     std::uint32_t before = 0;
-    constexpr std::uint32_t most = detail::semaphore_state::most;
+    (void)detail::semaphore_try_release(word, 1, detail::semaphore_state::most, before);
+    // [queue-arriving] with the load in take_remaining()
+    if (&word == &one.items) one.arriving.fetch_sub(1, std::memory_order_release);
+}
+
+void give_permit(queue_object& one, detail::semaphore_word& word) {
     if ((word.load(std::memory_order_relaxed) & detail::semaphore_state::parked_bit) ==
         0) {  // no order: a hint
-        (void)detail::semaphore_try_release(word, 1, most, before);
+        release_permit(one, word);
     } else {
         Py_BEGIN_ALLOW_THREADS;
-        (void)detail::semaphore_try_release(word, 1, most, before);
+        release_permit(one, word);
+        Py_END_ALLOW_THREADS;
+    }
+}
+
+// After `shut`: takes the permit of an item that is there or has been accepted (queue-6); false at the end.
+bool take_remaining(queue_object& one) {
+    for (;;) {
+        bool all_are_here;
+        {
+            const std::lock_guard held(one.lock);
+            begin_again_after_fork(one);
+            // [queue-arriving] with the subtraction in release_permit()
+            all_are_here = one.arriving.load(std::memory_order_acquire) == 0;
+        }
+        if (detail::semaphore_try_acquire(one.items, 1)) return true;
+        if (all_are_here) return false;
+        Py_BEGIN_ALLOW_THREADS;
+        std::this_thread::yield();
         Py_END_ALLOW_THREADS;
     }
 }
@@ -136,15 +179,18 @@ permit take_permit(queue_object& one, detail::semaphore_word& word, bool blockin
         }
         PyErr_Clear();
     }
+    const auto take_after_shut = [&] {
+        const bool took = &word == &one.items ? take_remaining(one) : detail::semaphore_try_acquire(word, 1);
+        return took ? permit::taken : permit::shut;
+    };
     if (detail::semaphore_try_acquire(word, 1)) return permit::taken;
-    if (one.shut.is_set()) return detail::semaphore_try_acquire(word, 1) ? permit::taken : permit::shut;
+    if (one.shut.is_set()) return take_after_shut();
     if (!blocking || until.which() == deadline::clock::passed) return permit::timed_out;
     const source sources[] = {source(&word, detail::semaphore_source()), source(one.shut)};
     const outcome end = block_on(sources, 2, false, until);
     if (end.how == ending::failed) return permit::failed;
     if (end.how == ending::timed_out) return permit::timed_out;
-    if (end.index == 0 || detail::semaphore_try_acquire(word, 1)) return permit::taken;
-    return permit::shut;
+    return end.index == 0 ? permit::taken : take_after_shut();
 }
 
 bool push(queue_object& one, PyObject* item) {
@@ -193,14 +239,16 @@ PyObject* put_item(PyObject* self, PyObject* item, bool blocking, PyObject* time
         const std::lock_guard held(one.lock);
         closed = one.closed;
         if (!closed) pushed = push(one, item);
+        begin_again_after_fork(one);
+        if (pushed) one.arriving.fetch_add(1, std::memory_order_relaxed);  // no order: the lock
         if (pushed && one.unfinished++ == 0) one.finished.reset();
     }
     if (!pushed) {
         Py_DECREF(item);
-        if (one.bound != 0) give_permit(one.room);
+        if (one.bound != 0) give_permit(one, one.room);
         return closed ? raise_closed(one) : PyErr_NoMemory();
     }
-    give_permit(one.items);
+    give_permit(one, one.items);
     update_readable(one);
     Py_RETURN_NONE;
 }
@@ -214,7 +262,7 @@ PyObject* get_item(PyObject* self, bool blocking, PyObject* timeout) {
         case permit::failed: return nullptr;
     }
     PyObject* const item = pop(one);
-    if (one.bound != 0) give_permit(one.room);
+    if (one.bound != 0) give_permit(one, one.room);
     update_readable(one);
     return item;
 }
@@ -315,7 +363,7 @@ PyObject* shut_down(PyObject* self, PyObject* const* given, Py_ssize_t positiona
     if (at_once < 0) return nullptr;
     queue_object& one = queue_of(self);
     PyObject* const none = close_queue(one);
-    while (at_once != 0 && detail::semaphore_try_acquire(one.items, 1)) {
+    while (at_once != 0 && take_remaining(one)) {
         PyObject* const item = pop(one);
         (void)finish(one, 1);
         Py_DECREF(item);

@@ -32,6 +32,28 @@ class Queues(unittest.TestCase):
         self.assertRaises(OverflowError, tocsin.Queue, 1 << 40)
         self.assertIn("0 items", repr(one))
 
+    def test_an_item_that_was_accepted_before_close_is_got(self):
+        accepted = [0]
+        for _ in range(200):
+            one, got = tocsin.Queue(), []
+
+            def put(one=one):
+                try:
+                    one.put(1)
+                except tocsin.QueueClosed:
+                    return
+                accepted[0] += 1
+
+            accepted[0] = 0
+            with support.Threads(1, lambda: got.extend(one)) as consumer:
+                support.wait_for(tocsin.parked_waits)
+                with support.Threads(1, put) as producer:
+                    support.wait_for(lambda: one.qsize() != 0 or got)
+                    one.close()
+                    producer.join()
+                consumer.join()
+            self.assertEqual(len(got), accepted[0])
+
     def test_close_ends_everybody_who_waits(self):
         for name in ("get", "put"):
             one = tocsin.Queue(1)
