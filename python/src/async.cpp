@@ -12,10 +12,19 @@
 //            last step. It never touches Python. It makes the descriptor readable if the stack was empty. Only
 //            run_bridge() empties the stack, after it has made the descriptor unreadable. So while there is a wait on
 //            the stack, the descriptor is readable or run_bridge() is about to look.
-//   async-3  Only the loop's thread calls run_bridge(), or any thread once the loop is closed.
+//   async-3  Only the loop's thread calls run_bridge() and close_bridge(), or any thread once the loop is closed.
 //   async-4  What a wait has taken goes to its future, exactly if there is one that is not done when run_bridge()
 //            settles the wait. Otherwise it goes back. A coroutine that is cancelled after its future got the result
 //            gives it back itself (tocsin/_asyncio.py).
+//   async-5  close_bridge() returns once its list has no wait of this process. A thread that ends a wait sets `ended`
+//            before it pushes, because run_bridge() may destroy a wait that is on the stack. So after cancel() has seen
+//            `ended`, the push may still be to come, and close_bridge() looks at the stack until it has found every
+//            wait. That thread needs no lock of the interpreter until it has pushed.
+//
+// Fork: a bridge and its waits belong to the process that made them. In the child nothing ends a wait of the parent.
+// A thread may have been ending it at the fork, so the child neither cancels nor destroys it, and its memory stays. The
+// child settles the waits that were on the stack at the fork, and gives back its copy of what they had taken. The two
+// processes share the descriptor. The child does not read it: the parent would then miss that a wait has ended.
 //
 // No lost wake-up: async-2.
 //
@@ -27,6 +36,7 @@
 #include <tocsin/operation.hpp>
 
 #include <cerrno>
+#include <thread>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -45,6 +55,7 @@ struct bridge_object {
     async_wait_object* waits;  // that run_bridge() has not settled yet; for the loop's thread alone
     int reading;
     int writing;
+    unsigned generation;  // of forks, in which the bridge and its waits were made
 };
 
 // What an operation of any form is asked.
@@ -71,6 +82,10 @@ struct async_wait_object {
 };
 
 async_wait_object& wait_of(PyObject* self) noexcept { return as<async_wait_object>(self); }
+
+bool is_of_this_process(const bridge_object& one) noexcept {
+    return one.generation == signal_watch::generation();
+}
 
 void ring(const bridge_object& one) noexcept {
     const std::uint64_t number = 1;
@@ -157,6 +172,10 @@ PyObject* begin(PyObject* module, PyObject* arguments) {
     if (!PyArg_ParseTuple(arguments, "O!OO!p", state.loop_bridge, &bridge, &future, &PyTuple_Type, &sources,
                           &all))
         return nullptr;
+    if (!is_of_this_process(as<bridge_object>(bridge))) {
+        PyErr_SetString(PyExc_RuntimeError, "this event loop belongs to the parent process; make a new one");
+        return nullptr;
+    }
     const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(sources));
     PyTypeObject* const type = state.async_wait;
     PyObject* const self = type->tp_alloc(type, 0);
@@ -257,7 +276,8 @@ PyObject* run_bridge(PyObject* module, PyObject* self) {
     }
     auto& one = as<bridge_object>(self);
     char bytes[64];
-    while (::read(one.reading, bytes, sizeof bytes) == static_cast<ssize_t>(sizeof bytes)) {
+    while (is_of_this_process(one) &&
+           ::read(one.reading, bytes, sizeof bytes) == static_cast<ssize_t>(sizeof bytes)) {
     }
     // [async-ended] with the push in end()
     async_wait_object* stack = one.stack.exchange(nullptr, std::memory_order_acquire);
@@ -287,6 +307,7 @@ PyObject* make_bridge(PyObject* module, PyObject*) {
     if (self == nullptr) return nullptr;
     auto& one = as<bridge_object>(self);
     new (&one.stack) std::atomic<async_wait_object*>(nullptr);
+    one.generation = signal_watch::generation();
 #if defined(__linux__)
     one.reading = one.writing = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 #else
@@ -318,10 +339,10 @@ void bridge_destroy(PyObject* self) {
 }
 
 // Ends the wait, whatever its future says. What it has taken or will be found to have taken goes back in settle(),
-// because the future is done or is forgotten here.
+// because the future is done or is forgotten here. False: something else had ended it, or it is the parent's.
 PyObject* cancel(PyObject* self, PyObject*) {
     async_wait_object& wait = wait_of(self);
-    if (!wait.started) Py_RETURN_FALSE;
+    if (!wait.started || !is_of_this_process(*wait.bridge)) Py_RETURN_FALSE;
     bool ended;
     Py_BEGIN_ALLOW_THREADS;
     ended = wait.form->cancel(wait.operation);
@@ -331,13 +352,14 @@ PyObject* cancel(PyObject* self, PyObject*) {
     return boolean(ended);
 }
 
-// The loop is closed: ends all of its waits, and gives back what they have taken.
+// The loop is closed: ends all of its waits, and gives back what they have taken (async-5).
 PyObject* close_bridge(PyObject* module, PyObject* self) {
     if (Py_TYPE(self) != state_of(module).loop_bridge) {
         PyErr_SetString(PyExc_TypeError, "not a bridge");
         return nullptr;
     }
-    for (async_wait_object* each = as<bridge_object>(self).waits; each != nullptr; each = each->after) {
+    auto& one = as<bridge_object>(self);
+    for (async_wait_object* each = one.waits; each != nullptr; each = each->after) {
         PyObject* const wait = reinterpret_cast<PyObject*>(each);
         Py_INCREF(wait);
         Py_XDECREF(cancel(wait, nullptr));
@@ -345,7 +367,15 @@ PyObject* close_bridge(PyObject* module, PyObject* self) {
         Py_XDECREF(future);
         Py_DECREF(wait);
     }
-    return run_bridge(module, self);
+    for (;;) {
+        PyObject* const none = run_bridge(module, self);
+        if (none == nullptr) PyErr_WriteUnraisable(self);  // the other waits are to be found all the same
+        Py_XDECREF(none);
+        if (one.waits == nullptr || !is_of_this_process(one)) Py_RETURN_NONE;
+        Py_BEGIN_ALLOW_THREADS;
+        std::this_thread::yield();
+        Py_END_ALLOW_THREADS;
+    }
 }
 
 // Nobody waits for the future any more.

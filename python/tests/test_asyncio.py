@@ -5,6 +5,8 @@ import asyncio
 import gc
 import os
 import socket
+import subprocess
+import sys
 import threading
 import tracemalloc
 import unittest
@@ -161,6 +163,54 @@ class Coroutines(unittest.TestCase):
         del task
         gc.collect()
         self.assertTrue(token.wait(0))
+
+    def test_a_loop_closed_while_threads_set(self):
+        for _ in range(200):
+            token = tocsin.AutoResetEvent()
+            loop = asyncio.new_event_loop()
+            task = loop.create_task(tocsin.wait_async(token))
+            loop.run_until_complete(asyncio.sleep(0))
+            with support.Threads(1, token.set) as threads:
+                loop.close()
+                task._log_destroy_pending = False
+                del loop, task
+                gc.collect(0)
+                gc.collect()
+                threads.join()
+            self.assertTrue(token.wait(0))
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
+    def test_the_child_of_a_fork_leaves_the_loop(self):
+        code = '''if True:
+            import asyncio, os, signal, tocsin, warnings
+            warnings.simplefilter("ignore")
+            pending, token = tocsin.Event(), tocsin.AutoResetEvent()
+            child = None
+
+            async def main():
+                global child
+                waits = [asyncio.ensure_future(tocsin.wait_async(each)) for each in (pending, token)]
+                await asyncio.sleep(0)
+                token.set()  # the loop has not seen it at the fork
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(30)
+                    return
+                assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+                assert await asyncio.wait_for(waits[1], 30) == 0
+                pending.set()
+                assert await asyncio.wait_for(waits[0], 30) == 0
+
+            asyncio.run(main())
+            if child == 0:
+                async def other():
+                    asyncio.get_running_loop().call_later(0.01, token.set)
+                    await token
+                asyncio.run(other())
+                os._exit(7)
+            '''
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_ten_thousand_waits(self):
         async def main():
