@@ -105,6 +105,16 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
     }
 }
 
+// Puts the nodes whose urgency has this bit in front of the others. Nodes of both kinds keep their order.
+void put_first(unsigned bit, wait_list& nodes) noexcept {
+    wait_list have_it;
+    wait_list others;
+    while (wait_node* const each = nodes.take_first())
+        ((each->urgency & bit) != 0 ? have_it : others).append(*each);
+    nodes = std::move(have_it);
+    nodes.insert_after(nodes.last(), std::move(others));
+}
+
 }  // namespace
 
 void release_list::append(wait_node& node) noexcept {
@@ -150,13 +160,7 @@ void release_list::put_most_urgent_first() noexcept {
     for (const wait_node* each = first; each != nullptr; each = wait_list::next(*each))
         different |= each->urgency ^ first->urgency;
     for (unsigned bit = 1; bit <= different; bit <<= 1) {
-        if ((different & bit) == 0) continue;
-        wait_list more_urgent;
-        wait_list others;
-        while (wait_node* const each = threads.take_first())
-            ((each->urgency & bit) != 0 ? more_urgent : others).append(*each);
-        threads = std::move(more_urgent);
-        threads.insert_after(threads.last(), std::move(others));
+        if ((different & bit) != 0) put_first(bit, threads);
     }
     nodes_.insert_after(nodes_.last(), std::move(threads));
 }
