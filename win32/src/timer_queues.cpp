@@ -8,8 +8,8 @@
 //   timer_queues-1  DeleteTimerQueueTimer() closes the handle, so one such call succeeds. Then it takes the timer off
 //       the list, stops it, and takes back the callbacks that have not begun. After that, no callback begins.
 //   timer_queues-2  DeleteTimerQueueEx() closes the queue's handle and marks the queue, so that no timer is added any
-//       more. Then it deletes the timers one by one. A timer in the list keeps its handle's slot until it is deleted,
-//       so the number of a timer of a deleted queue names no other timer.
+//       more. Then it deletes the timers one by one. A timer enters the list when its handle is open. In the list, it
+//       keeps its handle's slot until it is deleted, so the number of a timer of a deleted queue names no other timer.
 //   timer_queues-3  A queue's event is set when the last of its callbacks has ended: the queue counts the timers that
 //       have not ended, and `done` is its own from the deletion on.
 //
@@ -30,7 +30,12 @@ class queue_of_timers final : public object {
 public:
     queue_of_timers() noexcept : object(kind::timer_queue) {}
 
-    // False: the queue is deleted.
+    // For each timer that is made.
+    void timer_begun() noexcept {
+        const std::lock_guard held(lock_);
+        ++left_;
+    }
+    // Once its handle is open. False: the queue is deleted.
     bool add(queued_timer& timer) noexcept;
     // False: it is not in this queue.
     bool remove(queued_timer& timer) noexcept;
@@ -69,6 +74,7 @@ public:
           context_(context),
           once_(once) {
         queue_.keep();
+        queue_.timer_begun();
     }
     ~queued_timer() override {
         queue_.timer_ended();
@@ -105,7 +111,7 @@ public:
     }
     bool is_of(const queue_of_timers& which) const noexcept { return &queue_ == &which; }
 
-    HANDLE its_handle = nullptr;  // written before the timer is set
+    HANDLE its_handle = nullptr;  // written before the timer is in the list
     bool is_listed = false;       // under the queue's lock
 
 private:
@@ -125,7 +131,6 @@ private:
 
 bool queue_of_timers::add(queued_timer& timer) noexcept {
     const std::lock_guard held(lock_);
-    ++left_;
     if (is_deleted_) return false;
     timers_.append(timer);
     timer.is_listed = true;
@@ -197,17 +202,14 @@ BOOL create_timer_in(queue_of_timers& queue, PHANDLE timer, WAITORTIMERCALLBACK 
     auto* const made = new_pooled<queued_timer>(pool_of_timer(flags), queue, callback, context,
                                                 (flags & WT_EXECUTEONLYONCE) != 0);
     if (made == nullptr) return fail(ERROR_NOT_ENOUGH_MEMORY);
-    const bool added = queue.add(*made);
     made->keep();
     const HANDLE opened = open_handle(made, 0);
-    if (opened == nullptr || !added) {
-        const DWORD error = opened == nullptr ? ERROR_NOT_ENOUGH_MEMORY : ERROR_INVALID_HANDLE;
-        (void)queue.remove(*made);
+    made->its_handle = opened;
+    if (opened == nullptr || !queue.add(*made)) {
         if (opened != nullptr) (void)close_handle(opened, kind::queued_timer);
         made->drop();
-        return fail(error);
+        return fail(opened == nullptr ? ERROR_NOT_ENOUGH_MEMORY : ERROR_INVALID_HANDLE);
     }
-    made->its_handle = opened;
     *timer = opened;  // before the first callback, which may use it
     (void)made->set(due, period);
     made->drop();
