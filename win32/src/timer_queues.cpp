@@ -12,6 +12,8 @@
 //       keeps its handle's slot until it is deleted, so the number of a timer of a deleted queue names no other timer.
 //   timer_queues-3  A queue's event is set when the last of its callbacks has ended: the queue counts the timers that
 //       have not ended, and `done` is its own from the deletion on.
+//   timer_queues-4  Once a timer has been stopped, nothing sets it: both happen under the lock of the timers. A timer
+//       is stopped, or was never set, before its last reference is dropped. So it is in no map then.
 //
 // Checked by: tests/win32/timer_queue_test.cpp, tests/win32_unit/memory_test.cpp.
 #include "pool.hpp"
@@ -81,30 +83,14 @@ public:
         queue_.drop();
     }
 
-    // Times in milliseconds. False: no thread.
-    bool set(DWORD due, DWORD period) noexcept {
-        wake_list freed;
-        bool runs = false;
-        {
-            const std::lock_guard held(timers().lock);
-            run_out();
-            runs = due == INFINITE || start(-ticks{due} * ticks_per_millisecond - (due == 0 ? 1 : 0),
-                                            once_ ? 0 : ticks{period} * ticks_per_millisecond, freed);
-        }
-        freed.wake();
-        return runs;
-    }
+    // Times in milliseconds. False: no thread. Does nothing if the timer is deleted.
+    bool set(DWORD due, DWORD period) noexcept { return set_if(true, due, period); }
     // A timer that calls once and has expired stays as it is.
-    bool change(DWORD due, DWORD period) noexcept {
-        {
-            const std::lock_guard held(timers().lock);
-            if (has_expired_ && !is_set()) return true;
-        }
-        return set(due, period);
-    }
+    bool change(DWORD due, DWORD period) noexcept { return set_if(false, due, period); }
     void stop() noexcept override {
         {
             const std::lock_guard held(timers().lock);
+            stopped_ = true;
             run_out();
         }
         (void)cancel();
@@ -115,6 +101,21 @@ public:
     bool is_listed = false;       // under the queue's lock
 
 private:
+    // One critical section, so nothing comes between the question and the setting.
+    bool set_if(bool even_if_expired, DWORD due, DWORD period) noexcept {
+        wake_list freed;
+        bool runs = false;
+        {
+            const std::lock_guard held(timers().lock);
+            if (stopped_) return true;  // timer_queues-4
+            if (!even_if_expired && has_expired_ && !is_set()) return true;
+            run_out();
+            runs = due == INFINITE || start(-ticks{due} * ticks_per_millisecond - (due == 0 ? 1 : 0),
+                                            once_ ? 0 : ticks{period} * ticks_per_millisecond, freed);
+        }
+        freed.wake();
+        return runs;
+    }
     bool fire(wake_list&) noexcept override {
         has_expired_ = true;
         submit();
@@ -127,6 +128,7 @@ private:
     void* const context_;
     const bool once_;
     bool has_expired_ = false;  // under the lock of the timers
+    bool stopped_ = false;      // under the lock of the timers
 };
 
 bool queue_of_timers::add(queued_timer& timer) noexcept {
