@@ -21,7 +21,8 @@
 //   pool-4  It is in the pool's queue once at most, whatever `pending` is, and has a reference while it is there. A
 //       thread that takes it takes one pending call, and posts the object again before the call if more are pending.
 //       So calls that are pending run at the same time in several threads, and nothing is allocated.
-//   pool-5  `idle_` is set exactly while nothing is pending and nothing runs. It changes under the lock.
+//   pool-5  `idle_` is set exactly while nothing is pending and nothing runs. It changes under the lock. A call that is
+//       on its way, but not pending yet, may count as running (thread_pool.cpp).
 //   pool-6  No lock is held during a call.
 //
 // The threads of pools block all signals. They have the scheduling and the affinity of the thread that posted the task
@@ -234,6 +235,12 @@ std::size_t pooled::cancel() noexcept {
     }
     tell(freed, done);
     return pending;
+}
+
+void pooled::begin_running() noexcept {
+    const std::lock_guard held(lock_);
+    ++running_;
+    idle_.reset();
 }
 
 void pooled::end_running() noexcept {

@@ -121,7 +121,9 @@ public:
     static const pooled* running_here() noexcept;
     bool has_room() noexcept { return in_.has_room(); }
     bool is_in(const pool& which) const noexcept { return &in_ == &which; }
-    // For DisassociateCurrentThreadFromCallback().
+    // Counts a running call until end_running(): a call is on its way here, and not submitted yet.
+    void begin_running() noexcept;
+    // Also for DisassociateCurrentThreadFromCallback().
     void end_running() noexcept;
     // If a call is pending or running, keeps the use of this event's handle, and sets the event once none is. If not,
     // sets it at once. Returns whether a call is pending or running. `done` may be empty.

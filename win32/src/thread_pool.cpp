@@ -15,8 +15,19 @@
 //       first of that list. If SetThreadpoolWait() has ended the operation, the arming has taken nothing.
 //   thread_pool-3  A call that is taken back takes its arming off the list, and what this had taken goes back to the
 //       object.
+//   thread_pool-4  An arming that stops being the current one is leaving, in the same step under the lock. An object
+//       with leaving armings is not idle: each counts as a running call. Whoever makes an arming no longer leaving ends
+//       that count: the thread that has submitted its call, the one whose cancel() has ended its operation, or the one
+//       that takes it back. So after SetThreadpoolWait(), no call comes that WaitForThreadpoolWaitCallbacks() does not
+//       see, even if another thread has claimed the operation and has not submitted the call yet.
+//   thread_pool-5  An arming that is taken back while it is leaving is on no list. When its operation's function is
+//       called, what the arming had taken goes back to the object. So neither SetThreadpoolWait() nor taking back waits
+//       for another thread. A function of an operation may call both, even if its thread is about to end this wait's
+//       operation, too. There, WaitForThreadpoolWaitCallbacks() without taking back would wait for its own thread.
+//   thread_pool-6  Once an object has been stopped, nothing sets it. So a timer is in no map when its last reference is
+//       dropped, and a callback that sets its own object after the program has closed it has no effect.
 //
-// Checked by: tests/win32/thread_pool_test.cpp, tests/win32_unit/memory_test.cpp.
+// Checked by: tests/win32/thread_pool_test.cpp, tests/win32_unit/pool_ends_test.cpp, memory_test.cpp.
 #include "object_wait.hpp"
 #include "pool.hpp"
 #include "thread.hpp"
@@ -179,7 +190,6 @@ class pool_timer final : public member, public timed {
 public:
     pool_timer(pool& in, PTP_TIMER_CALLBACK callback, void* context, const TP_CALLBACK_ENVIRON* environment)
         : member(in, context, environment), callback_(callback) {}
-    ~pool_timer() override { stop(); }
 
     // Returns whether the timer was set before.
     bool set(const FILETIME* due, DWORD period) noexcept {
@@ -187,6 +197,7 @@ public:
         bool before = false;
         {
             const std::lock_guard held(timers().lock);
+            if (stopped_) return false;  // thread_pool-6
             before = is_set();
             run_out();
             if (due != nullptr) (void)start(ticks_of(*due), ticks{period} * ticks_per_millisecond, freed);
@@ -198,7 +209,11 @@ public:
         const std::lock_guard held(timers().lock);
         return is_set();
     }
-    void stop() noexcept override { (void)set(nullptr, 0); }
+    void stop() noexcept override {
+        const std::lock_guard held(timers().lock);
+        stopped_ = true;
+        run_out();
+    }
 
 private:
     bool fire(wake_list&) noexcept override { return submit(), true; }
@@ -207,12 +222,13 @@ private:
     }
 
     const PTP_TIMER_CALLBACK callback_;
+    bool stopped_ = false;  // under the lock of the timers
 };
 
 class pool_wait;
 
-// One SetThreadpoolWait(): thread_pool-2.
-class arming : public detail::list_links<arming> {
+// One SetThreadpoolWait(): thread_pool-2. Its operation has a reference, and then the list of those that ended.
+class arming final : public counted<arming>, public detail::list_links<arming> {
 public:
     // Throws std::bad_alloc.
     arming(pool_wait& whose, handle_use waited_for) : owner(whose), object(std::move(waited_for)) {
@@ -228,6 +244,7 @@ public:
     const handle_use object;
     object_wait* wait = nullptr;
     wait_status how{};
+    bool is_leaving = false;  // under the owner's lock
 };
 
 class pool_wait final : public member {
@@ -236,77 +253,133 @@ public:
               const TP_CALLBACK_ENVIRON* environment) noexcept
         : member(in, context, environment), callback_(callback) {}
     ~pool_wait() override {
-        while (arming* const left = ended_.take_first()) delete left;
+        while (arming* const left = ended_.take_first()) left->drop();
     }
 
-    // Ends the current wait. Returns whether it has: false if there is none, or if a callback is submitted for it.
+    // Ends the current wait. Returns whether it has: false if there is none, or if something else has ended it.
     bool end() noexcept {
-        object_wait* current = nullptr;
+        arming* which = nullptr;
         {
             const std::lock_guard held(lock_);
-            if (armed_ == nullptr) return false;
-            current = armed_->wait;
-            current->keep();
-            armed_ = nullptr;  // its operation deletes it
+            which = leave();
         }
-        const bool ended_here = current->cancel();
-        current->drop();
-        return ended_here;
+        return which != nullptr && end_and_drop(*which);
     }
     // Throws std::bad_alloc. False: the system refuses, and the error says why.
     bool wait_for(handle_use use, const deadline& until) {
         auto* const made = new arming(*this, std::move(use));
+        made->keep();  // for this call; the other reference is the operation's
+        arming* before = nullptr;
+        bool refused = false;
         {
             const std::lock_guard held(lock_);
-            armed_ = made;
+            refused = stopped_;  // thread_pool-6
+            if (!refused) {
+                before = leave();  // another thread's, since end()
+                armed_ = made;
+            }
         }
+        if (refused) return drop_both(*made), true;
+        if (before != nullptr) (void)end_and_drop(*before);
         keep();  // for the operation
-        object_wait* const wait = made->wait;
-        wait->keep();
-        const bool started = wait->start(until);
-        // Another thread may have ended this wait while it started, which its cancel() may not have seen.
-        if (started && !is_armed(made)) (void)wait->cancel();
-        wait->drop();
-        if (started) return true;
-        forget(*made);
-        delete made;
+        const bool started = made->wait->start(until);
+        if (started) {
+            // Another thread may have ended this wait while it started, which its cancel() may not have seen.
+            if (is_armed(made)) return made->drop(), true;
+            (void)end_and_drop(*made);
+            return true;
+        }
+        bool has_left = false;
+        {
+            const std::lock_guard held(lock_);
+            if (armed_ == made) armed_ = nullptr;
+            has_left = no_longer_leaving(*made);
+        }
+        if (has_left) end_running();
+        drop_both(*made);
         drop();
         return false;
     }
     void ended(arming& which) noexcept {
-        forget(which);
-        if (which.how == wait_status::stopped) {
-            delete &which;
-        } else {
-            {
-                const std::lock_guard held(lock_);
-                ended_.append(which);
-            }
-            submit();
+        const bool calls = which.how != wait_status::stopped;
+        bool has_left = false;
+        {
+            const std::lock_guard held(lock_);
+            if (armed_ == &which) leave()->drop();  // the operation's reference stays
+            has_left = no_longer_leaving(which);
+            if (has_left && calls) ended_.append(which);
         }
+        if (has_left && calls) {
+            submit();
+        } else {
+            if (which.how == wait_status::signaled) give_back(*which.object);  // thread_pool-5
+            which.drop();
+        }
+        if (has_left) end_running();
         drop();
     }
 
-    void stop() noexcept override { (void)end(); }
+    void stop() noexcept override {
+        {
+            const std::lock_guard held(lock_);
+            stopped_ = true;
+        }
+        (void)end();
+    }
     bool cancel_calls() noexcept override {
+        std::size_t leaving = 0;
+        {
+            const std::lock_guard held(lock_);
+            for (; arming* const which = leaving_.take_first(); ++leaving) which->is_leaving = false;
+        }
+        for (std::size_t i = 0; i != leaving; ++i) end_running();
         const std::size_t taken_back = cancel();
         for (std::size_t i = 0; i != taken_back; ++i) {
             arming* const which = take_ended();
             if (which == nullptr) break;
             if (which->how == wait_status::signaled) give_back(*which->object);
-            delete which;
+            which->drop();
         }
-        return taken_back != 0;
+        return leaving + taken_back != 0;
     }
 
 private:
+    // Under the lock. Makes the current arming a leaving one, and returns it with a reference. Null: there is none.
+    arming* leave() noexcept {
+        arming* const which = std::exchange(armed_, nullptr);
+        if (which == nullptr) return nullptr;
+        which->keep();
+        which->is_leaving = true;
+        leaving_.append(*which);
+        begin_running();  // thread_pool-4
+        return which;
+    }
+    // Under the lock. True: the caller then calls end_running().
+    bool no_longer_leaving(arming& which) noexcept {
+        if (!std::exchange(which.is_leaving, false)) return false;
+        leaving_.remove(which);
+        return true;
+    }
+    // Of an arming that is not the current one. Returns whether this call has ended its operation.
+    bool end_and_drop(arming& which) noexcept {
+        const bool ended_here = which.wait->cancel();
+        bool has_left = false;
+        if (ended_here) {
+            const std::lock_guard held(lock_);
+            has_left = no_longer_leaving(which);
+        }
+        if (has_left) end_running();
+        which.drop();
+        return ended_here;
+    }
+    // Of an arming whose operation has not started: the operation's reference, and the caller's.
+    static void drop_both(arming& which) noexcept {
+        which.drop();
+        which.drop();
+    }
     bool is_armed(const arming* which) noexcept {
         const std::lock_guard held(lock_);
         return armed_ == which;
-    }
-    void forget(arming& which) noexcept {
-        const std::lock_guard held(lock_);
-        if (armed_ == &which) armed_ = nullptr;
     }
     arming* take_ended() noexcept {
         const std::lock_guard held(lock_);
@@ -317,14 +390,16 @@ private:
         arming* const which = take_ended();
         const TP_WAIT_RESULT result =
             which->how == wait_status::signaled ? begin_taken_here(*which->object) : WAIT_TIMEOUT;
-        delete which;
+        which->drop();
         if (result == WAIT_FAILED) return;
         callback_(here.opaque(), context(), reinterpret_cast<PTP_WAIT>(this), result);
     }
 
     const PTP_WAIT_CALLBACK callback_;
     word_lock<> lock_;  // of what follows
+    bool stopped_ = false;
     arming* armed_ = nullptr;
+    detail::intrusive_list<arming> leaving_;
     detail::intrusive_list<arming> ended_;
 };
 

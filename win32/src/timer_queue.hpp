@@ -60,7 +60,7 @@ struct all_timers {
 all_timers& timers();
 
 // Something that is due, once or periodically. Its place in the queues is allocated with it, so setting it needs no
-// memory. The destructor of the class derived from it calls run_out() under the lock.
+// memory. run_out() must have been called under the lock before the destructor of this class (timers-2).
 class timed {
 public:
     timed();

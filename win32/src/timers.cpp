@@ -10,8 +10,10 @@
 //   timers-1  A timer fires only under the lock, by a thread that finds the timer running and due. So after
 //       SetWaitableTimer(), CancelWaitableTimer() or the like, an earlier setting has no effect any more. (A timer that
 //       calls back in a pool may have posted a callback before.)
-//   timers-2  A running timer is in the map of its clock. The map keeps no reference: the timer's destructor takes it
-//       out, under the lock. So a timer in the map may be touched under the lock, even while it is being deleted.
+//   timers-2  A running timer is in the map of its clock. The map keeps no reference. A waitable timer's destructor
+//       takes it out, under the lock. So it may be touched under the lock, even while it is being deleted. A timer that
+//       calls back in a pool takes a reference when it fires, so it is out of the map for good before its last
+//       reference is dropped (thread_pool-6, timer_queues-4).
 //   timers-3  A clock's thread sleeps until the first timer in the map is due, or until `changed` is set. Whenever a
 //       timer enters the map as the first, `changed` is set.
 //   timers-4  A periodic timer on the relative clock is due again one period after the time at which it was due. If
