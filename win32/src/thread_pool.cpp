@@ -26,6 +26,8 @@
 //       operation, too. There, WaitForThreadpoolWaitCallbacks() without taking back would wait for its own thread.
 //   thread_pool-6  Once an object has been stopped, nothing sets it. So a timer is in no map when its last reference is
 //       dropped, and a callback that sets its own object after the program has closed it has no effect.
+//   thread_pool-7  A callback that runs once counts as running from before it is in its group until it is submitted,
+//       and has a reference until then. So a group that is closed meanwhile waits for it.
 //
 // Checked by: tests/win32/thread_pool_test.cpp, tests/win32_unit/pool_ends_test.cpp, memory_test.cpp.
 #include "object_wait.hpp"
@@ -431,14 +433,21 @@ bool set_wait(pool_wait& wait, HANDLE object, const FILETIME* timeout) noexcept 
     return before;
 }
 
-// Makes an object, as the program gets it.
-template <class Object, class Opaque, class Callback>
-Opaque* make_object(Callback callback, void* context, const TP_CALLBACK_ENVIRON* environment) noexcept {
+// Makes an object, which is in no group yet. Null: it can't, and the error says why.
+template <class Object, class Callback>
+Object* new_object(Callback callback, void* context, const TP_CALLBACK_ENVIRON* environment) noexcept {
     if (callback == nullptr) return fail(ERROR_INVALID_PARAMETER), nullptr;
     Object* const made = without_exceptions<Object*>(
         nullptr, [&] { return new_pooled<Object>(pool_of(environment), callback, context, environment); });
     if (made == nullptr) return fail(ERROR_NOT_ENOUGH_MEMORY), nullptr;
-    made->join_group();
+    return made;
+}
+
+// Makes an object, as the program gets it.
+template <class Object, class Opaque, class Callback>
+Opaque* make_object(Callback callback, void* context, const TP_CALLBACK_ENVIRON* environment) noexcept {
+    Object* const made = new_object<Object>(callback, context, environment);
+    if (made != nullptr) made->join_group();
     return reinterpret_cast<Opaque*>(made);
 }
 
@@ -504,9 +513,14 @@ VOID CloseThreadpoolCleanupGroup(PTP_CLEANUP_GROUP group) { object_of<cleanup_gr
 
 BOOL TrySubmitThreadpoolCallback(PTP_SIMPLE_CALLBACK callback, PVOID context,
                                  PTP_CALLBACK_ENVIRON environment) {
-    auto* const made = make_object<simple_work, simple_work>(callback, context, environment);
+    auto* const made = new_object<simple_work>(callback, context, environment);
     if (made == nullptr) return FALSE;
+    made->keep();
+    made->begin_running();  // thread_pool-7
+    made->join_group();
     made->submit();
+    made->end_running();
+    made->drop();
     return TRUE;
 }
 
