@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <functional>
+#include <thread>
 #include <utility>
 
 namespace {
@@ -205,6 +206,95 @@ TEST(win32_pool_ends, AWaitThatItsCallbackSetsAfterItsEndDoesNotCallBack) {
             &its, environment);
         SetThreadpoolWait(wait, its.ready.get(), nullptr);
     });
+}
+
+// The races whose order no call can force. A right library passes these always, and a wrong one fails sometimes.
+
+TEST(win32_pool_ends, AWaitThatTwoThreadsSetAtOnceWaitsForOneObject) {
+    for (int i = 0; i < rounds(200); ++i) {
+        std::atomic<int> calls{0};
+        const event objects[]{{false, false}, {false, false}};
+        one_thread pool;
+        const PTP_WAIT wait =
+            CreateThreadpoolWait([](PTP_CALLBACK_INSTANCE, void* count, PTP_WAIT,
+                                    TP_WAIT_RESULT) { ++*static_cast<std::atomic<int>*>(count); },
+                                 &calls, pool.environment());
+        std::atomic<int> ready{0};
+        thread_group threads;
+        for (const event& one : objects)
+            threads.start("sets", [&] {
+                for (++ready; ready != 2;) std::this_thread::yield();
+                SetThreadpoolWait(wait, one.get(), nullptr);
+            });
+        threads.join();
+        SetThreadpoolWait(wait, nullptr, nullptr);
+        WaitForThreadpoolWaitCallbacks(wait, TRUE);
+        for (const event& one : objects) set(one);
+        pool.run_all();
+        EXPECT_EQ(calls, 0);
+        for (const event& one : objects) EXPECT_EQ(WaitForSingleObject(one.get(), 0), WAIT_OBJECT_0);
+        CloseThreadpoolWait(wait);
+    }
+}
+
+TEST(win32_pool_ends, AQueueThatIsDeletedWhileTimersAreMadeEnds) {
+    for (int i = 0; i < rounds(60); ++i) {
+        const HANDLE queue = CreateTimerQueue();
+        std::atomic<bool> begun{false};
+        thread_group threads;
+        threads.start("creates", [&] {
+            for (HANDLE timer = nullptr;
+                 CreateTimerQueueTimer(&timer, queue, [](void*, BOOLEAN) {}, nullptr, 3'600'000, 0, 0) != 0;)
+                begun = true;
+        });
+        support::until("a timer", [&] { return begun.load(); });
+        EXPECT_TRUE(DeleteTimerQueueEx(queue, INVALID_HANDLE_VALUE));
+        threads.join();
+    }
+}
+
+TEST(win32_pool_ends, ATimerThatIsChangedWhileItIsDeletedDoesNotCallBack) {
+    for (int i = 0; i < rounds(200); ++i) {
+        struct {
+            HANDLE timer = nullptr;
+            std::atomic<int> calls{0};
+            std::atomic<bool> deleted{false};
+        } its;
+        EXPECT_TRUE(CreateTimerQueueTimer(
+            &its.timer, nullptr,
+            [](void* context, BOOLEAN) {
+                auto& self = *static_cast<decltype(its)*>(context);
+                EXPECT_FALSE(self.deleted) << "the context is gone";
+                ++self.calls;
+                (void)ChangeTimerQueueTimer(nullptr, self.timer, 0, 1);  // fails once it is deleted
+            },
+            &its, 0, 1, 0));
+        support::until("calls", [&] { return its.calls >= 2; });
+        EXPECT_TRUE(DeleteTimerQueueTimer(nullptr, its.timer, INVALID_HANDLE_VALUE));
+        its.deleted = true;
+    }
+}
+
+TEST(win32_pool_ends, AGroupThatIsClosedWhileACallbackIsSubmittedWaitsForIt) {
+    const PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
+    one_thread pool;
+    SetThreadpoolCallbackCleanupGroup(pool.environment(), group, nullptr);
+    std::atomic<int> calls{0};
+    std::atomic<bool> over{false};
+    const int wanted = rounds(2000);
+    thread_group threads;
+    threads.start("submits", [&] {
+        for (int i = 0; i < wanted; ++i)
+            EXPECT_TRUE(TrySubmitThreadpoolCallback(
+                [](PTP_CALLBACK_INSTANCE, void* count) { ++*static_cast<std::atomic<int>*>(count); }, &calls,
+                pool.environment()));
+        over = true;
+    });
+    while (!over) CloseThreadpoolCleanupGroupMembers(group, FALSE, nullptr);
+    threads.join();
+    CloseThreadpoolCleanupGroupMembers(group, FALSE, nullptr);
+    EXPECT_EQ(calls, wanted);
+    CloseThreadpoolCleanupGroup(group);
 }
 
 }  // namespace
