@@ -93,47 +93,46 @@ private:
 };
 
 // The trap: the thread that ends the wait has not submitted the callback when the program asks for callbacks.
-TEST(win32_pool_ends, AWaitThatAnotherThreadEndsIsTakenBackBeforeItCallsBack) {
-    const event inside(true, false);
-    const event go_on(true, false);
-    claimed_wait its([&](PTP_WAIT) {
+struct held_release {
+    event inside{true, false}, go_on{true, false};
+    claimed_wait its{[this](PTP_WAIT) {
         set(inside);
         join(go_on);
-    });
+    }};
     thread_group threads;
-    threads.start("releases", [&] { its.release(); });
-    join(inside);
-    SetThreadpoolWait(its.get(), nullptr, nullptr);
-    WaitForThreadpoolWaitCallbacks(its.get(), TRUE);
-    its.close();
-    set(go_on);
-    threads.join();
-    EXPECT_EQ(its.calls, 0);
-    EXPECT_TRUE(its.has_permit()) << "it goes back";
-    EXPECT_FALSE(its.has_permit());
+
+    held_release() {
+        threads.start("releases", [this] { its.release(); });
+        join(inside);
+        SetThreadpoolWait(its.get(), nullptr, nullptr);
+    }
+    void go() {
+        set(go_on);
+        threads.join();
+    }
+};
+
+TEST(win32_pool_ends, AWaitThatAnotherThreadEndsIsTakenBackBeforeItCallsBack) {
+    held_release held;
+    WaitForThreadpoolWaitCallbacks(held.its.get(), TRUE);
+    held.its.close();
+    held.go();
+    EXPECT_EQ(held.its.calls, 0);
+    EXPECT_TRUE(held.its.has_permit()) << "it goes back";
+    EXPECT_FALSE(held.its.has_permit());
 }
 
 TEST(win32_pool_ends, AWaitThatAnotherThreadEndsIsWaitedFor) {
-    const event inside(true, false);
-    const event go_on(true, false);
-    claimed_wait its([&](PTP_WAIT) {
-        set(inside);
-        join(go_on);
+    held_release held;
+    held.threads.start("waits", [&] {
+        WaitForThreadpoolWaitCallbacks(held.its.get(), FALSE);
+        EXPECT_EQ(held.its.calls, 1);
+        held.its.close();
     });
-    thread_group threads;
-    threads.start("releases", [&] { its.release(); });
-    join(inside);
-    SetThreadpoolWait(its.get(), nullptr, nullptr);
-    threads.start("waits", [&] {
-        WaitForThreadpoolWaitCallbacks(its.get(), FALSE);
-        EXPECT_EQ(its.calls, 1);
-        its.close();
-    });
-    support::until_sound_asleep(threads.id(1));
-    set(go_on);
-    threads.join();
-    EXPECT_EQ(its.calls, 1);
-    EXPECT_FALSE(its.has_permit());
+    support::until_sound_asleep(held.threads.id(1));
+    held.go();
+    EXPECT_EQ(held.its.calls, 1);
+    EXPECT_FALSE(held.its.has_permit());
 }
 
 // The trap: ending the wait must not wait for the rest of this thread's own call.
