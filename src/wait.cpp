@@ -302,10 +302,9 @@ wait_status sleep_for_all(std::span<const source> sources, const limits& how) {
                 const source timer(*last);
                 const core::latest_end first({&timer, 1}, options.until);
                 if (wait.self.sleep_until_released(first.when())) break;
-                const deadline* const passed = last->has_passed() ? last : nullptr;
-                if (passed == nullptr && options.until.has_passed()) break;
+                if (first.timer_that_passed() == multi_wait::none) break;  // the wait's own deadline has passed
                 // This finds another timer if a clock has been set.
-                last = core::last_timer(sources, core::timers::all, passed);
+                last = core::last_timer(sources, core::timers::all, last);
                 if (last != nullptr) continue;
                 wait.add_ready_timers(timers);
                 if (wait.commit_own()) return core::claim::signaled;

@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr std::size_t promised = 48;
+constexpr std::size_t promised = 56;
 
 struct search {
     const char* file;
