@@ -276,6 +276,7 @@ struct waited_for_at_exit {
 #endif
 };
 
+#if TOCSIN_ON_POSIX
 support::task waits_at_exit(waited_for_at_exit& all) {
     co_await tocsin::async_wait({.until = 1h}, all.awaited);
 }
@@ -283,7 +284,6 @@ support::task waits_by_driver(waited_for_at_exit& all) {
     co_await tocsin::async_wait({.until = 1h}, all.driven).by(all.driver);
 }
 
-#if TOCSIN_ON_POSIX
 TEST(AProcess, MayExitWhileDetachedThreadsAndCoroutinesWaitForStaticObjects) {
     if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
     const auto ending = support::ending_of_child([] {
