@@ -225,6 +225,12 @@ TEST(ClockJump, BackwardsEndsNoWaitEarly) {
     hand_clock::set(0);
 }
 
+#if defined(_WIN32)
+constexpr auto tick_of_boot_clock = 16ms;
+#else
+constexpr auto tick_of_boot_clock = 1ms;
+#endif
+
 TEST(BootClock, IsSteadyAndPassesADeadline) {
     static_assert(std::chrono::is_clock_v<tocsin::boot_clock> && tocsin::boot_clock::is_steady);
     const auto first = tocsin::boot_clock::now();
@@ -234,7 +240,7 @@ TEST(BootClock, IsSteadyAndPassesADeadline) {
     EXPECT_GE(tocsin::boot_clock::now() - first, 20ms);
     // Both clocks ran meanwhile.
     const auto passed = steady_clock::now() - steady;
-    EXPECT_GE(tocsin::boot_clock::now() - first, passed - 1ms);
+    EXPECT_GE(tocsin::boot_clock::now() - first, passed - tick_of_boot_clock);
     const auto in_a_moment = tocsin::boot_clock::now() + 5ms;
     EXPECT_EQ(wait_any(never, tocsin::at(in_a_moment)).index, 1u);
     EXPECT_GE(tocsin::boot_clock::now(), in_a_moment);
