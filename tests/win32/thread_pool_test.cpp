@@ -86,7 +86,7 @@ TEST(ThreadpoolWork, RunsInSeveralThreadsAtOnce) {
     const handle end = manual();
     its.blocks = end;
     const PTP_WORK work = CreateThreadpoolWork(on_work, &its, nullptr);
-    for (int begun = 1; begun <= 4; ++begun) {  // one by one: Wine 8 starts a thread only if it sees all others busy
+    for (int begun = 1; begun <= 4; ++begun) {  // Wine 8 starts a thread only if it sees all others busy
         SubmitThreadpoolWork(work);
         its.until(begun);
     }
