@@ -25,8 +25,8 @@ struct boot_clock {
     using time_point = std::chrono::time_point<boot_clock>;
     static constexpr bool is_steady = true;  // nobody sets it
 
-    // Cost: a look at the clock (no system call on Linux). On Windows the clock moves once in a tick of the system, up to
-    // 16 ms.
+    // Cost: a look at the clock (no system call on Linux). On Windows it moves once in a tick of the system: every 16 ms
+    // at least.
     TOCSIN_API static time_point now() noexcept;
 };
 

@@ -21,7 +21,7 @@ if not all(importlib.util.find_spec(name) for name in NEEDED):
     raise unittest.SkipTest(f"needs {', '.join(NEEDED)}, which ./dev lab installs")
 
 LAB = Path(__file__).resolve().parents[1]
-RUN = LAB / "run.py"
+RUN = (sys.executable, LAB / "run.py")
 DEV = LAB.parent / "dev"
 CTRL_C = b"\x03"
 SECOND_ROUND = r"round ([2-9]|\d\d+)/"  # or a later one: the bar doesn't show each
@@ -41,7 +41,7 @@ class Terminal:
         self.process, self._terminal = pty.fork()
         if self.process == 0:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.execv(sys.executable, [sys.executable, *map(str, command)])
+            os.execv(str(command[0]), [*map(str, command)])
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
@@ -77,7 +77,7 @@ class InterruptTest(unittest.TestCase):
         os.symlink(Path(__file__).with_name("fake_worker.py"), self.folder / "tocsin_lab_worker_fake")
         self.path = self.folder / "result.json"
 
-    def start(self, *options: object, program: tuple[object, ...] = (RUN,)) -> Terminal:
+    def start(self, *options: object, program: tuple[object, ...] = RUN) -> Terminal:
         return Terminal(*program, "--workers", self.folder, "--scenario", "sprint", "--contestant", "tocsin", "--out",
                         self.path, *options)  # fmt: skip
 
@@ -101,7 +101,7 @@ class InterruptTest(unittest.TestCase):
     def test_keeps_result_and_report_whenever_it_comes(self) -> None:
         for moment in range(10):
             with self.subTest(moment=moment):
-                self.keeps_result_and_report((RUN,), moment * 0.037)
+                self.keeps_result_and_report(RUN, moment * 0.037)
 
     @unittest.skipIf(dev_lab_would_install(), "./dev lab would install packages first")
     def test_keeps_them_in_a_run_of_dev_lab(self) -> None:
