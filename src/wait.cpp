@@ -302,7 +302,8 @@ wait_status sleep_for_all(std::span<const source> sources, const limits& how) {
                 const source timer(*last);
                 const core::latest_end first({&timer, 1}, options.until);
                 if (wait.self.sleep_until_released(first.when())) break;
-                if (first.timer_that_passed() == multi_wait::none) break;  // the wait's own deadline has passed
+                if (first.timer_that_passed() == multi_wait::none)
+                    break;  // the wait's own deadline has passed
                 // This finds another timer if a clock has been set.
                 last = core::last_timer(sources, core::timers::all, last);
                 if (last != nullptr) continue;

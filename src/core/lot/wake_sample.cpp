@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t not_noted = 0;
 
-std::int64_t now() noexcept {
+std::int64_t steady_nanoseconds() noexcept {
     using namespace std::chrono;
     return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
 }
@@ -29,14 +29,14 @@ bool wake_sample::begin(const waiter& own) noexcept {
 
 std::int64_t wake_sample::end() noexcept {
     const std::int64_t from = released_at.load(std::memory_order_relaxed);  // no order: above
-    const std::int64_t took = from != not_noted ? now() - from : -1;
+    const std::int64_t took = from != not_noted ? steady_nanoseconds() - from : -1;
     released_at.store(not_noted, std::memory_order_relaxed);  // no order: above
     measured.store(nullptr, std::memory_order_release);  // [wake-sample] the next begin() finds `not_noted`
     return took;
 }
 
 void wake_sample::note_time() noexcept {
-    released_at.store(now(), std::memory_order_relaxed);  // no order: above
+    released_at.store(steady_nanoseconds(), std::memory_order_relaxed);  // no order: above
 }
 
 void wake_sample::forget() noexcept {
