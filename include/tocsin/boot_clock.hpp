@@ -25,8 +25,8 @@ struct boot_clock {
     using time_point = std::chrono::time_point<boot_clock>;
     static constexpr bool is_steady = true;  // nobody sets it
 
-    // Cost: a look at the clock (no system call on Linux). On Windows it moves once in a tick of the system: every 16 ms
-    // at least.
+    // Cost: a look at the clock (no system call on Linux). On Windows it moves once in a tick of the system, that is
+    // at least every 16 ms.
     TOCSIN_API static time_point now() noexcept;
 };
 
