@@ -112,8 +112,8 @@ public:
     bool is_half_changed() const noexcept { return core::forks() != forks_ && !lock_.is_free_now(); }
 
     bool is_ours() const noexcept { return core::forks() == forks_; }
-    // If waits use a static driver that exit() destroys: makes sure that the driver calls nothing of the user's any
-    // more, and returns true. Nobody can end these waits before, so the state must be kept for them.
+    // Returns true if exit() destroys a static driver that waits still use. Nobody can end these waits before, so the
+    // state must be kept for them. From then on, the driver calls nothing of the user's.
     bool is_kept_at_exit() noexcept {
         {
             const std::lock_guard guard(lock_);
