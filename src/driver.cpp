@@ -113,7 +113,7 @@ public:
 
     bool is_ours() const noexcept { return core::forks() == forks_; }
     // Returns true if exit() destroys a static driver that waits still use. Nobody can end these waits before, so the
-    // state must be kept for them. From then on, the driver calls nothing of the user's.
+    // state must be kept for them. From then on, the driver calls no code of the user.
     bool is_kept_at_exit() noexcept {
         {
             const std::lock_guard guard(lock_);
