@@ -4,10 +4,12 @@
 
 #include "facts.hpp"
 #include "posix.hpp"
+#include "sanitizer.hpp"
 
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 
 #if TOCSIN_ON_POSIX
 namespace support {
@@ -29,12 +31,22 @@ inline std::string ending_of(pid_t child) {
     return "exit code " + std::to_string(WEXITSTATUS(status));
 }
 
-// Runs `body` in a forked child, whose exit code is what `body` returns. Returns how the child ended.
+// Runs `body` in a forked child, whose exit code is what `body` returns. Returns how the child ended. Other threads may
+// run at the moment of the fork.
 template <class Body>
-std::string ending_of_child(Body body) {
+std::string ending_of_child_of_busy_parent(Body body) {
     const pid_t child = fork();
     if (child == 0) _exit(body());
     return ending_of(child);
+}
+
+// The same, and under AddressSanitizer all other threads sleep at the moment of the fork. A thread that just starts (a
+// background thread of the library, for instance) allocates, and up to GCC 13 that allocator does not care for forks:
+// the child would find its locks taken for ever.
+template <class Body>
+std::string ending_of_child(Body body) {
+    if (address_sanitizer) until_others_sleep();
+    return ending_of_child_of_busy_parent(std::move(body));
 }
 
 }  // namespace support

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -62,6 +63,25 @@ inline void until_asleep(pid_t thread) {
         std::string call;
         return !(file >> call) || call != "running";
     });
+}
+
+// Whether another thread of this process runs, or is ready to.
+#if defined(_WIN32) || defined(__EMSCRIPTEN__)
+inline bool another_is_about_to_run() { return false; }  // not known
+#else
+inline bool another_is_about_to_run() {
+    for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
+        const pid_t thread = std::stoi(each.path().filename().string());
+        const char state = state_of(thread);
+        const bool sleeps_or_is_gone = state == 'S' || state == 'Z' || state == 'X' || state == 0;
+        if (thread != thread_id() && !sleeps_or_is_gone) return true;
+    }
+    return false;
+}
+#endif
+
+inline void until_others_sleep() {
+    until("waiting for the other threads to fall asleep", [] { return !another_is_about_to_run(); });
 }
 
 }  // namespace support

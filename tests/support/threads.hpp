@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -201,20 +200,6 @@ inline switches switches_of(pid_t thread) {
     }
     return seen;
 }
-
-#if defined(_WIN32) || defined(__EMSCRIPTEN__)
-inline bool another_is_about_to_run() { return false; }  // not known
-#else
-inline bool another_is_about_to_run() {
-    for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
-        const pid_t thread = std::stoi(each.path().filename().string());
-        const char state = state_of(thread);
-        const bool sleeps_or_is_gone = state == 'S' || state == 'Z' || state == 'X' || state == 0;
-        if (thread != thread_id() && !sleeps_or_is_gone) return true;
-    }
-    return false;
-}
-#endif
 
 // Waits until the thread is asleep, and not only for a moment: several looks find it asleep with no switch in between.
 // None of them finds another thread that is about to run and could end the sleep. (Under qemu, a thread that starts

@@ -1042,24 +1042,20 @@ TEST(Await, AllocatesNothing) {
 #if TOCSIN_ON_POSIX
 TEST(Await, EventsAndStopTokensStartNoThread) {
     if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::alarm(60);
-        const auto before = threads_of_this_process();
-        auto_reset_event event;
-        std::stop_source stop;
-        std::optional<wait_status> status;
-        task one = note_status(event, tocsin::deadline::never(), stop.get_token(), status);
-        event.set();
-        if (threads_of_this_process() != before) ::_exit(1);
-        task two = note_status(event, 1h, {}, status);
-        if (threads_of_this_process() != before + 1) ::_exit(2);
-        task three = note_status(event, 2h, {}, status);
-        ::_exit(threads_of_this_process() != before + 1 ? 3 : 0);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0) << "exit code " << WEXITSTATUS(status);
+    EXPECT_EQ(support::ending_of_child([]() -> int {
+                  const auto before = threads_of_this_process();
+                  auto_reset_event event;
+                  std::stop_source stop;
+                  std::optional<wait_status> status;
+                  task one = note_status(event, tocsin::deadline::never(), stop.get_token(), status);
+                  event.set();
+                  if (threads_of_this_process() != before) return 1;
+                  task two = note_status(event, 1h, {}, status);
+                  if (threads_of_this_process() != before + 1) ::_exit(2);
+                  task three = note_status(event, 2h, {}, status);
+                  ::_exit(threads_of_this_process() != before + 1 ? 3 : 0);  // two waits are pending
+              }),
+              "");
 }
 
 #if defined(SYS_clone3)
@@ -1110,22 +1106,18 @@ TEST(Await, AForkedChildWaitsAnewAndMayDestroyWhatWaitedInItsParent) {
         co_await async_wait({.until = 2h}, tocsin::readable(end));
     }(pipe.out());
     if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::alarm(60);
-        parents.destroy();
-        reader.destroy();
-        auto_reset_event fresh;
-        manual_reset_event ended;
-        task own = [](auto& on, auto& done) -> task {
-            if (co_await async_wait({.until = 5ms}, on) == wait_status::timed_out) done.set();
-        }(fresh, ended);
-        ended.wait();
-        ::_exit(0);
-    }
-    int how = 0;
-    ::waitpid(child, &how, 0);
-    EXPECT_EQ(how, 0);
+    EXPECT_EQ(support::ending_of_child([&] {
+                  parents.destroy();
+                  reader.destroy();
+                  auto_reset_event fresh;
+                  manual_reset_event ended;
+                  task own = [](auto& on, auto& done) -> task {
+                      if (co_await async_wait({.until = 5ms}, on) == wait_status::timed_out) done.set();
+                  }(fresh, ended);
+                  ended.wait();
+                  return 0;
+              }),
+              "");
     event.set();
     EXPECT_EQ(status, wait_status::signaled);
 }

@@ -206,7 +206,7 @@ TEST(Fork, InTheMiddleOfEverythingLeavesTheChildUsable) {
     });
     started.arrive_and_wait();
     for (int i = 0; i < rounds(150, 30); ++i) {
-        const auto ending = support::ending_of_child([&] {
+        const auto ending = support::ending_of_child_of_busy_parent([&] {
             alarm(60);
             for (auto& each : events) {
                 each.set();
@@ -240,7 +240,7 @@ TEST(Fork, TheChildNamesAddressesAndListsItsWaits) {
     });
     begun.wait();
     for (int i = 0; i < rounds(200, 50); ++i) {
-        ASSERT_EQ(support::ending_of_child([] {
+        ASSERT_EQ(support::ending_of_child_of_busy_parent([] {
                       if (!tocsin::describe_parked_waits().empty()) return 1;
                       tocsin::name_address(places.data(), "another name");
                       return 0;
