@@ -579,7 +579,8 @@ TEST_F(Lot, AForkedChildFindsTheLockOfAnEmptyBucketFree) {
         while (!go_on.load()) std::this_thread::yield();
     });
     support::until("the lock to be held", [&] { return held.load(); });
-    const auto ending = support::ending_of_child([&] { return locked_queue(key).empty() ? 0 : 1; });
+    const auto ending =
+        support::ending_of_child_of_busy_parent([&] { return locked_queue(key).empty() ? 0 : 1; });
     go_on.store(true);
     threads.join();
     EXPECT_EQ(ending, "");
