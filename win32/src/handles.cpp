@@ -77,8 +77,7 @@ constinit struct ended_cache : handle_cache {
 void end_of_cache(void* of) noexcept {
     const std::unique_ptr<handle_cache> ending(static_cast<handle_cache*>(of));
     this_cache = &no_cache;
-    for (std::size_t i = 0; i != handle_cache::size(); ++i)
-        drop_if_any(ending->forget_one(the_handles, i));
+    for (std::size_t i = 0; i != handle_cache::size(); ++i) drop_if_any(ending->forget_one(the_handles, i));
 }
 
 // The calling thread's cache, or null. Tries to make it. A thread that can't have one now tries again at its next use.
@@ -113,7 +112,8 @@ void brief_use::look_up(HANDLE handle) noexcept {
 
 void brief_use::end_or_remember(handle_slot& slot, handle_table::number number) noexcept {
     const kind what = static_cast<object*>(slot.object)->what;
-    const bool is_open = handle_table::is_open(slot.word.load(std::memory_order_relaxed), number);  // no order: a guess
+    const bool is_open =
+        handle_table::is_open(slot.word.load(std::memory_order_relaxed), number);  // no order: a guess
     if (is_open && may_be_cached(what)) {
         if (handle_cache* const cache = cache_of_this_thread())
             return drop_if_any(cache->put(the_handles, number, slot));

@@ -159,8 +159,8 @@ inline bool is_pseudo_handle(HANDLE handle) noexcept {
 
 extern handle_table the_handles;
 
-// The handles that the calling thread has used last (handle_cache.hpp). Null until the thread's first use of an event or
-// a semaphore has ended, and if there is no memory.
+// The handles that the calling thread has used last (handle_cache.hpp). Null until the thread's first use of an event
+// or a semaphore has ended, and if there is no memory.
 struct handle_cache : basic_handle_cache<handle_table, 32> {
     bool is_busy = false;
 };

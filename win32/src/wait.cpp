@@ -16,12 +16,12 @@
 //       that had queued the call. The wait then starts again, with the same deadline. If the wait has not yet signaled
 //       its object (signal_and_wait.cpp), it does so when its thread is queued again, as it would have done without the
 //       call.
-//   win32_wait-5  A wait for any first looks at its objects by way of the thread's cache of handles (handle_cache.hpp),
-//       without a use of each. If a handle isn't in the cache, or no object is ready, the wait begins again, with uses.
-//       So it takes the first object that is ready only once it has found all handles valid, as Windows does.
+//   win32_wait-5  A wait for any first looks at its objects by way of the thread's cache (handle_cache.hpp), without a
+//       use of each. If a handle isn't in the cache, or no object is ready, the wait begins again, with uses. So it
+//       takes an object only once it has found all handles valid, as Windows does.
 //
-// Checked by: tests/win32_unit/mutex_test.cpp, handle_cache_test.cpp, waits_test.cpp, tests/model/win32_model_test.cpp (win32_wait-1),
-// tests/win32.
+// Checked by: tests/win32_unit/mutex_test.cpp, handle_cache_test.cpp, waits_test.cpp, tests/model/win32_model_test.cpp
+// (win32_wait-1), tests/win32.
 #include "wait.hpp"
 
 #include "small_array.hpp"
@@ -245,21 +245,16 @@ bool try_take_cached(object& what) noexcept {
 bool take_any_cached(std::size_t count, const HANDLE* handles, std::size_t& index) noexcept {
     handle_cache* const cache = this_cache;
     if (cache == nullptr || cache->is_busy || count > handle_cache::size()) return false;
-    const auto slot_of = [&](std::size_t i) { return cache->find(handle_use::number_of(handles[i])); };
+    object* objects[handle_cache::size()];
     for (std::size_t i = 0; i != count; ++i) {
-        const handle_slot* const slot = slot_of(i);
+        const handle_slot* const slot = cache->find(handle_use::number_of(handles[i]));
         if (slot == nullptr || (slot->access & SYNCHRONIZE) == 0) return false;
+        objects[i] = static_cast<object*>(static_cast<void*>(slot->object));
     }
-    for (std::size_t i = 0; i != count; ++i) {
-        // A handle may be closed between the two looks. What it names exists all the same (handle_cache-1).
-        const handle_slot* const slot = slot_of(i);
-        if (slot == nullptr) return false;
-        cache->is_busy = true;
-        const bool taken = try_take_cached(*static_cast<object*>(static_cast<void*>(slot->object)));
-        cache->is_busy = false;
-        if (taken) return index = i, true;
-    }
-    return false;
+    cache->is_busy = true;
+    for (index = 0; index != count && !try_take_cached(*objects[index]);) ++index;
+    cache->is_busy = false;
+    return index != count;
 }
 
 DWORD wait_for_many(std::size_t count, const HANDLE* handles, bool all, DWORD milliseconds, bool alertable,
