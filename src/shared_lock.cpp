@@ -23,8 +23,8 @@
 // number it has armed with. A holder that makes it the heir has loaded `control` after the waiter's exchange, or its
 // own exchange fails. So its announcement comes after the arming and changes the word: a waiter that is not asleep yet
 // does not fall asleep, and one that is asleep is woken by the holder after the exchange, or by the kernel if the
-// holder dies in between. If the exchange fails, the heir sleeps on, and the holder tries again. A holder that finds nobody
-// waiting hands over to none by an exchange that fails if there is a waiter by then.
+// holder dies in between. If the exchange fails, the heir sleeps on, and the holder tries again. A holder that finds
+// nobody waiting hands over to none by an exchange that fails if there is a waiter by then.
 //
 // Death. A holder dies: the kernel wakes one thread that watches its slot (each sleeper watches all slots in use). That
 // thread steals. If it dies before that, its own death wakes another watcher, which finds the same. An heir that dies

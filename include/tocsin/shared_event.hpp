@@ -11,8 +11,8 @@
 // (detail/shared_layout.hpp). A program whose version of the library has another layout is refused.
 //
 // A process may be killed at any instruction of any call, and may be stopped (SIGSTOP, a debugger). No other process
-// is held up by that. What had been handed to a thread that died is passed to the next. docs/between_processes.md says what holds when,
-// and why.
+// is held up by that. What had been handed to a thread that died is passed to the next.
+// docs/between_processes.md says what holds when, and why.
 //
 // Every wait throws std::system_error and leaves the event as it was:
 // - no_buffer_space: all 31 slots of an auto-reset event are taken by threads that wait. (A manual-reset event has room
