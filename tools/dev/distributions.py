@@ -319,6 +319,8 @@ def table():
         if not path.exists():
             continue
         name, result = path.stem, json.loads(path.read_text())
+        if not result["passed"]:
+            continue
         passed = "; ".join(f"{step}: {text}" for step, text in result["passed"].items())
         rows.append(f"| {name}, {result['date']} | {result['versions']} | {passed} |")
     return "\n".join(rows) + "\n"
