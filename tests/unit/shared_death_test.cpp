@@ -38,7 +38,7 @@ using namespace shared_objects;
 using tocsin::lock_status;
 using tocsin::wait_status;
 
-constexpr auto patience = 30s;  // no call of a survivor takes as long
+constexpr auto patience = 1h;  // so long that a call which nobody wakes hangs
 
 // One killing. The object is new for each.
 struct trial {
@@ -233,8 +233,12 @@ public:
               ended_ = true;
           }) {}
     bool has_ended() const { return ended_; }
-    // Whether the call returned what it should.
+    // Whether the call returned what it should. If it does not return, ends the test program.
     bool join() {
+        if (!comes_true([this] { return ended_.load(); })) {
+            std::fprintf(stderr, "a survivor's call does not return\n");
+            std::abort();
+        }
         thread_.join();
         return good_;
     }
