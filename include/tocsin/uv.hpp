@@ -151,7 +151,7 @@ inline detail::loop_and_driver on(uv_loop_t* loop) noexcept { return {loop}; }
 // For how long a wait of a watch may last. At most some 292 years; zero or less ends each wait at once.
 struct idle {
     explicit idle(std::chrono::nanoseconds longest_wait) noexcept : longest(longest_wait) {}
-    std::chrono::nanoseconds longest;
+    std::chrono::nanoseconds longest;  // how long each wait may last
 };
 
 // Begins a watch in the loop: a uv_loop_t*, or what on() returns. Call it in the loop's thread. It allocates one block
