@@ -28,7 +28,9 @@
 #include <thread>
 #include <vector>
 
+#include <linux/futex.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 
 namespace {
@@ -534,32 +536,46 @@ TEST(SharedDeath, InLockAndUnlock) {
     });
 }
 
+// Wakes the thread that sleeps on a slot's word, for no reason. Returns whether one slept there.
+bool wakes_sleeper_of(lock_in_memory& object, unsigned slot) {
+    return ::syscall(SYS_futex, object.bytes() + 64 + 64 * slot, FUTEX_WAKE, 1, nullptr, nullptr, 0) == 1;
+}
+
+// Two survivors sleep. The heir has been woken for no reason and sleeps again. So of the two, it is the later one in
+// the kernel's queue of those who watch the holder, and the kernel's wake for the holder's death goes to the other one.
 TEST(SharedDeath, InUnlockToASleeper) {
     kill_after_each_instruction<tocsin::shared_lock>([](lock_in_memory& object) {
         const auto next = std::make_shared<std::shared_ptr<survivor>>();
-        return trial{.call =
-                         [&] {
-                             (void)object->lock();
-                             object.flag(1) = 1;
-                             object->unlock();
-                         },
-                     .at_step =
-                         [&object, next] {
-                             if (*next != nullptr || object.flag(1) == 0) return false;
-                             *next =
-                                 std::make_shared<survivor>([&object] { return take_and_repair(*object); });
-                             EXPECT_TRUE(comes_true([&] { return object.slots_in(1) == 1; }));
-                             return true;
-                         },
-                     .check =
-                         [&object, next](bool) {
-                             if (*next != nullptr) {
-                                 EXPECT_TRUE((*next)->join());
-                             }
-                             EXPECT_TRUE(take_and_repair(*object));
-                             EXPECT_EQ(object->try_lock(), lock_status::acquired);
-                             object->unlock();
-                         }};
+        const auto second = std::make_shared<std::shared_ptr<survivor>>();
+        return trial{
+            .call =
+                [&] {
+                    (void)object->lock();
+                    object.flag(1) = 1;
+                    object->unlock();
+                },
+            .at_step =
+                [&object, next, second] {
+                    if (*next != nullptr || object.flag(1) == 0) return false;
+                    *next = std::make_shared<survivor>([&object] { return take_and_repair(*object); });
+                    EXPECT_TRUE(comes_true([&] { return object.slots_in(1) == 1; }));
+                    *second = std::make_shared<survivor>([&object] { return take_and_repair(*object); });
+                    EXPECT_TRUE(comes_true([&] { return object.slots_in(1) == 2; }));
+                    const std::uint64_t before = object.word_of(1);
+                    EXPECT_TRUE(comes_true([&] { return wakes_sleeper_of(object, 1); }));
+                    EXPECT_TRUE(comes_true([&] { return object.word_of(1) != before; }));
+                    return true;
+                },
+            .check =
+                [&object, next, second](bool) {
+                    if (*next != nullptr) {
+                        EXPECT_TRUE((*next)->join());
+                        EXPECT_TRUE((*second)->join());
+                    }
+                    EXPECT_TRUE(take_and_repair(*object));
+                    EXPECT_EQ(object->try_lock(), lock_status::acquired);
+                    object->unlock();
+                }};
     });
 }
 
