@@ -78,8 +78,9 @@ NOT_MODELLED = ("process.cpp", "signal.cpp", "library_thread.cpp")
 
 
 def library_sources():
-    features = [path for path in sorted((ROOT / "src").glob("*.cpp")) if path.name not in NOT_MODELLED]
-    found = [*features, *sorted((ROOT / "src/core").rglob("*.cpp"))]
+    features = [path for path in sorted((ROOT / "src").glob("*.cpp"))
+                if path.name not in NOT_MODELLED and not path.name.startswith("shared_")]
+    found = [*features, *(path for path in sorted((ROOT / "src/core").rglob("*.cpp")) if path.parent.name != "shared")]
     support = [pathlib.Path("tests/model/support") / name for name in ("futex_model.cpp", "platform_model.cpp")]
     return [path.relative_to(ROOT) for path in found] + support
 
