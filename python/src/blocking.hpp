@@ -7,6 +7,7 @@
 #include <tocsin/deadline.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/source.hpp>
+#include <tocsin/spin.hpp>
 
 #include <cstddef>
 
@@ -22,11 +23,11 @@ struct outcome {
     std::size_t index = 0;  // of the source that was taken, if `how` is `ready` and the wait was for any
 };
 
-// A wait for one object, as the library does it best: `wait` sleeps until `until`, and returns whether it took the
-// object.
+// A wait for one object, as the library does it best: `wait` spins as `spin` says, sleeps until `until`, and returns
+// whether it took the object.
 struct single {
     void* object;
-    bool (*wait)(void* object, const deadline& until) noexcept;
+    bool (*wait)(void* object, const deadline& until, spin_policy spin) noexcept;
     source from;
 };
 

@@ -47,8 +47,8 @@ int take(barging_lock& lock, const deadline& until) {
     ending how = ending::ready;
     const bool taken = lock.lock_slow([&](auto_reset_event& event) {
         how = block_on({&event,
-                        [](void* it, const deadline& limit) noexcept {
-                            return static_cast<auto_reset_event*>(it)->wait_until(limit) ==
+                        [](void* it, const deadline& limit, spin_policy spin) noexcept {
+                            return static_cast<auto_reset_event*>(it)->wait_until(limit, spin) ==
                                    wait_status::signaled;
                         },
                         source(event)},
