@@ -173,8 +173,9 @@ bool belongs_to_operation(const source& one, bool all) noexcept {
 // back while another thread could end the interpreter: only the main thread does that.
 class main_sleep {
 public:
-    main_sleep(const source* sources, std::size_t count, bool all, const deadline& until) noexcept
-        : sources_(sources), count_(count), all_(all), until_(until) {}
+    main_sleep(const source* sources, std::size_t count, bool all, const deadline& until,
+               const confirmation& confirm = {}) noexcept
+        : sources_(sources), count_(count), all_(all), until_(until), confirm_(confirm) {}
     main_sleep(const main_sleep&) = delete;
     main_sleep& operator=(const main_sleep&) = delete;
     ~main_sleep() {
@@ -194,9 +195,12 @@ public:
             const caught error = released([&] {
                 start();
                 const look_first looking;
-                ended =
-                    end_.done.wait_until(is_short ? until_ : soon, looking.policy()) == wait_status::signaled;
-                looking.learn(ended);
+                const deadline& first = is_short ? until_ : soon;
+                const spin_policy spin =
+                    confirm_.ends_wait == nullptr ? looking.policy() : spin_policy::none();
+                do ended = end_.done.wait_until(first, spin) == wait_status::signaled;
+                while (ended && begins_again());
+                if (confirm_.ends_wait == nullptr) looking.learn(ended);
             });
             if (error.number != -1) return fail(error);
             if (ended) return taken();
@@ -218,8 +222,10 @@ public:
             any_result found{wait_status::stopped};
             const caught error = released([&] {
                 start();
-                found =
-                    wait_any({.until = until_}, std::span<const source>(list_, listed_ - (watches ? 0 : 1)));
+                const std::span<const source> list(list_, listed_ - (watches ? 0 : 1));
+                do found = wait_any({.until = until_}, list);
+                while (found.status == wait_status::signaled && operation_sources_ != 0 && found.index == 0 &&
+                       begins_again());
             });
             if (watches) watch_.end();
             if (error.number != -1) return fail(error);
@@ -242,6 +248,14 @@ private:
         error = catching(function);
         Py_END_ALLOW_THREADS;
         return error;
+    }
+
+    // What the operation has taken does not end the wait: the operation is started again.
+    bool begins_again() {
+        if (confirm_.ends_wait == nullptr || confirm_.ends_wait(confirm_.object)) return false;
+        drop_operation();
+        start();
+        return true;
     }
 
     outcome fail(const caught& error) {
@@ -328,6 +342,7 @@ private:
     const std::size_t count_;
     const bool all_;
     const deadline until_;
+    const confirmation confirm_;
     std::size_t operation_sources_ = 0;
     std::size_t listed_ = 0;      // `done` if there is an operation, the other sources, the pipe
     char* memory_ = nullptr;      // of the operation
@@ -489,6 +504,15 @@ outcome block_on(const single& one, const deadline& until) {
     looking.learn(taken);
     Py_END_ALLOW_THREADS;
     return {taken ? ending::ready : ending::timed_out};
+}
+
+outcome block_on(const source& one, const deadline& until, const confirmation& confirm) {
+    if (!may_block()) return {};
+    return main_sleep(&one, 1, false, until, confirm).run();
+}
+
+bool sleep_for(auto_reset_event& event, const deadline& until) noexcept {
+    return event.wait_until(until, spin_policy::none()) == wait_status::signaled;
 }
 
 outcome block_on(const source* sources, std::size_t count, bool all, const deadline& until) {

@@ -37,6 +37,20 @@ struct single {
 outcome block_on(const single& one, const deadline& until);
 outcome block_on(const source* sources, std::size_t count, bool all, const deadline& until);
 
+// A wait of a thread that runs signal handlers, for one source. Each time that the thread has taken the source, it
+// calls `ends_wait`, still without the interpreter's lock; after false it waits for the source again. If a deadline
+// and the source come at the same moment, the outcome may be `ready` without such a call.
+struct confirmation {
+    void* object = nullptr;
+    bool (*ends_wait)(void* object) noexcept = nullptr;
+};
+outcome block_on(const source& one, const deadline& until, const confirmation& confirm);
+
+// The sleep of a thread that runs no signal handlers and has given up the interpreter's lock. Returns whether it has
+// taken the event. Neither call spins: a system call of the thread that frees a lock gives the woken one time to take
+// it.
+bool sleep_for(auto_reset_event& event, const deadline& until) noexcept;
+
 // Gives back what a wait has taken.
 void give_back(const source& taken) noexcept;
 
