@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the Python package is, beside threading and whatever else is installed: aiologic, multiprocessing, eventfd.
+"""How fast the Python package is, beside threading, multiprocessing, os.eventfd, and aiologic and gevent if installed.
 
     PYTHONPATH=build/python/3.11/site python3 lab/python/speed.py [--quick] [PART ...]
 
@@ -24,6 +24,12 @@ try:
 except ImportError:
     aiologic = None
 
+try:
+    import gevent
+    import gevent.event
+except ImportError:
+    gevent = None
+
 ROUNDS = 5
 
 
@@ -45,12 +51,42 @@ def nanoseconds(function, number):
     return max(0.0, time_of(function) - time_of(lambda: None))
 
 
+class EventfdEvent:
+    """An event made of a descriptor, as far as a ping-pong needs it: wait() takes the token, so clear() has no work."""
+
+    def __init__(self):
+        self._number = os.eventfd(0)
+
+    def set(self):
+        os.eventfd_write(self._number, 1)
+
+    def wait(self):
+        return os.eventfd_read(self._number) > 0
+
+    def clear(self):
+        pass
+
+    def __del__(self):
+        os.close(self._number)
+
+
 def event_types():
     import multiprocessing
     types = {"threading": threading.Event, "tocsin": tocsin.Event}
     if aiologic is not None and hasattr(aiologic, "REvent"):
         types["aiologic"] = aiologic.REvent
+    if gevent is not None:
+        types["gevent"] = gevent.event.Event
     types["multiprocessing"] = multiprocessing.Event
+    return types
+
+
+def pingpong_types():
+    types = event_types()
+    del types["multiprocessing"]
+    types.pop("gevent", None)  # a thread that waits for another thread's set() gets LoopExit
+    if hasattr(os, "eventfd"):
+        types["os.eventfd"] = EventfdEvent
     return types
 
 
@@ -90,7 +126,13 @@ def one(number):
         print()
 
 
-def pingpong(make, number, near_is_main):
+def started_thread(function):
+    thread = threading.Thread(target=function)
+    thread.start()
+    return thread
+
+
+def pingpong(make, number, near_is_main, start=started_thread):
     ping, pong = make(), make()
     answers, result = [0], []
 
@@ -110,9 +152,7 @@ def pingpong(make, number, near_is_main):
             check(answers[0] == round_number, "a wait has ended before its set")
         result.append((time.perf_counter() - began) / number * 1e6)
 
-    threads = [threading.Thread(target=far)] + ([] if near_is_main else [threading.Thread(target=near)])
-    for thread in threads:
-        thread.start()
+    threads = [start(function) for function in ([far] if near_is_main else [far, near])]
     if near_is_main:
         near()
     for thread in threads:
@@ -124,13 +164,17 @@ def pingpongs(number):
     usable = sorted(os.sched_getaffinity(0))
     for cores in sorted({min(2, len(usable)), 1}, reverse=True):
         os.sched_setaffinity(0, usable[:cores])
-        rows = {(name, main): [] for name in event_types() if name != "multiprocessing" for main in (True, False)}
+        types = pingpong_types()
+        rows = {(name, main): [] for name in types for main in (True, False)}
         for _ in range(ROUNDS):
             for name, main in rows:
-                rows[name, main].append(pingpong(event_types()[name], number, main))
+                rows[name, main].append(pingpong(types[name], number, main))
+        if gevent is not None:
+            rows["gevent", None] = [pingpong(gevent.event.Event, number, True, gevent.spawn) for _ in range(ROUNDS)]
         print(f"\nping-pong on {cores} core(s), us a round trip (median, range)")
         for (name, main), times in rows.items():
-            print(f"{name:16}{'with the main thread' if main else 'of two other threads':24}"
+            kind = {True: "with the main thread", False: "of two other threads", None: "of two greenlets"}[main]
+            print(f"{name:16}{kind:24}"
                   f"{statistics.median(times):8.1f}  {min(times):.1f} to {max(times):.1f}")
     os.sched_setaffinity(0, usable)
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lock behind tocsin.Lock: any thread may free it, and a running thread may take it before a woken one.
 //
-// A lock that hands itself to the oldest waiter would make every release a switch of threads: the new owner has to get
-// the interpreter's lock first, and the thread that released it blocks at its next acquire. So this lock is only ever
-// taken by a thread that runs. Why not tocsin::word_lock: a wait in the main thread must also end when a signal
-// arrives, so the lock needs something that a wait over several sources takes, an event.
+// A lock that hands itself to the oldest waiter would make every release a switch of threads: the new owner has to
+// get the interpreter's lock first, and the thread that released it blocks at its next acquire. So this lock is only
+// ever taken by a thread that runs. A woken thread takes it before it asks for the interpreter's lock. (Otherwise a
+// thread that takes the lock again and again would keep it from the woken one, which gets the interpreter's lock only
+// every 5 ms, and then mostly finds this lock taken.) Why not tocsin::word_lock: a wait in the main thread must also
+// end when a signal arrives, so the lock needs something that a wait over several sources takes, an event.
 //
 // State: a word with the bits `locked` and `waking` and a count of waiters, and an auto-reset event on which waiters
 // sleep.
@@ -60,24 +62,28 @@ public:
     }
 
     // Sleeps with `sleep`, which waits for the event that it is given and returns whether it has taken the event.
-    // Returns true once it has taken the lock, and false if `sleep` has not taken the event.
+    // Returns true once it has taken the lock, and false if `sleep` has not taken the event. `sleep` may call
+    // take_once_woken() itself, for the event that it has taken; if that took the lock, it stores true in `has_lock`.
     template <class Sleep>
-    bool lock_slow(Sleep sleep) noexcept(noexcept(sleep(std::declval<auto_reset_event&>()))) {
+    bool lock_slow(Sleep sleep) noexcept(noexcept(sleep(std::declval<auto_reset_event&>(),
+                                                        std::declval<bool&>()))) {
         // No order: barging-1. All changes of the word have one order.
-        std::uint32_t seen = word_.fetch_add(one_waiter, std::memory_order_relaxed) + one_waiter;
+        if (take_counted(word_.fetch_add(one_waiter, std::memory_order_relaxed) + one_waiter)) return true;
         for (;;) {
-            while ((seen & locked) == 0) {
-                // [barging] with the release in unlock()
-                if (word_.compare_exchange_weak(seen, (seen | locked) - one_waiter, std::memory_order_acquire,
-                                                std::memory_order_relaxed))
-                    return true;
-            }
-            if (!sleep(event_)) {
+            bool has_lock = false;
+            if (!sleep(event_, has_lock)) {
                 word_.fetch_sub(one_waiter, std::memory_order_relaxed);  // no order: barging-1
                 return false;
             }
-            seen = word_.fetch_and(~waking, std::memory_order_relaxed) & ~waking;  // no order: barging-3
+            if (has_lock || take_once_woken()) return true;
         }
+    }
+
+    // Called by a waiter for each time that it has taken the event (barging-3). Returns whether it has taken the lock;
+    // then it counts no more. Otherwise it has to wait for the event again.
+    bool take_once_woken() noexcept {
+        return take_counted(word_.fetch_and(~waking, std::memory_order_relaxed) &
+                            ~waking);  // no order: barging-3
     }
 
     // Frees the lock. Returns false if it was free. Otherwise `wake` says whether the caller has to set event().
@@ -102,6 +108,17 @@ public:
     }
 
 private:
+    // Takes the lock for a waiter, if it is free, and counts the waiter out.
+    bool take_counted(std::uint32_t seen) noexcept {
+        while ((seen & locked) == 0) {
+            // [barging] with the release in unlock()
+            if (word_.compare_exchange_weak(seen, (seen | locked) - one_waiter, std::memory_order_acquire,
+                                            std::memory_order_relaxed))
+                return true;
+        }
+        return false;
+    }
+
     static constexpr std::uint32_t locked = 0b01;
     static constexpr std::uint32_t waking = 0b10;
     static constexpr std::uint32_t one_waiter = 0b100;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a Python thread sleeps.
 //
-// A thread that runs no signal handlers gives up the interpreter's lock, waits as a C++ thread does, and takes the lock
-// back. From CPython 3.14 a thread may hang where it takes the lock back, and before that it may end there
-// (pthread_exit), once the interpreter is being finalized. So at that point no frame of ours has an object with a
-// destructor, nor is it noexcept: whatever may throw or owns something is inside catching() or in a function that has
-// returned.
+// A thread that runs no signal handlers gives up the interpreter's lock, waits as a C++ thread does (but may look
+// for longer before it sleeps, decision 69), and takes the lock back. From CPython 3.14 a thread may hang where it
+// takes the lock back, and before that it may end there (pthread_exit), once the interpreter is being finalized. So
+// at that point no frame of ours has an object with a destructor, nor is it noexcept: whatever may throw or owns
+// something is inside catching() or in a function that has returned.
 //
 // The main thread runs Python's signal handlers. Its sleep must end when a signal arrives, keep its place in the queues
 // while the handler runs, and lose no signal that arrives just before the sleep.
@@ -45,10 +45,12 @@
 #include <tocsin/semaphore.hpp>
 #include <tocsin/wait.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include <fcntl.h>
@@ -129,31 +131,39 @@ struct completion {
     any_result how{wait_status::stopped};
 };
 
-// Whether the first sleep begins with a spin, learned from the waits before. The spin is longer than those of the
-// library, because a round trip through the interpreter takes longer. It is also longer than the wake-up of a thread
-// on another processor. So if both threads of a dialogue sleep, one that tries a spin sees it pay, and answers so
-// fast that the other's spin pays, too. A spin that has not paid costs more credit than one that has earns, and
-// without credit every 64th wait tries.
+// Whether a sleep begins with a spin, which each thread learns from its own waits before. The spin is longer than those
+// of the library, because a round trip through the interpreter takes longer. It is also longer than the wake-up of a
+// thread on another processor. So if both threads of a dialogue sleep, one that tries a spin sees it pay, and answers
+// so fast that the other's spin pays, too. A spin that has not paid costs more credit than one that has earns, and
+// without credit every 64th wait tries (decision 69).
 class look_first {
 public:
-    look_first() noexcept
-        : spins_(credit > 0 || ++since_try % 64 == 0), began_(std::chrono::steady_clock::now()) {}
+    look_first() noexcept : history_(mine), spins_(history_.credit > 0 || ++history_.since_try % 64 == 0) {
+        if (spins_) began_ = std::chrono::steady_clock::now();
+    }
     spin_policy policy() const noexcept { return spins_ ? spin_policy::fixed(longest) : spin_policy(); }
     void learn(bool ended) const noexcept {
         if (!spins_) return;
         const bool paid = ended && std::chrono::steady_clock::now() - began_ < longest;
-        credit = paid ? (credit < most ? credit + 1 : most) : (credit > 2 ? credit - 2 : 0);
+        history_.credit = paid                  ? std::min(history_.credit + 1, most)
+                          : history_.credit > 2 ? history_.credit - 2
+                                                : 0;
     }
 
 private:
+    struct history {
+        int credit;
+        unsigned since_try;
+    };
     static constexpr std::chrono::microseconds longest{30};
     static constexpr int most = 15;
-    inline static int credit = 2;  // the main thread's, as since_try
-    inline static unsigned since_try = 0;
+    inline static thread_local history mine{2, 0};
 
+    history& history_;
     const bool spins_;
-    const std::chrono::steady_clock::time_point began_;
+    std::chrono::steady_clock::time_point began_;
 };
+static_assert(std::is_trivially_destructible_v<look_first>);
 
 bool belongs_to_operation(const source& one, bool all) noexcept {
     return all || (one.what() != source::kind::descriptor && one.what() != source::kind::timer);
@@ -163,8 +173,9 @@ bool belongs_to_operation(const source& one, bool all) noexcept {
 // back while another thread could end the interpreter: only the main thread does that.
 class main_sleep {
 public:
-    main_sleep(const source* sources, std::size_t count, bool all, const deadline& until) noexcept
-        : sources_(sources), count_(count), all_(all), until_(until) {}
+    main_sleep(const source* sources, std::size_t count, bool all, const deadline& until,
+               const confirmation& confirm = {}) noexcept
+        : sources_(sources), count_(count), all_(all), until_(until), confirm_(confirm) {}
     main_sleep(const main_sleep&) = delete;
     main_sleep& operator=(const main_sleep&) = delete;
     ~main_sleep() {
@@ -184,9 +195,12 @@ public:
             const caught error = released([&] {
                 start();
                 const look_first looking;
-                ended =
-                    end_.done.wait_until(is_short ? until_ : soon, looking.policy()) == wait_status::signaled;
-                looking.learn(ended);
+                const deadline& first = is_short ? until_ : soon;
+                const spin_policy spin =
+                    confirm_.ends_wait == nullptr ? looking.policy() : spin_policy::none();
+                do ended = end_.done.wait_until(first, spin) == wait_status::signaled;
+                while (ended && begins_again());
+                if (confirm_.ends_wait == nullptr) looking.learn(ended);
             });
             if (error.number != -1) return fail(error);
             if (ended) return taken();
@@ -208,8 +222,10 @@ public:
             any_result found{wait_status::stopped};
             const caught error = released([&] {
                 start();
-                found =
-                    wait_any({.until = until_}, std::span<const source>(list_, listed_ - (watches ? 0 : 1)));
+                const std::span<const source> list(list_, listed_ - (watches ? 0 : 1));
+                do found = wait_any({.until = until_}, list);
+                while (found.status == wait_status::signaled && operation_sources_ != 0 && found.index == 0 &&
+                       begins_again());
             });
             if (watches) watch_.end();
             if (error.number != -1) return fail(error);
@@ -232,6 +248,14 @@ private:
         error = catching(function);
         Py_END_ALLOW_THREADS;
         return error;
+    }
+
+    // What the operation has taken does not end the wait: the operation is started again.
+    bool begins_again() {
+        if (confirm_.ends_wait == nullptr || confirm_.ends_wait(confirm_.object)) return false;
+        drop_operation();
+        start();
+        return true;
     }
 
     outcome fail(const caught& error) {
@@ -318,6 +342,7 @@ private:
     const std::size_t count_;
     const bool all_;
     const deadline until_;
+    const confirmation confirm_;
     std::size_t operation_sources_ = 0;
     std::size_t listed_ = 0;      // `done` if there is an operation, the other sources, the pipe
     char* memory_ = nullptr;      // of the operation
@@ -342,7 +367,9 @@ outcome plain_sleep(const source* sources, std::size_t count, bool all, const de
         if (all) {
             found.status = wait_all({.until = until}, list);
         } else {
-            found = wait_any({.until = until}, list);
+            const look_first looking;
+            found = wait_any({.until = until, .spin = looking.policy()}, list);
+            looking.learn(found.status == wait_status::signaled);
         }
     });
     Py_END_ALLOW_THREADS;
@@ -472,9 +499,20 @@ outcome block_on(const single& one, const deadline& until) {
     if (runs_handlers()) return main_sleep(&one.from, 1, false, until).run();
     bool taken;
     Py_BEGIN_ALLOW_THREADS;
-    taken = one.wait(one.object, until);
+    const look_first looking;
+    taken = one.wait(one.object, until, looking.policy());
+    looking.learn(taken);
     Py_END_ALLOW_THREADS;
     return {taken ? ending::ready : ending::timed_out};
+}
+
+outcome block_on(const source& one, const deadline& until, const confirmation& confirm) {
+    if (!may_block()) return {};
+    return main_sleep(&one, 1, false, until, confirm).run();
+}
+
+bool sleep_for(auto_reset_event& event, const deadline& until) noexcept {
+    return event.wait_until(until, spin_policy::none()) == wait_status::signaled;
 }
 
 outcome block_on(const source* sources, std::size_t count, bool all, const deadline& until) {

@@ -7,6 +7,7 @@
 #include <tocsin/deadline.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/source.hpp>
+#include <tocsin/spin.hpp>
 
 #include <cstddef>
 
@@ -22,11 +23,11 @@ struct outcome {
     std::size_t index = 0;  // of the source that was taken, if `how` is `ready` and the wait was for any
 };
 
-// A wait for one object, as the library does it best: `wait` sleeps until `until`, and returns whether it took the
-// object.
+// A wait for one object, as the library does it best: `wait` spins as `spin` says, sleeps until `until`, and returns
+// whether it took the object.
 struct single {
     void* object;
-    bool (*wait)(void* object, const deadline& until) noexcept;
+    bool (*wait)(void* object, const deadline& until, spin_policy spin) noexcept;
     source from;
 };
 
@@ -35,6 +36,20 @@ struct single {
 // runs in this thread.
 outcome block_on(const single& one, const deadline& until);
 outcome block_on(const source* sources, std::size_t count, bool all, const deadline& until);
+
+// A wait of a thread that runs signal handlers, for one source. Each time that the thread has taken the source, it
+// calls `ends_wait`, still without the interpreter's lock; after false it waits for the source again. If a deadline
+// and the source come at the same moment, the outcome may be `ready` without such a call.
+struct confirmation {
+    void* object = nullptr;
+    bool (*ends_wait)(void* object) noexcept = nullptr;
+};
+outcome block_on(const source& one, const deadline& until, const confirmation& confirm);
+
+// The sleep of a thread that runs no signal handlers and has given up the interpreter's lock. Returns whether it has
+// taken the event. Neither call spins: a system call of the thread that frees a lock gives the woken one time to take
+// it.
+bool sleep_for(auto_reset_event& event, const deadline& until) noexcept;
 
 // Gives back what a wait has taken.
 void give_back(const source& taken) noexcept;

@@ -42,9 +42,9 @@ PyObject* wait(PyObject* self, PyObject* const* given, Py_ssize_t positional, Py
     if (event.try_wait()) Py_RETURN_TRUE;
     if (until.which() == deadline::clock::passed) Py_RETURN_FALSE;
     const outcome end = block_on({&event,
-                                  [](void* it, const deadline& limit) noexcept {
-                                      return static_cast<decltype(Object::event)*>(it)->wait_until(limit) ==
-                                             wait_status::signaled;
+                                  [](void* it, const deadline& limit, spin_policy spin) noexcept {
+                                      return static_cast<decltype(Object::event)*>(it)->wait_until(
+                                                 limit, spin) == wait_status::signaled;
                                   },
                                   source(event)},
                                  until);

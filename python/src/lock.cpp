@@ -40,22 +40,37 @@ bool read_acquire(PyObject* const* given, Py_ssize_t positional, PyObject* names
     return true;
 }
 
+struct pending_lock {
+    barging_lock& lock;
+    bool taken;
+};
+
 // Returns 1 if it has taken the lock, 0 if the deadline has passed, -1 with an exception set.
 int take(barging_lock& lock, const deadline& until) {
     if (lock.try_lock()) return 1;
     if (until.which() == deadline::clock::passed) return 0;
     ending how = ending::ready;
-    const bool taken = lock.lock_slow([&](auto_reset_event& event) {
-        how = block_on({&event,
-                        [](void* it, const deadline& limit) noexcept {
-                            return static_cast<auto_reset_event*>(it)->wait_until(limit) ==
-                                   wait_status::signaled;
-                        },
-                        source(event)},
-                       until)
-                  .how;
-        return how == ending::ready;
-    });
+    bool taken;
+    if (runs_handlers()) {
+        taken = lock.lock_slow([&](auto_reset_event& event, bool& has_lock) {
+            pending_lock pending{lock, false};
+            how = block_on(source(event), until,
+                           {&pending,
+                            [](void* to) noexcept {
+                                auto& it = *static_cast<pending_lock*>(to);
+                                return it.taken = it.lock.take_once_woken();
+                            }})
+                      .how;
+            has_lock = pending.taken;
+            return how == ending::ready;
+        });
+    } else {
+        if (!may_block()) return -1;
+        Py_BEGIN_ALLOW_THREADS;
+        taken =
+            lock.lock_slow([&](auto_reset_event& event, bool&) noexcept { return sleep_for(event, until); });
+        Py_END_ALLOW_THREADS;
+    }
     if (taken) return 1;
     return how == ending::failed ? -1 : 0;
 }

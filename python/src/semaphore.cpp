@@ -71,9 +71,9 @@ PyObject* acquire_until(PyObject* self, const deadline& until) {
     if (until.which() == deadline::clock::passed) Py_RETURN_FALSE;
     const outcome end =
         block_on({&one.word,
-                  [](void* word, const deadline& limit) noexcept {
+                  [](void* word, const deadline& limit, spin_policy spin) noexcept {
                       return detail::semaphore_wait_slow(*static_cast<detail::semaphore_word*>(word), 1,
-                                                         {limit, nullptr, {}}) == wait_status::signaled;
+                                                         {limit, nullptr, spin}) == wait_status::signaled;
                   },
                   source(&one.word, detail::semaphore_source())},
                  until);

@@ -25,6 +25,8 @@ WAIVED = {
     "MiscTestCase.test__all__": _TYPES,
     "test_disallow_instantiation": _TYPES,
     "test_lock_no_subclass": "tocsin.Lock may have subclasses",
+    "ThreadPoolExecutorTest.test_idle_thread_reuse": "expects that a worker has marked itself idle before the thread that "
+                                                     "waited for its result runs; ours runs sooner",
     "CRLockTests.test_signature": "tocsin.RLock refuses arguments, which CPython 3.13 takes with a warning",
 }
 # Tests of what an interpreter imports at its start. They fail without tocsin, too, where a .pth file imports threading.

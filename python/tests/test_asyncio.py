@@ -210,7 +210,9 @@ class Coroutines(unittest.TestCase):
                 os._exit(7)
             '''
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if sys.version_info < (3, 14):  # since then, asyncio reports in the child that the loop runs no more
+            self.assertEqual(done.stderr, "")
 
     def test_ten_thousand_waits(self):
         async def main():

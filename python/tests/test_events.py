@@ -20,6 +20,41 @@ import tocsin
 from tocsin import _core
 
 
+class BusyLocks(unittest.TestCase):
+    """A thread that takes a lock again and again doesn't keep it from one that waits, although it has the interpreter's
+    lock all the time. (A waiter that asked for the interpreter's lock first would never get this one. The main thread
+    asks for it once, 0.2 ms after its wait began, so it is not tested here.)"""
+
+    def take_again_and_again(self, lock, until):
+        patience = time.monotonic() + 60  # the waiter needs a few thousand turns, which take milliseconds
+        while not until():
+            with lock:
+                for _ in range(300):  # the lock is free for a small part of a turn
+                    pass
+            self.assertLess(time.monotonic(), patience, "the waiting thread has never got the lock")
+
+    def setUp(self):
+        former = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, former)
+
+    def test_a_thread_that_waits_gets_a_busy_lock(self):
+        for kind in (tocsin.Lock, tocsin.RLock):
+            lock, got = kind(), []
+
+            def wait(lock=lock, got=got):
+                with lock:
+                    got.append(1)
+
+            with lock:
+                threads = support.Threads(1, wait)
+                threads.__enter__()
+                support.wait_until_parked(lock, 1)
+            sys.setswitchinterval(100)
+            self.take_again_and_again(lock, lambda got=got: got)
+            sys.setswitchinterval(0.005)
+            threads.join()
+
+
 class Events(unittest.TestCase):
     def test_set_then_clear_releases_everyone_who_waited(self):
         event = tocsin.Event()

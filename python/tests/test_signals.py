@@ -226,6 +226,7 @@ class Ends(unittest.TestCase):
     def test_ctrl_c_ends_a_program(self):
         code = """if True:
             import os, signal, threading, tocsin
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for programs in the background
             threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
             tocsin.Event().wait()
             """

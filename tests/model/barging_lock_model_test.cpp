@@ -15,7 +15,7 @@ using python::barging_lock;
 
 void lock(barging_lock& one) {
     if (one.try_lock()) return;
-    const bool taken = one.lock_slow([](auto_reset_event& event) noexcept {
+    const bool taken = one.lock_slow([](auto_reset_event& event, bool&) noexcept {
         event.wait(sleep_at_once);
         return true;
     });
@@ -24,7 +24,8 @@ void lock(barging_lock& one) {
 
 // The wait gives up at once, if it has not been given the event.
 bool lock_or_give_up(barging_lock& one) {
-    return one.try_lock() || one.lock_slow([](auto_reset_event& event) noexcept { return event.try_wait(); });
+    return one.try_lock() ||
+           one.lock_slow([](auto_reset_event& event, bool&) noexcept { return event.try_wait(); });
 }
 
 void unlock(barging_lock& one) {
