@@ -81,7 +81,7 @@ def not_planted(mutants):
     reasons = toml("generated.toml")["not_planted"]
     files = {mutant["file"] for mutant in mutants}
     files.update(path.relative_to(ROOT).as_posix() for part in ("include", "src") for path in (ROOT / part).rglob("*.?pp")
-                 if path.name not in NOT_MODELLED and "platform" not in path.parts)
+                 if is_modelled(path) and "platform" not in path.parts)
     for file in sorted(files):
         text = (ROOT / file).read_text()
         changed = [code(mutant["old"]) for mutant in mutants if mutant["file"] == file
@@ -119,12 +119,18 @@ def compile_one(tree, source, out, buckets=1):
 
 
 # Features that only call the system, which the models do not have.
-NOT_MODELLED = ("process.cpp", "signal.cpp")
+NOT_MODELLED = ("process.cpp", "signal.cpp", "library_thread.cpp")
+
+
+def is_modelled(path):
+    """Not what only calls the system, nor what processes share (tests/model/CMakeLists.txt links none of it)."""
+    of_processes = path.name.startswith("shared_") and path.parent.name in ("src", "tocsin") or path.parent.name == "shared"
+    return path.name not in NOT_MODELLED and not of_processes
 
 
 def library_sources():
-    features = [path for path in sorted((ROOT / "src").glob("*.cpp")) if path.name not in NOT_MODELLED]
-    found = [*features, *sorted((ROOT / "src/core").rglob("*.cpp"))]
+    found = [path for path in [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").rglob("*.cpp"))]
+             if is_modelled(path)]
     support = [pathlib.Path("tests/model/support") / name for name in ("futex_model.cpp", "platform_model.cpp")]
     return [path.relative_to(ROOT) for path in found] + support
 
