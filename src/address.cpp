@@ -116,7 +116,10 @@ address_status address_wait_slow(const volatile void* address, unsigned size, st
     {
         core::locked_queue queue(key);
         queue.prepare_wait();
-        if (differs()) return address_status::differed;
+        if (differs()) {
+            looking.end_early();
+            return address_status::differed;
+        }
         queue.append(node, origin);
     }
     const core::claim how = looking.spin_then_sleep(self);

@@ -316,14 +316,17 @@ wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_optio
     if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
         return core::status_from(ended, wait_status::signaled);
     const auto take = [&]() noexcept { return event_try_wait(state, mode); };
-    core::spinner looking(key_of(state), options);
+    core::spinner looking(core::learned_for(key_of(state), options.use), options);
     if (looking.before_parking(take)) return wait_status::signaled;
 
     core::waiter self;
     core::wait_node node(key_of(state), self, core::can_cancel(options), 0, options.use);
     const bool may_share =
         mode == reset_mode::manual_reset && (options.stop == nullptr || !options.stop->stop_possible());
-    if (take_or_park(state, mode, node, may_share, options.order)) return wait_status::signaled;
+    if (take_or_park(state, mode, node, may_share, options.order)) {
+        looking.end_early();
+        return wait_status::signaled;
+    }
     const core::claim how = looking.spin_then_sleep(self);
     if (how != core::claim::signaled) withdraw(state, node);
     return core::status_from(how, wait_status::signaled);

@@ -307,7 +307,9 @@ wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
         return core::status_from(ended, wait_status::signaled);
     const auto take = [&]() noexcept { return semaphore_try_acquire(word, permits); };
     core::spinner looking(key_of(word), options);
-    if (looking.before_parking(take) || looking.yield_before_parking(take)) return wait_status::signaled;
+    // If threads take turns, the one that has just released takes the permit again at once, and a look would never find
+    // it free. Once a thread is queued, it is handed the next permit. So a thread that has yielded looks then.
+    if (looking.yield_before_parking(take) || looking.before_parking(take)) return wait_status::signaled;
 
     core::waiter self;
     core::collector_node node(key_of(word), self, core::can_cancel(options), permits);
@@ -316,7 +318,10 @@ wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
         core::locked_queue queue(node.key);
         forget_hold(word);
         node.missing = permits - take_or_mark_parked(word, permits);
-        if (node.missing == 0) return wait_status::signaled;
+        if (node.missing == 0) {
+            looking.end_early();
+            return wait_status::signaled;
+        }
         queue.join(node, origin, options.order);
     }
     const core::claim how = looking.spin_then_sleep(self);

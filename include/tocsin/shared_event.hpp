@@ -64,6 +64,7 @@ inline bool shared_token_try(const shared_view& object) noexcept {
 // A gate, as manual_reset_event. 64 bytes, for any number of waiting threads.
 class shared_manual_reset_event : public detail::shared_waits<shared_manual_reset_event> {
 public:
+    // For the library: what the memory holds, and how many threads can wait at one time (0: any number).
     static constexpr auto kind = detail::shared_kind::manual_reset_event;
     static constexpr unsigned slots = 0;
 
@@ -121,6 +122,7 @@ private:
 // A token, as auto_reset_event. 2 KiB: 64 bytes, and 64 for each of the 31 threads that can wait at one time.
 class shared_auto_reset_event : public detail::shared_waits<shared_auto_reset_event> {
 public:
+    // For the library: what the memory holds, and how many threads can wait at one time (0: any number).
     static constexpr auto kind = detail::shared_kind::auto_reset_event;
     static constexpr unsigned slots = 31;
 

@@ -47,6 +47,7 @@ TOCSIN_API void shared_lock_repaired(const shared_view& object);
 // robust mutexes, with which these locks mix freely.
 class shared_lock {
 public:
+    // For the library: what the memory holds, and how many threads can wait at one time (0: any number).
     static constexpr auto kind = detail::shared_kind::lock;
     static constexpr unsigned slots = 31;
 

@@ -27,8 +27,10 @@ TOCSIN_API void shared_permit_release(const shared_view& object, std::ptrdiff_t 
 // 2 KiB: 64 bytes, and 64 for each of the 31 threads that can wait at one time.
 class shared_semaphore {
 public:
+    // For the library: what the memory holds, and how many threads can wait at one time (0: any number).
     static constexpr auto kind = detail::shared_kind::semaphore;
     static constexpr unsigned slots = 31;
+    // The largest number of permits.
     static constexpr std::ptrdiff_t max() noexcept { return 0x7FFF'FFFF; }
 
     constexpr shared_semaphore() noexcept = default;

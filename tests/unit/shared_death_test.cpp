@@ -2,10 +2,11 @@
 // A process is killed after the first, the second, the third ... instruction of each call on a shared object. After
 // each kill, survivors count the tokens, and every call of theirs returns.
 //
-// The child is traced and makes one instruction at a time. What comes before the call in the child, and what comes
-// after it, is stepped through as well. If the call has so many instructions that all kills would take longer than a
-// second or so, only every n-th is made, with another first one in each run of the test. TOCSIN_EVERY_INSTRUCTION=1 in
-// the environment makes all of them.
+// The child is traced. In a first run it makes one instruction at a time, and the test notes where each one is. (What
+// comes just before the call, and just after it, is in the list, too.) For each killing, a breakpoint takes a new child
+// close to the instruction, and single steps take it there. On processors other than x86-64 there are single steps
+// only, which are slow: so there, only every n-th instruction is the last, with another first one in each run.
+// TOCSIN_EVERY_INSTRUCTION=1 in the environment makes it each one.
 #include "sanitizer.hpp"
 #include "shared_objects.hpp"
 
@@ -16,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -24,8 +26,12 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include <linux/futex.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
 
 namespace {
 
@@ -34,38 +40,142 @@ using namespace shared_objects;
 using tocsin::lock_status;
 using tocsin::wait_status;
 
-constexpr auto patience = 30s;  // no call of a survivor takes as long
+constexpr auto patience = 1h;  // so long that a call which nobody wakes hangs
 
 // One killing. The object is new for each.
 struct trial {
-    std::function<void()> call;                 // in the child
-    std::function<void()> at_step = [] {};      // in the parent, after each of the child's instructions
-    std::function<void(bool completed)> check;  // in the parent, after the kill
+    std::function<void()> call;                            // in the child
+    std::function<bool()> at_step = [] { return false; };  // in the parent: whether it has done something
+    std::function<void(bool completed)> check;             // in the parent, after the kill
+};
+
+// Where the instructions of a call are, and after which of them the parent does something.
+struct path {
+    std::vector<std::uintptr_t> places;
+    std::vector<std::size_t> deeds;
 };
 
 enum class ran { completed, killed, no_tracing };
 
-// Lets the child make `steps` instructions, and kills it.
-ran kill_after(long steps, const trial& one, std::atomic<std::uint32_t>& done, long& made) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-        if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(99);
-        ::raise(SIGSTOP);
-        one.call();
-        done.store(1);
-        for (;;) ::pause();
+#if defined(__x86_64__)
+constexpr bool has_breakpoints = true;
+#else
+constexpr bool has_breakpoints = false;
+#endif
+
+// A child that waits for its first step.
+class traced_child {
+public:
+    traced_child(const trial& one, std::atomic<std::uint32_t>& done)
+        : one_(one), done_(done), child_(::fork()) {
+        if (child_ == 0) {
+            if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(99);
+            ::alarm(60);  // a call that hangs is an error
+            ::raise(SIGSTOP);
+            one.call();
+            done.store(1);
+            for (;;) ::raise(SIGSTOP);
+        }
+        traced_ = waits();
     }
-    int status = 0;
-    if (::waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) return ran::no_tracing;
-    for (made = 0; made != steps && done.load(std::memory_order_relaxed) == 0; ++made) {
-        if (::ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0 ||
-            ::waitpid(child, &status, __WALL) != child || !WIFSTOPPED(status))
-            return ran::no_tracing;
-        one.at_step();
+    ~traced_child() {
+        ::kill(child_, SIGKILL);
+        int status = 0;
+        while (::waitpid(child_, &status, __WALL) == child_ && !WIFSIGNALED(status)) {
+        }
     }
-    ::kill(child, SIGKILL);
-    while (::waitpid(child, &status, __WALL) == child && !WIFSIGNALED(status)) {
+    bool is_traced() const { return traced_; }
+    bool is_done() const { return done_.load(std::memory_order_relaxed) != 0; }
+    std::size_t made() const { return made_; }
+
+    // Makes one instruction. Returns whether the parent has done something after it.
+    bool step() {
+        ++made_;
+        traced_ = ::ptrace(PTRACE_SINGLESTEP, child_, nullptr, nullptr) == 0 && waits();
+        return traced_ && one_.at_step();
     }
+
+    std::uintptr_t place() const {
+#if defined(__x86_64__)
+        user_regs_struct registers{};
+        ::ptrace(PTRACE_GETREGS, child_, nullptr, &registers);
+        return registers.rip;
+#else
+        return 0;
+#endif
+    }
+
+    // Makes the instructions up to the one with this number, of the path of an earlier child.
+    void run_to(std::size_t number, const path& known) {
+        if (has_breakpoints && number > made_ + 20) {
+            if (made_ + 1 < number) step();
+            // The place, among the last 30, that the child passes least often on its way.
+            std::size_t best = number;
+            std::size_t fewest = known.places.size();
+            for (std::size_t i = number; i + 30 > number && i > made_; --i) {
+                const auto begin = known.places.begin();
+                const auto times = static_cast<std::size_t>(
+                    std::count(begin + static_cast<std::ptrdiff_t>(made_) + 1,
+                               begin + static_cast<std::ptrdiff_t>(i) + 1, known.places[i]));
+                if (times * 4 + (number - i) < fewest) {
+                    fewest = times * 4 + (number - i);
+                    best = i;
+                    times_ = times;
+                }
+            }
+            for (; times_ != 0 && traced_ && !is_done(); --times_) {
+                if (place() == known.places[best]) (void)step();
+                run_to_place(known.places[best]);
+            }
+            made_ = best;
+        }
+        while (made_ < number && traced_ && !is_done()) (void)step();
+    }
+
+private:
+    bool waits() {
+        int status = 0;
+        return ::waitpid(child_, &status, __WALL) == child_ && WIFSTOPPED(status) &&
+               WSTOPSIG(status) != SIGALRM;
+    }
+    void run_to_place([[maybe_unused]] std::uintptr_t place) {
+#if defined(__x86_64__)
+        errno = 0;
+        auto* const address = reinterpret_cast<void*>(place);
+        const long was = ::ptrace(PTRACE_PEEKTEXT, child_, address, nullptr);
+        traced_ = errno == 0 && ::ptrace(PTRACE_POKETEXT, child_, address, (was & ~0xFFL) | 0xCC) == 0 &&
+                  ::ptrace(PTRACE_CONT, child_, nullptr, nullptr) == 0 && waits();
+        if (!traced_ || is_done()) return;
+        ::ptrace(PTRACE_POKETEXT, child_, address, was);
+        user_regs_struct registers{};
+        ::ptrace(PTRACE_GETREGS, child_, nullptr, &registers);
+        registers.rip = place;
+        ::ptrace(PTRACE_SETREGS, child_, nullptr, &registers);
+#endif
+    }
+
+    const trial& one_;
+    std::atomic<std::uint32_t>& done_;
+    pid_t child_;
+    bool traced_ = false;
+    std::size_t made_ = 0;
+    std::size_t times_ = 0;
+};
+
+// Lets a child make `steps` instructions, and kills it.
+ran kill_after(std::size_t steps, const trial& one, std::atomic<std::uint32_t>& done, const path& known) {
+    bool traced = false;
+    {
+        traced_child child(one, done);
+        for (const std::size_t deed : known.deeds) {
+            if (deed > steps) break;
+            child.run_to(deed - 1, known);
+            if (!child.is_done()) (void)child.step();
+        }
+        if (!child.is_done()) child.run_to(steps, known);
+        traced = child.is_traced();
+    }
+    if (!traced) return ran::no_tracing;
     return done.load() != 0 ? ran::completed : ran::killed;
 }
 
@@ -73,33 +183,46 @@ template <class Object>
 void kill_after_each_instruction(const std::function<trial(placed<Object>&)>& make) {
     if (support::thread_sanitizer || support::address_sanitizer)
         GTEST_SKIP() << "a sanitizer's own instructions are too many";
-    constexpr long affordable =
-        12'000;  // instructions in all; each takes up to 70 us where the machine is busy
-    const char* const all = std::getenv("TOCSIN_EVERY_INSTRUCTION");
-    long length = 0, kills = 0, made = 0;
+    path known;
     {
         placed<Object> object;
         const trial whole = make(object);
-        const ran how = kill_after(-1, whole, object.flag(0), length);
-        if (how == ran::no_tracing) GTEST_SKIP() << "no tracing here (an emulator, or a sandbox)";
+        {
+            traced_child child(whole, object.flag(0));
+            while (child.is_traced() && !child.is_done()) {
+                known.places.push_back(child.place());
+                if (child.step()) known.deeds.push_back(child.made());
+            }
+            if (!child.is_traced()) {
+                object.flag(0) = 2;
+            }
+        }
+        if (object.flag(0) == 2) GTEST_SKIP() << "no tracing here (an emulator, or a sandbox)";
         whole.check(true);
         if (testing::Test::HasFailure()) return;
     }
-    const long stride = all != nullptr && all[0] == '1' ? 1 : std::max(1L, length * length / 2 / affordable);
-    // A kill is made after more instructions than the call took the first time, if a later call takes longer.
-    for (long steps = 1 + ::getpid() % stride;; steps += stride) {
+    const std::size_t length = known.places.size();
+    const char* const all = std::getenv("TOCSIN_EVERY_INSTRUCTION");
+    const bool each = all != nullptr && all[0] == '1';
+    // About a second: killings that take about a millisecond, or instructions that take up to 70 us.
+    const std::size_t stride = each              ? 1
+                               : has_breakpoints ? std::max<std::size_t>(1, length / 500)
+                                                 : std::max<std::size_t>(1, length * length / 2 / 12'000);
+    long kills = 0;
+    for (std::size_t steps = 1 + static_cast<std::size_t>(::getpid()) % stride; steps < length;
+         steps += stride) {
         placed<Object> object;
         const trial one = make(object);
-        const ran how = kill_after(steps, one, object.flag(0), made);
+        const ran how = kill_after(steps, one, object.flag(0), known);
         ++kills;
+        EXPECT_NE(how, ran::no_tracing);
         one.check(how == ran::completed);
         if (testing::Test::HasFailure()) {
             ADD_FAILURE() << "killed after " << steps << " instructions of about " << length;
             return;
         }
-        if (how == ran::completed) break;
     }
-    std::printf("%ld kills, after every %ld of %ld instructions\n", kills, stride, length);
+    std::printf("%ld kills, after every %zu of %zu instructions\n", kills, stride, length);
     testing::Test::RecordProperty("kills", std::to_string(kills));
 }
 
@@ -112,8 +235,12 @@ public:
               ended_ = true;
           }) {}
     bool has_ended() const { return ended_; }
-    // Whether the call returned what it should.
+    // Whether the call returned what it should. If it does not return, ends the test program.
     bool join() {
+        if (!comes_true([this] { return ended_.load(); })) {
+            std::fprintf(stderr, "a survivor's call does not return\n");
+            std::abort();
+        }
         thread_.join();
         return good_;
     }
@@ -193,10 +320,11 @@ TEST(SharedDeath, InAcquireThatWaits) {
         return trial{.call = [&] { object->acquire(); },
                      .at_step =
                          [&object, next] {
-                             if (*next != nullptr || object.slots_in(1) == 0) return;
+                             if (*next != nullptr || object.slots_in(1) == 0) return false;
                              *next = acquires(object);
                              EXPECT_TRUE(comes_true([&] { return object.slots_in(1) == 2; }));
                              object->release();
+                             return true;
                          },
                      .check =
                          [&object, next](bool completed) {
@@ -233,19 +361,21 @@ TEST(SharedDeath, InAcquireThatTimesOut) {
     });
 }
 
-// The permit comes while the call is giving up.
+// The permit comes when the deadline has passed, before the call has noticed.
 TEST(SharedDeath, InAcquireThatTimesOutWhenThePermitComes) {
     kill_after_each_instruction<tocsin::shared_semaphore>([](permits& object) {
-        const auto released = std::make_shared<int>(0);
+        const auto released = std::make_shared<bool>(false);
         return trial{.call = [&] { object.flag(1) = object->try_acquire_for(1us) ? 1 : 2; },
                      .at_step =
                          [&object, released] {
-                             if (*released > 400 || object.slots_in(1) == 0) return;
-                             if (++*released == 400) object->release();
+                             if (*released || object.slots_in(1) == 0) return false;
+                             *released = true;
+                             object->release();
+                             return true;
                          },
                      .check =
                          [&object, released](bool completed) {
-                             if (*released < 400) object->release();
+                             if (!*released) object->release();
                              const bool left = object->try_acquire();
                              if (completed) {
                                  EXPECT_EQ(left, object.flag(1) == 2);
@@ -277,9 +407,10 @@ TEST(SharedDeath, InAcquireThatWaitsAndInherits) {
         return trial{.call = [&] { object->acquire(); },
                      .at_step =
                          [&object, left] {
-                             if (*left || object.slots_in(1) == 0) return;
+                             if (*left || object.slots_in(1) == 0) return false;
                              *left = true;
                              leave_permit_of_dead(object, 7);
+                             return true;
                          },
                      .check =
                          [&object, left](bool completed) {
@@ -352,11 +483,12 @@ TEST(SharedDeath, InWaitAndResetOfAGate) {
                 },
             .at_step =
                 [&object, is_set] {
-                    if (*is_set) return;
+                    if (*is_set) return false;
                     if ((reinterpret_cast<std::atomic<std::uint32_t>*>(object.bytes() + 4)->load() & 2) == 0)
-                        return;
+                        return false;
                     *is_set = true;
                     object->set();
+                    return true;
                 },
             .check =
                 [&](bool completed) {
@@ -404,31 +536,46 @@ TEST(SharedDeath, InLockAndUnlock) {
     });
 }
 
+// Wakes the thread that sleeps on a slot's word, for no reason. Returns whether one slept there.
+bool wakes_sleeper_of(lock_in_memory& object, unsigned slot) {
+    return ::syscall(SYS_futex, object.bytes() + 64 + 64 * slot, FUTEX_WAKE, 1, nullptr, nullptr, 0) == 1;
+}
+
+// Two survivors sleep. The heir has been woken for no reason and sleeps again. So of the two, it is the later one in
+// the kernel's queue of those who watch the holder, and the kernel's wake for the holder's death goes to the other one.
 TEST(SharedDeath, InUnlockToASleeper) {
     kill_after_each_instruction<tocsin::shared_lock>([](lock_in_memory& object) {
         const auto next = std::make_shared<std::shared_ptr<survivor>>();
-        return trial{.call =
-                         [&] {
-                             (void)object->lock();
-                             object.flag(1) = 1;
-                             object->unlock();
-                         },
-                     .at_step =
-                         [&object, next] {
-                             if (*next != nullptr || object.flag(1) == 0) return;
-                             *next =
-                                 std::make_shared<survivor>([&object] { return take_and_repair(*object); });
-                             EXPECT_TRUE(comes_true([&] { return object.slots_in(1) == 1; }));
-                         },
-                     .check =
-                         [&object, next](bool) {
-                             if (*next != nullptr) {
-                                 EXPECT_TRUE((*next)->join());
-                             }
-                             EXPECT_TRUE(take_and_repair(*object));
-                             EXPECT_EQ(object->try_lock(), lock_status::acquired);
-                             object->unlock();
-                         }};
+        const auto second = std::make_shared<std::shared_ptr<survivor>>();
+        return trial{
+            .call =
+                [&] {
+                    (void)object->lock();
+                    object.flag(1) = 1;
+                    object->unlock();
+                },
+            .at_step =
+                [&object, next, second] {
+                    if (*next != nullptr || object.flag(1) == 0) return false;
+                    *next = std::make_shared<survivor>([&object] { return take_and_repair(*object); });
+                    EXPECT_TRUE(comes_true([&] { return object.slots_in(1) == 1; }));
+                    *second = std::make_shared<survivor>([&object] { return take_and_repair(*object); });
+                    EXPECT_TRUE(comes_true([&] { return object.slots_in(1) == 2; }));
+                    const std::uint64_t before = object.word_of(1);
+                    EXPECT_TRUE(comes_true([&] { return wakes_sleeper_of(object, 1); }));
+                    EXPECT_TRUE(comes_true([&] { return object.word_of(1) != before; }));
+                    return true;
+                },
+            .check =
+                [&object, next, second](bool) {
+                    if (*next != nullptr) {
+                        EXPECT_TRUE((*next)->join());
+                        EXPECT_TRUE((*second)->join());
+                    }
+                    EXPECT_TRUE(take_and_repair(*object));
+                    EXPECT_EQ(object->try_lock(), lock_status::acquired);
+                    object->unlock();
+                }};
     });
 }
 
@@ -440,11 +587,12 @@ TEST(SharedDeath, InLockThatWaits) {
         return trial{.call = [&] { (void)object->lock(); },
                      .at_step =
                          [&object, next] {
-                             if (*next != nullptr || object.slots_in(1) == 0) return;
+                             if (*next != nullptr || object.slots_in(1) == 0) return false;
                              *next =
                                  std::make_shared<survivor>([&object] { return take_and_repair(*object); });
                              EXPECT_TRUE(comes_true([&] { return object.slots_in(1) == 2; }));
                              object->unlock();
+                             return true;
                          },
                      .check =
                          [&object, next](bool) {
