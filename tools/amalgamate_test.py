@@ -34,7 +34,7 @@ class SingleHeader(unittest.TestCase):
 
     def test_every_source_is_for_some_system(self):
         used = {file for system in amalgamate.SYSTEMS for file in amalgamate.sources_of(system)[0]}
-        older_windows = {f"platform/futex/windows{each}.cpp" for each in ("", "_srw", "_kernel_event")}
+        older_windows = {f"platform/futex/windows{each}.cpp" for each in ("", "_srw")}
         source = amalgamate.ROOT / "src"
         paths = [*source.glob("*.cpp"), *(source / "core").rglob("*.cpp"), *(source / "platform").rglob("*.cpp")]
         wanted = {path.relative_to(source).as_posix() for path in paths}

@@ -160,19 +160,32 @@ class Counts(unittest.TestCase):
 
 
 class Presets(unittest.TestCase):
-    def test_a_workflow_has_a_stage_and_its_steps_exist(self):
+    def setUp(self):
         presets = json.loads((tree.ROOT / "CMakePresets.json").read_text())
-        named = {kind: {each["name"] for each in presets[f"{kind}Presets"] if not each.get("hidden")}
-                 for kind in ("configure", "build", "test")}
-        for workflow in presets["workflowPresets"]:
-            for step in workflow["steps"]:
-                self.assertIn(step["name"], named[step["type"]], workflow)
-            known = {*stages.STAGES, *compilers.PRESETS, *stages.BUILDS, *stages.HOSTED, "windows-win32", "single-header"}
-            self.assertIn(workflow["name"], known)
+        self.named = {kind: {each["name"] for each in presets[f"{kind}Presets"] if not each.get("hidden")}
+                      for kind in ("configure", "build", "test")}
+        self.workflows = {each["name"]: [(step["type"], step["name"]) for step in each["steps"]]
+                          for each in presets["workflowPresets"]}
 
-    def test_the_stage_of_each_workflow_runs_all_of_its_steps(self):
+    def test_a_preset_that_is_built_has_a_stage_and_its_steps_exist(self):
+        known = {*stages.STAGES, *compilers.PRESETS, *stages.BUILDS, *stages.HOSTED, "windows-win32", "single-header",
+                 "clang-tsan"}
+        for name in self.named["build"] | self.named["test"]:
+            self.assertIn(name, known)
+            for kind, step in run.steps_of(name):
+                self.assertIn(step, self.named[kind], name)
+
+    def test_a_stage_does_what_the_workflow_preset_of_its_name_does(self):
+        for name, steps in self.workflows.items():
+            self.assertEqual(steps, run.steps_of(name))
+
+    def test_the_stage_of_each_preset_runs_all_of_its_steps(self):
         self.assertEqual([("configure", "dev"), ("test", "consumer")], run.steps_of("consumer"))
+        self.assertEqual([("configure", "dev"), ("build", "dev"), ("test", "delays")], run.steps_of("delays"))
+        self.assertEqual([("configure", "release"), ("build", "release"), ("test", "long-models")],
+                         run.steps_of("long-models"))
         self.assertEqual([("configure", "arm"), ("build", "arm"), ("test", "arm")], run.steps_of("arm"))
+        self.assertEqual([("configure", "windows-lab"), ("build", "windows-lab")], run.steps_of("windows-lab"))
 
 
 class HostedWorkflow(unittest.TestCase):

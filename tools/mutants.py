@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plants the defects of tests/model/mutants.toml, one at a time, and shows that the models find each.
+"""Plants the defects of tests/model/mutants.toml and generated.toml, one at a time, and shows that the models find
+each.
 
     tools/mutants.py --build build/release [--only TEXT] [--shard 2/5] [--jobs N] [--table build/mutants.md]
 
@@ -47,9 +48,53 @@ def selects(run):
                for suite, case in cases for pattern in patterns.split(":"))
 
 
+def toml(name):
+    return tomllib.loads((MODEL / name).read_text())
+
+
+# In generated.toml: a piece of code that is deleted, or replaced by another.
+CHANGE = re.compile(r"\[-(.*?)-\](?:\{\+(.*?)\+\})?")
+
+
+def generated():
+    """The mutants that operators make from the sources."""
+    for file, runs in toml("generated.toml").items():
+        for run, proofs in runs.items() if file != "not_planted" else ():
+            for proof, texts in proofs.items():
+                for text in texts:
+                    yield {"name": f"`{text}` ({run})", "proof": proof, "file": file, "run": run,
+                           "old": CHANGE.sub(r"\1", text), "new": CHANGE.sub(lambda change: change[2] or "", text)}
+
+
+# What an operator changes: an order between threads, or a fence. (A signal fence orders nothing between threads.)
+ORDER = re.compile(r"(?<!atomic_signal_fence\(std::)\bmemory_order_(?:acquire|release|acq_rel|seq_cst)\b"
+                   r"|(?<!void )\bfull_fence\(\)")
+COMMENT = re.compile(r"//[^\n]*")
+
+
+def places(pattern, text):
+    return [found.span() for found in pattern.finditer(text)]
+
+
+def not_planted(mutants):
+    """FILE:LINE of each order and fence that the models compile and that no mutant changes."""
+    reasons = toml("generated.toml")["not_planted"]
+    files = {mutant["file"] for mutant in mutants}
+    files.update(path.relative_to(ROOT).as_posix() for part in ("include", "src") for path in (ROOT / part).rglob("*.?pp")
+                 if is_modelled(path) and "platform" not in path.parts)
+    for file in sorted(files):
+        text = (ROOT / file).read_text()
+        changed = [code(mutant["old"]) for mutant in mutants if mutant["file"] == file
+                   and ORDER.findall(COMMENT.sub("", mutant["old"])) != ORDER.findall(COMMENT.sub("", mutant["new"]))]
+        changed += [code(each) for each in reasons.get(file, ())]
+        planted = [place for pattern in changed for place in places(pattern, text)]
+        for begin, _ in places(ORDER, COMMENT.sub(lambda comment: " " * len(comment[0]), text)):
+            if not any(first <= begin < last for first, last in planted):
+                yield f"{file}:{text.count(chr(10), 0, begin) + 1}"
+
+
 def load():
-    with open(MODEL / "mutants.toml", "rb") as file:
-        mutants = tomllib.load(file)["mutant"]
+    mutants = [*toml("mutants.toml")["mutant"], *generated()]
     for mutant in mutants:
         if not selects(mutant["run"]):
             sys.exit(f"mutants: '{mutant['name']}': {mutant['run']} selects no case")
@@ -77,10 +122,15 @@ def compile_one(tree, source, out, buckets=1):
 NOT_MODELLED = ("process.cpp", "signal.cpp", "library_thread.cpp")
 
 
+def is_modelled(path):
+    """Not what only calls the system, nor what processes share (tests/model/CMakeLists.txt links none of it)."""
+    of_processes = path.name.startswith("shared_") and path.parent.name in ("src", "tocsin") or path.parent.name == "shared"
+    return path.name not in NOT_MODELLED and not of_processes
+
+
 def library_sources():
-    features = [path for path in sorted((ROOT / "src").glob("*.cpp"))
-                if path.name not in NOT_MODELLED and not path.name.startswith("shared_")]
-    found = [*features, *(path for path in sorted((ROOT / "src/core").rglob("*.cpp")) if path.parent.name != "shared")]
+    found = [path for path in [*sorted((ROOT / "src").glob("*.cpp")), *sorted((ROOT / "src/core").rglob("*.cpp"))]
+             if is_modelled(path)]
     support = [pathlib.Path("tests/model/support") / name for name in ("futex_model.cpp", "platform_model.cpp")]
     return [path.relative_to(ROOT) for path in found] + support
 
@@ -135,10 +185,11 @@ def write_table(path, rows):
     lines = ["# Mutants", "",
              "Each row names one defect that we planted in the sources, and the model test that finds it. Written by",
              "`tools/mutants.py`, which `./dev prove` runs; the texts are in",
-             "tests/model/mutants.toml, the proofs in docs/proofs.md.", "",
+             "tests/model/mutants.toml and generated.toml, the proofs in docs/proofs.md.", "",
              "| proof | planted defect | in | found by |", "| --- | --- | --- | --- |"]
     for mutant, (_, _, found_by) in rows:
-        lines.append(f"| {mutant['proof']} | {mutant['name']} | {mutant['file']} | {found_by} |")
+        name = mutant["name"].replace("|", "\\|")
+        lines.append(f"| {mutant['proof']} | {name} | {mutant['file']} | {found_by} |")
     path.write_text("\n".join(lines) + "\n")
 
 

@@ -26,6 +26,13 @@ class Mutants(unittest.TestCase):
         names = [mutant["name"] for mutant in mutants.load()]
         self.assertEqual(len(names), len(set(names)))
 
+    def test_every_order_and_fence_is_weakened_or_dropped_by_one(self):
+        self.assertEqual([], list(mutants.not_planted(mutants.load())))
+
+    def test_an_order_that_none_weakens_is_named(self):
+        known = [mutant for mutant in mutants.load() if "state.load(std::memory_order_acquire)" not in mutant["old"]]
+        self.assertIn("include/tocsin/detail/event_state.hpp", str(list(mutants.not_planted(known))))
+
     def test_a_filter_selects_cases_by_name(self):
         for run in ("event_model_test:*", "event_model_test:*ASetOnASet*", "mix_model_test:*ThreeWaits*/1"):
             self.assertTrue(mutants.selects(run), run)

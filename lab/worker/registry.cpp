@@ -51,7 +51,6 @@ const registry& everything() {
         scenarios.sort_by(order);
 #if defined(_WIN32)
         scenarios.repeat("tocsin", tocsin_srw);
-        scenarios.repeat("tocsin", tocsin_kernel_event);
 #endif
         return scenarios;
     }();

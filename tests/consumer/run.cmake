@@ -110,7 +110,7 @@ endfunction()
 
 file(REMOVE_RECURSE "${build}")
 if(STEP STREQUAL "install")
-    build_project("${SOURCE}" -DTOCSIN_BUILD_C=ON)
+    build_project("${SOURCE}" -DTOCSIN_BUILD_C=ON -DTOCSIN_WIN32=ON)
     run(${CMAKE_COMMAND} --install "${build}" --prefix "${FOLDER}/prefix")
     file(REMOVE_RECURSE "${FOLDER}/moved")
     file(RENAME "${FOLDER}/prefix" "${FOLDER}/moved")
@@ -172,7 +172,8 @@ elseif(STEP STREQUAL "fetch_content")
     run("${build}/user/stranger")
 elseif(STEP STREQUAL "readme")
     # In a tree of its own, as somebody who has just unpacked it, without the launchers and options of this machine.
-    foreach(part IN ITEMS CMakeLists.txt LICENSE cmake include src tools win32)
+    # The library builds without the folders of Windows' names and of the C interface.
+    foreach(part IN ITEMS CMakeLists.txt LICENSE cmake include src tools)
         file(COPY "${SOURCE}/${part}" DESTINATION "${build}/tocsin")
     endforeach()
     set(ENV{HOME} "${build}/home")

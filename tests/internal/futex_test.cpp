@@ -47,7 +47,7 @@ namespace platform = tocsin::platform;
 
 #if defined(_WIN32)
 using backends = testing::Types<platform::windows_futex, platform::windows_waitonaddress_futex,
-                                platform::windows_srw_futex, platform::windows_kernel_event_futex>;
+                                platform::windows_srw_futex>;
 #elif defined(__linux__)
 // OpenBSD's kernels return an error in one of two ways (support/futexes).
 template <bool ReturnsErrors>

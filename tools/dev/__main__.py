@@ -5,8 +5,8 @@
     ./dev           the list of all verbs
 
 The verbs are in tools/dev/verbs.py, the stages of `./dev test` in tools/dev/stages.py. Most stages that build and run
-tests are workflow presets of CMakePresets.json. For these, `cmake --workflow --preset NAME` does the same without this
-script.
+tests run the presets of their names in CMakePresets.json. For these, `cmake --preset NAME`, `cmake --build --preset
+NAME` and `ctest --preset NAME` do the same without this script.
 """
 
 import sys

@@ -221,7 +221,7 @@ def build_one(system, compiler, standard):
         return None
     build = f"build/{compiler}-{standard}"
     definitions = (f"-DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 "
-                   f"-DCMAKE_CXX_STANDARD={standard} -DCMAKE_CXX_COMPILER={compiler} -DTOCSIN_BUILD_C=ON "
+                   f"-DCMAKE_CXX_STANDARD={standard} -DCMAKE_CXX_COMPILER={compiler} -DTOCSIN_BUILD_C=ON -DTOCSIN_WIN32=ON "
                    f"-DCMAKE_CXX_FLAGS='{WARNINGS} -O0'")
     return system.run(title, f"""set -e
 cmake -S . -B {build} -G Ninja {definitions}

@@ -68,7 +68,8 @@ def foreign_exports(library):
 
 
 def build_library(source, folder, *options):
-    command = ["cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", *options]
+    command = ["cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+               "-DTOCSIN_WIN32=ON", *options]
     return (quietly("configure", command, "packages-library", environment=PLAIN)
             and quietly("build", ["cmake", "--build", folder, "--", f"-j{JOBS}"], "packages-library",
                         environment=PLAIN))

@@ -74,7 +74,7 @@ def run_script(title, command, log, environment=None):
     return count
 
 
-# The steps of CMake's workflows
+# The steps of CMake's presets
 
 
 @cache
@@ -82,10 +82,18 @@ def presets():
     return json.loads((ROOT / "CMakePresets.json").read_text())
 
 
-def steps_of(workflow):
-    """The steps of a workflow preset, as (type, preset)."""
-    found = next(each for each in presets()["workflowPresets"] if each["name"] == workflow)
-    return [(step["type"], step["name"]) for step in found["steps"]]
+# Their tests build what they need.
+NOT_BUILT = ("compile_fail", "consumer")
+
+
+def steps_of(name):
+    """What is configured, built and tested under this name, as (type, preset).
+
+    A test preset names its configure preset. Without a test preset, building is the check."""
+    tests = [each for each in presets()["testPresets"] if each["name"] == name]
+    configured = tests[0]["configurePreset"] if tests else name
+    return [("configure", configured), *([] if name in NOT_BUILT else [("build", configured)]),
+            *(("test", name) for _ in tests)]
 
 
 def fresh_if_moved(folder, source=ROOT):
@@ -130,7 +138,7 @@ def build_in_sight(folder, target):
 
 
 def run_workflow(name, only=None, before_test=None, definitions=()):
-    """What `cmake --workflow --preset NAME` does, with a log for each step, and the cases counted.
+    """Configures, builds and tests by the presets of this name, with a log for each step, and counts the cases.
 
     `only` is a regular expression for the names of cases; `before_test` is called when all is built; `definitions` are
     options of the step that configures."""

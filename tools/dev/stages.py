@@ -93,7 +93,8 @@ def unity():
     for name, options in (("linux", []), ("windows", [f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'cmake' / 'mingw.cmake'}"])):
         work = BUILD / f"unity-{name}"
         built = (quietly(f"configure {name}", ["cmake", "-S", ROOT, "-B", work, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
-                                               "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0", *options],
+                                               "-DTOCSIN_WIN32=ON", "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0",
+                                               *options],
                          f"unity-{name}-configure")
                  and quietly(f"build {name}", ["cmake", "--build", work, "--", f"-j{JOBS}"], f"unity-{name}-build"))
         count += one(built)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operations (operation.hpp) and awaiters (await.hpp) share: a wait that blocks no thread, stored in the object
-// that waits. Why it is correct: src/operation.cpp.
+// that waits. Why it is correct: src/pending.cpp.
 #pragma once
 
 #include <tocsin/deadline.hpp>

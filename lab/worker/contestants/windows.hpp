@@ -134,7 +134,7 @@ struct critical_section_lock {
     using own_lock = critical_section;
 };
 
-// tocsin over the ways to sleep that older Windows has: the same program, started with another choice.
+// tocsin over the way to sleep that older Windows has: the same program, started with another choice.
 
 inline constexpr contestant_info tocsin_srw{
     .name = "tocsin_srw",
@@ -142,13 +142,6 @@ inline constexpr contestant_info tocsin_srw{
     .role = role::variant,
     .about = "tocsin over slim locks and condition variables, as on Windows Vista and 7",
     .futex = "srw",
-};
-inline constexpr contestant_info tocsin_kernel_event{
-    .name = "tocsin_kernel_event",
-    .label = "tocsin (kernel event)",
-    .role = role::variant,
-    .about = "tocsin over kernel events, as on Windows before Vista",
-    .futex = "kernel_event",
 };
 
 }  // namespace lab

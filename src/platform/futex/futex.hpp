@@ -60,11 +60,9 @@ using freebsd_futex = futex_backend<class freebsd_mechanism>;
 using openbsd_futex = futex_backend<class openbsd_mechanism>;
 using wasm_futex = futex_backend<class wasm_mechanism>;
 using portable_futex = futex_backend<class portable_mechanism>;
-using windows_futex =
-    futex_backend<class windows_mechanism>;  // the best of the next three that the system has
+using windows_futex = futex_backend<class windows_mechanism>;  // the best of the next two that the system has
 using windows_waitonaddress_futex = futex_backend<class windows_waitonaddress_mechanism>;
 using windows_srw_futex = futex_backend<class windows_srw_mechanism>;
-using windows_kernel_event_futex = futex_backend<class windows_kernel_event_mechanism>;
 using model_futex = futex_backend<class model_mechanism>;  // of tests/model
 
 using futex = TOCSIN_FUTEX_CHOSEN;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of sleepers for the backends whose system keeps no such table: portable.cpp, windows_srw.cpp and
-// windows_kernel_event.cpp. A slot of the table has a lock and a queue. The queue holds the sleepers whose words hash
-// to that slot, first in, first out. The backends differ in the slot's lock and in the object on which a sleeper
-// sleeps.
+// The table of sleepers for the backends whose system keeps no such table: portable.cpp and
+// windows_srw.cpp. A slot of the table has a lock and a queue. The queue holds the sleepers whose words hash to that
+// slot, first in, first out. The backends differ in the slot's lock and in the object on which a sleeper sleeps.
 //
 // Invariants
 //   wait_table-1  A sleeper enters its slot's queue inside futex::wait, after it has looked at the word. Before that
@@ -17,7 +16,7 @@
 // word and then takes that lock. If the waker gets the lock first, the sleeper sees the change when it looks. If the
 // sleeper gets the lock first, the waker finds the sleeper in the queue.
 //
-// Checked by: tests/internal/futex_test.cpp, for each of the three backends on the systems that have it.
+// Checked by: tests/internal/futex_test.cpp, for each of the two backends on the systems that have it.
 #pragma once
 
 #include "platform/system/layout_hash.hpp"

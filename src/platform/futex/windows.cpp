@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best mechanism that this Windows has: WaitOnAddress (Windows 8), else slim locks with condition variables (Vista,
-// 7), else kernel events. The library chooses when it first needs the mechanism. For tests, the environment variable
-// TOCSIN_WINDOWS_SLEEP, set before the program starts, names another mechanism (waitonaddress, srw, kernel_event). The
-// library ignores an unknown name, and the name of a mechanism that this system doesn't have.
+// 7). The library chooses when it first needs the mechanism, and ends a program on a Windows that has neither. For
+// tests, the environment variable TOCSIN_WINDOWS_SLEEP, set before the program starts, names a mechanism
+// (waitonaddress, srw). The library ignores an unknown name, and the name of a mechanism that this system doesn't have.
 #include "platform/system/windows.hpp"
 
 #include "platform/futex/futex.hpp"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -31,11 +33,10 @@ struct backend {
     void** (*sleepers)() noexcept;
 };
 
-// The best mechanism is first. The last one is always available.
+// The best mechanism is first.
 constexpr backend backends[] = {
     {"waitonaddress", std::type_identity<windows_waitonaddress_futex>()},
     {"srw", std::type_identity<windows_srw_futex>()},
-    {"kernel_event", std::type_identity<windows_kernel_event_futex>()},
 };
 
 const backend& choose() noexcept {
@@ -47,6 +48,11 @@ const backend& choose() noexcept {
         if (!each.is_available()) continue;
         if (best == nullptr) best = &each;
         if (is_named && std::strcmp(each.name, wanted) == 0) return each;
+    }
+    if (best == nullptr) {
+        std::fputs("tocsin: this Windows is older than Vista: it has neither WaitOnAddress nor slim locks\n",
+                   stderr);
+        std::abort();
     }
     return *best;
 }

@@ -8,7 +8,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS options
     FEATURES
         checked TOCSIN_CHECKED
         counters TOCSIN_COUNTERS)
-vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS ${options})
+vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS -DTOCSIN_WIN32=ON ${options})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH "lib/cmake/tocsin")
 vcpkg_fixup_pkgconfig()
