@@ -110,14 +110,15 @@ class Spin(unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("ctest"), "needs ctest")
 class Cases(unittest.TestCase):
-    def property(self, wanted, long="", **environment):
-        """A property of a case of the models that has a limit of 600 s; `long` is what tests/model/long.txt says."""
+    def property(self, wanted, long="", slow="", **environment):
+        """A property of a case of the models that has a limit of 600 s; `long` and `slow` are what these lists say."""
         with tempfile.TemporaryDirectory() as folder:
             script = ROOT / "cmake" / "prove.cmake"
-            (Path(folder) / "long.txt").write_text(f"# A comment.\n{long}\n")
+            for name, case in (("long", long), ("slow", slow)):
+                (Path(folder) / f"{name}.txt").write_text(f"# A comment.\n{case}\n")
             (Path(folder) / "CTestTestfile.cmake").write_text(
                 'add_test("a b" true)\nset_tests_properties("a b" PROPERTIES TIMEOUT 600 LABELS model)\n'
-                f'set(cases "a b")\nset(lists cases none)\nset(file "{folder}/long.txt")\ninclude("{script}")\n')
+                f'set(cases "a b")\nset(lists cases none)\nset(folder "{folder}")\ninclude("{script}")\n')
             shown = subprocess.run(["ctest", "--show-only=json-v1"], cwd=folder, capture_output=True, check=True,
                                    env={**os.environ, **environment}).stdout
         properties = json.loads(shown)["tests"][0]["properties"]
@@ -130,12 +131,15 @@ class Cases(unittest.TestCase):
     def test_a_long_case_says_so(self):
         self.assertEqual(["model"], self.property("LABELS"))
         self.assertEqual(["model"], self.property("LABELS", "a b c"))
-        self.assertEqual(["long", "model"], sorted(self.property("LABELS", "a b")))
+        self.assertEqual(["long", "model"], sorted(self.property("LABELS", long="a b")))
+        self.assertEqual(["model", "slow"], sorted(self.property("LABELS", slow="a b")))
+        self.assertEqual(["long", "model"], sorted(self.property("LABELS", long="a b", slow="a b")))
 
-    def test_the_long_cases_exist(self):
-        lines = (ROOT / "tests" / "model" / "long.txt").read_text().splitlines()
+    def test_the_listed_cases_exist(self):
+        lines = [line for name in ("long", "slow") for line in
+                 (ROOT / "tests" / "model" / f"{name}.txt").read_text().splitlines()]
         for case in (line for line in lines if not line.startswith("#")):
-            program, suite, name = case.split(".")
+            program, suite, name = case.replace("_two_buckets", "").split(".")
             source = (ROOT / "tests" / "model" / f"{program}.cpp").read_text()
             self.assertTrue(re.search(rf"^TEST(_F)?\({suite}, {name}\)", source, re.MULTILINE), case)
 

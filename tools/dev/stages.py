@@ -168,12 +168,29 @@ def diagnosis(only):
 class Stage:
     about: str
     run: object  # called with a regular expression for the names of cases, or None for all
-    always: bool = True
+    when: str = "usual"  # what runs it: `./dev test` and CI ("usual"), CI alone ("ci"), only its name ("named")
     has_cases: bool = True
 
 
+def in_ci(about, run):
+    return Stage(about, run, when="ci")
+
+
 def seldom(about, run):
-    return Stage(about, run, always=False)
+    return Stage(about, run, when="named")
+
+
+def processor(name, when="named"):
+    """The stage of Linux on another processor."""
+    about, triplet, emulated = PROCESSORS[name]
+    return Stage(f"unit, internal and stress tests on {about} Linux{', under qemu' if emulated else ''}",
+                 workflow(name, needs.for_processor(about, triplet, emulated)), when=when)
+
+
+def group(name):
+    """The stages that a word stands for: `usual`, what a change must pass; or `ci`, what `.ci/run` runs."""
+    kinds = {"usual": ("usual",), "ci": ("usual", "ci")}.get(name)
+    return [each for each, stage in STAGES.items() if stage.when in kinds] if kinds else [name]
 
 
 STAGES = {
@@ -183,44 +200,45 @@ STAGES = {
     "compile_fail": Stage("what must not compile, with GCC and, where there is one, clang",
                           workflow("compile_fail", [needs.CLANG], optional=True)),
     "consumer": Stage("a stranger's project: find_package, pkg-config, add_subdirectory", workflow("consumer")),
-    "portable": Stage("the same tests over the portable futex", workflow("portable")),
-    "release": Stage("the same tests, optimised and unchecked", workflow("release")),
-    "asan": Stage("the same tests under AddressSanitizer and UBSan", workflow("asan")),
-    "tsan": Stage("the same tests under ThreadSanitizer", workflow("tsan")),
+    "models": Stage("the library's sources over the explorer, bounded: no interleaving loses a wake-up", workflow("models")),
+    "prove": Stage("a sample of the mutants, and Spin's quick checks", whole(prove), has_cases=False),
     "python-one": Stage("the Python package on one interpreter, 3.11 if there is one: about two minutes",
                         whole(python_package.preferred), has_cases=False),
     "python": Stage("wheels from the sdist on every CPython from 3.9 to 3.13 that is there, with the standard library's own "
-                    "tests; types", whole(python_package.every),
-                    always=False, has_cases=False),
-    "prove": Stage("model tests, bounded", whole(prove), has_cases=False),
-    "lab": Stage("every scenario × contestant once", whole(lab), has_cases=False),
-    "report": Stage("the lab's report in a browser, at phone and desktop width", whole(report), always=False,
+                    "tests; types", whole(python_package.every), when="named", has_cases=False),
+    "portable": in_ci("the tests of `dev` over the portable futex, with the counters of waits", workflow("portable")),
+    "release": in_ci("the tests of `dev`, optimised and unchecked", workflow("release")),
+    "asan": in_ci("the tests of `dev` under AddressSanitizer and UBSan", workflow("asan")),
+    "tsan": in_ci("the tests of `dev` under ThreadSanitizer", workflow("tsan")),
+    "lab": Stage("every scenario × contestant once", whole(lab), when="ci", has_cases=False),
+    "windows": in_ci("unit, internal and stress tests for Windows, under Wine", windows),
+    "arm": processor("arm", when="ci"),
+    "report": Stage("the lab's report in a browser, at phone and desktop width", whole(report), when="named",
                     has_cases=False),
     "docs": Stage("the site of all documents: its links, its search, and every page in a browser", whole(documents),
-                  always=False, has_cases=False),
+                  when="named", has_cases=False),
     "quick": Stage("for a change under way: check (clang-tidy of what has changed), unit, internal and model tests",
-                   whole(quick), always=False, has_cases=False),
+                   whole(quick), when="named", has_cases=False),
     "examples": seldom("the examples, with the loops and the database that some of them need",
                        workflow("examples", needs.FOR_ALL_EXAMPLES, optional=True)),
     "diagnosis": seldom("what gdb, bpftrace and perf see of a program; what Perfetto shows of a trace, in a browser",
                         diagnosis),
     "long-models": seldom("the models that take longest (tests/model/long.txt), bounded", workflow("long-models")),
-    "windows": seldom("unit, internal and stress tests for Windows, under Wine", windows),
-    "windows-lab": Stage("every scenario × contestant for Windows once, under Wine", whole(windows_lab), always=False,
+    "windows-lab": Stage("every scenario × contestant for Windows once, under Wine", whole(windows_lab), when="named",
                          has_cases=False),
     "delays": seldom("the stress tests with naps between the steps of threads, twenty times", workflow("delays")),
     "tsan-portable": seldom("ThreadSanitizer over the portable futex", workflow("tsan-portable")),
     "clang": seldom("dev built by clang 19", workflow("clang", needs.FOR_CLANG)),
     "clang-tsan": seldom("ThreadSanitizer of clang 19", workflow("clang-tsan", needs.FOR_CLANG)),
     "copies": Stage("twenty copies of the library, of two compilers, in one process; under AddressSanitizer, too",
-                    whole(twenty_copies), always=False, has_cases=False),
+                    whole(twenty_copies), when="named", has_cases=False),
     "packages": seldom("Conan, vcpkg, Meson, Debian and cpack; the single header; same bytes from two builds (-R: one "
                        "kind)", all_packages),
-    "unity": Stage("the libraries as unity builds, on Linux and with MinGW-w64: one minute", whole(unity), always=False,
+    "unity": Stage("the libraries as unity builds, on Linux and with MinGW-w64: one minute", whole(unity), when="named",
                    has_cases=False),
     "compilers": seldom("the oldest and the newest clang here, libc++, C++23, no exceptions: the smoke test",
                         compilers.run),
-    "debian-13": seldom("an empty Debian 13: README's commands, the libraries by two compilers; five minutes, as root",
+    "debian-13": in_ci("an empty Debian 13: README's commands, the libraries by two compilers; five minutes, as root",
                         lambda only: distributions.run(["debian-13"], only, whole=False)),
     "distributions": seldom("empty Debian 13 and the newest: README's commands, every compiler, the suites; hours, as root "
                             "(-R 'SYSTEM STEP': also tsan, asan, lab ...)",
@@ -230,9 +248,7 @@ STAGES = {
     "musl": seldom("unit, internal and stress tests on Linux with musl",
                    workflow("musl", needs.FOR_TARGETS, prepare=needs.provide_zig)),
     "glibc-2.31": seldom("unit, internal and stress tests with the C library of Debian 11; links with it", glibc),
-    **{name: seldom(f"unit, internal and stress tests on {about} Linux{', under qemu' if emulated else ''}",
-                    workflow(name, needs.for_processor(about, triplet, emulated)))
-       for name, (about, triplet, emulated) in PROCESSORS.items()},
+    **{name: processor(name) for name in PROCESSORS if name != "arm"},
     "wasm": seldom("unit, internal and stress tests for WebAssembly, under Node",
                    workflow("wasm", needs.FOR_WASM, prepare=prepare_wasm)),
 }

@@ -62,10 +62,10 @@ def become(command):
 
 def test(arguments):
     """everything a change must pass; `test NAME...` runs some stages, `test --list` lists them"""
-    usual = [name for name, stage in stages.STAGES.items() if stage.always]
     options = argparse.ArgumentParser(prog="./dev test", description="Runs stages of tests, and counts how they came "
                                       "out. Logs are in build/logs/.")
-    options.add_argument("names", nargs="*", metavar="STAGE", help="none: the usual ones, all that a change must pass")
+    options.add_argument("names", nargs="*", metavar="STAGE", help="none: the usual ones, all that a change must pass; `ci`: also what only CI "
+                         "runs")
     options.add_argument("--list", action="store_true", help="what stages there are")
     options.add_argument("-R", dest="only", metavar="REGEX", help="only cases whose names match, as of ctest")
     options.add_argument("--minutes", type=float, default=float("inf"), metavar="N",
@@ -75,13 +75,14 @@ def test(arguments):
         return refuse("test: --minutes takes a number above 0")
     if given.list:
         for name, stage in stages.STAGES.items():
-            say(f"{name:<14} {stage.about}{'' if stage.always else ' (only when named)'}")
-        say(f"{'usual':<14} all of these that need not be named: what `./dev test` alone runs")
+            say(f"{name:<14} {stage.about}{ {'usual': '', 'ci': ' (CI)', 'named': ' (only when named)'}[stage.when]}")
+        say(f"{'usual':<14} those without a remark: what `./dev test` alone runs")
+        say(f"{'ci':<14} those, and those marked (CI): what .ci/run runs")
         return 0
-    names = [each for name in given.names or ["usual"] for each in (usual if name == "usual" else [name])]
+    names = [each for name in given.names or ["usual"] for each in stages.group(name)]
     for name in names:
         if name not in stages.STAGES:
-            return refuse(f"test: {unknown('stage', name, ['usual', *stages.STAGES])}")
+            return refuse(f"test: {unknown('stage', name, ['usual', 'ci', *stages.STAGES])}")
         if given.only and not stages.STAGES[name].has_cases:
             return refuse(f"test: the stage `{name}` has no cases to choose from by -R")
     require_writable()
