@@ -60,6 +60,7 @@
 //
 // Checked by: tests/model/condition_model_test.cpp (P19 of docs/proofs.md), tests/unit/condition_test.cpp,
 // tests/stress/condition_stress_test.cpp.
+#include "core/lot/enrol.hpp"
 #include "core/lot/lot.hpp"
 #include "core/sync/probe.hpp"
 #include "core/wait/spinner.hpp"
@@ -94,10 +95,7 @@ void mark_empty(condition_word& word) noexcept {
 
 // Undoes the queueing of a wait that a deadline or a stop has ended.
 void withdraw(condition_word& word, core::wait_node& node) noexcept {
-    core::locked_queue queue(node.key);
-    if (!node.queued) return;  // condition-4
-    queue.remove(node);
-    if (queue.empty()) mark_empty(word);
+    (void)core::withdraw(node, [&]() noexcept { mark_empty(word); });  // enrol-3: condition-4
 }
 
 void notify(condition_word& word, bool all) noexcept {

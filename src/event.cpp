@@ -66,6 +66,7 @@
 // many_model_test.cpp (event-6) and first_look_model_test.cpp ([all-taken]); tests/unit/event_test.cpp,
 // publication_test.cpp and unmapped_memory_test.cpp (event-5), tests/internal/fork_during_wait_all_test.cpp (event-6),
 // tests/stress/, proofs/promela/event_lot.pml and wait_all.pml.
+#include "core/lot/enrol.hpp"
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/sync/probe.hpp"
@@ -118,9 +119,7 @@ bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node, boo
 
 // Undoes take_or_park(), for a wait that a deadline or a stop has ended.
 void withdraw(event_byte& state, core::wait_node& node) noexcept {
-    core::locked_queue queue(node.key);
-    queue.remove(node);
-    if (queue.empty()) clear(state, parked_bit);
+    (void)core::withdraw(node, [&]() noexcept { clear(state, parked_bit); });
     if (core::is_sharer(&node)) node.owner->shared().leave_batch(1);  // shared_word-5
 }
 

@@ -65,6 +65,7 @@
 //
 // Checked by: tests/model/semaphore_model_test.cpp (P17 of docs/proofs.md), tests/unit/semaphore_test.cpp,
 // semaphore_source_test.cpp, tests/stress/semaphore_stress_test.cpp.
+#include "core/lot/enrol.hpp"
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/sync/probe.hpp"
@@ -177,11 +178,7 @@ void give_one(void* semaphore) noexcept { (void)hand_out(word_at(semaphore), 1, 
 
 // Undoes the queueing of a wait that a deadline or a stop has ended.
 void withdraw(semaphore_word& word, core::collector_node& node, std::uint32_t wanted) noexcept {
-    {
-        core::locked_queue queue(node.key);
-        queue.remove(node);
-        if (queue.empty()) clear(word, semaphore_state::parked_bit);
-    }
+    (void)core::withdraw(node, [&]() noexcept { clear(word, semaphore_state::parked_bit); });
     const std::uint32_t collected = wanted - node.missing;
     if (collected != 0) (void)hand_out(word, collected, most);  // semaphore-3
 }
