@@ -28,19 +28,19 @@
 //       taken the node off, withdraw() does not touch the source, which may be gone.
 //
 // No lost wake-up: compare the step that makes the source ready with the mark of the wait.
-// - The signal comes first. Then the mark fails, or the look after prepare_wait() finds the source ready. The wait takes
-//   it, and queues no node.
+// - The signal comes first. Then the mark fails, or the look after prepare_wait() finds the source ready. The wait
+//   takes it, and queues no node.
 // - The mark comes first. Then the signal finds the source marked, and takes the lock. By enrol-1, it does not get the
-//   lock before the node is queued. So it finds the node, unless another thread has taken the node off: then that thread
-//   has ended the wait, or the wait has ended itself (waiter.cpp).
+//   lock before the node is queued. So it finds the node, unless another thread has taken the node off: then that
+//   thread has ended the wait, or the wait has ended itself (waiter.cpp).
 // One of the two comes first: all changes of one word have one order. Where the mark and what it is about are two words
 // (an address, a condition), the fences or the guard decide: [wake-check] in lot.cpp, [registered] in condition.cpp.
 // What each source adds to this (which step is the signal, which bit the mark) is in its own file.
 //
 // Memory order: the lock orders the mark, the queue and `queued` ([bucket] in lot.cpp).
 //
-// Checked by: the models of all that wait; the mutants of this file are planted in many_model_test, operation_model_test,
-// await_model_test, event_model_test and condition_model_test.
+// Checked by: the models of all that wait; the mutants of this file are planted in many_model_test, await_model_test,
+// operation_model_test, event_model_test and condition_model_test.
 #pragma once
 
 #include "core/lot/lot.hpp"

@@ -42,8 +42,8 @@
 //       the order of the sets.
 //
 // No lost wake-up
-//   A wait for any does for each source what a wait for one event does (event.cpp): under the lock, it queues its node
-//   or takes the source. A custom source either lists the wait or says that it is ready, under that source's own lock.
+//   A wait for any joins the queue of each source as core/lot/enrol.hpp says, but claims itself before it takes what it
+//   holds. A custom source either lists the wait or says that it is ready, under that source's own lock.
 //   An all-wait enlists its nodes, makes a full fence, and looks at all sources. A set() makes its event ready, makes a
 //   full fence, and looks at the other sources of each all-wait in the event's queue.
 //   - If the last two unready sources are set at the same time, at least one of the two sets sees the other source

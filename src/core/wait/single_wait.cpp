@@ -14,7 +14,7 @@
 //       withdraw() at that time. It finds either the ended wait or the new one. Until it knows which, it reads only two
 //       things: the node's key, which never changes; and whether the node is queued, which changes only under the lock.
 //
-// No lost wake-up: as for an event's own wait (event.cpp). Under the lock, park() queues the node or takes the source.
+// No lost wake-up: core/lot/enrol.hpp.
 //
 // Memory order: the bucket's lock orders park(), withdraw() and whoever takes the node off. So what came before park()
 // is visible to whoever ends the wait. [release] in core/lot/waiter.cpp orders what came before the release.
