@@ -85,14 +85,14 @@ struct value_wait : core::own_wait {
                const detail::wait_options& with) noexcept
         : address(at), size(bytes), expected(value), options(with) {}
 
-    core::wait_key key() const noexcept { return key_of(address); }
+    core::wait_key learned() const noexcept { return key_of(address); }
     // [user] The look acquires. [wake-check] Under the lock, the fence of prepare_wait() comes before it.
     bool differs() const noexcept { return detail::load_erased(address, size) != expected; }
     bool look(core::spinner& looking) const noexcept {
         return looking.before_parking([&]() noexcept { return differs(); });
     }
     core::wait_node node_for(core::waiter& self) const noexcept {
-        return {key(), self, core::can_cancel(options)};
+        return {key_of(address), self, core::can_cancel(options)};
     }
     bool take_or_enrol(core::wait_queue& queue, core::wait_node& node,
                        const core::wait_origin& origin) const noexcept {

@@ -130,9 +130,9 @@ public:
     }
 
     // Returns false if the deadline passed before anybody woke the thread.
-    bool sleep(const wait_options& options) noexcept {
+    bool sleep(core::spinner& looking, const deadline& until) noexcept {
         // NOLINTNEXTLINE(bugprone-unchecked-optional-access): there always is one
-        return sleeper_->sleep(options) == core::claim::signaled;
+        return looking.sleep(*sleeper_, until) == core::claim::signaled;
     }
 
     void leave() noexcept {
@@ -229,9 +229,9 @@ bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) n
     bool taken = false;
     while (!taken && !until.has_passed()) {
         core::spinner looking(self.key(), options);
-        taken = looking.before_parking(take, true) || looking.while_parked(take) || self.take_or_park();
+        taken = looking.before_parking(take) || looking.while_parked(take) || self.take_or_park();
         if (taken) break;
-        if (!self.sleep(options)) break;
+        if (!self.sleep(looking, until)) break;
         taken = take();
     }
     self.leave();

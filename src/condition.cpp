@@ -102,9 +102,9 @@ struct notification_wait : core::own_wait {
     notification_wait(condition_word& of, held_lock& held, const wait_options& with) noexcept
         : word(of), lock(held), options(with) {}
 
-    core::wait_key key() const noexcept { return key_of(word); }
+    core::wait_key learned() const noexcept { return key_of(word); }
     core::wait_node node_for(core::waiter& self) const noexcept {
-        return {key(), self, core::can_cancel(options)};
+        return {key_of(word), self, core::can_cancel(options)};
     }
     bool take_or_enrol(core::wait_queue& queue, core::wait_node& node,
                        const core::wait_origin& origin) const noexcept {

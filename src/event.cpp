@@ -107,12 +107,12 @@ struct event_wait : core::own_wait {
     event_wait(event_byte& of, reset_mode how, const wait_options& with) noexcept
         : state(of), mode(how), options(with) {}
 
-    core::wait_key key() const noexcept { return key_of(state); }
+    core::wait_key learned() const noexcept { return core::learned_for(key_of(state), options.use); }
     bool look(core::spinner& looking) const noexcept {
         return looking.before_parking([&]() noexcept { return event_try_wait(state, mode); });
     }
     core::wait_node node_for(core::waiter& self) const noexcept {
-        return {key(), self, core::can_cancel(options), 0, options.use};
+        return {key_of(state), self, core::can_cancel(options), 0, options.use};
     }
     bool take_or_enrol(core::wait_queue& queue, core::wait_node& node,
                        const core::wait_origin& origin) const noexcept {

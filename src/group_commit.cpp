@@ -161,6 +161,17 @@ struct commit_engine::state {
         : flush(std::move(its_flush)), options(its_options) {}
 
     bool join_or_lead(member& self) noexcept;
+    bool lead_if_nobody_does() noexcept {
+        const std::lock_guard held(lock);
+        return becomes_leader();
+    }
+    // Under the lock.
+    bool becomes_leader() noexcept {
+        if (led) return false;
+        led = true;
+        forming = true;
+        return true;
+    }
     void yield_until_released(const member& self, const deadline& until) noexcept;
     void withdraw(member& self) noexcept;
     commit_status lead(member& self, const wait_options& how_long);
@@ -215,8 +226,15 @@ commit_status commit_engine::submit(const volatile void* object, const limits& h
         platform::die(
             "tocsin: group_commit: a flush submits to its own group_commit, and would wait for itself\n");
     }
-    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
-        return core::status_from(ended, commit_status::committed);
+    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open) {
+        // As other waits take what is ready although their deadline has passed, this one flushes if nobody leads.
+        const bool is_stopped = options.stop != nullptr && options.stop->stop_requested();
+        if (is_stopped || !state_->lead_if_nobody_does())
+            return core::status_from(ended, commit_status::committed);
+        member self(object, options);
+        state_->run(self, state_->take_group(self));
+        return commit_status::committed;
+    }
     member self(object, options);
     if (!state_->join_or_lead(self)) {
         if (self.yields) state_->yield_until_released(self, options.until);
@@ -246,11 +264,7 @@ bool commit_engine::state::join_or_lead(member& self) noexcept {
     (void)platform::thread_urgency(self.joined.time_since_epoch().count());
     {
         const std::lock_guard held(lock);
-        if (!led) {
-            led = true;
-            forming = true;
-            return true;
-        }
+        if (becomes_leader()) return true;
         words.choose(self, (queue.size() + (forming ? 1 : 0)) % options.largest_group);
         queue.append(self);
         self.yields = self.adaptive && credit.allows();

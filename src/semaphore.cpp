@@ -180,13 +180,15 @@ struct permit_wait : core::own_wait {
     permit_wait(semaphore_word& of, std::uint32_t wanted, const wait_options& with) noexcept
         : word(of), permits(wanted), options(with) {}
 
-    core::wait_key key() const noexcept { return key_of(word); }
+    core::wait_key learned() const noexcept { return key_of(word); }
     bool look(core::spinner& looking) const noexcept {
         const auto take = [&]() noexcept { return semaphore_try_acquire(word, permits); };
-        return looking.before_parking(take) || looking.yield_before_parking(take);
+        // If threads take turns, the one that has just released takes the permit again at once, and a look would never
+        // find it free. Once a thread is queued, it is handed the next permit. So a thread that has yielded looks then.
+        return looking.yield_before_parking(take) || looking.before_parking(take);
     }
     core::collector_node node_for(core::waiter& self) const noexcept {
-        return {key(), self, core::can_cancel(options), permits};
+        return {key_of(word), self, core::can_cancel(options), permits};
     }
     bool take_or_enrol(core::wait_queue& queue, core::collector_node& node,
                        const core::wait_origin& origin) const noexcept {

@@ -122,7 +122,11 @@ any_result timed_out(const core::latest_end& first) noexcept {
 
 // The key for which the adaptive policy learns: that of the first source.
 core::wait_key learned_by(std::span<const source> sources) noexcept {
-    return {sources.front().object(), core::wait_kind::event};
+    const source& first = sources.front();
+    const bool is_single_use =
+        first.what() == source::kind::lot && first.lot().use == detail::event_use::latch;
+    return core::learned_for({first.object(), core::wait_kind::event},
+                             is_single_use ? detail::event_use::latch : detail::event_use::event);
 }
 
 any_result ended(core::claim how) noexcept { return {core::status_from(how, wait_status::signaled)}; }
@@ -221,6 +225,7 @@ any_result sleep_for_any(std::span<const source> sources, const core::latest_end
                         });
         }
         wait.delist();
+        if (made == multi_wait::progress::done) looking.end_early();
         if (made == multi_wait::progress::retry) {
             if (const auto found = looks.look_again()) return signaled(found);
             continue;
@@ -279,6 +284,23 @@ core::found_source first_look(std::span<const source> sources, wait_order order)
     return first;
 }
 
+// For a queued wait for all whose timer `last` has not passed. Sleeps until the wait ends.
+core::claim sleep_past_timers(multi_wait& wait, std::span<const source> sources, const deadline& until,
+                              const deadline& first_last) noexcept {
+    for (const deadline* last = &first_last; last != nullptr;) {
+        const source timer(*last);
+        const core::latest_end first({&timer, 1}, until);
+        if (wait.self.sleep_until_released(first.when())) break;
+        if (first.timer_that_passed() == multi_wait::none) break;  // the wait's own deadline has passed
+        // This finds another timer if a clock has been set.
+        last = core::last_timer(sources, core::timers::all, last);
+        if (last != nullptr) continue;
+        wait.add_ready_timers(core::count_timers(sources, core::timers::all));
+        if (wait.commit_own()) return core::claim::signaled;
+    }
+    return wait.self.sleep(until);
+}
+
 wait_status sleep_for_all(std::span<const source> sources, const limits& how) {
     const wait_options options = detail::options_of(how);
     core::check_all(sources, "wait_all");
@@ -291,27 +313,23 @@ wait_status sleep_for_all(std::span<const source> sources, const limits& how) {
     if (last == nullptr) wait.add_ready_timers(timers);
     if (wait.commit_own()) return wait_status::signaled;
     // A custom source does not say whether it is ready until it is enlisted.
-    if (std::ranges::count(sources, source::kind::custom, &source::what) == 0) {
+    const bool asks_all = std::ranges::count(sources, source::kind::custom, &source::what) == 0;
+    if (asks_all) {
         if (const auto over = core::ended_before_wait(options); over != core::claim::open)
             return core::status_from(over, wait_status::signaled);
     }
+    core::spinner looking(learned_by(sources), options);
+    const auto commit = [&]() noexcept { return wait.commit_own(); };
+    // While a timer is ahead, no look can end the wait.
+    if (asks_all && last == nullptr && looking.before_parking(commit)) return wait_status::signaled;
     core::claim claimed = core::claim::signaled;
-    if (wait.enlist() == multi_wait::progress::waiting) {
-        claimed = wait.self.stoppable(options, [&]() noexcept {
-            while (last != nullptr) {
-                const source timer(*last);
-                const core::latest_end first({&timer, 1}, options.until);
-                if (wait.self.sleep_until_released(first.when())) break;
-                if (first.timer_that_passed() == multi_wait::none)
-                    break;  // the wait's own deadline has passed
-                // This finds another timer if a clock has been set.
-                last = core::last_timer(sources, core::timers::all, last);
-                if (last != nullptr) continue;
-                wait.add_ready_timers(timers);
-                if (wait.commit_own()) return core::claim::signaled;
-            }
-            return wait.self.sleep(options.until);
-        });
+    if (wait.enlist() != multi_wait::progress::waiting) {
+        looking.end_early();
+    } else {
+        claimed = last == nullptr ? looking.spin_then_sleep(wait.self)
+                                  : wait.self.stoppable(options, [&]() noexcept {
+                                        return sleep_past_timers(wait, sources, options.until, *last);
+                                    });
     }
     wait.delist();
     return core::status_from(claimed, wait_status::signaled);

@@ -54,6 +54,7 @@
 // Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12 of docs/proofs.md),
 // tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp. The ready_list
 // has models of its own (P12, too).
+#include "core/wait/member_table.hpp"
 #include "core/wait/ready_list.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "core/wait/spinner.hpp"
@@ -70,7 +71,6 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 
 namespace tocsin {
@@ -132,7 +132,7 @@ public:
     state& operator=(const state&) = delete;
     ~state() {
         const bool lot_is_ours = core::forks() == forks_;
-        for (const auto& [object, each] : events_) lot_is_ours ? set_.remove(each) : delete each;
+        events_.for_each([&](source_member* each) { lot_is_ours ? set_.remove(each) : delete each; });
         if (lot_is_ours) set_.remove_timers();
         delete poll_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
     }
@@ -155,14 +155,11 @@ public:
                                    std::memory_order_relaxed);  // no order: a wait that comes later sees it
             return;
         }
-        const auto [found, is_new] = events_.try_emplace(what.object());
-        if (!is_new) fail(EEXIST, "add", what);
-        TOCSIN_TRY { found->second = new source_member(set_, what, tag); }
-        TOCSIN_CATCH(...) {
-            events_.erase(found);
-            TOCSIN_RETHROW;
-        }
-        set_.add(*found->second);
+        if (events_.find(what.object()) != nullptr) fail(EEXIST, "add", what);
+        events_.reserve_one();
+        auto* const joining = new source_member(set_, what, tag);
+        events_.insert(*joining);
+        set_.add(*joining);
     }
 
     void change(const source& what, std::uint64_t tag) {
@@ -173,9 +170,9 @@ public:
                   what);
             return;
         }
-        const auto found = events_.find(what.object());
-        if (found == events_.end()) fail(ENOENT, "change", what);
-        set_.set_tag(*found->second, tag);
+        source_member* const found = events_.find(what.object());
+        if (found == nullptr) fail(ENOENT, "change", what);
+        set_.set_tag(*found, tag);
     }
 
     bool remove(const source& what) noexcept {
@@ -186,10 +183,10 @@ public:
             descriptors_.fetch_sub(1, std::memory_order_relaxed);  // no order: at worst a needless look
             return true;
         }
-        const auto found = events_.find(what.object());
-        if (found == events_.end()) return false;
-        set_.remove(found->second);
-        events_.erase(found);
+        source_member* const found = events_.find(what.object());
+        if (found == nullptr) return false;
+        events_.erase(*found);
+        set_.remove(found);
         return true;
     }
 
@@ -351,7 +348,7 @@ private:
 
     ready_list set_;
     core::futex_lock admission_;  // guards the map and the making of the poll_set; taken before other locks
-    std::unordered_map<void*, source_member*> events_;
+    core::member_table events_;
     detail::atomic<poll_set*> poll_{nullptr};
     detail::atomic<bool> is_waited_in_{false};
     detail::atomic<std::size_t> descriptors_{0};  // how many are members

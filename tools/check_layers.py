@@ -78,6 +78,7 @@ MAY_INCLUDE = {
 # The folders of core and platform, and for each the other folders of its layer that it may include.
 FOLDERS = {
     "src/core/sync": set(),
+    "src/core/shared": set(),
     "src/core/lot": {"src/core/sync"},
     "src/core/wait": {"src/core/lot", "src/core/sync"},
     "src/core/async": {"src/core/lot", "src/core/sync"},
@@ -85,6 +86,7 @@ FOLDERS = {
     "src/platform/futex": {"src/platform/system"},
     "src/platform/poller": {"src/platform/futex", "src/platform/system"},
     "src/platform/process": {"src/platform/system"},
+    "src/platform/shared": {"src/platform/futex", "src/platform/system"},
     "src/platform/signals": {"src/platform/poller", "src/platform/futex", "src/platform/system"},
     "src/platform/shared_table": {"src/platform/poller", "src/platform/futex", "src/platform/system"},
 }

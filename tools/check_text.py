@@ -20,6 +20,8 @@ PROMISE = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(home|root|Users|work)/\w")
 MACRO = re.compile(r"#\s*define\s+(\w+)")
 SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\(")
+# CMake lists a typed suite by the numbers that GoogleTest gives to its types: it takes other names for a suite's own.
+NAMED_TYPES = re.compile(r"\b(?:TYPED_TEST_SUITE\(\w+,[^,;]*|INSTANTIATE_TYPED_TEST_SUITE_P\(\w+,[^,;]*,[^,;]*),\s*\w")
 NO_FACT = "no fact to wait for"
 
 
@@ -49,6 +51,8 @@ def check_cpp(name, path, text):
         if SLEEP.search(line) and NO_FACT not in line \
                 and name.startswith(("tests/unit/", "tests/internal/")):
             yield number, f"a test waits for a fact, not for a time; else say `{NO_FACT}: why`"
+    for suite in NAMED_TYPES.finditer(text):
+        yield text.count("\n", 0, suite.start()) + 1, "a typed suite names its types: ctest would list its cases wrongly"
     if re.match(r"tests/(unit|internal|stress)/[^/]+\.cpp$", name) and not name.endswith("_test.cpp"):
         build = path.parent / "CMakeLists.txt"
         if not build.exists() or path.name not in build.read_text():

@@ -98,6 +98,16 @@ class Words(TextCase):
         self.assert_one({"tests/a.toml": 'name = "a thread goes on"\nold = "it goes on"\n'}, "tests/a.toml:1:")
 
 
+class TypedTests(TextCase):
+    """CMake 3.25 to 4.3 lists a case of a suite whose types have names under the whole line that GoogleTest printed."""
+
+    def test_a_typed_suite_numbers_its_types(self):
+        self.assert_one({"src/a.cpp": "int a;\nTYPED_TEST_SUITE(Every, kinds, names);\n"}, "src/a.cpp:2:", "names its types")
+        self.assert_one({"src/a.cpp": "INSTANTIATE_TYPED_TEST_SUITE_P(My, Every,\n    kinds, names);\n"}, "names its types")
+        self.assert_none({"src/a.cpp": "TYPED_TEST_SUITE(Every, kinds);\nTYPED_TEST_SUITE(Each, kinds, );\n"
+                                       "INSTANTIATE_TYPED_TEST_SUITE_P(My, Every, kinds);\nint a, b;\n"})
+
+
 class Citations(TextCase):
     LOT = {"src/core/lot/lot.cpp": "// Invariants\n//   lot-1  A queue is locked.\n//   lot-2  It is short.\nint a;\n"}
 

@@ -74,7 +74,7 @@ def compile_one(tree, source, out, buckets=1):
 
 
 # Features that only call the system, which the models do not have.
-NOT_MODELLED = ("process.cpp", "signal.cpp")
+NOT_MODELLED = ("process.cpp", "signal.cpp", "library_thread.cpp")
 
 
 def library_sources():

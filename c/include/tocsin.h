@@ -147,12 +147,26 @@ TOCSIN_C_API tocsin_status tocsin_stop_destroy(tocsin_stop* stop);
 TOCSIN_C_API tocsin_status tocsin_stop_request(tocsin_stop* stop);
 TOCSIN_C_API bool tocsin_stop_is_requested(const tocsin_stop* stop);
 
-// The limits of a wait. If all members are zero, there is no deadline, no stop, and default spinning. A null pointer in
-// place of the limits means the same. The stop must exist until the call that is given the limits has returned.
+// Which of several ready sources a wait for any takes.
+typedef enum tocsin_wait_order {
+    TOCSIN_ORDER_LISTED =
+        0,  // the one with the lowest index; it hides those behind it as long as it stays ready
+    TOCSIN_ORDER_FAIR =
+        1  // begins with one chosen at random: each of n that stay ready is taken once in n waits,
+           // on average
+} tocsin_wait_order;
+
+// The limits of a wait. If all members are zero, there is no deadline, no stop, default spinning, and the order of the
+// list. A null pointer in place of the limits means the same. The stop must exist until the call that is given the
+// limits has returned. `order` is for waits for any of several sources, also those of a condition and an operation. If
+// `stop_first` is true, a stop that was requested before the wait begins ends it at once, even if a source is ready.
+// That is for waits for any or for all, and for waits of a wait set. Other calls ignore these two members.
 typedef struct tocsin_limits {
     tocsin_deadline until;
     const tocsin_stop* stop;
     tocsin_spin spin;
+    tocsin_wait_order order;
+    bool stop_first;
 } tocsin_limits;
 
 // ---- Events: one byte ----------------------------------------------------------------------------------------------

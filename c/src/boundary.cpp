@@ -114,6 +114,7 @@ bool is_valid(const tocsin_limits* how) noexcept {
     if (how == nullptr) return true;
     if (object_at<tocsin_limits>(how) == nullptr || !is_valid(how->until) || !is_valid(how->spin))
         return false;
+    if (how->order != TOCSIN_ORDER_LISTED && how->order != TOCSIN_ORDER_FAIR) return false;
     return how->stop == nullptr || held_at<stop_state>(how->stop) != nullptr;
 }
 
@@ -152,7 +153,9 @@ limits limits_of(const tocsin_limits* how) noexcept {
     const stop_state* const stop = how->stop == nullptr ? nullptr : held_at<stop_state>(how->stop);
     return {.until = deadline_of(how->until),
             .stop = stop == nullptr ? stop_reference() : stop_reference(stop->token),
-            .spin = policy_of(how->spin)};
+            .spin = policy_of(how->spin),
+            .order = how->order == TOCSIN_ORDER_FAIR ? wait_order::fair : wait_order::listed,
+            .stop_first = how->stop_first};
 }
 
 source source_of(const tocsin_source& from) noexcept {

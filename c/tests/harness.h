@@ -29,7 +29,7 @@ void check(bool holds, const char* what, const char* file, int line);
 #define REFUSED(call) check((call) == TOCSIN_ERROR_INVALID, #call " is refused", __FILE__, __LINE__)
 
 static inline tocsin_limits until(tocsin_clock clock, int64_t nanoseconds) {
-    tocsin_limits how = {{TOCSIN_CLOCK_NEVER, 0}, NULL, {TOCSIN_SPIN_DEFAULT, 0}};
+    tocsin_limits how = {{TOCSIN_CLOCK_NEVER, 0}, NULL, {TOCSIN_SPIN_DEFAULT, 0}, TOCSIN_ORDER_LISTED, false};
     how.until.clock = clock;
     how.until.nanoseconds = nanoseconds;
     return how;

@@ -117,6 +117,38 @@ static void a_ticker_is_taken_again_and_again(void) {
     REFUSED(tocsin_wait_any(sources, 2, NULL, NULL));
 }
 
+static void the_order_may_be_fair_and_a_stop_first(void) {
+    tocsin_manual_event gates[2] = {TOCSIN_EVENT_SET, TOCSIN_EVENT_SET};
+    tocsin_source both[2];
+    tocsin_any_result result;
+    tocsin_stop stop;
+    tocsin_limits how = until(TOCSIN_CLOCK_NEVER, 0);
+    int taken[2] = {0, 0};
+    int i;
+    for (i = 0; i != 2; ++i) both[i] = source_at(TOCSIN_SOURCE_MANUAL_EVENT, &gates[i]);
+    for (i = 0; i != 64; ++i) {
+        CHECK_OK(tocsin_wait_any(both, 2, &how, &result));
+        CHECK(result.index == 0);
+    }
+    how.order = TOCSIN_ORDER_FAIR;
+    for (i = 0; i != 64 || taken[0] == 0 || taken[1] == 0; i += i != 64) {
+        CHECK_OK(tocsin_wait_any(both, 2, &how, &result));
+        ++taken[result.index];
+    }
+    CHECK_OK(tocsin_stop_init(&stop));
+    CHECK_OK(tocsin_stop_request(&stop));
+    how.stop = &stop;
+    CHECK_OK(tocsin_wait_any(both, 2, &how, &result));
+    CHECK_OK(tocsin_wait_all(both, 2, &how));
+    how.stop_first = true;
+    CHECK(tocsin_wait_any(both, 2, &how, &result) == TOCSIN_STOPPED);
+    CHECK(tocsin_wait_all(both, 2, &how) == TOCSIN_STOPPED);
+    how.stop_first = false;
+    memset(&how.order, 0x7F, sizeof how.order);
+    REFUSED(tocsin_wait_any(both, 2, &how, &result));
+    CHECK_OK(tocsin_stop_destroy(&stop));
+}
+
 static void a_deadline_may_be_on_the_boot_clock(void) {
     tocsin_auto_event never = TOCSIN_EVENT_UNSET;
     const int64_t until_then = tocsin_boot_now() + 5 * MS;
@@ -132,6 +164,7 @@ const test_case waits_cases[] = {
     CASE(a_wait_has_more_sources_than_fit_on_its_stack),
     CASE(a_wait_for_all_takes_all_or_none),
     CASE(a_ticker_is_taken_again_and_again),
+    CASE(the_order_may_be_fair_and_a_stop_first),
     CASE(a_deadline_may_be_on_the_boot_clock),
     {NULL, NULL},
 };

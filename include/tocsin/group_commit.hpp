@@ -197,10 +197,11 @@ public:
     // flush has seen a withdrawn submission, and none ever will. A submission that a flush has taken can't be
     // withdrawn, even if that flush leaves it to the next (leave_from()). submit() then waits for the result, even past
     // the deadline. A thread that is made the leader takes its own submission without another look at its limits,
-    // unless its group is held back (longest_gathering). If the deadline has passed or a stop was requested before the
-    // call, nothing is submitted. Under an adaptive spin policy, a thread that joins may yield up to four times before
-    // it sleeps. It does so if the last flush took at least 20 us and yielding has recently paid (or, now and then, as
-    // a try). Under any other policy it sleeps at once.
+    // unless its group is held back (longest_gathering). If a stop was requested before the call, nothing is submitted.
+    // If the deadline has passed before the call (for example, with a duration of zero), the call submits and flushes
+    // at once, without gathering, if no thread leads; otherwise nothing is submitted. Under an adaptive spin policy, a
+    // thread that joins may yield up to four times before it sleeps. It does so if the last flush took at least 20 us
+    // and yielding has recently paid (or, now and then, as a try). Under any other policy it sleeps at once.
     [[nodiscard]] commit_status submit(const limits& how, Submission& submission) {
         return engine_.submit(&submission, how);
     }

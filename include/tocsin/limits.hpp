@@ -63,9 +63,9 @@ struct limits {
     // When a stop is requested, the wait ends with `stopped`. If a source is ready at the start of the wait (for a wait
     // for all: if all are), the wait takes it first, even if the stop was requested before. See `stop_first`.
     stop_reference stop{};
-    // How long wait_any(), also that of a condition, and a wait_set look for what is ready before they sleep. A
-    // group_commit asks only whether the policy is adaptive: if it is, a thread that joins may yield before it sleeps.
-    // All other calls that take limits ignore the policy: they sleep, or suspend, at once.
+    // How long wait_any(), also that of a condition, wait_all() and a wait_set look for what is ready before they
+    // sleep. A group_commit asks only whether the policy is adaptive: if it is, a thread that joins may yield before it
+    // sleeps. All other calls that take limits ignore the policy: they sleep, or suspend, at once.
     spin_policy spin{};
     // For waits for any of several sources: of threads, coroutines, operations and senders, and of a condition.
     wait_order order = wait_order::listed;

@@ -207,6 +207,16 @@ concept waitable = requires(T& object, wait_entry& entry) {
     { object.delist(entry) } noexcept -> std::same_as<void>;
 };
 
+namespace detail {
+
+// A concept with a name, because Clang 17 crashes where a lambda in a variable template has this requirement.
+template <class T>
+concept labelled = requires(const T& object) {
+    { object.label() } noexcept -> std::same_as<source_label>;
+};
+
+}  // namespace detail
+
 // Refers to one thing to wait for. Converts implicitly from events, semaphores, latches, a barrier's tokens,
 // process_end, signal_source and every `waitable` type.
 class source {
@@ -280,9 +290,7 @@ private:
     template <class T>
     static constexpr auto label_of = [] {
         source_label (*function)(const void*) noexcept = nullptr;
-        if constexpr (requires(const T& object) {
-                          { object.label() } noexcept -> std::same_as<source_label>;
-                      })
+        if constexpr (detail::labelled<T>)
             function = [](const void* object) noexcept { return static_cast<const T*>(object)->label(); };
         return function;
     }();

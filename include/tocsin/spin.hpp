@@ -18,10 +18,11 @@ namespace tocsin {
 // CPU no thread spins.
 //
 // A policy applies to waits for events, semaphores, conditions, latches, barriers, addresses and locks, to wait_any()
-// and to waits in a wait_set. All other waits, such as wait_all(), sleep at once. A thread that waits for a lock spins
-// and yields before it is queued. A thread in a semaphore's acquire() spins before it is queued, and sometimes yields
-// before it, too (semaphore.hpp). With descriptors, wait_any() and a wait_set spin only under an adaptive policy, and
-// never yield. A group_commit never spins, and yields only under an adaptive policy.
+// and wait_all(), and to waits in a wait_set. All other waits sleep at once. A thread that waits for a lock spins and
+// yields before it is queued. A thread in a semaphore's acquire() spins before it is queued or, if permits are held for
+// a few microseconds at most, yields before it is queued and spins afterwards (semaphore.hpp). With descriptors,
+// wait_any() and a wait_set spin only under an adaptive policy, and never yield. A wait_all() does not spin while a
+// timer is among its sources and has not passed. A group_commit never spins, and yields only under an adaptive policy.
 class spin_policy {
 public:
     // The policy of the process (set_spin_policy()), which is `adaptive()` until it is set.
@@ -33,10 +34,10 @@ public:
     // Does what has recently paid. If spinning has, the thread spins before it is queued, for up to 4 us and no longer
     // than `longest`. If it has not, the thread tries again now and then, in up to three waits in a row. It is then
     // queued first, and spins for up to twice the time that waking a thread has taken here, which is measured, and for
-    // no longer than 100 us and `longest`. If yielding has paid, the thread yields after it is queued. (At a lock, the
-    // thread spins and yields before it is queued, and spins for up to 4 us even when it tries again, because waits for
-    // locks measure no wake-up. At a semaphore whose permits are held for a few microseconds at most, it yields before
-    // it is queued. At a condition and at a channel it spins after it is queued.)
+    // no longer than 100 us and `longest`. If yielding has paid, the thread yields after it is queued. (At a lock, it
+    // always spins and yields before it is queued. At a condition, at a channel, and at a semaphore at which it has
+    // yielded before, it always spins after it is queued. Waits for latches learn for each thread, not for each latch,
+    // because a latch works once.)
     static constexpr spin_policy adaptive(
         std::chrono::nanoseconds longest = std::chrono::microseconds(100)) noexcept {
         return spin_policy(mode::adaptive, longest.count());

@@ -27,6 +27,10 @@
 #include <tocsin/queue_order.hpp>
 #include <tocsin/readiness.hpp>
 #include <tocsin/semaphore.hpp>
+#include <tocsin/shared_event.hpp>
+#include <tocsin/shared_lock.hpp>
+#include <tocsin/shared_memory.hpp>
+#include <tocsin/shared_semaphore.hpp>
 #include <tocsin/signal.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/spin.hpp>

@@ -8,7 +8,10 @@
 // The sources are those of wait_any() (wait.hpp), with optional limits in front. The sources, and a time point of a
 // clock of your own, must outlive the watch. When the function returns true, the next wait begins. After false, the
 // watch ends and frees its memory. All waits of a watch have the same limits. So once the deadline has passed, each
-// further wait ends at once.
+// further wait ends at once. For a time-out of each wait, give the watch an idle time in place of limits: a wait that
+// nothing ends for so long ends with `timed_out`, and the next begins with the whole idle time.
+//
+//     tocsin::uv::watch(loop, serve_or_tidy_up, tocsin::uv::idle(500ms), job);
 //
 // By itself, the loop does not serve the deadlines and descriptors of these waits. A driver does (driver.hpp): the one
 // that you give to the watch, or else the default driver. If there is neither, background threads of the library do.
@@ -28,8 +31,10 @@
 #include <tocsin/operation.hpp>
 #include <tocsin/wait.hpp>
 
+#include <chrono>
 #include <memory>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include <uv.h>
@@ -89,12 +94,15 @@ private:
 };
 
 template <class Function, class... Arguments>
-class watch final : public watch_base {
+class watch : public watch_base {
 public:
     watch(Function&& function, Arguments&... arguments)
         : function_(std::move(function)), operation_(any_operation(ended{this}, arguments...)) {}
     void serve_by(const tocsin::detail::chosen_driver& which) noexcept { which.serve(operation_); }
     void begin() override { operation_.start(); }
+
+protected:
+    auto& operation() noexcept { return operation_; }
 
 private:
     struct ended {
@@ -108,11 +116,22 @@ private:
     decltype(any_operation(std::declval<ended>(), std::declval<Arguments&>()...)) operation_;
 };
 
+// Each of its waits has a deadline of its own.
+template <class Function, class... Arguments>
+class idle_watch final : public watch<Function, Arguments...> {
+public:
+    idle_watch(std::chrono::nanoseconds longest, Function&& function, Arguments&... arguments)
+        : watch<Function, Arguments...>(std::move(function), arguments...), longest_(longest) {}
+    void begin() override { this->operation().start(limits{.until = longest_}); }
+
+private:
+    const std::chrono::nanoseconds longest_;
+};
+
 using loop_and_driver = tocsin::detail::loop_and_driver<uv_loop_t*>;
 
-template <class Function, class... Arguments>
-uv_handle_t* start(const loop_and_driver& where, Function function, Arguments&... arguments) {
-    auto made = std::make_unique<watch<Function, Arguments...>>(std::move(function), arguments...);
+template <class Watch>
+uv_handle_t* start(const loop_and_driver& where, std::unique_ptr<Watch> made) {
     made->serve_by(where.served_by());
     made->open(where.loop());
     watch_base& opened = *made.release();
@@ -129,19 +148,36 @@ uv_handle_t* start(const loop_and_driver& where, Function function, Arguments&..
 // The loop, for a watch that gets a driver: on(loop).by(driver).
 inline detail::loop_and_driver on(uv_loop_t* loop) noexcept { return {loop}; }
 
+// For how long a wait of a watch may last. At most some 292 years; zero or less ends each wait at once.
+struct idle {
+    explicit idle(std::chrono::nanoseconds longest_wait) noexcept : longest(longest_wait) {}
+    std::chrono::nanoseconds longest;  // how long each wait may last
+};
+
 // Begins a watch in the loop: a uv_loop_t*, or what on() returns. Call it in the loop's thread. It allocates one block
 // of memory, and throws std::bad_alloc, std::system_error, and what an operation's start() throws (operation.hpp).
 template <class Function, class... Sources>
 uv_handle_t* watch(const detail::loop_and_driver& where, Function function, const limits& how,
                    Sources&&... from) {
     static_assert(tocsin::detail::are_sources<Sources...>());
-    return detail::start(where, std::move(function), how, from...);
+    return detail::start(where, std::make_unique<detail::watch<Function, const limits, Sources...>>(
+                                    std::move(function), how, from...));
 }
 template <class Function, class... Sources>
-    requires tocsin::detail::no_limits_first<Sources...>
+uv_handle_t* watch(const detail::loop_and_driver& where, Function function, const idle& each,
+                   Sources&&... from) {
+    static_assert(tocsin::detail::are_sources<Sources...>());
+    return detail::start(where,
+                         std::make_unique<detail::idle_watch<Function, const limits, Sources...>>(
+                             each.longest, std::move(function), limits{.until = each.longest}, from...));
+}
+template <class Function, class... Sources>
+    requires tocsin::detail::no_limits_first<Sources...> &&
+             (!std::is_same_v<std::remove_cvref_t<Sources>, idle> && ...)
 uv_handle_t* watch(const detail::loop_and_driver& where, Function function, Sources&&... from) {
     static_assert(tocsin::detail::are_sources<Sources...>());
-    return detail::start(where, std::move(function), from...);
+    return detail::start(where,
+                         std::make_unique<detail::watch<Function, Sources...>>(std::move(function), from...));
 }
 
 // Ends a watch that has not ended yet. Its function is not called any more. Call unwatch() in the loop's thread.

@@ -50,7 +50,10 @@ public:
                 known.end_early(advice);
                 runs = end_of_look + on.fall_asleep;
             } else {
-                if (advice.measures) known.note_wake(wake_);
+                if (advice.measures) {
+                    known.note_wake(wake_);
+                    known.note_sleep(comes - end_of_look - on.fall_asleep);
+                }
                 cpu_ += sleep_costs;
                 runs = comes + wake_;
                 ++slept_;
@@ -207,6 +210,37 @@ TEST_P(LookHistory, ProducersAtAFixedPaceAreHardlyLookedFor) {
     }
 }
 
+TEST_P(LookHistory, SignalsThatAreFarApartAreNotLookedForEvenAtFirst) {
+    for (const nanoseconds pace : {nanoseconds{200'000}, nanoseconds{10'000'000}}) {
+        waits consumer(GetParam().wake);
+        nanoseconds now = 0;
+        for (int i = 0; i != 5'000; ++i) now = consumer.wait(now, now + pace, GetParam());
+        EXPECT_LE(consumer.looked_in_vain(), look_history::short_look) << "a signal each " << pace << " ns";
+    }
+}
+
+TEST(LookHistoryFar, EndsWithTheNextShorterSleep) {
+    look_history known;
+    while (known.looks()) known.end_look(known.begin_wait(), false, look_history::short_look);
+    known.note_wake(20'000);
+    known.note_sleep(1'000'000);
+    const auto looks_in = [&](int waits) {
+        bool long_looks = false;
+        for (int i = 0; i != waits; ++i) {
+            const auto advice = known.begin_wait();
+            EXPECT_TRUE(advice.look == 0 || advice.is_long);
+            long_looks |= advice.is_long;
+            if (advice.look != 0) known.end_look(advice, false, advice.look);
+        }
+        return long_looks;
+    };
+    EXPECT_FALSE(looks_in(10'000));
+    known.note_sleep(known.long_look() + 1);
+    EXPECT_FALSE(looks_in(10'000));
+    known.note_sleep(known.long_look());
+    EXPECT_TRUE(looks_in(32));
+}
+
 // Both threads are on one core: what a thread waits for comes only after it sleeps.
 TEST_P(LookHistory, OnOneCoreItCostsNextToNothing) {
     const machine one_core{.wake = 1'500, .fall_asleep = 600};
@@ -327,6 +361,7 @@ TEST(LookHistoryWord, KeepsEverything) {
         const auto advice = known.begin_wait();
         if (advice.look != 0) known.end_look(advice, random % 3 != 0, random % 60'000);
         if (random % 7 == 0) known.note_wake(random % 90'000);
+        if (random % 7 == 0) known.note_sleep(random % 3 == 0 ? 1'000'000 : 0);
         if (random % 5 == 0) known.end_early(advice);
         if (advice.yields) known.end_yields(random % 2 == 0, random % 11 == 0);
         const std::uint64_t packed = known.packed();

@@ -86,6 +86,28 @@ TEST(UvWatch, TellsTheDeadline) {
     EXPECT_EQ(found.status, wait_status::timed_out);
 }
 
+TEST(UvWatch, ItsIdleTimeIsThatOfEachWait) {
+    loop loop;
+    auto_reset_event event;
+    int timed_out = 0;
+    int served = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    tocsin::uv::watch(
+        loop.get(),
+        [&](any_result how) {
+            if (how.status == wait_status::signaled) return ++served != 2;
+            ++timed_out;
+            EXPECT_GE(std::chrono::steady_clock::now() - begin, timed_out * 3ms)
+                << "each wait has all its time";
+            if (timed_out == 3 || timed_out == 5) event.set();
+            return true;
+        },
+        tocsin::uv::idle(3ms), event);
+    loop.run();
+    EXPECT_EQ(served, 2);
+    EXPECT_EQ(timed_out, 5);
+}
+
 TEST(UvWatch, IsServedByItsDriver) {
     loop loop;
     tocsin::driver driver;

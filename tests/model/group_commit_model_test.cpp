@@ -179,6 +179,22 @@ TEST(group_commit_model, ADeadlineWithdrawsOrWaitsForTheResult) {
     });
 }
 
+TEST(group_commit_model, ATryAfterItsDeadlineIsCoveredIfItLeads) {
+    holds_always([](run& r) {
+        journal log;
+        int taken = 0;
+        const deadline passed = std::chrono::nanoseconds(0);
+        r.spawn("tries", [&] { taken += submit(log, passed) == commit_status::committed ? 1 : 0; });
+        r.spawn("patient", [&] {
+            model::check(submit(log) == commit_status::committed, "the patient one is covered");
+            ++taken;
+        });
+        r.join_all();
+        r.check(log.covered == taken, "covered and told so");
+        r.check(submit(log, passed) == commit_status::committed, "nobody leads any more");
+    });
+}
+
 TEST(group_commit_model, WithdrawalsInTheMiddleLoseNobody) {
     holds_within(2, [](run& r) {
         journal log;

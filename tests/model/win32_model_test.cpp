@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Windows' names (win32/) add to the library, in every interleaving of small programs: handles, mutexes, shared
 // locks, pulses, and releases of semaphores with a limit. Proof P24 in docs/proofs.md.
+#include "handle_cache.hpp"
 #include "handle_table.hpp"
 #include "mutex_state.hpp"
 #include "shared_lock.hpp"
@@ -128,6 +129,117 @@ TEST(win32_model, WhoeverHearsOfAHandleFindsItsObject) {
             if (const auto heard = said.load(std::memory_order_relaxed)) (void)use(handles, heard);
         });
         r.join_all();
+    });
+}
+
+// ---- Handles that a thread has used last ---------------------------------------------------------------------------
+
+using cache = win32::basic_handle_cache<table, 1>;
+
+void end(void* gone) {
+    if (gone == nullptr) return;
+    model::check(!static_cast<thing*>(gone)->ended, "an object ends once");
+    static_cast<thing*>(gone)->ended = true;
+}
+void expect_whole(win32::handle_slot& slot) {
+    auto& of = *static_cast<thing*>(static_cast<void*>(slot.object));
+    model::check(of.value == 42 && !of.ended, "the object is there, and whole");
+}
+// What a call does with a handle by way of a cache. `sleeps`: the call ends the cache's use before its own.
+bool use_cached(table& handles, cache& own, table::number handle, bool sleeps = false) {
+    win32::handle_slot* slot = own.find(handle);
+    if (slot != nullptr) {
+        expect_whole(*slot);
+        if (!sleeps) return true;
+        table::use_again(*slot);
+        end(own.forget(handles, handle));
+        expect_whole(*slot);
+        end(handles.end_use(*slot));
+        return true;
+    }
+    void* ended = nullptr;
+    slot = handles.use(handle, ended);
+    end(ended);
+    if (slot == nullptr) {
+        end(own.forget(handles, handle));
+        return false;
+    }
+    expect_whole(*slot);
+    end(own.put(handles, handle, *slot));
+    return true;
+}
+
+TEST(win32_model, AHandleInACacheKeepsItsObject) {
+    for (const bool sleeps : {false, true}) {
+        holds_always([sleeps](run& r) {
+            table handles;
+            thing object;
+            const auto handle = handles.open(&object, 0);
+            r.spawn("user", [&] {
+                cache own;
+                (void)use_cached(handles, own, handle);
+                (void)use_cached(handles, own, handle, sleeps);
+                end(own.forget_one(handles, 0));
+            });
+            r.spawn("closer", [&] { model::check(close(handles, handle), "the only close succeeds"); });
+            r.join_all();
+            r.check(object.ended && !use(handles, handle), "the object has ended with its handle");
+            expect_both_free(r, handles);
+        });
+    }
+}
+
+TEST(win32_model, AClosedHandleIsInNoCache) {
+    holds(3, [](run& r) {
+        table handles;
+        thing object;
+        thing later;
+        thing last;
+        plain<bool> opened_two{false};
+        detail::atomic<int> closed{0};
+        const auto handle = handles.open(&object, 0);
+        r.spawn("user", [&] {
+            cache own;
+            (void)use_cached(handles, own, handle);
+            const bool was_closed = closed.load(std::memory_order_acquire) != 0;
+            const bool is_valid = use_cached(handles, own, handle);
+            model::check(!(was_closed && is_valid), "what was closed is not valid");
+            end(own.forget_one(handles, 0));
+        });
+        r.spawn("closer", [&] {
+            model::check(close(handles, handle), "the only close succeeds");
+            closed.store(1, std::memory_order_release);
+            // Perhaps in the same slot
+            const auto first = handles.open(&later, 0);
+            const auto second = handles.open(&last, 0);  // 0 while the cache has the other slot
+            model::check(first != handle && second != handle, "the handle stays another");
+            if (second != 0) model::check(close(handles, second), "and closes");
+            opened_two = second != 0;
+            model::check(close(handles, first), "and closes");
+        });
+        r.join_all();
+        r.check(object.ended && later.ended && last.ended == opened_two, "what was opened has ended");
+        expect_both_free(r, handles);
+    });
+}
+
+// The place goes to another handle.
+TEST(win32_model, AHandleThatLeavesACacheEndsItsUse) {
+    holds(3, [](run& r) {
+        table handles;
+        thing objects[2];
+        const table::number numbers[2]{handles.open(&objects[0], 0), handles.open(&objects[1], 0)};
+        r.spawn("user", [&] {
+            cache own;
+            for (const int which : {0, 1, 0}) (void)use_cached(handles, own, numbers[which]);
+            end(own.forget_one(handles, 0));
+        });
+        r.spawn("closer", [&] {
+            for (const auto number : numbers) model::check(close(handles, number), "the only close succeeds");
+        });
+        r.join_all();
+        r.check(objects[0].ended && objects[1].ended, "both have ended");
+        expect_both_free(r, handles);
     });
 }
 

@@ -216,11 +216,11 @@ private:
         const tocsin::source sources[wanted] = {places_[one.at[0]], places_[one.at[1]]};
         one.wait =
             &tocsin::span_operation::make(one.memory.get(), one.waits_for_all, sources,
-                                          {.until = nanoseconds(self.random.below(200'000))}, end, &one);
+                                          {.until = nanoseconds(self.random.below(200'000))}, ended, &one);
         one.wait->on(executor).start();
     }
 
-    static void end(void* context, const any_result& how) noexcept {
+    static void ended(void* context, const any_result& how) noexcept {
         guest& one = *static_cast<guest*>(context);
         one.has_ended = true;
         if (how.status != wait_status::signaled) return;

@@ -5,6 +5,7 @@
 #include "child.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
+#include "scheduling.hpp"
 #include "task.hpp"
 
 #include <tocsin/await.hpp>
@@ -30,55 +31,12 @@
 namespace {
 
 using namespace std::chrono_literals;
+using support::may_speed_up;
+using support::scheduling;
+using support::slow_down;
 using support::task;
+using support::threads_of_this_process;
 using tocsin::auto_reset_event;
-
-std::set<pid_t> threads_of_this_process() {
-    std::set<pid_t> all;
-    for (const auto& each : std::filesystem::directory_iterator("/proc/self/task"))
-        all.insert(std::stoi(each.path().filename()));
-    return all;
-}
-
-struct scheduling {
-    static scheduling of(pid_t thread) {
-        scheduling result;
-        result.policy = sched_getscheduler(thread);
-        result.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(thread));
-        cpu_set_t allowed;
-        if (sched_getaffinity(thread, sizeof allowed, &allowed) == 0) result.processors = CPU_COUNT(&allowed);
-        std::ifstream("/proc/" + std::to_string(thread) + "/timerslack_ns") >> result.slack;
-        return result;
-    }
-    friend bool operator==(const scheduling&, const scheduling&) = default;
-
-    int policy = -1;
-    int nice = 0;
-    int processors = 0;
-    long slack = 0;  // in nanoseconds; 0 if the system does not tell it of another thread
-};
-
-void slow_down() {
-    prctl(PR_SET_TIMERSLACK, 2'000'000'000ul, 0, 0, 0);
-    setpriority(PRIO_PROCESS, 0, 19);
-    const sched_param lowest{};
-    sched_setscheduler(0, SCHED_IDLE, &lowest);
-    cpu_set_t allowed;
-    sched_getaffinity(0, sizeof allowed, &allowed);
-    for (int each = 0; CPU_COUNT(&allowed) > 1; ++each) CPU_CLR(each, &allowed);
-    sched_setaffinity(0, sizeof allowed, &allowed);
-}
-
-// Whether a thread may undo slow_down().
-bool may_speed_up() {
-    bool may = false;
-    std::thread([&] {
-        slow_down();
-        const sched_param none{};
-        may = sched_setscheduler(0, SCHED_OTHER, &none) == 0 && setpriority(PRIO_PROCESS, 0, 0) == 0;
-    }).join();
-    return may;
-}
 
 constexpr int may_not = 77;
 

@@ -171,14 +171,7 @@ private:
 
 using loops = testing::Types<driven::poll_loop, driven::epoll_loop, driven::libuv_loop, driven::glib_loop,
                              driven::asio_loop, driven::frame_loop>;
-struct loop_names {
-    template <class Loop>
-    static std::string GetName(int index) {
-        constexpr const char* names[] = {"Poll", "Epoll", "Libuv", "GLib", "Asio", "Frames"};
-        return names[index];
-    }
-};
-TYPED_TEST_SUITE(DriverInALoop, loops, loop_names);
+TYPED_TEST_SUITE(DriverInALoop, loops);
 
 DRIVEN_TEST(ADeadlineEndsAWaitInTheLoopsThread) {
     served<Loop> loop;

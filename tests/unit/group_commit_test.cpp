@@ -452,14 +452,35 @@ TEST(GroupCommit, WaitsForTheResultOfAFlushThatHasTakenItAfterAStop) {
     EXPECT_EQ(log.groups(), (groups{{1}, {2, 3}}));
 }
 
-TEST(GroupCommit, SubmitsNothingWithADeadlineThatHasPassedOrAStopRequestedAlready) {
+TEST(GroupCommit, WithADeadlineThatHasPassedTriesOnce) {
+    journal log({.longest_gathering = 1h});  // which such a call does not wait for
+    std::stop_source stop;
+    item mine{1};
+    item other{2};
+    EXPECT_EQ(log.commit.submit({.until = 0s}, mine), commit_status::committed);
+    EXPECT_EQ(log.commit.submit({.until = -1s}, mine), commit_status::committed);
+    EXPECT_EQ(
+        log.commit.submit({.until = std::chrono::system_clock::now() - 1s, .stop = stop.get_token()}, mine),
+        commit_status::committed);
+    stop.request_stop();
+    EXPECT_NE(log.commit.submit({.until = 0s, .stop = stop.get_token()}, mine), commit_status::committed);
+    EXPECT_EQ(log.groups(), (groups{{1}, {1}, {1}}));
+    // While another thread leads:
+    log.hold();
+    thread_group threads;
+    threads.start("leads", [&] { (void)log.commit.submit({.until = 0s}, other); });
+    log.until_in_flush(4);
+    EXPECT_EQ(log.commit.submit({.until = 0s}, mine), commit_status::timed_out);
+    log.let_all_go();
+    threads.join();
+    EXPECT_EQ(log.groups(), (groups{{1}, {1}, {1}, {2}}));
+    EXPECT_EQ(log.commit.statistics().submissions, 4u);
+}
+
+TEST(GroupCommit, SubmitsNothingIfAStopWasRequestedAlready) {
     journal log;
     std::stop_source stop;
     item mine{1};
-    EXPECT_EQ(log.commit.submit({.until = 0s}, mine), commit_status::timed_out);
-    EXPECT_EQ(log.commit.submit({.until = -1s}, mine), commit_status::timed_out);
-    EXPECT_EQ(log.commit.submit({.until = std::chrono::system_clock::now() - 1s}, mine),
-              commit_status::timed_out);
     EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::committed);
     stop.request_stop();
     EXPECT_EQ(log.commit.submit({.stop = stop.get_token()}, mine), commit_status::stopped);

@@ -342,7 +342,7 @@ TEST(AProcess, ThatDestroysAnObjectOnWhichAThreadWaitsIsStopped) {
         auto* const event = new auto_reset_event;
         std::thread([event] { event->wait(); }).detach();
         until_parked(event, 1);
-        std::freopen("/dev/null", "w", stderr);
+        if (std::freopen("/dev/null", "w", stderr) == nullptr) return 1;
         delete event;
         return 0;
     });

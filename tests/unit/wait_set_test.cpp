@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the header of wait_set promises. Its members are registered once, and threads wait on it often.
+#include "allocations.hpp"
 #include "child.hpp"
 #include "facts.hpp"
 #include "posix.hpp"
@@ -751,6 +752,28 @@ TEST(WaitSetTags, MayBePointers) {
     b.set();
     ASSERT_EQ(set.wait(items).count, 1u);
     EXPECT_EQ(items[0].pointer<connection>()->number, 1);
+}
+
+TEST(WaitSet, AnAddOfAnEventAllocatesOnce) {
+    std::array<auto_reset_event, 8> events;
+    wait_set set;
+    set.add(events[0], 0);  // makes room for eight
+    const long before = support::allocations();
+    for (std::size_t i = 1; i != events.size(); ++i) set.add(events[i], i);
+    EXPECT_EQ(support::allocations() - before, static_cast<long>(events.size()) - 1);
+}
+
+TEST(WaitSet, FindsEachOfManyMembers) {
+    std::deque<auto_reset_event> events(1'000);
+    wait_set set;
+    for (std::size_t i = 0; i != events.size(); ++i) set.add(events[i], i);
+    for (std::size_t i = 0; i != events.size(); ++i) EXPECT_THROW(set.add(events[i], i), std::system_error);
+    for (std::size_t i = 0; i < events.size(); i += 2) EXPECT_TRUE(set.remove(events[i]));
+    for (std::size_t i = 0; i != events.size(); ++i) EXPECT_EQ(set.remove(events[i]), i % 2 == 1);
+    for (auto& each : events) set.add(each, 1);
+    ready_item items[2];
+    events[500].set();
+    EXPECT_EQ(set.wait(items).count, 1u);
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ DWORD event_flags(BOOL manual_reset, BOOL initially_set) noexcept {
 
 template <class Act>
 BOOL with_event(HANDLE handle, Act act) noexcept {
-    const handle_use use(handle);
+    const brief_use use(handle);
     auto* const found = of_kind<event_object>(use, kind::event, EVENT_MODIFY_STATE);
     if (found == nullptr) return FALSE;
     act(found->state);
@@ -163,7 +163,7 @@ HANDLE OpenSemaphoreW(DWORD access, BOOL, LPCWSTR name) {
 }
 
 BOOL ReleaseSemaphore(HANDLE semaphore, LONG count, LPLONG previous) {
-    const handle_use use(semaphore);
+    const brief_use use(semaphore);
     auto* const found = of_kind<semaphore_object>(use, kind::semaphore, SEMAPHORE_MODIFY_STATE);
     if (found == nullptr) return FALSE;
     if (count <= 0) return fail(ERROR_INVALID_PARAMETER);

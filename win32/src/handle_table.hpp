@@ -118,6 +118,16 @@ public:
         return nullptr;
     }
 
+    // Whether a slot with this word is open, and belongs to this handle.
+    static bool is_open(std::uint64_t word, number handle) noexcept {
+        return word >> open_at == (handle >> (IndexBits + 2) << 1 | 1);  // the generation and the bit at once
+    }
+    // Begins a further use, for a thread that has one.
+    static void use_again(handle_slot& slot) noexcept {
+        // no order: the thread's other use has acquired the object
+        slot.word.fetch_add(1, std::memory_order_relaxed);
+    }
+
 private:
     static constexpr unsigned open_at = 31;
     static constexpr std::uint64_t open_bit = std::uint64_t{1} << open_at;
@@ -127,9 +137,6 @@ private:
     static constexpr std::uint64_t generation_mask = (std::uint64_t{1} << GenerationBits) - 1;
     static constexpr std::uint32_t none = 0xFFFF'FFFF;
 
-    static bool is_open(std::uint64_t word, number handle) noexcept {
-        return word >> open_at == (handle >> (IndexBits + 2) << 1 | 1);  // the generation and the bit at once
-    }
     static std::uint32_t index_of(number handle) noexcept {
         return static_cast<std::uint32_t>(handle >> 2) & ((1u << IndexBits) - 1);
     }

@@ -15,14 +15,20 @@
 #include "object.hpp"
 #include "thread.hpp"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string_view>
+#include <utility>
+
+#include <pthread.h>
 
 namespace tocsin::win32 {
 
 constinit handle_table the_handles;
+thread_local constinit handle_cache* this_cache = nullptr;
 
 namespace {
 
@@ -59,7 +65,61 @@ void append_utf8(std::string& to, std::uint32_t point) {
     put(0x80 | (point & 0x3F));
 }
 
+void drop_if_any(void* gone) noexcept {
+    if (gone != nullptr) static_cast<object*>(gone)->drop();
+}
+
+// Stands for the cache of a thread whose own is gone. It stays busy and empty.
+constinit struct ended_cache : handle_cache {
+    constexpr ended_cache() noexcept { is_busy = true; }
+} no_cache;
+
+void end_of_cache(void* of) noexcept {
+    const std::unique_ptr<handle_cache> ending(static_cast<handle_cache*>(of));
+    this_cache = &no_cache;
+    for (std::size_t i = 0; i != handle_cache::size(); ++i) drop_if_any(ending->forget_one(the_handles, i));
+}
+
+// The calling thread's cache, or null. Tries to make it. A thread that can't have one now tries again at its next use.
+handle_cache* cache_of_this_thread() noexcept {
+    if (this_cache != nullptr) return this_cache->is_busy ? nullptr : this_cache;
+    static std::atomic<bool> has_key{false};
+    static pthread_key_t key;
+    if (!has_key.load(std::memory_order_acquire)) {  // [cache-key] the key that another thread made
+        static word_lock<> lock;
+        const std::lock_guard held(lock);
+        if (!has_key.load(std::memory_order_relaxed)) {  // no order: under the lock
+            if (pthread_key_create(&key, end_of_cache) != 0) return nullptr;
+            has_key.store(true, std::memory_order_release);  // [cache-key] publishes the key
+        }
+    }
+    std::unique_ptr<handle_cache> made(new (std::nothrow) handle_cache);
+    if (made == nullptr || pthread_setspecific(key, made.get()) != 0) return nullptr;
+    return this_cache = made.release();
+}
+
+void forget_here(handle_table::number number) noexcept {
+    if (this_cache != nullptr && !this_cache->is_busy) drop_if_any(this_cache->forget(the_handles, number));
+}
+
 }  // namespace
+
+void brief_use::look_up(HANDLE handle) noexcept {
+    handle_use use(handle);
+    slot_ = std::exchange(use.slot_, nullptr);
+    if (slot_ == nullptr) forget_here(number_);  // handle_cache-1: it may be closed
+}
+
+void brief_use::end_or_remember(handle_slot& slot, handle_table::number number) noexcept {
+    const kind what = static_cast<object*>(slot.object)->what;
+    const bool is_open =
+        handle_table::is_open(slot.word.load(std::memory_order_relaxed), number);  // no order: a guess
+    if (is_open && may_be_cached(what)) {
+        if (handle_cache* const cache = cache_of_this_thread())
+            return drop_if_any(cache->put(the_handles, number, slot));
+    }
+    handle_use::end(slot);
+}
 
 HANDLE open_handle(object* of, DWORD access) noexcept {
     const handle_table::number number = the_handles.open(of, access);
@@ -77,8 +137,10 @@ bool close_if(HANDLE handle, IsRight is_right) noexcept {
         const handle_use look(handle);
         if (!look || !is_right(look->what)) return false;
     }
-    handle_slot* const slot = the_handles.close(handle_use::number_of(handle));
+    const handle_table::number number = handle_use::number_of(handle);
+    handle_slot* const slot = the_handles.close(number);
     if (slot == nullptr) return false;
+    forget_here(number);
     auto& named = *static_cast<object*>(slot->object);
     if (named.is_named) {
         const std::lock_guard held(names().lock);

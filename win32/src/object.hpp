@@ -12,6 +12,7 @@
 // Checked by: tests/win32/handle_test.cpp, named_test.cpp and storm_test.cpp, tests/win32_unit/handles_test.cpp.
 #pragma once
 
+#include "handle_cache.hpp"
 #include "handle_table.hpp"
 
 #include <tocsin/event.hpp>
@@ -158,6 +159,16 @@ inline bool is_pseudo_handle(HANDLE handle) noexcept {
 
 extern handle_table the_handles;
 
+// The handles that the calling thread has used last (handle_cache.hpp). Null until the thread's first use of an event
+// or a semaphore has ended, and if there is no memory.
+struct handle_cache : basic_handle_cache<handle_table, 32> {
+    bool is_busy = false;
+};
+extern thread_local constinit handle_cache* this_cache;
+constexpr bool may_be_cached(kind what) noexcept {
+    return what == kind::event || what == kind::semaphore;  // handle_cache-3
+}
+
 // The use of a handle's slot, for the length of a call.
 class handle_use {
 public:
@@ -191,9 +202,62 @@ public:
     }
 
 private:
+    friend class brief_use;
     [[gnu::noinline]] static void drop_closed(void* what) noexcept { static_cast<object*>(what)->drop(); }
 
     handle_slot* slot_ = nullptr;
+};
+
+// The same, by way of the thread's cache. For a call that neither sleeps nor calls code of the user.
+class brief_use {
+public:
+    explicit brief_use(HANDLE handle) noexcept : number_(handle_use::number_of(handle)), cache_(this_cache) {
+        if (cache_ != nullptr && !cache_->is_busy) [[likely]] {
+            slot_ = cache_->find(number_);
+            if (slot_ != nullptr) [[likely]] {
+                cache_->is_busy = true;
+                return;
+            }
+        }
+        cache_ = nullptr;
+        look_up(handle);
+    }
+    brief_use(const brief_use&) = delete;
+    brief_use& operator=(const brief_use&) = delete;
+    ~brief_use() {
+        if (cache_ != nullptr) [[likely]] {
+            cache_->is_busy = false;
+        } else if (slot_ != nullptr) {
+            end_or_remember(*slot_, number_);
+        }
+    }
+
+    explicit operator bool() const noexcept { return slot_ != nullptr; }
+    object& operator*() const noexcept { return *static_cast<object*>(slot_->object); }
+    object* operator->() const noexcept { return static_cast<object*>(slot_->object); }
+    bool may(DWORD access) const noexcept { return (slot_->access & access) == access; }
+
+    // A use for a call that sleeps after all. Called once, at the end.
+    handle_use lasting() noexcept {
+        const bool stays = may_be_cached((*this)->what);
+        if (stays) handle_table::use_again(*slot_);
+        handle_use use;
+        use.slot_ = stays ? slot_ : std::exchange(slot_, nullptr);
+        return use;
+    }
+
+    // Ends a use, or leaves it to the cache.
+    static void end_or_remember(handle_slot& slot, handle_table::number number) noexcept;
+    static void end_or_remember(handle_use& use, HANDLE handle) noexcept {
+        end_or_remember(*std::exchange(use.slot_, nullptr), handle_use::number_of(handle));
+    }
+
+private:
+    void look_up(HANDLE handle) noexcept;
+
+    handle_slot* slot_ = nullptr;
+    const handle_table::number number_;
+    handle_cache* cache_;  // null: the slot has been looked up
 };
 
 // The results of failed calls. Each of these functions sets the thread's error.
@@ -212,8 +276,8 @@ inline DWORD fail_wait(DWORD error) noexcept {
 
 // Returns the object if the handle's object is of this kind, and the handle has this right. Otherwise sets the error,
 // and returns null.
-template <class Object>
-Object* of_kind(const handle_use& use, kind wanted, DWORD access) noexcept {
+template <class Object, class Use>
+Object* of_kind(const Use& use, kind wanted, DWORD access) noexcept {
     if (!use || use->what != wanted) {
         SetLastError(ERROR_INVALID_HANDLE);
         return nullptr;

@@ -25,16 +25,17 @@
 //       on its way, but not pending yet, may count as running (thread_pool.cpp).
 //   pool-6  No lock is held during a call.
 //
-// The threads of pools block all signals. They have the scheduling and the affinity of the thread that posted the task
-// for which they were started, as threads of pthread_create() do.
+// The threads of pools block all signals. They are scheduled as the program's first thread was when the library was
+// loaded, whichever thread posted the task for which they were started (include/tocsin/detail/library_thread.hpp).
 //
 // Checked by: tests/win32/registered_wait_test.cpp, thread_pool_test.cpp, timer_queue_test.cpp,
-// tests/win32_unit/memory_test.cpp.
+// tests/win32_unit/memory_test.cpp, background_threads_test.cpp.
 #include "pool.hpp"
 
 #include "thread.hpp"
 
 #include <tocsin/deadline.hpp>
+#include <tocsin/detail/library_thread.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -153,11 +154,14 @@ bool pool::start_thread() noexcept {
     sigfillset(&all);
     pthread_attr_t how;
     (void)pthread_attr_init(&how);
-    (void)pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
     if (const std::size_t bytes = stack_size(); bytes != 0) set_thread_stack(how, bytes, true);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     pthread_t made;
     const bool started = pthread_create(&made, &how, serve, this) == 0;
+    if (started) {
+        detail::schedule_library_thread(&made);
+        (void)pthread_detach(made);
+    }
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     (void)pthread_attr_destroy(&how);
     if (!started) drop();
@@ -165,6 +169,7 @@ bool pool::start_thread() noexcept {
 }
 
 void* pool::serve(void* self) {
+    detail::schedule_this_library_thread();
     pool& me = *static_cast<pool*>(self);
     while (pool_task* const task = me.take()) task->run();
     me.drop();

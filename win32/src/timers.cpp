@@ -25,6 +25,7 @@
 #include "thread.hpp"
 #include "timer_queue.hpp"
 
+#include <tocsin/detail/library_thread.hpp>
 #include <tocsin/detail/never_destroyed.hpp>
 
 #include <chrono>
@@ -71,6 +72,7 @@ deadline timer_queue::fire_due(wake_list& freed) noexcept {
 
 void* timer_queue::serve(void* self) noexcept {
     timer_queue& me = *static_cast<timer_queue*>(self);
+    detail::schedule_this_library_thread();
     for (;;) {
         wake_list freed;
         const deadline next = me.fire_due(freed);
@@ -87,7 +89,10 @@ bool timer_queue::start_thread() noexcept {
     pthread_sigmask(SIG_SETMASK, &all, &old);
     pthread_t made;
     started_ = pthread_create(&made, nullptr, serve, this) == 0;
-    if (started_) (void)pthread_detach(made);
+    if (started_) {
+        detail::schedule_library_thread(&made);
+        (void)pthread_detach(made);
+    }
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     return started_;
 }

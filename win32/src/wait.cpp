@@ -16,9 +16,12 @@
 //       that had queued the call. The wait then starts again, with the same deadline. If the wait has not yet signaled
 //       its object (signal_and_wait.cpp), it does so when its thread is queued again, as it would have done without the
 //       call.
+//   win32_wait-5  A wait for any first looks at its objects by way of the thread's cache (handle_cache.hpp), without a
+//       use of each. If a handle isn't in the cache, or no object is ready, the wait begins again, with uses. So it
+//       takes an object only once it has found all handles valid, as Windows does.
 //
-// Checked by: tests/win32_unit/mutex_test.cpp, waits_test.cpp, tests/model/win32_model_test.cpp (win32_wait-1),
-// tests/win32.
+// Checked by: tests/win32_unit/mutex_test.cpp, handle_cache_test.cpp, waits_test.cpp, tests/model/win32_model_test.cpp
+// (win32_wait-1), tests/win32.
 #include "wait.hpp"
 
 #include "small_array.hpp"
@@ -222,13 +225,41 @@ DWORD wait_for_all(std::span<object* const> objects, thread* self, bool alertabl
 }
 
 // The error with which a wait for this handle fails, or 0.
-DWORD error_of_wait(const handle_use& use) noexcept {
+template <class Use>
+DWORD error_of_wait(const Use& use) noexcept {
     if (!use || !is_waited_for(use->what)) return ERROR_INVALID_HANDLE;
     return use.may(SYNCHRONIZE) ? 0 : ERROR_ACCESS_DENIED;
 }
 
+// Takes an event or a semaphore.
+bool try_take_cached(object& what) noexcept {
+    if (what.what == kind::event) return static_cast<event_object&>(what).state.try_wait();
+    auto& semaphore = static_cast<semaphore_object&>(what);
+    if (!semaphore.permits.try_acquire()) return false;
+    semaphore.took_one();
+    return true;
+}
+
+// win32_wait-5: takes the first of the objects that is ready, if the thread has used all these handles lately. If
+// nothing is ready or a handle isn't in the cache, returns false, and has done nothing.
+bool take_any_cached(std::size_t count, const HANDLE* handles, std::size_t& index) noexcept {
+    handle_cache* const cache = this_cache;
+    if (cache == nullptr || cache->is_busy || count > handle_cache::size()) return false;
+    object* objects[handle_cache::size()];
+    for (std::size_t i = 0; i != count; ++i) {
+        const handle_slot* const slot = cache->find(handle_use::number_of(handles[i]));
+        if (slot == nullptr || (slot->access & SYNCHRONIZE) == 0) return false;
+        objects[i] = static_cast<object*>(static_cast<void*>(slot->object));
+    }
+    cache->is_busy = true;
+    for (index = 0; index != count && !try_take_cached(*objects[index]);) ++index;
+    cache->is_busy = false;
+    return index != count;
+}
+
 DWORD wait_for_many(std::size_t count, const HANDLE* handles, bool all, DWORD milliseconds, bool alertable,
                     std::size_t& index) {
+    if (!all && take_any_cached(count, handles, index)) return WAIT_OBJECT_0;
     small_array<handle_use, MAXIMUM_WAIT_OBJECTS> uses(count);
     small_array<object*, MAXIMUM_WAIT_OBJECTS> objects(count);
     bool has_mutex = false;
@@ -245,7 +276,11 @@ DWORD wait_for_many(std::size_t count, const HANDLE* handles, bool all, DWORD mi
     if (error != 0) return fail_wait(error);
     thread* const self = thread_of_wait(has_mutex, alertable);
     if (all) return wait_for_all(objects.all(), self, alertable, milliseconds);
-    return wait_for_any(objects.all(), has_descriptor, self, alertable, milliseconds, index);
+    const DWORD how = wait_for_any(objects.all(), has_descriptor, self, alertable, milliseconds, index);
+    if (count <= handle_cache::size()) {  // for the thread's next wait
+        for (std::size_t i = 0; i != count; ++i) brief_use::end_or_remember(uses.all()[i], handles[i]);
+    }
+    return how;
 }
 
 // Waits until the time has passed or, if alertable, a call is queued.
@@ -263,8 +298,17 @@ DWORD wait_for_call(DWORD milliseconds, bool alertable) {
 
 DWORD wait_for_one(HANDLE handle, DWORD milliseconds, bool alertable) {
     if (is_pseudo_handle(handle)) return wait_for_call(milliseconds, alertable);
-    const handle_use use(handle);
-    if (const DWORD error = error_of_wait(use)) return fail_wait(error);
+    handle_use use;
+    {
+        brief_use look(handle);
+        if (const DWORD error = error_of_wait(look)) return fail_wait(error);
+        if (may_be_cached(look->what)) {
+            if (try_take_cached(*look)) return WAIT_OBJECT_0;
+            if (milliseconds == 0 && !alertable) return WAIT_TIMEOUT;
+        }
+        handle_use longer = look.lasting();
+        use.swap(longer);
+    }
     object& what = *use;
     const bool is_mutex = what.what == kind::mutex;
     thread* const self = thread_of_wait(is_mutex, alertable);

@@ -25,7 +25,8 @@ class _Deadline(Structure):
 
 
 class _Limits(Structure):
-    _fields_ = [("until", _Deadline), ("stop", c_void_p), ("spin_mode", c_int), ("spin_nanoseconds", c_uint32)]
+    _fields_ = [("until", _Deadline), ("stop", c_void_p), ("spin_mode", c_int), ("spin_nanoseconds", c_uint32),
+                ("order", c_int), ("stop_first", c_bool)]
 
 
 class _Of(Union):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events by Windows' calls: those of Windows itself, and those of tocsin/win32.h on other systems.
+// Events and semaphores by Windows' calls: those of Windows itself, and those of tocsin/win32.h on other systems.
 #pragma once
 
 #include "../measure/clock.hpp"
@@ -97,6 +97,17 @@ struct handle_events {
     };
 
     using event_group = handle_group;
+};
+
+struct handle_semaphores {
+    class auto_event : public handle_owner {
+    public:
+        static constexpr bool counts = true;
+        auto_event() noexcept : handle_owner(CreateSemaphoreW(nullptr, 0, LONG_MAX, nullptr)) {}
+        void set() noexcept { ReleaseSemaphore(handle_, 1, nullptr); }
+        bool try_wait() noexcept { return try_take(); }
+        bool wait_for(std::chrono::nanoseconds longest) noexcept { return take_within(longest); }
+    };
 };
 
 }  // namespace lab

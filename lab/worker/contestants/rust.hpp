@@ -88,7 +88,9 @@ struct rust_parking_lot : monitored<parking_lot_monitor> {
         .about =
             "a flag, Mutex and Condvar of parking_lot 0.12; address waits: park and unpark of "
             "parking_lot_core 0.9",
-        .limits = "behind a C interface; re-checks after waking: set then reset may release nobody",
+        .limits =
+            "behind a C interface; re-checks after waking: set then reset may release nobody; hands over a "
+            "mutex that was held for long, as parking_lot 0.13 no longer does",
         .included_from = tier::full,
     };
 

@@ -20,4 +20,18 @@ struct tocsin_win32 : handle_events {
     };
 };
 
+struct tocsin_win32_semaphore : handle_semaphores {
+    static constexpr contestant_info info{
+        .name = "tocsin_win32_semaphore",
+        .label = "tocsin (win32 semaphore)",
+        .role = role::variant,
+        .about = "tocsin/win32.h: CreateSemaphore, ReleaseSemaphore, WaitForSingleObject",
+        .limits =
+            "counts: sets don't absorb each other; an allocated object each; every call looks its handle up",
+        .no_manual_event = "lets one through for each release",
+        .no_lock = "any thread may release it",
+        .no_address_wait = "is a handle, not an address",
+    };
+};
+
 }  // namespace lab

@@ -22,7 +22,7 @@ struct windows_event : handle_events {
     };
 };
 
-struct windows_semaphore {
+struct windows_semaphore : handle_semaphores {
     static constexpr contestant_info info{
         .name = "windows_semaphore",
         .label = "kernel semaphore",
@@ -32,15 +32,6 @@ struct windows_semaphore {
         .no_manual_event = "lets one through for each release",
         .no_lock = "any thread may release it",
         .no_address_wait = "is a kernel object, not an address",
-    };
-
-    class auto_event : public handle_owner {
-    public:
-        static constexpr bool counts = true;
-        auto_event() noexcept : handle_owner(CreateSemaphoreW(nullptr, 0, LONG_MAX, nullptr)) {}
-        void set() noexcept { ReleaseSemaphore(handle_, 1, nullptr); }
-        bool try_wait() noexcept { return try_take(); }
-        bool wait_for(std::chrono::nanoseconds longest) noexcept { return take_within(longest); }
     };
 };
 

@@ -175,7 +175,7 @@ claim waiter::finish() noexcept {
 claim waiter::sleep(const deadline& until, sleep_report* report) noexcept {
     const bool measures = report != nullptr && report->measures && wake_sample::begin(*this);
     const bool released = sleep_until_released(until, report);
-    if (measures) report->wake = wake_sample::end();
+    if (measures) wake_sample::end(*this, *report);
     if (!released) {
         TOCSIN_PROBE(timeout, this);
         if (try_claim(claim::timed_out)) return claim::timed_out;

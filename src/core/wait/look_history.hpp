@@ -23,6 +23,10 @@
 // half the time of the look before it. It ends well if a look takes no longer than a short look: then there is credit.
 // If waking a thread has not been measured yet, probes are short looks.
 //
+// With each wake-up, the time from the beginning of the sleep until the release is measured, too. If even a long look
+// would have been too short for it, signals are *far* apart, and there are no probes for looking until a later
+// measurement says otherwise.
+//
 // What a mistake costs. A burst in vain costs one long look, or two if the answers come by chance, in 32 waits at first
 // and in 2,048 later. Chance alone does not bring the probes nearer again: that takes `most_credit`. A class that has
 // had so much credit is *settled*. If a settled class has lost its credit, a burst begins at once, because something
@@ -47,6 +51,9 @@ public:
     static constexpr unsigned burst_looks = 3;
     static constexpr unsigned most_yields = 8;
     static constexpr unsigned waits_a_sample = 16;
+    // Two threads that answer each other in step would begin to measure in the same waits, and only the first of them
+    // could (wake_sample.hpp). So one that is far does it more often, until it has seen that it no longer is.
+    static constexpr unsigned waits_a_far_sample = 4;
 
     struct advice {
         std::int64_t look = 0;  // how long to look; 0: not at all
@@ -60,11 +67,11 @@ public:
         advice now;
         if (look_ == 0 || yield_ == 0) {
             waits_ = static_cast<std::uint16_t>(waits_ + 1);
-            now.measures = waits_ % waits_a_sample == 0;
+            now.measures = waits_ % (is_far_ ? waits_a_far_sample : waits_a_sample) == 0;
         }
         now.measures |= wake_ == 0;
         bool probes = false;
-        if (look_ == 0 && burst_ == 0 && is_due(look_probe_)) {
+        if (look_ == 0 && burst_ == 0 && !is_far_ && is_due(look_probe_)) {
             probes = true;
             look_probe_ = std::min<std::uint8_t>(look_probe_ + 1, last_look_probe);
             if (wake_ != 0) begin_burst();
@@ -111,7 +118,7 @@ public:
         if (look_ != 0 || !is_settled_) return;
         is_settled_ = false;
         look_probe_ = first_probe;
-        if (wake_ != 0) begin_burst();
+        if (wake_ != 0 && !is_far_) begin_burst();
     }
 
     // The thread has yielded. `late`: a yield let an unrelated thread run.
@@ -140,6 +147,8 @@ public:
         const std::uint32_t bounded = std::min<std::uint32_t>(sample, 4u * wake_);
         wake_ = static_cast<std::uint16_t>(std::max(1u, (3u * wake_ + bounded + 2) / 4));
     }
+    // A thread slept for `slept` until its release.
+    void note_sleep(std::int64_t slept) noexcept { is_far_ = wake_ != 0 && slept > long_look(); }
 
     std::int64_t long_look() const noexcept { return std::min(wake_multiple * wake_ * unit, most_look); }
     bool looks() const noexcept { return look_ != 0; }
@@ -149,8 +158,8 @@ public:
         const std::uint64_t word = std::uint64_t{look_} | std::uint64_t{yield_} << 4 |
                                    std::uint64_t{look_probe_} << 8 | std::uint64_t{yield_probe_} << 12 |
                                    std::uint64_t{burst_} << 16 | std::uint64_t{is_settled_} << 18 |
-                                   std::uint64_t{last_width_} << 19 | std::uint64_t{waits_} << 32 |
-                                   std::uint64_t{wake_} << 48;
+                                   std::uint64_t{last_width_} << 19 | std::uint64_t{is_far_} << 24 |
+                                   std::uint64_t{waits_} << 32 | std::uint64_t{wake_} << 48;
         return word ^ fresh;
     }
     static look_history unpacked(std::uint64_t from) noexcept {
@@ -163,6 +172,7 @@ public:
         made.burst_ = word >> 16 & 3;
         made.is_settled_ = (word >> 18 & 1) != 0;
         made.last_width_ = word >> 19 & most_width;
+        made.is_far_ = (word >> 24 & 1) != 0;
         made.waits_ = static_cast<std::uint16_t>(word >> 32);
         made.wake_ = static_cast<std::uint16_t>(word >> 48);
         return made;
@@ -197,6 +207,7 @@ private:
     std::uint8_t yield_probe_ = first_probe;
     std::uint8_t burst_ = 0;   // long looks that are left
     bool is_settled_ = false;  // has had `most_credit` since the last burst that followed a loss of credit
+    bool is_far_ = false;      // whether the last measured sleep was longer than a long look
     std::uint8_t last_width_ = 0;  // of the last long look: the bits of its time in units
     std::uint16_t waits_ = 0;      // that lacked a credit
     std::uint16_t wake_ = 0;       // what waking a thread takes, in units; 0: not measured yet

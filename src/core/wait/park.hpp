@@ -12,7 +12,8 @@
 
 namespace tocsin::core {
 
-// What park() asks of a wait. A wait derives from this class and hides what differs. It adds `key()`; `node_for(self)`,
+// What park() asks of a wait. A wait derives from this class and hides what differs. It adds `learned()`, the key for
+// which the spinner learns; `node_for(self)`,
 // which makes the node; and `take_or_enrol(queue, node, origin)`, which is called under the lock of the queue's bucket:
 // it takes what the wait is for and returns true, or marks the source, queues the node and returns false.
 struct own_wait {
@@ -30,7 +31,7 @@ struct own_wait {
 template <class Wait>
 claim park(Wait& wait, const detail::wait_options& options) noexcept {
     if (const claim over = ended_before_wait(options); over != claim::open) return over;
-    spinner looking(wait.key(), options);
+    spinner looking(wait.learned(), options);
     if (wait.look(looking)) return claim::open;
 
     waiter self;
@@ -38,7 +39,10 @@ claim park(Wait& wait, const detail::wait_options& options) noexcept {
     const auto origin = wait_origin::here(options.order);
     {
         locked_queue queue(node.key);
-        if (wait.take_or_enrol(queue, node, origin)) return claim::open;
+        if (wait.take_or_enrol(queue, node, origin)) {
+            looking.end_early();
+            return claim::open;
+        }
     }
     wait.queued();
     const claim how = looking.spin_then_sleep(self);

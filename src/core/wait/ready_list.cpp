@@ -88,7 +88,7 @@ namespace tocsin::core {
 source_member::source_member(ready_list& list, const source& what, std::uint64_t tag) noexcept
     : member(kind::source, tag),
       list_(list),
-      source_(what),
+      source_(what.lot()),
       node_({what.object(), static_cast<wait_kind>(what.lot().wait_kind)}, *this) {}
 
 reply source_member::on_wake(wait_node&, bool exclusive, release_list& freed) noexcept {
@@ -138,8 +138,8 @@ void ready_list::set_ready_count(std::size_t count) noexcept {
 }
 
 void ready_list::add(source_member& joining) noexcept {
-    const detail::lot_source& how = joining.source_.lot();
-    void* const object = joining.source_.object();
+    const detail::lot_source& how = joining.source_;
+    void* const object = joining.object();
     bool ready = false;
     {
         locked_queue queue(joining.node_.key);
@@ -162,7 +162,7 @@ void ready_list::remove(source_member* leaving) noexcept {
     bool examined = false;
     {
         locked_queue queue(leaving->node_.key);
-        (void)withdraw(queue, leaving->node_, leaving->source_.lot());
+        (void)withdraw(queue, leaving->node_, leaving->source_);
         const guard here(*this);
         clear_ready(*leaving);
         examined = leaving->being_examined_;
@@ -311,8 +311,8 @@ bool ready_list::examine(source_member& which, ready_item& found) noexcept {
         const wait_key key = which.node_.key;
         locked_queue queue(key);
         gone = !which.node_.queued;  // then its source may be gone, too
-        const detail::lot_source& how = which.source_.lot();
-        void* const object = which.source_.object();
+        const detail::lot_source& how = which.source_;
+        void* const object = which.object();
         // try_take() takes no lock here: no thread holds the source while this thread has its bucket's lock.
         ready = !gone && how.try_take(object);
         const bool still = !gone && how.looks_ready(object);

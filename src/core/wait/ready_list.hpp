@@ -26,6 +26,7 @@
 
 namespace tocsin::core {
 
+class member_table;
 class ready_list;
 
 // A source or a timer that a ready_list can report.
@@ -33,17 +34,19 @@ class member : public detail::list_links<member> {
 public:
     enum class kind : bool { source, timer };
 
-    member(kind which, std::uint64_t tag) noexcept : what_(which), tag_(tag) {}
+    member(kind which, std::uint64_t tag) noexcept : tag_(tag), what_(which) {}
     member(const member&) = delete;
     member& operator=(const member&) = delete;
 
 private:
     friend class ready_list;
 
-    const kind what_;
-    // Under the lock of the ready_list:
+    // Under the lock of the ready_list, but for `what_`:
     detail::plain<std::uint64_t> tag_;
+    const kind what_;
     detail::plain<bool> ready_{false};  // whether it is in the list of what is ready
+    // Of a source: whether the waiting thread has taken this member off the list and is looking at its source.
+    detail::plain<bool> being_examined_{false};
 };
 
 // A source that is registered in a ready_list.
@@ -51,17 +54,18 @@ class source_member final : public member, subscriber {
 public:
     source_member(ready_list& list, const source& what, std::uint64_t tag) noexcept;
 
+    void* object() const noexcept { return const_cast<void*>(node_.key.address); }
+
 private:
     friend class ready_list;
+    friend class member_table;
 
     reply on_wake(wait_node& node, bool exclusive, release_list& freed) noexcept override;
 
     ready_list& list_;
-    const source source_;
+    const detail::lot_source& source_;
     wait_node node_;
-    // Whether the waiting thread has taken this member off the list and is looking at its source. Under the lock of the
-    // ready_list.
-    detail::plain<bool> being_examined_{false};
+    source_member* next_ = nullptr;  // in the member_table
 };
 
 // A timer, in at most one ready_list at a time.

@@ -3,16 +3,16 @@
 //
 // Addresses with the same hash form a class. (If different addresses share a class, guesses become worse, but no result
 // becomes wrong.) Each class has a history, which is one word (look_history.hpp: the policy). A wait takes these steps:
-//   1. It looks, if the history says so: a short look.
-//   2. A wait for permits yields if permits are held for a moment only (turn_credit.hpp).
-//   3. It queues.
-//   4. It looks, if the history says so and it has not looked yet: a long look, or any look in a condition's wait,
-//      which holds its caller's lock until it is queued.
+//   1. A wait for permits yields if permits are held for a moment only (turn_credit.hpp).
+//   2. It looks, if the history says so and it has not yielded: a short look.
+//   3. It queues. (A wait for a lock queues only after step 5, because a lock is not handed over to a queued thread.)
+//   4. It looks, if the history says so and it has not looked yet: a long look, any look of a wait that has yielded in
+//      step 1, or any look in a condition's wait, which holds its caller's lock until it is queued.
 //   5. It yields, if the history says so and it has not yielded yet.
 //   6. It sleeps. It tells the history if it was released before it was asleep. Some waits also measure how long they
 //      take from their release until they run (core/lot/wake_sample.hpp).
-// Step 2 has a credit of its own (turn_credit.hpp). The rest of this comment is about the other steps, except the
-// bounds, which hold for step 2, too.
+// Step 1 has a credit of its own (turn_credit.hpp). The rest of this comment is about the other steps, except the
+// bounds, which hold for step 1, too.
 //
 //   Looking pays when the signal comes from another processor within microseconds. It never pays when the signaller
 //   needs this processor, or when signals are far apart.
@@ -64,6 +64,7 @@ struct no_history {
     static void end_yields(bool, bool) noexcept {}
     static void end_early(const look_history::advice&) noexcept {}
     static void note_wake(std::int64_t) noexcept {}
+    static void note_sleep(std::int64_t) noexcept {}
 };
 no_history read(const detail::atomic<std::uint64_t>&) noexcept { return {}; }
 void write(detail::atomic<std::uint64_t>&, const no_history&) noexcept {}
@@ -130,6 +131,15 @@ spin_policy policy_of(const detail::wait_options& options) noexcept {
     return options.spin.which() != spin_policy::mode::process ? options.spin : process_policy();
 }
 
+wait_key learned_for(const wait_key& key, detail::event_use use) noexcept {
+    if (use != detail::event_use::latch) return key;
+    return {reinterpret_cast<const void*>(platform::thread_mark()), key.what};
+}
+
+#if !defined(TOCSIN_MODEL)
+look_history history_of(const wait_key& key) noexcept { return read(histories[class_of(key)]); }
+#endif
+
 spinner::spinner(const wait_key& key, const detail::wait_options& options) noexcept
     : options_(options), class_(class_of(key)), history_(histories[class_]) {
     const spin_policy policy = policy_of(options);
@@ -156,6 +166,8 @@ void spinner::advise() noexcept {
     learn(history_, [this](auto& known) noexcept { advice_ = known.begin_wait(); });
 }
 
+void spinner::end_early() noexcept { learn_sleep({.early = true}); }
+
 claim spinner::spin_then_sleep(waiter& self) noexcept {
     if (while_parked([&self]() noexcept { return self.is_released(); })) return self.finish();
     sleep_report report{.measures = advice_.measures};
@@ -172,11 +184,12 @@ claim spinner::sleep(waiter& self, const deadline& until) noexcept {
 }
 
 void spinner::learn_sleep(const sleep_report& report) noexcept {
-    if (!report.early && report.wake < 0) return;
+    if (!report.early && report.wake < 0 && report.slept < 0) return;
     if (policy_of(options_).which() != spin_policy::mode::adaptive) return;
     learn(history_, [&](auto& known) noexcept {
         if (report.early) known.end_early(advice_);
         if (report.wake >= 0) known.note_wake(report.wake);
+        if (report.slept >= 0) known.note_sleep(report.slept);
     });
 }
 
@@ -200,6 +213,7 @@ bool spinner::try_yield() noexcept {
 bool spinner::may_yield_before_parking() noexcept {
     if (policy_of(options_).which() != spin_policy::mode::adaptive || !turns[class_].allows()) return false;
     yields_left_ = turn_credit::most_yields;
+    yields_early_ = true;
     return true;
 }
 

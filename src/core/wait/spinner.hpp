@@ -6,6 +6,7 @@
 #include "core/lot/waiter.hpp"
 #include "core/wait/look_history.hpp"
 
+#include <tocsin/detail/event_use.hpp>
 #include <tocsin/detail/wait_options.hpp>
 
 #include <algorithm>
@@ -13,6 +14,15 @@
 #include <cstdint>
 
 namespace tocsin::core {
+
+// What a wait for `key` learns for: the address. A latch works once, so the next wait for one is at another address. A
+// wait for a latch learns for its thread instead.
+wait_key learned_for(const wait_key& key, detail::event_use use) noexcept;
+
+#if !defined(TOCSIN_MODEL)
+// What waits for this address have learned. For tests.
+look_history history_of(const wait_key& key) noexcept;
+#endif
 
 // One wait's attempt to end without sleeping. It has two parts: before the thread is queued, and after.
 class spinner {
@@ -26,10 +36,11 @@ public:
     // for a few microseconds at most. Returns true as soon as `ready()` does. The thread is not queued yet. So if an
     // event is set and reset again between two looks, the wait does not end. If the wait is one of a burst
     // (look_history.hpp), leaves the look to while_parked(): other threads must not find a thread unqueued for so long.
-    // If `only_short`, the caller does not look again once it is queued. Then this look is short.
+    // Also leaves it to while_parked() if yield_before_parking() has yielded (semaphore.cpp says why). If `only_short`,
+    // the caller does not look again once it is queued. Then this look is short.
     template <class Ready>
     bool before_parking(Ready ready, bool only_short = false) noexcept {
-        if (advice_.look == 0 || (advice_.is_long && !only_short)) return false;
+        if (advice_.look == 0 || yields_early_ || (advice_.is_long && !only_short)) return false;
         has_looked_ = true;
         advice_.look = std::min(advice_.look, look_history::short_look);
         return learn_look(look_for(advice_.look, ready));
@@ -37,7 +48,8 @@ public:
 
     // Called before the thread is queued, by waits for permits. Under the adaptive policy, if permits are held for a
     // moment only (turn_credit.hpp), yields to other threads a few times and calls `ready()` after each yield. Returns
-    // true as soon as `ready()` does. If it has yielded in vain, while_parked() does not yield again.
+    // true as soon as `ready()` does. If it has yielded in vain, before_parking() does not look, and while_parked()
+    // does not yield again.
     template <class Ready>
     bool yield_before_parking(Ready ready) noexcept {
         if (!may_yield_before_parking()) return false;
@@ -69,6 +81,8 @@ public:
         return learn_yield(false);
     }
 
+    // For a wait that was over before its thread was queued, although before_parking() had not found that.
+    void end_early() noexcept;
     // For a waiter that is queued: looks for its release, then sleeps.
     claim spin_then_sleep(waiter& self) noexcept;
     // For a waiter that is queued, or known otherwise: sleeps, and learns from it.
@@ -112,6 +126,7 @@ private:
     bool burns_ = false;
     bool yielded_ = false;
     bool late_ = false;
+    bool yields_early_ = false;
 };
 
 void set_process_policy(spin_policy policy) noexcept;

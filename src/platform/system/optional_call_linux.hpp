@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // System calls of Linux without which the library can do. An older kernel lacks such a call (ENOSYS), or a filter
 // (seccomp) forbids it. Whoever wrote the filter chose its error: usually EPERM, ENOSYS or EACCES. So one rule holds
-// for all such calls: if the call fails, the other call is made instead, and that one's result counts. If the other
-// call does not fail in the same way, the first call was refused, and is not made again.
+// for all such calls: if the call fails, the other call is made instead, and that one's result counts. If the call
+// failed with one of those three errors, and the other call does not fail in the same way, the first call was refused,
+// and is not made again. After any other error (ENOMEM, for example) the next call tries it again.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,8 @@ public:
         if (result >= 0 || errno == EINTR || errno == EAGAIN || errno == ETIMEDOUT) return result;
         const int error = errno;
         const long instead = other();
-        if (instead >= 0 || errno != error)
+        const bool is_refusal = error == ENOSYS || error == EPERM || error == EACCES;
+        if (is_refusal && (instead >= 0 || errno != error))
             refused_.store(true, std::memory_order_relaxed);  // no order: a hint
         return instead;
     }

@@ -267,22 +267,29 @@ void keep_loaded() noexcept {
 #endif
 }
 
+void schedule_this_thread() noexcept {
+#if defined(__linux__)
+    scheduling_at_load().apply();
+#endif
+}
+void schedule_thread([[maybe_unused]] const void* pthread) noexcept {
+#if defined(__linux__)
+    scheduling_at_load().apply_to(*static_cast<const pthread_t*>(pthread));
+#endif
+}
+
 int start_thread(void (*run)() noexcept) noexcept {
     const errno_guard guard;
     const signals_blocked blocked;  // also in the new thread
     const auto body = [](void* what) -> void* {
-#if defined(__linux__)
-        scheduling_at_load().apply();
-#endif
+        schedule_this_thread();
         reinterpret_cast<void (*)() noexcept>(what)();
         return nullptr;
     };
     pthread_t thread;
     const int error = ::pthread_create(&thread, nullptr, body, reinterpret_cast<void*>(run));
     if (error != 0) return error;
-#if defined(__linux__)
-    scheduling_at_load().apply_to(thread);
-#endif
+    schedule_thread(&thread);
     ::pthread_detach(thread);
     return 0;
 }

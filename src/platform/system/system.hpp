@@ -157,6 +157,13 @@ void keep_loaded() noexcept;
 // Returns 0 or the system's error.
 int start_thread(void (*run)() noexcept) noexcept;
 
+#if !defined(_WIN32)
+// What start_thread() does about the scheduling of its thread, for a thread that another library has made: a call in
+// the new thread, and a call in its maker with a pointer to the thread's pthread_t.
+void schedule_this_thread() noexcept;
+void schedule_thread(const void* pthread) noexcept;
+#endif
+
 // Whether the process is ending and the system has already ended its other threads, wherever they were. Windows does
 // that before it runs the destructors of a DLL's static objects.
 bool other_threads_are_gone() noexcept;

@@ -5,7 +5,8 @@
 
 int main(void) {
     tocsin_auto_event job = TOCSIN_EVENT_UNSET;
-    tocsin_limits how = {{TOCSIN_CLOCK_FROM_NOW, 1000000}, NULL, {TOCSIN_SPIN_DEFAULT, 0}};
+    tocsin_limits how = {
+        {TOCSIN_CLOCK_FROM_NOW, 1000000}, NULL, {TOCSIN_SPIN_DEFAULT, 0}, TOCSIN_ORDER_LISTED, false};
     tocsin_source sources[2] = {{TOCSIN_SOURCE_NONE, 0, {NULL}}, {TOCSIN_SOURCE_AUTO_EVENT, 0, {NULL}}};
     sources[1].of.object = &job;
     printf("timed out: %s\n", tocsin_error_text(tocsin_auto_event_wait(&job, &how)));

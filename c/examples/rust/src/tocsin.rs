@@ -18,6 +18,8 @@ struct Limits {
     stop: *const c_void,
     spin_mode: c_int,
     spin_nanoseconds: u32,
+    order: c_int,
+    stop_first: bool,
 }
 #[repr(C)]
 union Of {
@@ -73,7 +75,7 @@ fn within(longest: Option<Duration>) -> Limits {
         None => Deadline { clock: 0, nanoseconds: 0 },
         Some(time) => Deadline { clock: FROM_NOW, nanoseconds: time.as_nanos().try_into().unwrap_or(i64::MAX) },
     };
-    Limits { until, stop: ptr::null(), spin_mode: 0, spin_nanoseconds: 0 }
+    Limits { until, stop: ptr::null(), spin_mode: 0, spin_nanoseconds: 0, order: 0, stop_first: false }
 }
 
 /// A token: each set releases one thread. One byte; it is only ever used by reference, so it does not move while

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slots of an object that processes share: token_queue.cpp and lock_queue.cpp use them, and say why it is correct.
+//
+// Every value here may have been written by a process that means harm. So nothing that is read from the object is used
+// as an index or an address, unless it is compared with the caller's own bounds first, and every loop has a bound.
+#pragma once
+
+#include "platform/shared/shared_futex.hpp"
+
+#include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/shared_layout.hpp>
+#include <tocsin/detail/stop_callback.hpp>
+#include <tocsin/detail/wait_options.hpp>
+#include <tocsin/status.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+namespace tocsin::core {
+
+using detail::shared_header;
+using detail::shared_kind;
+using detail::shared_slot;
+using detail::shared_view;
+
+// The word of a slot. Upper half: the state in the two lowest bits, above them the ticket of the wait. Lower half: what
+// the waiting thread sleeps on. It is `armed` with some of the ticket, or the mark of a thread that has covered it
+// (shared_futex.hpp), or what the kernel has made of that mark.
+enum class slot_state : std::uint32_t { idle, waiting, granted };
+
+inline constexpr std::uint32_t armed = 1u << 29;  // no number of a thread has this bit: Linux ends at 2^22
+inline constexpr std::uint32_t ticket_mask = 0x3FFF'FFFF;
+
+constexpr std::uint32_t lower(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word); }
+constexpr std::uint32_t upper(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
+constexpr std::uint64_t joined(std::uint32_t above, std::uint32_t below) noexcept {
+    return std::uint64_t{above} << 32 | below;
+}
+constexpr slot_state state_of(std::uint64_t word) noexcept {
+    return static_cast<slot_state>(upper(word) & 3);
+}
+constexpr std::uint32_t ticket_of(std::uint64_t word) noexcept { return upper(word) >> 2; }
+constexpr std::uint32_t above(slot_state state, std::uint32_t ticket) noexcept {
+    return ticket << 2 | static_cast<std::uint32_t>(state);
+}
+// Whether ticket `a` is older than `b`. They wrap around.
+constexpr bool is_older(std::uint32_t a, std::uint32_t b) noexcept {
+    return ((a - b) & ticket_mask) > ticket_mask / 2;
+}
+
+// Whether nobody owns a slot whose owner word is this: it is free, or its owner has died.
+constexpr bool is_ownerless(std::uint32_t owner) noexcept { return (owner & platform::owner_mask) == 0; }
+
+// Refuse with an exception that names the object and what is wrong.
+[[noreturn]] void shared_refuse_no_room(const shared_view& object);
+[[noreturn]] void shared_refuse_endless(const shared_view& object);
+[[noreturn]] void shared_refuse_system();
+// Checks that the object is of this kind, version and size, and stamps it if it has no stamp yet. Throws.
+void shared_check_stamp(const shared_view& object);
+const char* shared_kind_name(shared_kind which) noexcept;
+
+// Counts the rounds of a loop that ends unless another process keeps changing the object. An honest process changes it
+// a few times for each call it makes.
+class shared_rounds {
+public:
+    explicit shared_rounds(const shared_view& object) noexcept : object_(object) {}
+    void next() {
+        if (++count_ == most) shared_refuse_endless(object_);
+    }
+
+private:
+    static constexpr std::uint32_t most = 1u << 22;
+    const shared_view& object_;
+    std::uint32_t count_ = 0;
+};
+
+// Gives up a slot that this thread owns and covers, whose word is idle.
+inline void shared_free_slot(shared_slot& slot) noexcept {
+    std::uint32_t mine = platform::shared_futex::thread_mark();
+    // [slot-free] with the acquire of the next claim. It fails if somebody has taken the slot for a dead thread's.
+    (void)slot.owner.compare_exchange_strong(mine, 0, std::memory_order_release, std::memory_order_relaxed);
+}
+
+// A slot that this thread has claimed and that is covered. The destructor frees the slot.
+class claimed_slot {
+public:
+    explicit claimed_slot(const shared_view& object);
+    ~claimed_slot() {
+        if (owned_) free();
+    }
+    claimed_slot(const claimed_slot&) = delete;
+    claimed_slot& operator=(const claimed_slot&) = delete;
+
+    shared_slot& slot() const noexcept { return *slot_; }
+    std::uint32_t index() const noexcept { return index_; }
+    // Leaves the slot to the caller: it is not freed, and still covered.
+    void keep() noexcept { owned_ = false; }
+
+private:
+    void free() noexcept {
+        shared_free_slot(*slot_);
+        platform::shared_futex::uncover();
+    }
+
+    shared_slot* slot_ = nullptr;
+    std::uint32_t index_ = 0;
+    bool owned_ = true;
+};
+
+inline std::uint32_t new_ticket(const shared_view& object) noexcept {
+    // no order: a number that is unlike the others of its time
+    return object.header.tickets.fetch_add(1, std::memory_order_relaxed) & ticket_mask;
+}
+
+// Ends a sleep when a stop is requested.
+class shared_stop {
+public:
+    explicit shared_stop(const detail::stop_token* token) {
+        if (token != nullptr) callback_.emplace(*token, wake{*this});
+        has_ = token != nullptr;
+    }
+    bool is_requested() const noexcept {
+        return word_.load(std::memory_order_relaxed) != 0;  // no order: the stop alone matters
+    }
+    const platform::narrow_word* word() const noexcept { return has_ ? &word_ : nullptr; }
+
+private:
+    struct wake {
+        void operator()() const noexcept {
+            self.word_.store(1, std::memory_order_relaxed);  // no order: as above
+            platform::shared_futex::wake_own(self.word_);
+        }
+        shared_stop& self;
+    };
+    platform::narrow_word word_{0};
+    bool has_ = false;
+    std::optional<detail::sound_stop_callback<wake>> callback_;
+};
+
+// The words on which a waiting thread sleeps: its own slot's, the owners of the slots that are in use (so the kernel
+// wakes one such thread when an owner dies), and the stop's.
+class sleep_list {
+public:
+    sleep_list(const platform::wide_word& word, std::uint32_t expected) noexcept {
+        words_[count_++] = {.wide = &word, .expected = expected};
+    }
+    sleep_list(const platform::narrow_word& word, std::uint32_t expected) noexcept {
+        words_[count_++] = {.narrow = &word, .expected = expected};
+    }
+    void add_owner(const platform::narrow_word& owner, std::uint32_t seen) noexcept {
+        if (count_ + 1 < platform::most_watched) words_[count_++] = {.narrow = &owner, .expected = seen};
+    }
+    void add_stop(const shared_stop& stop) noexcept {
+        if (stop.word() != nullptr) words_[count_++] = {.narrow = stop.word(), .expected = 0, .own = true};
+    }
+    platform::shared_sleep sleep(const deadline& until) const noexcept {
+        return platform::shared_futex::sleep(words_, count_, until);
+    }
+
+private:
+    platform::watched_word words_[platform::most_watched];
+    std::size_t count_ = 0;
+};
+
+}  // namespace tocsin::core

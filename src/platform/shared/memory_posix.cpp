@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// POSIX shared memory. On Linux a name is a file in /dev/shm, as for the C libraries' shm_open(), which is in a library
+// of its own where glibc is older than 2.34.
+#include "platform/shared/memory.hpp"
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
+
+namespace tocsin::platform {
+namespace {
+
+constexpr int read_write = O_RDWR | O_CLOEXEC;
+
+int error_of(int result) noexcept { return result == 0 ? 0 : errno; }
+
+int result_of_open(int opened, int& descriptor) noexcept {
+    if (opened < 0) return errno;
+    descriptor = opened;
+    return 0;
+}
+
+bool is_name(const std::string& name) noexcept {
+    return name.size() >= 2 && name.size() <= 255 && name[0] == '/' &&
+           name.find('/', 1) == std::string::npos && name.find('\0') == std::string::npos && name != "/." &&
+           name != "/..";
+}
+
+int open_name(const std::string& name, int flags, mode_t permissions) noexcept {
+#if defined(__linux__)
+    char path[300];
+    std::snprintf(path, sizeof path, "/dev/shm%s", name.c_str());
+    return ::open(path, flags | O_NOFOLLOW | O_NONBLOCK, permissions);
+#else
+    return ::shm_open(name.c_str(), flags & ~O_CLOEXEC, permissions);
+#endif
+}
+
+int unlink_name(const std::string& name) noexcept {
+#if defined(__linux__)
+    char path[300];
+    std::snprintf(path, sizeof path, "/dev/shm%s", name.c_str());
+    return ::unlink(path);
+#else
+    return ::shm_unlink(name.c_str());
+#endif
+}
+
+}  // namespace
+
+int open_shared_name(const std::string& name, name_use how, unsigned permissions, int& descriptor) noexcept {
+    if (!is_name(name)) return EINVAL;
+    const int creates = how == name_use::open ? 0 : how == name_use::create ? O_CREAT | O_EXCL : O_CREAT;
+    return result_of_open(open_name(name, read_write | creates, static_cast<mode_t>(permissions)),
+                          descriptor);
+}
+
+int unlink_shared_name(const std::string& name) noexcept {
+    return is_name(name) ? error_of(unlink_name(name)) : EINVAL;
+}
+
+int open_unnamed(std::size_t size, int& descriptor) noexcept {
+#if defined(__linux__) && defined(SYS_memfd_create)
+    constexpr unsigned close_on_exec = 1, allow_sealing = 2;
+    const long opened = ::syscall(SYS_memfd_create, "tocsin", close_on_exec | allow_sealing);
+    if (opened < 0) return errno;
+    descriptor = static_cast<int>(opened);
+    int error = reserve_file(descriptor, size);
+    constexpr int add_seals = 1033, seal_shrink = 2;
+    if (error == 0) error = error_of(::fcntl(descriptor, add_seals, seal_shrink) < 0 ? -1 : 0);
+    if (error != 0) close_file(descriptor);
+    return error;
+#else
+    // A name that is removed at once.
+    for (unsigned i = 0; i != 1000; ++i) {
+        char name[40];
+        std::snprintf(name, sizeof name, "/tocsin-%ld-%u", static_cast<long>(::getpid()), i);
+        const int error = open_shared_name(name, name_use::create, 0600, descriptor);
+        if (error == EEXIST) continue;
+        if (error != 0) return error;
+        (void)unlink_name(name);
+        const int reserved = reserve_file(descriptor, size);
+        if (reserved != 0) close_file(descriptor);
+        return reserved;
+    }
+    return EEXIST;
+#endif
+}
+
+int copy_descriptor(int from, int& to) noexcept {
+    return result_of_open(::fcntl(from, F_DUPFD_CLOEXEC, 0), to);
+}
+
+int reserve_file(int descriptor, std::size_t size) noexcept {
+#if defined(__linux__)
+    int error = 0;
+    do {
+        error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(size));
+    } while (error == EINTR);
+    return error;
+#else
+    return error_of(::ftruncate(descriptor, static_cast<off_t>(size)));
+#endif
+}
+
+int size_of_file(int descriptor, std::size_t& size) noexcept {
+    struct stat found{};
+    if (::fstat(descriptor, &found) != 0) return errno;
+    if (!S_ISREG(found.st_mode)) return ENODEV;
+    size = static_cast<std::size_t>(found.st_size);
+    return 0;
+}
+
+int map_file(int descriptor, std::size_t size, void*& data) noexcept {
+    void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (mapped == MAP_FAILED) return errno;
+    data = mapped;
+    return 0;
+}
+
+void unmap_file(void* data, std::size_t size) noexcept { (void)::munmap(data, size); }
+void close_file(int descriptor) noexcept { (void)::close(descriptor); }
+
+int send_descriptor(int socket, int descriptor) noexcept {
+    char byte = 0;
+    iovec one{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &one;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(part), &descriptor, sizeof descriptor);
+    ssize_t sent = 0;
+    do {
+#if defined(MSG_NOSIGNAL)
+        sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+#else
+        sent = ::sendmsg(socket, &message, 0);
+#endif
+    } while (sent < 0 && errno == EINTR);
+    return sent == 1 ? 0 : errno;
+}
+
+int receive_descriptor(int socket, int& descriptor) noexcept {
+    char byte = 0;
+    iovec one{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &one;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    ssize_t received = 0;
+    do {
+#if defined(MSG_CMSG_CLOEXEC)
+        received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+#else
+        received = ::recvmsg(socket, &message, 0);
+#endif
+    } while (received < 0 && errno == EINTR);
+    if (received < 0) return errno;
+    if (received == 0) return ECONNRESET;
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
+            part->cmsg_len < CMSG_LEN(sizeof(int)))
+            continue;
+        std::memcpy(&descriptor, CMSG_DATA(part), sizeof descriptor);
+        return 0;
+    }
+    return EBADMSG;
+}
+
+mapping_facts facts_of_mapping(const void* data, std::size_t size) noexcept {
+    mapping_facts facts;
+#if defined(__linux__)
+    std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+    if (maps == nullptr) return facts;
+    facts = {.known = true, .mapped = false, .writable = true, .shared = true};
+    std::uintmax_t next = reinterpret_cast<std::uintptr_t>(data);
+    const std::uintmax_t end = next + size;
+    char line[512];
+    while (next < end && std::fgets(line, sizeof line, maps) != nullptr) {
+        std::uintmax_t from = 0, to = 0;
+        char rights[5] = {};
+        if (std::sscanf(line, "%" SCNxMAX "-%" SCNxMAX " %4s", &from, &to, rights) != 3) continue;
+        if (next < from || next >= to) continue;
+        if (std::strncmp(rights, "rw", 2) != 0) facts.writable = false;
+        if (rights[3] != 's') facts.shared = false;
+        next = to;
+    }
+    std::fclose(maps);
+    facts.mapped = next >= end;
+#else
+    (void)data;
+    (void)size;
+#endif
+    return facts;
+}
+
+}  // namespace tocsin::platform

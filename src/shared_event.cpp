@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// State of a shared_auto_reset_event: src/core/shared/token_queue.cpp. Here is the shared_manual_reset_event.
+//
+// State: one word. Its lowest bit is on while the event is set. `sleepers` is on if a thread may have begun to sleep
+// since the last reset. The other bits count the *rounds*: each reset of a set event begins the next one. (The word
+// stands where other objects have their tickets.)
+//
+// Invariants
+//   shared_event-1  A wait that began in round r has been released if the event is set, or if the round is not r any
+//       more: only a reset of a set event ends a round. So nobody needs to know who waits, and set(); reset() releases
+//       all who waited. (The count wraps around after 2^30 resets. A thread would have to be held up for that long
+//       between two of its instructions to take the same number for the same round.)
+//   shared_event-2  A thread sleeps only on a word with `sleepers` and without the lowest bit. A set of such a word is
+//       one system call, FUTEX_WAKE_OP, which turns the bit on and wakes all sleepers in one step.
+//
+// No lost wake-up: a thread falls asleep only if the word is what it saw, and every set and reset changes the word. A
+// set that sees no `sleepers` is an exchange, which fails if a thread turns `sleepers` on meanwhile.
+//
+// Death: no thread has anything in hand. A set happens as a whole or not at all (dies-4 in shared_futex.hpp), and the
+// kernel forgets a sleeper that dies. `sleepers` may stay on: then one set more makes the system call. (Where the
+// kernel has no FUTEX_WAKE_OP, as in some emulators, there are two steps, and a kill between them leaves sleepers
+// asleep.)
+//
+// Memory order
+//   [gate]  A set releases, also if the event is set already. Whoever passes acquires. The reset is both: a thread that
+//       passes because it sees the next round has read it from the reset, or from a later change, all of which are
+//       read-modify-writes.
+//
+// Checked by: tests/unit/shared_event_test.cpp, shared_death_test.cpp.
+#include "core/shared/token_queue.hpp"
+
+#include <tocsin/shared_event.hpp>
+
+namespace tocsin::detail {
+
+void shared_gate_set_slow(shared_header& header) noexcept {
+    platform::shared_futex::set_lowest_bit_and_wake_all(header.tickets);
+}
+
+wait_status shared_gate_wait(shared_header& header, const deadline& until, const stop_token* token) {
+    constexpr std::uint32_t set_bit = 0b01, sleepers = 0b10, round = 0b100;
+    atomic<std::uint32_t>& word = header.tickets;
+    std::uint32_t seen = word.load(std::memory_order_acquire);  // [gate]
+    const std::uint32_t first = seen / round;
+    const auto released = [&] { return (seen & set_bit) != 0 || seen / round != first; };
+    if (released()) return wait_status::signaled;
+    if (token != nullptr && token->stop_requested()) return wait_status::stopped;
+    if (until.which() == deadline::clock::passed) return wait_status::timed_out;
+    core::shared_check_stamp({header, nullptr, 0, shared_kind::manual_reset_event});
+    const core::shared_stop stop(token);
+    for (;;) {
+        if (released()) return wait_status::signaled;
+        if ((seen & sleepers) == 0 &&
+            !word.compare_exchange_weak(seen, seen | sleepers, std::memory_order_acquire,
+                                        std::memory_order_acquire))  // [gate]
+            continue;
+        core::sleep_list words(word, seen | sleepers);
+        words.add_stop(stop);
+        const platform::shared_sleep how = words.sleep(until);
+        seen = word.load(std::memory_order_acquire);  // [gate]
+        if (released()) return wait_status::signaled;
+        if (stop.is_requested()) return wait_status::stopped;
+        if (how == platform::shared_sleep::timed_out) return wait_status::timed_out;
+    }
+}
+
+bool shared_token_try_slow(const shared_view& object) noexcept { return core::take_from_dead(object); }
+
+void shared_token_drop(const shared_view& object) noexcept {
+    // no order: a token that is dropped publishes nothing
+    if ((object.header.control.load(std::memory_order_relaxed) & shared_queued) != 0)
+        core::drop_from_dead(object);
+}
+
+wait_status shared_token_wait(const shared_view& object, const deadline& until, const stop_token* stop) {
+    return core::wait_for_token(object, {until, stop, {}});
+}
+
+bool shared_token_give(const shared_view& object, std::uint32_t limit) {
+    return core::give_token(object, limit);
+}
+
+}  // namespace tocsin::detail

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why it is correct: src/core/shared/token_queue.cpp.
+//
+// Checked by: tests/unit/shared_event_test.cpp, shared_death_test.cpp.
+#include "core/shared/token_queue.hpp"
+
+#include <tocsin/detail/exceptions.hpp>
+#include <tocsin/shared_semaphore.hpp>
+
+#include <cstdio>
+#include <system_error>
+
+namespace tocsin::detail {
+namespace {
+
+constexpr std::uint32_t most_permits = 0x7FFF'FFFF;
+
+[[noreturn]] void refuse(const shared_view& object, std::errc error, std::ptrdiff_t permits) {
+    char message[160];
+    std::snprintf(message, sizeof message, "tocsin: shared_semaphore at %p: release of %lld permits; %s",
+                  static_cast<const void*>(&object.header), static_cast<long long>(permits),
+                  error == std::errc::invalid_argument ? "the number must not be negative"
+                                                       : "it would count to more than max(), 2147483647");
+    throw_or_die(std::system_error(std::make_error_code(error), message));
+}
+
+}  // namespace
+
+bool shared_permit_try(const shared_view& object) noexcept { return core::take_from_dead(object); }
+
+wait_status shared_permit_wait(const shared_view& object, const deadline& until, const stop_token* stop) {
+    return core::wait_for_token(object, {until, stop, {}});
+}
+
+void shared_permit_release(const shared_view& object, std::ptrdiff_t permits) {
+    constexpr std::uint64_t queued = std::uint64_t{1} << 32;
+    if (permits < 0) refuse(object, std::errc::invalid_argument, permits);
+    for (std::ptrdiff_t left = permits; left > 0;) {
+        std::uint64_t seen =
+            object.header.control.load(std::memory_order_relaxed);  // no order: see the exchange
+        const auto count = static_cast<std::ptrdiff_t>(core::lower(seen));
+        if (left > static_cast<std::ptrdiff_t>(most_permits) - count)
+            refuse(object, std::errc::value_too_large, permits);
+        if ((seen & queued) == 0) {
+            // [token] releases.
+            if (object.header.control.compare_exchange_strong(seen, seen + static_cast<std::uint64_t>(left),
+                                                              std::memory_order_release,
+                                                              std::memory_order_relaxed))
+                return;
+            continue;
+        }
+        if (!core::give_token(object, most_permits)) refuse(object, std::errc::value_too_large, permits);
+        --left;
+    }
+}
+
+}  // namespace tocsin::detail
