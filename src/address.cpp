@@ -9,10 +9,10 @@
 //       neighbouring address, no waiter of another kind on the same address, and no waiter that merely shares the
 //       bucket.
 //
-// No lost wake-up: the waker changes the value, makes a full fence, and looks at the filter. The waiter takes the
-// bucket's lock, sets its filter bit, makes a full fence (prepare_wait), looks at the value, and queues its node before
-// it frees the lock. At least one of the two sees what the other has written. If the waiter sees the new value, it
-// returns `differed`. If the waker sees the filter bit, it takes the lock and finds the node (lot.cpp).
+// No lost wake-up: by the argument in core/lot/enrol.hpp. Its signal is the change of the value, then a full fence and
+// a look at the filter. Its mark is prepare_wait(): the filter bit, then a full fence and the look at the value. At
+// least one of the two sees what the other wrote. If the waiter sees the new value, it returns `differed`. If the waker
+// sees the filter bit, it takes the lock and finds the node.
 //
 // A change that wakes (store(), exchange(), fetch_add() ...) makes no fence. The change and its look at the filter are
 // both sequentially consistent. All sequentially consistent operations and fences have one order, and in this order the
@@ -39,7 +39,7 @@
 // change_and_wake_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
 #include "core/sync/probe.hpp"
-#include "core/wait/spinner.hpp"
+#include "core/wait/park.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/address.hpp>
@@ -74,6 +74,35 @@ std::size_t wake(const volatile void* address, std::size_t count) noexcept {
     return taken;
 }
 
+// A thread's wait until somebody wakes it, unless the value is not the expected one.
+struct value_wait : core::own_wait {
+    const volatile void* const address;
+    const unsigned size;
+    const std::uint64_t expected;
+    const detail::wait_options& options;
+
+    value_wait(const volatile void* at, unsigned bytes, std::uint64_t value,
+               const detail::wait_options& with) noexcept
+        : address(at), size(bytes), expected(value), options(with) {}
+
+    core::wait_key learned() const noexcept { return key_of(address); }
+    // [user] The look acquires. [wake-check] Under the lock, the fence of prepare_wait() comes before it.
+    bool differs() const noexcept { return detail::load_erased(address, size) != expected; }
+    bool look(core::spinner& looking) const noexcept {
+        return looking.before_parking([&]() noexcept { return differs(); });
+    }
+    core::wait_node node_for(core::waiter& self) const noexcept {
+        return {key_of(address), self, core::can_cancel(options)};
+    }
+    bool take_or_enrol(core::wait_queue& queue, core::wait_node& node,
+                       const core::wait_origin& origin) const noexcept {
+        queue.prepare_wait();
+        if (differs()) return true;
+        queue.append(node, origin);
+        return false;
+    }
+};
+
 }  // namespace
 
 namespace detail {
@@ -102,29 +131,10 @@ address_status address_wait_slow(const volatile void* address, unsigned size, st
                                  const deadline* until, const stop_token* stop, spin_policy spin) noexcept {
     const deadline never = deadline::never();
     const wait_options options{until != nullptr ? *until : never, stop, spin};
-    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
-        return core::status_from(ended, address_status::woken);
-    const core::wait_key key = key_of(address);
-    // [user] The look acquires. [wake-check] Under the lock, the fence of prepare_wait() comes before it.
-    const auto differs = [&]() noexcept { return load_erased(address, size) != expected; };
-    core::spinner looking(key, options);
-    if (looking.before_parking(differs)) return address_status::differed;
-
-    core::waiter self;
-    core::wait_node node(key, self, core::can_cancel(options));
-    const auto origin = core::wait_origin::here();
-    {
-        core::locked_queue queue(key);
-        queue.prepare_wait();
-        if (differs()) {
-            looking.end_early();
-            return address_status::differed;
-        }
-        queue.append(node, origin);
-    }
-    const core::claim how = looking.spin_then_sleep(self);
-    if (how != core::claim::signaled) core::locked_queue(key).remove(node);
-    return core::status_from(how, address_status::woken);
+    value_wait wait(address, size, expected, options);
+    const core::claim how = core::park(wait, options);
+    return how == core::claim::open ? address_status::differed
+                                    : core::status_from(how, address_status::woken);
 }
 
 }  // namespace detail

@@ -62,7 +62,7 @@
 // tests/stress/condition_stress_test.cpp.
 #include "core/lot/lot.hpp"
 #include "core/sync/probe.hpp"
-#include "core/wait/spinner.hpp"
+#include "core/wait/park.hpp"
 
 #include <tocsin/condition.hpp>
 #include <tocsin/detail/exceptions.hpp>
@@ -92,13 +92,32 @@ void mark_empty(condition_word& word) noexcept {
     word.store(nobody, std::memory_order_release);  // [last-look]
 }
 
-// Undoes the queueing of a wait that a deadline or a stop has ended.
-void withdraw(condition_word& word, core::wait_node& node) noexcept {
-    core::locked_queue queue(node.key);
-    if (!node.queued) return;  // condition-4
-    queue.remove(node);
-    if (queue.empty()) mark_empty(word);
-}
+// A thread's wait for a notification alone.
+struct notification_wait : core::own_wait {
+    condition_word& word;
+    held_lock& lock;
+    const wait_options& options;
+    core::wait_node* kept = nullptr;  // the nodes that the thread keeps (condition-5)
+
+    notification_wait(condition_word& of, held_lock& held, const wait_options& with) noexcept
+        : word(of), lock(held), options(with) {}
+
+    core::wait_key learned() const noexcept { return key_of(word); }
+    core::wait_node node_for(core::waiter& self) const noexcept {
+        return {key_of(word), self, core::can_cancel(options)};
+    }
+    bool take_or_enrol(core::wait_queue& queue, core::wait_node& node,
+                       const core::wait_origin& origin) const noexcept {
+        mark_parked(word, lock.number, queue.empty());
+        queue.append(node, origin);
+        return false;
+    }
+    void queued() const noexcept { lock.give_up(); }   // condition-2
+    void clear() const noexcept { mark_empty(word); }  // condition-4: only if withdraw() found the node
+    void ended(const core::spinner&, const core::wait_node&, const core::waiter& self, core::claim) noexcept {
+        kept = self.kept();
+    }
+};
 
 void notify(condition_word& word, bool all) noexcept {
     const std::size_t most = all ? static_cast<std::size_t>(-1) : 1;
@@ -142,26 +161,12 @@ void condition_notify_slow(condition_word& word, bool all) noexcept {
 }
 
 wait_status condition_wait(condition_word& word, held_lock& lock, const wait_options& options) noexcept {
-    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open) {
-        if (ended == core::claim::timed_out)
-            lock.give_up();  // so that polling lets other threads have the lock
-        lock.take_back();
-        return core::status_from(ended, wait_status::signaled);
-    }
-    core::spinner looking(key_of(word), options);
-    core::waiter self;
-    core::wait_node node(key_of(word), self, core::can_cancel(options));
-    const auto origin = core::wait_origin::here();
-    {
-        core::locked_queue queue(node.key);
-        mark_parked(word, lock.number, queue.empty());
-        queue.append(node, origin);
-    }
-    lock.give_up();  // condition-2
-    const core::claim how = looking.spin_then_sleep(self);
-    if (how != core::claim::signaled) withdraw(word, node);
+    notification_wait wait(word, lock, options);
+    const core::claim how = core::park(wait, options);
+    // So that polling lets other threads have the lock. A wait that was queued has given it up already.
+    if (how == core::claim::timed_out && !lock.given_up) lock.give_up();
     lock.take_back();
-    if (core::wait_node* const next = self.kept()) core::release_in_turn(*next);  // condition-5
+    if (wait.kept != nullptr) core::release_in_turn(*wait.kept);  // condition-5
     return core::status_from(how, wait_status::signaled);
 }
 

@@ -36,12 +36,9 @@
 //       all_waiters. A thread that a pulse releases may destroy the event, because the pulse does not touch the event
 //       after that step.
 //
-// No lost wake-up: under the lock, a wait moves the byte from unset to parked by a compare-and-exchange. Without the
-// lock, a set moves the byte from unset to set by a compare-and-exchange. All changes of one byte have one order, so
-// one of the two comes first:
-// - If the set comes first, the wait sees the event set and takes it.
-// - If the wait comes first, the compare-and-exchange of the set fails. The set then takes the lock and finds the node,
-//   which the wait queued before it freed the lock.
+// No lost wake-up: by the argument in core/lot/enrol.hpp. Its signal is the compare-and-exchange of a set from unset to
+// set, its mark that of a wait from unset to parked. Both change one byte, so the later of the two fails: the wait then
+// takes the event, or the set takes the lock.
 // If a wait times out or is stopped, its waiter is claimed first (waiter.cpp). A set that finds this waiter claimed
 // tries the next waiter, or leaves the event set. (A single_wait that is stopped has left the queue instead.)
 //
@@ -70,7 +67,7 @@
 #include "core/lot/resume_queue.hpp"
 #include "core/sync/probe.hpp"
 #include "core/wait/multi_wait.hpp"
-#include "core/wait/spinner.hpp"
+#include "core/wait/park.hpp"
 
 #include <tocsin/event.hpp>
 
@@ -101,28 +98,41 @@ void forget_hold(event_byte& state) noexcept {
     if ((state.load(std::memory_order_relaxed) & held_bit) != 0) clear(state, held_bit);  // no order: event-6
 }
 
-// Queues the node and returns false. If the event is set by now, takes the event instead and returns true.
-bool take_or_park(event_byte& state, reset_mode mode, core::wait_node& node, bool may_share,
-                  queue_order order) noexcept {
-    const auto origin = core::wait_origin::here(order);
-    core::locked_queue queue(node.key);
-    forget_hold(state);
-    for (;;) {
-        if (event_try_wait(state, mode)) return true;
-        if (mark_parked(state)) {
-            may_share ? queue.append_to_share(node, origin) : queue.join(node, origin, order);
-            return false;
-        }
-    }
-}
+// A thread's wait for an event alone.
+struct event_wait : core::own_wait {
+    event_byte& state;
+    const reset_mode mode;
+    const wait_options& options;
 
-// Undoes take_or_park(), for a wait that a deadline or a stop has ended.
-void withdraw(event_byte& state, core::wait_node& node) noexcept {
-    core::locked_queue queue(node.key);
-    queue.remove(node);
-    if (queue.empty()) clear(state, parked_bit);
-    if (core::is_sharer(&node)) node.owner->shared().leave_batch(1);  // shared_word-5
-}
+    event_wait(event_byte& of, reset_mode how, const wait_options& with) noexcept
+        : state(of), mode(how), options(with) {}
+
+    core::wait_key learned() const noexcept { return core::learned_for(key_of(state), options.use); }
+    bool look(core::spinner& looking) const noexcept {
+        return looking.before_parking([&]() noexcept { return event_try_wait(state, mode); });
+    }
+    core::wait_node node_for(core::waiter& self) const noexcept {
+        return {key_of(state), self, core::can_cancel(options), 0, options.use};
+    }
+    bool take_or_enrol(core::wait_queue& queue, core::wait_node& node,
+                       const core::wait_origin& origin) const noexcept {
+        const bool may_share =
+            mode == reset_mode::manual_reset && (options.stop == nullptr || !options.stop->stop_possible());
+        forget_hold(state);
+        for (;;) {
+            if (event_try_wait(state, mode)) return true;
+            if (mark_parked(state)) break;
+        }
+        may_share ? queue.append_to_share(node, origin) : queue.join(node, origin, options.order);
+        return false;
+    }
+    void clear() const noexcept { detail::clear(state, parked_bit); }
+    static void ended(const core::spinner&, const core::wait_node& node, const core::waiter& self,
+                      core::claim how) noexcept {
+        if (how != core::claim::signaled && core::is_sharer(&node))
+            self.shared().leave_batch(1);  // shared_word-5
+    }
+};
 
 // Makes the event visible as set; the set does not touch the event afterwards (event-5). Returns whether the caller has
 // to look at all_waiters.
@@ -313,23 +323,8 @@ bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept {
 }
 
 wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_options& options) noexcept {
-    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
-        return core::status_from(ended, wait_status::signaled);
-    const auto take = [&]() noexcept { return event_try_wait(state, mode); };
-    core::spinner looking(core::learned_for(key_of(state), options.use), options);
-    if (looking.before_parking(take)) return wait_status::signaled;
-
-    core::waiter self;
-    core::wait_node node(key_of(state), self, core::can_cancel(options), 0, options.use);
-    const bool may_share =
-        mode == reset_mode::manual_reset && (options.stop == nullptr || !options.stop->stop_possible());
-    if (take_or_park(state, mode, node, may_share, options.order)) {
-        looking.end_early();
-        return wait_status::signaled;
-    }
-    const core::claim how = looking.spin_then_sleep(self);
-    if (how != core::claim::signaled) withdraw(state, node);
-    return core::status_from(how, wait_status::signaled);
+    event_wait wait(state, mode, options);
+    return core::status_from(core::park(wait, options), wait_status::signaled);
 }
 
 void event_check_destroyed(const event_byte& state, const char* type) noexcept {

@@ -36,6 +36,7 @@
 //
 // Checked by: tests/model/pollable_model_test.cpp (P12 of docs/proofs.md), tests/unit/pollable_test.cpp,
 // tests/stress/wait_set_stress_test.cpp, examples/loops.
+#include "core/lot/enrol.hpp"
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/sync/rundown.hpp"
@@ -63,8 +64,7 @@ public:
             detail::throw_or_die(std::system_error(error, platform::error_category(), "tocsin::pollable"));
         {
             core::locked_queue queue(node_.key);
-            event_.lot().mark_parked(event_.object(), true);
-            queue.append(node_);
+            core::enrol(queue, node_, event_.lot());
             armed_ = !event_.lot().looks_ready(event_.object());
             if (armed_) return;
         }
@@ -74,11 +74,7 @@ public:
     state& operator=(const state&) = delete;
     ~state() {
         if (core::forks() != forks_) return;
-        {
-            core::locked_queue queue(node_.key);
-            queue.remove(node_);
-            if (queue.empty()) event_.lot().clear_parked(event_.object());
-        }
+        (void)core::withdraw(node_, event_.lot());
         raises_.wait_until_unused();
     }
 

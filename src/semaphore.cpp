@@ -33,13 +33,9 @@
 //       may add permits. (In the child of a fork, the bit may have stayed on. A wait or a try that takes the lock there
 //       turns it off.)
 //
-// No lost wake-up: under the lock, a wait moves the word from "too few permits" to `parked` by a compare-and-exchange,
-// and takes the permits that are there in the same step. Without the lock, a release adds permits by a
-// compare-and-exchange, and only to a word in which `parked` is off. All changes of one word have one order, so one of
-// the two comes first:
-// - If the release comes first, the wait sees the permits and takes them.
-// - If the wait comes first, the release sees `parked`, at the latest when its compare-and-exchange fails. It then
-//   takes the lock and finds the node, which the wait queued before it freed the lock.
+// No lost wake-up: by the argument in core/lot/enrol.hpp. Its mark is a compare-and-exchange that takes the permits
+// that are there and, if these are too few, also turns `parked` on. Its signal is the compare-and-exchange of a
+// release, which adds permits only to a word in which `parked` is off.
 // If a wait times out or is stopped, its waiter is claimed first (waiter.cpp). A release that would complete the
 // permits of such a wait finds the wait's waiter claimed, and offers the permit to the next node instead. (A
 // single_wait that is stopped has left the queue instead.)
@@ -69,7 +65,7 @@
 #include "core/lot/resume_queue.hpp"
 #include "core/sync/probe.hpp"
 #include "core/wait/multi_wait.hpp"
-#include "core/wait/spinner.hpp"
+#include "core/wait/park.hpp"
 
 #include <tocsin/semaphore.hpp>
 
@@ -175,16 +171,41 @@ bool hand_out(semaphore_word& word, std::uint32_t permits, std::uint32_t limit) 
 // Gives one permit, for calls that cannot fail.
 void give_one(void* semaphore) noexcept { (void)hand_out(word_at(semaphore), 1, most); }
 
-// Undoes the queueing of a wait that a deadline or a stop has ended.
-void withdraw(semaphore_word& word, core::collector_node& node, std::uint32_t wanted) noexcept {
-    {
-        core::locked_queue queue(node.key);
-        queue.remove(node);
-        if (queue.empty()) clear(word, semaphore_state::parked_bit);
+// A thread's wait for permits of a semaphore alone.
+struct permit_wait : core::own_wait {
+    semaphore_word& word;
+    const std::uint32_t permits;
+    const wait_options& options;
+
+    permit_wait(semaphore_word& of, std::uint32_t wanted, const wait_options& with) noexcept
+        : word(of), permits(wanted), options(with) {}
+
+    core::wait_key learned() const noexcept { return key_of(word); }
+    bool look(core::spinner& looking) const noexcept {
+        const auto take = [&]() noexcept { return semaphore_try_acquire(word, permits); };
+        // If threads take turns, the one that has just released takes the permit again at once, and a look would never
+        // find it free. Once a thread is queued, it is handed the next permit. So a thread that has yielded looks then.
+        return looking.yield_before_parking(take) || looking.before_parking(take);
     }
-    const std::uint32_t collected = wanted - node.missing;
-    if (collected != 0) (void)hand_out(word, collected, most);  // semaphore-3
-}
+    core::collector_node node_for(core::waiter& self) const noexcept {
+        return {key_of(word), self, core::can_cancel(options), permits};
+    }
+    bool take_or_enrol(core::wait_queue& queue, core::collector_node& node,
+                       const core::wait_origin& origin) const noexcept {
+        forget_hold(word);
+        node.missing = permits - take_or_mark_parked(word, permits);
+        if (node.missing == 0) return true;
+        queue.join(node, origin, options.order);
+        return false;
+    }
+    void clear() const noexcept { detail::clear(word, semaphore_state::parked_bit); }
+    void ended(const core::spinner& looking, const core::collector_node& node, const core::waiter&,
+               core::claim how) const noexcept {
+        if (how == core::claim::signaled) return looking.begin_turn();
+        const std::uint32_t collected = permits - node.missing;
+        if (collected != 0) (void)hand_out(word, collected, most);  // semaphore-3
+    }
+};
 
 constexpr lot_source source_of_semaphore{
     .wait_kind = static_cast<std::uint8_t>(core::wait_kind::semaphore),
@@ -303,30 +324,8 @@ void semaphore_refuse_number(const semaphore_word& word, const char* call, std::
 
 wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
                                 const wait_options& options) noexcept {
-    if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open)
-        return core::status_from(ended, wait_status::signaled);
-    const auto take = [&]() noexcept { return semaphore_try_acquire(word, permits); };
-    core::spinner looking(key_of(word), options);
-    // If threads take turns, the one that has just released takes the permit again at once, and a look would never find
-    // it free. Once a thread is queued, it is handed the next permit. So a thread that has yielded looks then.
-    if (looking.yield_before_parking(take) || looking.before_parking(take)) return wait_status::signaled;
-
-    core::waiter self;
-    core::collector_node node(key_of(word), self, core::can_cancel(options), permits);
-    const auto origin = core::wait_origin::here(options.order);
-    {
-        core::locked_queue queue(node.key);
-        forget_hold(word);
-        node.missing = permits - take_or_mark_parked(word, permits);
-        if (node.missing == 0) {
-            looking.end_early();
-            return wait_status::signaled;
-        }
-        queue.join(node, origin, options.order);
-    }
-    const core::claim how = looking.spin_then_sleep(self);
-    how == core::claim::signaled ? looking.begin_turn() : withdraw(word, node, permits);
-    return core::status_from(how, wait_status::signaled);
+    permit_wait wait(word, permits, options);
+    return core::status_from(core::park(wait, options), wait_status::signaled);
 }
 
 void semaphore_check_destroyed(const semaphore_word& word) noexcept {

@@ -42,8 +42,8 @@
 //       the order of the sets.
 //
 // No lost wake-up
-//   A wait for any does for each source what a wait for one event does (event.cpp): under the lock, it queues its node
-//   or takes the source. A custom source either lists the wait or says that it is ready, under that source's own lock.
+//   A wait for any joins the queue of each source as core/lot/enrol.hpp says, but claims itself before it takes what it
+//   holds. A custom source either lists the wait or says that it is ready, under that source's own lock.
 //   An all-wait enlists its nodes, makes a full fence, and looks at all sources. A set() makes its event ready, makes a
 //   full fence, and looks at the other sources of each all-wait in the event's queue.
 //   - If the last two unready sources are set at the same time, at least one of the two sets sees the other source
@@ -87,6 +87,7 @@
 // tests/unit/publication_test.cpp, tests/stress/many_stress_test.cpp, proofs/promela/wait_all.pml.
 #include "core/wait/multi_wait.hpp"
 
+#include "core/lot/enrol.hpp"
 #include "core/lot/resume_queue.hpp"
 
 #include <tocsin/detail/event_state.hpp>
@@ -168,18 +169,15 @@ multi_wait::progress multi_wait::enlist_in_lot(wait_node& node, const source& fr
                                                const wait_origin& origin) noexcept {
     const detail::lot_source& how = from.lot();
     locked_queue queue(node.key);
-    for (;;) {
-        if (self.is_claimed()) return progress::waiting;  // multi_wait-4; whoever claimed it releases it
-        if (!is_all() && how.hold(from.object())) {
-            const bool mine = self.try_claim(claim::signaled, node.index);
-            mine ? how.take_held(from.object()) : how.unhold(from.object());
-            return mine ? progress::done : progress::waiting;
-        }
-        if (how.mark_parked(from.object(), is_all())) {
-            queue.join(node, origin, how.order);
-            return progress::waiting;
-        }
+    if (self.is_claimed()) return progress::waiting;  // multi_wait-4; whoever claimed it releases it
+    if (is_all()) {
+        enrol(queue, node, how, origin, how.order);
+        return progress::waiting;
     }
+    if (!hold_or_enrol(queue, node, how, origin)) return progress::waiting;
+    const bool mine = self.try_claim(claim::signaled, node.index);
+    mine ? how.take_held(from.object()) : how.unhold(from.object());
+    return mine ? progress::done : progress::waiting;
 }
 
 multi_wait::progress multi_wait::enlist_custom(custom_entry& entry, const source& from, std::uint32_t index,
@@ -210,10 +208,7 @@ void multi_wait::delist() noexcept {
             each.custom().delist(each.object(), *entry);
         } else if (auto* const node = std::get_if<wait_node>(&slots_[i]);
                    node != nullptr && !committed_ && i != winner) {
-            locked_queue queue(node->key);
-            if (!node->queued) continue;
-            queue.remove(*node);
-            if (queue.empty()) each.lot().clear_parked(each.object());
+            (void)withdraw(*node, each.lot());
         }
     }
     if (is_all()) rundown_.wait_until_unused();
@@ -261,8 +256,7 @@ bool multi_wait::take_everything(const wait_node* offered) noexcept {
         if (node != offered) (mine ? how.take_held : how.unhold)(object);
         if (!mine || !node->queued) continue;
         wait_queue queue(node->key);
-        queue.remove(*node);
-        if (queue.empty()) how.clear_parked(object);
+        (void)withdraw(queue, *node, how);
     }
     if (mine) committed_ = true;
     unlock_everything();

@@ -77,6 +77,8 @@
 // tests/unit/publication_test.cpp, tests/stress/wait_set_stress_test.cpp.
 #include "core/wait/ready_list.hpp"
 
+#include "core/lot/enrol.hpp"
+
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
@@ -141,8 +143,7 @@ void ready_list::add(source_member& joining) noexcept {
     bool ready = false;
     {
         locked_queue queue(joining.node_.key);
-        how.mark_parked(object, true);
-        queue.append(joining.node_);
+        enrol(queue, joining.node_, how);
         ready = how.looks_ready(object);
         if (ready) {
             const guard here(*this);
@@ -161,8 +162,7 @@ void ready_list::remove(source_member* leaving) noexcept {
     bool examined = false;
     {
         locked_queue queue(leaving->node_.key);
-        queue.remove(leaving->node_);
-        if (queue.empty()) leaving->source_.clear_parked(leaving->object());
+        (void)withdraw(queue, leaving->node_, leaving->source_);
         const guard here(*this);
         clear_ready(*leaving);
         examined = leaving->being_examined_;

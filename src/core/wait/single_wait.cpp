@@ -14,7 +14,7 @@
 //       withdraw() at that time. It finds either the ended wait or the new one. Until it knows which, it reads only two
 //       things: the node's key, which never changes; and whether the node is queued, which changes only under the lock.
 //
-// No lost wake-up: as for an event's own wait (event.cpp). Under the lock, park() queues the node or takes the source.
+// No lost wake-up: core/lot/enrol.hpp.
 //
 // Memory order: the bucket's lock orders park(), withdraw() and whoever takes the node off. So what came before park()
 // is visible to whoever ends the wait. [release] in core/lot/waiter.cpp orders what came before the release.
@@ -22,7 +22,7 @@
 // Checked by: tests/model/await_model_test.cpp, tests/model/operation_model_test.cpp.
 #include "core/wait/single_wait.hpp"
 
-#include "core/lot/lot.hpp"
+#include "core/lot/enrol.hpp"
 
 namespace tocsin::core {
 
@@ -38,24 +38,11 @@ bool single_wait::park(const detail::lot_source& how) noexcept {
     self_.suspend_unqueued();
     const auto origin = wait_origin::of_suspension();
     locked_queue queue(node_.key);
-    for (;;) {
-        if (how.hold(object())) {
-            how.take_held(object());
-            return false;
-        }
-        if (how.mark_parked(object(), false)) {
-            queue.join(node_, origin, how.order);
-            return true;
-        }
-    }
+    if (!hold_or_enrol(queue, node_, how, origin)) return true;
+    how.take_held(object());
+    return false;
 }
 
-bool single_wait::withdraw(const detail::lot_source& how) noexcept {
-    locked_queue queue(node_.key);
-    if (!node_.queued) return false;
-    queue.remove(node_);
-    if (queue.empty()) how.clear_parked(object());
-    return true;
-}
+bool single_wait::withdraw(const detail::lot_source& how) noexcept { return core::withdraw(node_, how); }
 
 }  // namespace tocsin::core

@@ -19,10 +19,8 @@ namespace tocsin::core {
 // wait for a latch learns for its thread instead.
 wait_key learned_for(const wait_key& key, detail::event_use use) noexcept;
 
-#if !defined(TOCSIN_MODEL)
 // What waits for this address have learned. For tests.
 look_history history_of(const wait_key& key) noexcept;
-#endif
 
 // One wait's attempt to end without sleeping. It has two parts: before the thread is queued, and after.
 class spinner {
