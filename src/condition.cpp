@@ -114,6 +114,7 @@ struct notification_wait : core::own_wait {
     }
     void queued() const noexcept { lock.give_up(); }   // condition-2
     void clear() const noexcept { mark_empty(word); }  // condition-4: only if withdraw() found the node
+    // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): park() calls what hides the default
     void ended(const core::spinner&, const core::wait_node&, const core::waiter& self, core::claim) noexcept {
         kept = self.kept();
     }

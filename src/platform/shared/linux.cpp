@@ -127,7 +127,7 @@ robust_entry* entry_of(const robust_head& head, const void* word) noexcept {
 template <class T>
 void write(T*& to, T* value) noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);  // no order: for the compiler alone
-    std::memcpy(static_cast<void*>(&to), static_cast<const void*>(&value), sizeof value);
+    std::memcpy(static_cast<void*>(&to), static_cast<const void*>(&value), sizeof(T*));
     std::atomic_signal_fence(std::memory_order_seq_cst);  // no order: for the compiler alone
 }
 

@@ -4,7 +4,7 @@
 #include "platform/shared/memory.hpp"
 
 #include <cerrno>
-#include <cinttypes>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -197,9 +197,14 @@ mapping_facts facts_of_mapping(const void* data, std::size_t size) noexcept {
     const std::uintmax_t end = next + size;
     char line[512];
     while (next < end && std::fgets(line, sizeof line, maps) != nullptr) {
+        // A line begins with FROM-TO RIGHTS: two hexadecimal numbers, and four letters as in `rw-s`.
+        const char* const line_end = line + std::strlen(line);
         std::uintmax_t from = 0, to = 0;
-        char rights[5] = {};
-        if (std::sscanf(line, "%" SCNxMAX "-%" SCNxMAX " %4s", &from, &to, rights) != 3) continue;
+        const char* const after_from = std::from_chars(line, line_end, from, 16).ptr;
+        if (after_from == line_end) continue;
+        const char* const after_to = std::from_chars(after_from + 1, line_end, to, 16).ptr;
+        if (line_end - after_to < 5) continue;
+        const char* const rights = after_to + 1;
         if (next < from || next >= to) continue;
         if (std::strncmp(rights, "rw", 2) != 0) facts.writable = false;
         if (rights[3] != 's') facts.shared = false;
