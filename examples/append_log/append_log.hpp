@@ -112,6 +112,7 @@ public:
     //   std::length_error   The payload is longer than longest_payload.
     std::uint64_t append(std::string_view payload);
     // The same, but appends nothing and returns std::nullopt if the deadline passes before the record's group begins.
+    // With a deadline that has passed, appends the record if no other thread is appending.
     std::optional<std::uint64_t> append(std::string_view payload, const tocsin::deadline& until);
 
     tocsin::group_commit_statistics statistics() const noexcept { return commit_.statistics(); }

@@ -117,12 +117,24 @@ TEST(AppendLog, LimitsThePayload) {
     EXPECT_EQ(payloads_of(on->content()), (std::vector<std::string>{longest}));
 }
 
-TEST(AppendLog, AppendsNothingAfterTheDeadline) {
+TEST(AppendLog, AppendsNothingAfterTheDeadlineWhileAnotherThreadAppends) {
     const auto on = std::make_shared<disk>();
-    log mine(file_on(on));
+    const auto plan = std::make_shared<faults>();
+    tocsin::manual_reset_event syncs;
+    tocsin::manual_reset_event go_on;
+    plan->on_sync = [&] {
+        syncs.set();
+        go_on.wait();
+        return 0;
+    };
+    log mine(faulty_on(on, plan));
+    std::thread other([&] { EXPECT_EQ(mine.append("in time", std::chrono::hours(1)), 1u); });
+    syncs.wait();
     EXPECT_EQ(mine.append("late", std::chrono::seconds(0)), std::nullopt);
-    EXPECT_EQ(mine.append("in time", std::chrono::hours(1)), 1u);
-    EXPECT_EQ(payloads_of(on->content()), (std::vector<std::string>{"in time"}));
+    go_on.set();
+    other.join();
+    EXPECT_EQ(mine.append("nobody else appends", std::chrono::seconds(0)), 2u);
+    EXPECT_EQ(payloads_of(on->content()), (std::vector<std::string>{"in time", "nobody else appends"}));
 }
 
 TEST(AppendLog, ManyThreadsShareASync) {

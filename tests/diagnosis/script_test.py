@@ -23,10 +23,13 @@ VIEW = "only a reference or pointer to something that is shown itself"
 # Public types for which a debugger needs nothing from us, and why.
 SHOWN_AS_THEY_ARE = {
     **dict.fromkeys(("value_result", "wake_count", "driver::watch", "group_commit_options", "group_commit_statistics",
-                     "handler_options", "limits", "process_exit", "ready_item", "source_label", "source::operations",
+                     "handler_options", "idle", "limits", "process_exit", "ready_item", "source_label", "source::operations",
                      "task::awaiter", "this_stop_token_t::awaiter", "wait_counters"), PLAIN),
     **dict.fromkeys(("referred_awaiter", "commit_group", "commit_group::iterator"), VIEW),
     **dict.fromkeys(("boot_clock", "this_stop_token_t"), "it has no members"),
+    **dict.fromkeys(("shared_auto_reset_event", "shared_lock", "shared_manual_reset_event", "shared_semaphore"),
+                    "its members are the words of a documented layout (detail/shared_layout.hpp)"),
+    "shared_memory": "its members are an address, a size and a descriptor",
     "handler_closed": "a std::exception, whose text a debugger shows",
 }
 NOT_IN_NATVIS = {"signal_source": "Windows has no POSIX signals"}

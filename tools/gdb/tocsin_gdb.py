@@ -241,8 +241,8 @@ STANDARD_HEADER = re.compile(r"/include/c\+\+/")
 PUBLIC_HEADERS = """
     address asio await barrier bit_lock boot_clock channel coalescer condition deadline diagnose driver event
     execution fd futex_table glib group_commit handler_thread latch limits operation pollable process queue_order
-    readiness semaphore sender signal source spin status stop_token task ticker tocsin uv wait wait_group wait_set
-    watchdog word_lock
+    readiness semaphore sender shared_event shared_lock shared_memory shared_semaphore signal source spin status
+    stop_token task ticker tocsin uv wait wait_group wait_set watchdog word_lock
 """
 PUBLIC_HEADER = re.compile(rf"(^|/)tocsin/(detail/\w+|{'|'.join(PUBLIC_HEADERS.split())})\.hpp$")
 

@@ -26,6 +26,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <new>
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -71,6 +72,8 @@ struct robust_head {
 
 constexpr std::size_t most_held = 64;
 
+// What a thread keeps. It is not thread-local, because static thread-local storage is scarce
+// (docs/decisions/0006-copies-share-a-lot.md): it is the value of a key, and made at the thread's first use.
 struct thread_state {
     robust_head* head = nullptr;
     std::uint32_t mark = 0;
@@ -79,7 +82,6 @@ struct thread_state {
     const void* held[most_held] = {};
     robust_head own = {};
 };
-thread_local constinit thread_state this_thread;
 
 void* low_half(const wide_word& word) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(&word);
@@ -87,15 +89,8 @@ void* low_half(const wide_word& word) noexcept {
 }
 void* address_of(const narrow_word& word) noexcept { return const_cast<narrow_word*>(&word); }
 
-// The child of a fork has one thread, another number, and holds nothing.
-void forget_in_child() noexcept {
-    this_thread.head = nullptr;
-    this_thread.held_count = 0;
-}
-
+// Fills in the thread's mark and the head of its list. If the thread has no list, it gets `own`.
 void find_head(thread_state& self) noexcept {
-    static const int registered = ::pthread_atfork(nullptr, nullptr, forget_in_child);
-    (void)registered;
     const errno_guard guard;
     self.mark = static_cast<std::uint32_t>(::syscall(SYS_gettid)) | sleepers_bit;
     robust_head* found = nullptr;
@@ -111,11 +106,70 @@ void find_head(thread_state& self) noexcept {
     self.head = found;
 }
 
-thread_state& here() noexcept {
-    thread_state& self = this_thread;
-    if (self.head == nullptr) [[unlikely]]
-        find_head(self);
-    return self;
+// The key whose value is a thread's state, and whether there is one.
+struct state_key {
+    pthread_key_t key{};
+    bool exists = false;
+
+    state_key() noexcept {
+        exists = ::pthread_key_create(&key, end_of_thread) == 0;
+        (void)::pthread_atfork(nullptr, nullptr, forget_in_child);
+    }
+    static void end_of_thread(void* state) noexcept;
+    static void forget_in_child() noexcept;
+};
+
+const state_key& the_key() noexcept {
+    static const state_key made;
+    return made;
+}
+
+// A thread that ends with a list of ours keeps its state: the kernel reads the list after the thread's last
+// instruction. Only a C library without a list of its own for each thread (musl) comes here.
+// So does a thread that holds locks: what ends after this function may unlock them.
+void state_key::end_of_thread(void* state) noexcept {
+    auto* const ending = static_cast<thread_state*>(state);
+    if (ending->held_count != 0) {
+        (void)::pthread_setspecific(the_key().key, ending);
+    } else if (ending->head != &ending->own) {
+        delete ending;
+    }
+}
+
+// The child of a fork has one thread, another number, and holds nothing.
+void state_key::forget_in_child() noexcept {
+    auto* const self = static_cast<thread_state*>(::pthread_getspecific(the_key().key));
+    if (self == nullptr) return;
+    self->held_count = 0;
+    find_head(*self);
+}
+
+// The calling thread's state. Null if there is no memory for it. Then the thread asks the kernel each time, and can hold
+// no lock.
+thread_state* state_of_thread() noexcept {
+    const state_key& key = the_key();
+    auto* self = static_cast<thread_state*>(::pthread_getspecific(key.key));
+    if (self != nullptr) [[likely]]
+        return self;
+    const errno_guard guard;
+    self = key.exists ? new (std::nothrow) thread_state : nullptr;
+    if (self != nullptr && ::pthread_setspecific(key.key, self) == 0) {
+        find_head(*self);
+        return self;
+    }
+    delete self;
+    return nullptr;
+}
+
+// Null if the thread has no list.
+robust_head* head_of_thread() noexcept {
+    if (const thread_state* const self = state_of_thread()) return self->head;
+    const errno_guard guard;
+    robust_head* found = nullptr;
+    std::size_t length = 0;
+    const bool known =
+        ::syscall(SYS_get_robust_list, 0, &found, &length) == 0 && length == sizeof(robust_head);
+    return known ? found : nullptr;
 }
 
 robust_entry* entry_of(const robust_head& head, const void* word) noexcept {
@@ -132,8 +186,7 @@ void write(T*& to, T* value) noexcept {
 }
 
 void cover_word(const void* word) noexcept {
-    robust_head& head = *here().head;
-    write(head.pending, entry_of(head, word));
+    if (robust_head* const head = head_of_thread()) write(head->pending, entry_of(*head, word));
 }
 
 void wake(const void* word, int most, int operation) noexcept {
@@ -191,7 +244,10 @@ shared_sleep sleep_on_all(const watched_word* words, std::size_t count, const de
 }  // namespace
 
 bool shared_futex::is_available() noexcept { return true; }
-bool shared_futex::notices_deaths() noexcept { return here().of_kernel; }
+bool shared_futex::notices_deaths() noexcept {
+    const thread_state* const self = state_of_thread();
+    return self != nullptr ? self->of_kernel : head_of_thread() != nullptr;
+}
 
 shared_sleep shared_futex::sleep(const watched_word* words, std::size_t count,
                                  const deadline& until) noexcept {
@@ -223,16 +279,24 @@ void shared_futex::set_lowest_bit_and_wake_all(narrow_word& word) noexcept {
     wake(address, INT_MAX, FUTEX_WAKE);
 }
 
-std::uint32_t shared_futex::thread_mark() noexcept { return here().mark; }
+std::uint32_t shared_futex::thread_mark() noexcept {
+    if (const thread_state* const self = state_of_thread()) return self->mark;
+    return static_cast<std::uint32_t>(::syscall(SYS_gettid)) | sleepers_bit;
+}
 
 void shared_futex::cover(const narrow_word& word) noexcept { cover_word(address_of(word)); }
 void shared_futex::cover(const wide_word& word) noexcept { cover_word(low_half(word)); }
-void shared_futex::uncover() noexcept { write(here().head->pending, static_cast<robust_entry*>(nullptr)); }
+void shared_futex::uncover() noexcept {
+    if (robust_head* const head = head_of_thread()) write(head->pending, static_cast<robust_entry*>(nullptr));
+}
 
-bool shared_futex::has_room_to_hold() noexcept { return here().held_count != most_held; }
+bool shared_futex::has_room_to_hold() noexcept {
+    const thread_state* const self = state_of_thread();
+    return self != nullptr && self->held_count != most_held;
+}
 
 void shared_futex::hold(narrow_word& word) noexcept {
-    thread_state& self = here();
+    thread_state& self = *state_of_thread();  // there was room
     robust_head& head = *self.head;
     robust_entry* const added = entry_of(head, &word);
     write(added->next, &head.list);
@@ -250,7 +314,9 @@ void shared_futex::hold(narrow_word& word) noexcept {
 }
 
 void shared_futex::let_go(const narrow_word& word) noexcept {
-    thread_state& self = here();
+    thread_state* const state = state_of_thread();
+    if (state == nullptr) return;
+    thread_state& self = *state;
     robust_head& head = *self.head;
     std::size_t index = 0;
     while (index != self.held_count && self.held[index] != &word) ++index;
@@ -272,9 +338,9 @@ void shared_futex::let_go(const narrow_word& word) noexcept {
 }
 
 bool shared_futex::holds(const narrow_word& word) noexcept {
-    const thread_state& self = here();
-    for (std::size_t i = 0; i != self.held_count; ++i)
-        if (self.held[i] == &word) return true;
+    const thread_state* const self = state_of_thread();
+    for (std::size_t i = 0; self != nullptr && i != self->held_count; ++i)
+        if (self->held[i] == &word) return true;
     return false;
 }
 
