@@ -144,8 +144,8 @@ void state_key::forget_in_child() noexcept {
     find_head(*self);
 }
 
-// The calling thread's state. Null if there is no memory for it. Then the thread asks the kernel each time, and can hold
-// no lock.
+// The calling thread's state. Null if there is no memory for it. Then the thread asks the kernel each time, and can
+// hold no lock.
 thread_state* state_of_thread() noexcept {
     const state_key& key = the_key();
     auto* self = static_cast<thread_state*>(::pthread_getspecific(key.key));
